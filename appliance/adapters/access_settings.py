@@ -1,4 +1,4 @@
-"""Checks of what sections and files say about requests to a vendor: secrets, certificates, headers, paths."""
+"""Checks of settings for requests to a vendor: secrets, certificates, headers, paths."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ fingerprint = matching(r"(?:[0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}", "the SHA-256 o
 
 
 def secret(value: Any) -> str:
-    """A check whose message never shows the value: a line of text."""
+    """Check a line of text. The error never shows the value."""
     if not isinstance(value, str) or re.fullmatch(r"[^\0-\x1f\x7f]+", value) is None:
         raise Invalid("must be a string that is not empty, of one line")
     return value
 
 
 def headers(value: Any) -> Mapping[str, str]:
-    """A check: headers of a request, as a table of lines of text."""
+    """Check the headers of a request, a table of lines of text."""
     if not isinstance(value, Mapping):
         raise Invalid('must be a table like { Priority = "high" }')
     for name, text in value.items():
         if re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) is None:
-            raise Invalid(f"holds {name!r}, which is no name of a header")
+            raise Invalid(f"holds {name!r}, which is not a header name")
         if not isinstance(text, str) or re.search(r"[\0-\x1f\x7f]", text):
             raise Invalid(f"must state the header {name} as a string of one line")
     return value
 
 
 def url_path(value: Any) -> str:
-    """A check: the path of a URL, with its query if it has one, that cannot name another origin."""
+    """Check the path of a URL, with an optional query. It cannot name another origin."""
     text = string(value)
     if not text.startswith("/"):
         raise Invalid(f'must begin with /, as in "/status"; the address is base_url\'s, not {shown(text)}')

@@ -26,14 +26,14 @@ from appliance.tasks import Tasks, end, end_within
 START_TIMEOUT_SECS = 15.0
 """Seconds until an adapter that has not called `publish.started()` or `progressed()` counts as started, and failing.
 
-It is not restarted: a slow one, such as that of a broker which sends without a pause, would lose what it has read.
+It is not restarted: a slow adapter, such as one for a busy broker, would lose its progress.
 """
 
 EXIT_TIMEOUT_SECS = 1.0
 """Seconds that leaving an adapter may take."""
 
 HEALTHY_AFTER_SECS = 120.0
-"""Seconds of running after which a failure counts as the first again."""
+"""Running time that resets the count of failures."""
 
 Build = Callable[[AdapterContext], Adapter]
 
@@ -43,7 +43,7 @@ T = TypeVar("T")
 class AdapterRunner:
     """Runs one adapter from entering the context to leaving it; `build` makes a new one whenever it fails.
 
-    Where `begin` is given, the first is made when that is set; until then commands wait, for five seconds at most.
+    With `begin`, the first adapter is made when it is set; until then, commands wait up to five seconds.
     Methods may be called concurrently.
     """
 
@@ -86,7 +86,7 @@ class AdapterRunner:
         return self.adapter is not None and self.adapter.shares_outages
 
     async def command(self, device_ids: Sequence[str], command: Command) -> list[LaresError | None]:
-        """Send the command once the address is free, and publish what was read; for each device why it failed.
+        """Send the command once the address is free, publish the readings, and return the error of each device.
 
         Raises `LaresError` if it failed for all: `Busy`, `Unreachable`, `Unsupported`, or another `AdapterFailed`.
         """
@@ -96,27 +96,27 @@ class AdapterRunner:
             return await self._contained(self._command(adapter, device_ids, command))
 
     async def invoke(self, operation: str, payload: Mapping[str, Value]) -> Value:
-        """The result of one of the adapter's own operations. Raises `LaresError`; `Unsupported` if there is none."""
+        """Return the result of an operation of the adapter. Raises `LaresError`; `Unsupported` if it is unknown."""
         await self._wait_until_made()
         adapter = self._running()
         return await self._contained(_invoke(adapter, operation, payload))
 
     async def picture(self, device_id: str, attribute: str | None) -> Picture | None:
-        """Return the newest picture of a device; None if there is none, or no adapter now. Raises `LaresError`."""
+        """Return the newest picture of a device; None without a picture or an adapter. Raises `LaresError`."""
         if self.adapter is None:
             return None
         return await self._contained(self.adapter.within_limit(self.adapter.picture(device_id, attribute)))
 
     async def wait_for_hooks(self) -> Collection[str]:
-        """Return the ids of hooks that the adapter listens to, once it has been made; that may take five seconds.
+        """Return the adapter's hooks, once it has been made; this can take five seconds.
 
-        While it is restarted, those that it listened to.
+        During a restart, its former hooks.
         """
         await self._wait_until_made()
         return self._hooks if self.adapter is None else self.adapter.hooks
 
     async def hook(self, request: HookRequest) -> None:
-        """Give the adapter what somebody sent to one of its hooks. Raises `LaresError`."""
+        """Pass a call of a hook to the adapter. Raises `LaresError`."""
         adapter = self._running()
         try:
             await self._contained(adapter.within_limit(adapter.hook(request)))
@@ -170,7 +170,7 @@ class AdapterRunner:
         return self.adapter
 
     def _publish_result(self, result: CommandResult, *, is_answered: bool) -> LaresError | None:
-        """Publish what a command read, and that the vendor answered if it did; the result's error, if it has one."""
+        """Publish a command's reading, and the vendor's answer if it came. Return the error of the result."""
         publish = self._context.publish
         if result.report is not None:
             publish.report(result.report)
@@ -201,7 +201,7 @@ class AdapterRunner:
             await clock.sleep(back_off(self._failures))
 
     async def _run_once(self) -> None:
-        """Make the adapter and run it to its end; what it raises is published and logged, not raised."""
+        """Make the adapter and run it to its end. Exceptions are published and logged, not raised."""
         try:
             adapter = self._build(self._context)
             await adapter.__aenter__()
@@ -211,7 +211,7 @@ class AdapterRunner:
                 await adapter.run()
             finally:
                 self._hooks = adapter.hooks
-                if self.adapter is adapter:  # its successor may run already, where this one did not end in time
+                if self.adapter is adapter:  # its successor can run already if this one did not end in time
                     self.adapter = None
                 await self._leave(adapter)
             raise AdapterFailed("it ended by itself")
@@ -228,13 +228,13 @@ class AdapterRunner:
         self._context.publish.started()
 
     async def _leave(self, adapter: Adapter) -> None:
-        """Let the adapter close what it opened; what that raises is published, and `run`'s exception is kept."""
+        """Let the adapter close its resources. Exceptions are published; that of `run` is kept."""
         leaving = end_within(adapter.__aexit__(None, None, None), EXIT_TIMEOUT_SECS)
         with suppress(TimeoutError, AdapterFailed):
             await self._contained(leaving)
 
     async def _watch_start(self) -> None:
-        """Count the adapter as started, and as failing, when it has not said so in time."""
+        """Count the adapter as started and failing if it does not start in time."""
         if self._begin is not None:
             await self._begin.wait()
         publish, progress = self._context.publish, -1
@@ -244,7 +244,7 @@ class AdapterRunner:
                 async with asyncio.timeout(START_TIMEOUT_SECS):
                     await publish.has_started.wait()
         if not publish.has_started.is_set():
-            message = f"nothing was heard of it within {START_TIMEOUT_SECS:g} s of the start"
+            message = f"no answer within {START_TIMEOUT_SECS:g} s of the start"
             publish.failed(AdapterFailed(message))
             publish.started()
 

@@ -1,4 +1,4 @@
-"""The adapters of a configuration: a runner for each, the moment when they begin, and where the home is published."""
+"""The adapters of a configuration: their runners, their start, and the publishers of the home."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class AdapterStart:
         return self._runners
 
     async def begin(self) -> None:
-        """Import on a thread what the adapters need, then start them, each in a turn of the loop of its own.
+        """Import the modules of the adapters on a thread, then start each adapter in its own turn of the loop.
 
         A hundred in one turn would hold the loop for tens of milliseconds, and again whenever they poll.
         """
@@ -122,7 +122,7 @@ class AdapterStart:
 
 
 class LateSession:
-    """The HTTP session of adapters and history, opened when first asked for: who needs none imports no client."""
+    """The HTTP session of adapters and history. It is opened, and its client imported, at the first use."""
 
     def __init__(self) -> None:
         self._session: Any = None
@@ -143,12 +143,12 @@ class LateSession:
         return self._session
 
     def lines_to(self, clock: Clock, url: str, token: str | None) -> LinePost:
-        """Return what posts line protocol to the address, over the session."""
+        """Return a client that posts line protocol to the address."""
         return LinePost(url, token, self.open, clock)
 
 
 MAX_ANSWER_CHARS = 200
-"""Of what a server says to a refusal."""
+"""Length of a server's explanation of a refusal."""
 
 
 class LinePost:
@@ -166,7 +166,7 @@ class LinePost:
         self._http: Any = None
 
     async def __call__(self, body: bytes) -> tuple[int, str]:
-        """The status of the answer, and what it says, without the token. Raises `AdapterFailed` if none came."""
+        """Return the status and text of the answer, without the token. Raises `AdapterFailed` without an answer."""
         if self._http is None:
             await import_ahead(["appliance.adapters.device_http"])
             from appliance.adapters.device_http import HttpClient
@@ -190,12 +190,12 @@ async def open_publishers(
     root: Path,
     every_broker: Collection[str] = (),
 ) -> list[AbstractAsyncContextManager[Any]]:
-    """Return a publisher for each section with `publish = true`; each publishes the home while it is entered.
+    """Return a publisher for each section with `publish = true`, which publishes the home while entered.
 
-    Where a section published before, and does not now or at other topics, that is taken back. `every_broker` are
+    Topics that a section no longer publishes are cleared. `every_broker` are
     further sections of MQTT, whose devices are not published either; it can change later.
 
-    Raises `StoreFailed` if the number of this run cannot be stored.
+    Raises `StoreFailed` if the number of this run cannot be saved.
     """
     brokers = {name: settings for name, settings in adapters.items() if isinstance(settings, Mqtt)}
     publishers: list[AbstractAsyncContextManager[Any]] = []
@@ -203,7 +203,7 @@ async def open_publishers(
         secrets = secrets_of(name)
         if (before := published_topics(secrets)) is None and not settings.publish:
             continue
-        # It imports the MQTT library: only where something is published.
+        # It imports the MQTT library: only if a section publishes.
         from appliance.adapters.mqtt.out.hub_publisher import HubPublisher, withdrawal
 
         hub_id, located = await hub_id_of(settings, secrets), settings.located(root)

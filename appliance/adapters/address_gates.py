@@ -1,4 +1,4 @@
-"""Address gates: commands to one address wait for each other, also those of other adapters."""
+"""Address gates: commands to one address wait for each other, across adapters."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 from appliance.errors import Busy, Unreachable
 
 LOCK_TIMEOUT_SECS = 30.0
-"""Seconds that a command waits for those before it at the same address."""
+"""Time limit for the wait for earlier commands to the same address."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443, "mqtt": 1883, "mqtts": 8883}
 
 
 class AddressGate:
-    """Limits the commands at one address to `concurrency` at a time; `commands_ended` counts those that ended."""
+    """Limits the commands at one address to `concurrency` at a time; `commands_ended` counts completed ones."""
 
     def __init__(self, address: str, concurrency: int) -> None:
         self.address = address
@@ -31,8 +31,8 @@ class AddressGate:
     async def lock(self, device_ids: Collection[str] = ()) -> AsyncIterator[None]:
         """Wait for a place for a command to these devices, and keep it until the block ends.
 
-        Raises `Busy` when none is free within `LOCK_TIMEOUT_SECS`, and `Unreachable` when `fail_waiting` meant it
-        meanwhile. In both cases nothing was sent.
+        Raises `Busy` if no place is free within `LOCK_TIMEOUT_SECS`, and `Unreachable` after `fail_waiting`. In both
+        cases nothing was sent.
         """
         waiting = _WaitingCommand(device_ids)
         self._waiting.append(waiting)
@@ -55,13 +55,13 @@ class AddressGate:
             self._free.release()
 
     def fail_waiting(self, outage: Unreachable, device_ids: Collection[str] | None = None) -> None:
-        """Let the commands that wait now fail with this outage: those to these devices, or all."""
+        """Fail waiting commands with this outage: to these devices, or all."""
         for waiting in self._waiting:
             if device_ids is None or not set(device_ids).isdisjoint(waiting.device_ids):
                 waiting.outage = outage
 
     def is_stale(self, ended_before: int) -> bool:
-        """Whether a reading may be older than a command: one runs, or ended since `commands_ended` was this."""
+        """Return whether a reading can be older than a command that runs, or ended after `ended_before`."""
         return self.commands_under_way > 0 or self.commands_ended != ended_before
 
 
@@ -74,7 +74,7 @@ class _WaitingCommand:
 
 
 class AddressGates:
-    """The gate of each address; who names an address first decides its concurrency."""
+    """The gate of each address; the first request decides its concurrency."""
 
     def __init__(self) -> None:
         self._gates: dict[str, AddressGate] = {}
@@ -85,7 +85,7 @@ class AddressGates:
 
 
 def canonical(address: str) -> str:
-    """Return host and port of a URL in one spelling; what is no URL stays as it is."""
+    """Return host and port of a URL in one spelling. Any other text is returned unchanged."""
     parts = urlsplit(address)
     if not parts.hostname:
         return address

@@ -1,4 +1,4 @@
-"""The base class of adapters, and what an adapter is given: clock, publisher, secrets, HTTP session, gates."""
+"""The base class of adapters, and their context: clock, publisher, secrets, HTTP session, gates."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ Operation = Callable[[Mapping[str, Value]], Awaitable[Value]]
 class HookRequest(Struct, frozen=True, kw_only=True):
     """A call of `/hooks/<id>`, whose key was checked. `hook` is the id, `method` is `GET` or `POST`.
 
-    `data` is the body as JSON or form, None if it is neither or there is none; `body` is the body as it came.
-    `query` has no key. The names of `headers` are in small letters; those that hold secrets are left out.
+    `data` is the body as JSON or form, None for any other body; `body` is the raw body.
+    `query` has no key. The names of `headers` are in lower case; headers with secrets are omitted.
     """
 
     hook: str
@@ -46,20 +46,20 @@ class HookRequest(Struct, frozen=True, kw_only=True):
 
 
 class Secrets(Protocol):
-    """The few short texts of an adapter that are kept over restarts, such as a token."""
+    """The short texts that an adapter keeps over restarts, such as a token."""
 
     def get(self, key: str) -> str | None:
-        """Return the text under the key, None if there is none."""
+        """Return the text of the key, None if it is missing."""
 
     async def put(self, key: str, value: str) -> None:
         """Store the text; it is on the card when this returns. Raises `StoreFailed`."""
 
 
 class AdapterContext(Struct, frozen=True, kw_only=True):
-    """What an adapter is given. `name` is its section's, and the first part of its devices' ids.
+    """The context of an adapter. `name` is its section's, and the first part of its devices' ids.
 
     `open_session` gives the `DeviceSession` of all adapters, opened by the first call. Relative paths in the
-    section start at `root`. `timezone` is that of the home. `kinds` runs kinds in Lua. `record` returns once these
+    section start at `root`. `timezone` is the home's. `kinds` runs kinds in Lua. `record` returns once these
     devices are on the card as they are handed in, or raises `StoreFailed`; it publishes nothing.
     """
 
@@ -76,7 +76,7 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
 
 
 class AdapterReplaced(Exception):
-    """Raised by `run`: what the adapter was made of has changed, and another is to be made at once in its place."""
+    """Raised by `run` if the adapter's definition has changed: a new one is made at once."""
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):
@@ -100,12 +100,12 @@ class Adapter(ABC):
     The runner enters it, awaits `run`, and sends it commands meanwhile. When `run` raises or returns, the adapter is
     left, and a new one is made after a pause; its devices keep their state.
 
-    Commands to one `address` wait for each other, also those of other adapters with that address; `concurrency` of
-    them run at a time. One that `takes_many` is given the commands for several devices in one call. Where a command
-    that got no answer means that no other device of the address answers either, `shares_outages`: the commands that
-    wait there fail at once, unsent. Otherwise only those to the same device do.
+    Commands to one `address` wait for each other, across adapters; `concurrency` of them run at a time. With
+    `takes_many`, one call has the commands for several devices. With `shares_outages`, an unanswered command means
+    that no device at the address answers: waiting commands fail at once, unsent. Otherwise, only commands to the
+    same device do.
 
-    `operation_secs` are the seconds that an operation may take, where they are more than those of a command.
+    `operation_secs` are time limits of operations that can take longer than a command.
     """
 
     concurrency = 1
@@ -123,34 +123,34 @@ class Adapter(ABC):
         return self
 
     async def __aexit__(self, *_: object) -> None:  # noqa: B027 - most have nothing to close
-        """Close what was opened, within one second; after that the hub goes on without it."""
+        """Close all resources within one second; then the hub continues without it."""
 
     @abstractmethod
     async def run(self) -> None:
-        """Work until cancelled: poll, or receive what is pushed. Call `publish.started()` after the first try."""
+        """Work until cancelled: poll, or receive pushed messages. Call `publish.started()` after the first try."""
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Do what the device's `commands` offer, within five seconds; at most `concurrency` calls run at a time.
+        """Do a command that the device offers, within five seconds. At most `concurrency` calls run at a time.
 
-        Raises `AdapterFailed`, `Unsupported` for what is not offered, and `Invalid` for a value. An adapter whose
-        devices are only read need not have it.
+        Raises `AdapterFailed`, `Unsupported` for a command that is not offered, and `Invalid` for a value. Adapters
+        for read-only devices need not implement it.
         """
         raise Unsupported(f"{device_id} takes no commands")
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
-        """As `command`, for several devices at once where it `takes_many`, else for one; a result for each."""
+        """Do the command for several devices if the adapter `takes_many`, for one otherwise. Return each result."""
         return [await self.command(device_id, command) for device_id in device_ids]
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
         """Return the newest still picture of a device, of this attribute if one is named, within five seconds.
 
-        None if there is none. Raises `AdapterFailed`.
+        None without a picture. Raises `AdapterFailed`.
         """
         return None
 
     @property
     def answers(self) -> float:
-        """How often the vendor has answered; NaN where that is not counted, and a command that ended was answered."""
+        """The number of the vendor's answers; NaN if they are not counted: each completed command then is one."""
         return math.nan
 
     @property
@@ -160,31 +160,31 @@ class Adapter(ABC):
 
     @property
     def hooks(self) -> Collection[str]:
-        """The ids of hooks that this adapter listens to now, its own name for one; none unless it says otherwise."""
+        """The ids of the adapter's hooks, usually its own name."""
         return ()
 
     async def hook(self, request: HookRequest) -> None:
-        """Take what somebody sent to one of `hooks`, within five seconds; calls may come at the same time.
+        """Take a call of one of `hooks`, within five seconds. Calls can be concurrent.
 
-        What it shows is published as after a poll. Raises `Invalid` for a request that it cannot use, and
-        `AdapterFailed`; the caller is told the sentence.
+        Publish the result as after a poll. Raises `Invalid` for an unusable request, and `AdapterFailed`; the caller
+        gets the sentence.
         """
         raise NotFound("hook", request.hook)
 
     def on_hook_failed(self, error: AdapterFailed) -> None:
-        """A call of a hook failed otherwise than by its request; the caller is told, too."""
+        """Handle a failed call of a hook whose request was valid. The caller gets the error too."""
         self.publish.record_error(error)
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """Return the result of a command or operation; `Unanswered` if it takes longer than five seconds."""
+        """Return the result of a command or operation. Raises `Unanswered` after five seconds."""
         return await self.within(COMMAND_TIMEOUT_SECS, work)
 
     async def within(self, secs: float, work: Awaitable[T]) -> T:
-        """Return the result of the work; `Unanswered` if it takes longer than so many seconds."""
+        """Return the result of the work. Raises `Unanswered` after `secs`."""
         try:
             return await end_within(work, secs)
         except TimeoutError:
             raise Unanswered(f"{self.name} took longer than {secs:g} s") from None
 
-    def on_unreachable(self, error: Unreachable) -> None:  # noqa: B027 - behind a bridge it means one device only
-        """A command got no answer. An adapter that is lost then as a whole publishes that here."""
+    def on_unreachable(self, error: Unreachable) -> None:  # noqa: B027 - for a bridge it concerns one device only
+        """Handle a command without an answer. An adapter that is then lost as a whole publishes that."""

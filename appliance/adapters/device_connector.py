@@ -1,4 +1,4 @@
-"""Connections to devices: which addresses their names may mean, and how much is read of them at a time."""
+"""Connections to devices: the allowed addresses of names, and bounded reading."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ CONNECT_TIMEOUT_SECS = 2.0
 """Seconds that a device has to accept a connection."""
 
 MAX_WAITING_RESPONSES = 8
-"""Responses on a connection that nobody has read, interim ones (1xx) included."""
+"""Unread responses on a connection, including interim responses (1xx)."""
 
 PARSED_BYTES = 4096
 """Bytes that are read and parsed in a turn of the loop: a hundred of the shortest responses, or 2,000 frames."""
 
 RECEIVE_BUFFER_BYTES = 16 * 1024
-"""What the kernel holds of a connection: no more than that is parsed before others of the loop come."""
+"""The kernel's buffer of a connection, and so the data that is parsed in one turn."""
 
 MAX_HEAD_BYTES = 16 * 1024
 """Bytes of a head that are held back until it is complete."""
@@ -40,7 +40,7 @@ _LENGTH = re.compile(rb"(?i)content-length[ \t]*:([ \t\d,]*)")
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _METADATA = frozenset(map(ipaddress.ip_address, ("169.254.169.254", "fd00:ec2::254")))
-"""Where a rented machine can ask for its own credentials."""
+"""Addresses at which a rented machine can request its own credentials."""
 
 _CARRIERS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "64:ff9b::/96")))
 """Addresses whose last four bytes are an IPv4 address: compatible, mapped, NAT64."""
@@ -49,19 +49,18 @@ _CARRIERS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "64:ff9b
 class DeviceResolver(ThreadedResolver):
     """Resolves a name for one connection, which then goes to no other address than the result holds.
 
-    A name of the network must not mean this machine or its metadata service, whatever it meant before: who answers
-    for the name would let the hub talk to itself. `localhost` means this machine and nothing else. An address that is
-    written in numbers is not resolved, and means what it says.
+    A name of the network must not resolve to this machine or its metadata service, even if it did not before: the
+    name server could make the hub call itself. `localhost` is this machine only. A numeric address is not resolved.
     """
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Return the addresses of the name. Raises `OSError` if there are none, or one of them is refused."""
+        """Return the addresses of the name. Raises `OSError` without an address, or for a forbidden one."""
         found = await super().resolve(host, port, family)
         for each in found:
             if not may_mean(host, each["host"]):
-                raise OSError(0, f"its name means {each['host']}, and a name must not lead there")
+                raise OSError(0, f"its name resolves to {each['host']}, which is not allowed")
         return found
 
 

@@ -63,7 +63,7 @@ class DeviceSession:
         self.lasting = _open(DeviceConnector(LASTING_SECS))
 
     def for_sockets(self, middlewares: Sequence[ClientMiddlewareType]) -> aiohttp.ClientSession:
-        """Return the brief one with middlewares of its own, which a WebSocket's handshake cannot have for itself."""
+        """Return the brief session with its own middlewares, which aiohttp does not offer for one handshake."""
         return _open(self.brief.connector, middlewares, is_owner=False)
 
     async def resolve(self, host: str, port: int) -> str:
@@ -90,7 +90,7 @@ def _open(
     *,
     is_owner: bool = True,
 ) -> aiohttp.ClientSession:
-    """Return no cookies, no proxies, no compression."""
+    """Open a session without cookies, proxies, and compression."""
     return aiohttp.ClientSession(
         connector=connector,
         connector_owner=is_owner,
@@ -168,7 +168,7 @@ class HttpClient:
         return response.body
 
     async def request_json(self, method: str, path: str, **sent: Any) -> Any:
-        """As `request`, with the body as JSON; `BadAnswer` if it is none."""
+        """Like `request`, but return the parsed JSON. Raises `Unreadable` for any other body."""
         return parse_json(await self.request(method, path, **sent), self.address)
 
     async def exchange(
@@ -257,10 +257,10 @@ class HttpClient:
     async def events(
         self, path: str, *, silence_secs: float, last_id: str = "", max_bytes: int = MAX_RESPONSE_BYTES
     ) -> AsyncIterator[AsyncIterator[ServerEvent]]:
-        """Server-sent events, as an iterator of those that come until the stream ends, or is silent for so long.
+        """Open server-sent events, as an iterator that ends with the stream or after `silence_secs` of silence.
 
-        `last_id` asks for what came after that one. Raises `Unreachable` if the stream cannot be opened, and
-        `BadAnswer` for a refusal, for what is no such stream, or an event of more than `max_bytes`.
+        `last_id` asks for the events after it. Raises `Unreachable` if the stream cannot be opened, and `BadAnswer`
+        for a refusal, another content type, or an event of more than `max_bytes`.
         """
         headers = {"Accept": EVENT_STREAM, **({"Last-Event-ID": last_id} if last_id else {})}
         timeout = aiohttp.ClientTimeout(total=None, sock_read=silence_secs)
@@ -269,7 +269,7 @@ class HttpClient:
                 if response.status != 200:
                     raise self._refused(path, response.status)
                 if response.content_type != EVENT_STREAM:
-                    raise BadAnswer(f"{self.address}{path} answered with something that is no event stream")
+                    raise BadAnswer(f"{self.address}{path} did not answer with an event stream")
                 yield read_events(response, self._clock, max_bytes)
 
     async def _numeric_address(self) -> str:
@@ -288,12 +288,11 @@ class HttpClient:
         max_bytes: int = MAX_RESPONSE_BYTES,
         parse: DecodeMessage | None = None,
     ) -> AsyncIterator[Messages]:
-        """Yield a WebSocket, as an iterator of the messages that come over it until it ends, and a way to send some.
+        """Open a WebSocket, as an iterator of its messages until it ends, with a way to send.
 
-        Each message is what `parse` makes of it and the address: its JSON, where there is none. After `silence_secs`
-        without a message a ping is sent, and the socket is closed if no pong comes. Raises `Unreachable` if it
-        cannot be opened within that time, `BadAnswer` for a refusal, a message that is not JSON, or one of more than
-        `max_bytes`.
+        `parse` gets each message and the address; by default, messages are JSON. After `silence_secs` without a
+        message, a ping is sent; without a pong, the socket is closed. Raises `Unreachable` if it cannot
+        be opened within that time, and `BadAnswer` for a refusal, or for a malformed or too long message.
         """
         with self._failing(path):
             async with self._session.for_sockets(self._middlewares) as session:

@@ -82,7 +82,7 @@ class Dispatcher:
     async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
         """Command the devices, those at different addresses at once; the outcomes come in the order given.
 
-        `source` is what the audit names: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Never raises.
+        `source` is for the audit: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Never raises.
         """
         queues: dict[AddressGate | None, _CommandQueue] = {}
         tasks: dict[str, asyncio.Task[dict[str, Outcome]]] = {}
@@ -118,11 +118,11 @@ class Dispatcher:
         return batches
 
     def abort_all(self) -> None:
-        """Cancel the commands under way; each outcome then says that its result is not known."""
+        """Cancel the running commands; their outcomes report an unknown result."""
         self._tasks.cancel()
 
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
-        """The result of the operation `<adapter>:<operation>`. Raises `LaresError`; `Unsupported` if it is none."""
+        """Return the result of `<adapter>:<operation>`. Raises `LaresError`; `Unsupported` if it is unknown."""
         name, _, operation = target.partition(":")
         runner = self._runners.get(name)
         if runner is None or not operation:
@@ -132,7 +132,7 @@ class Dispatcher:
     async def picture(self, device: Device, attribute: str | None = None) -> Picture:
         """Return the newest still picture of a device, of this attribute if one is named.
 
-        Raises `NoPicture` if there is none, else `LaresError`.
+        Raises `NoPicture` without a picture, and `LaresError`.
         """
         runner = self._runners.get(device.metadata.source)
         found = None if runner is None else await runner.picture(device.id, attribute)
@@ -160,7 +160,7 @@ class Dispatcher:
         return [runner for runner, hooks in zip(runners, heard, strict=True) if hook in hooks]
 
     def operations_of(self, adapter: str) -> tuple[str, ...]:
-        """Return the names of an adapter's own operations, sorted; none while it has not begun."""
+        """Return the names of an adapter's operations, sorted; empty before it starts."""
         runner = self._runners.get(adapter)
         return () if runner is None or runner.adapter is None else tuple(sorted(runner.adapter.operations))
 
@@ -220,8 +220,8 @@ class Dispatcher:
 class _CommandQueue:
     """The commands of one `send` to one address: only as many wait at its gate as it lets in at a time.
 
-    So each waits for the others of the same `send` as long as they take, and for those of other senders as long as
-    the gate allows. Where the adapter `shares_outages`, those behind one that got no answer are not sent.
+    Each waits for the others of the same `send` without a limit, and for other senders within the gate's limit. If
+    the adapter `shares_outages`, commands after an unanswered one are not sent.
     """
 
     def __init__(self, concurrency: int) -> None:
@@ -229,7 +229,7 @@ class _CommandQueue:
         self._outage: Unreachable | None = None
 
     async def send(self, runner: AdapterRunner, ids: list[str], command: Command) -> list[LaresError | None]:
-        """Send the command after those before it; as `AdapterRunner.command`."""
+        """Send the command in order, like `AdapterRunner.command`."""
         async with self._semaphore:
             if self._outage is not None:
                 raise self._outage
@@ -264,7 +264,7 @@ def _given_up(device: Device) -> Outcome:
 
 
 def _failure(device: Device, command: Command, error: Exception) -> Outcome:
-    """The outcome of an error. It is logged unless it is an outage, which the adapter's publisher logs once."""
+    """Return the outcome of an error. Errors are logged, except outages, which the publisher logs once."""
     if isinstance(error, Unsupported):
         return _failed(device, Status.UNSUPPORTED, error)
     if not isinstance(error, AdapterFailed | Invalid | StoreFailed):

@@ -1,4 +1,4 @@
-"""Credentials for vendors' addresses, how their certificates are verified, and what went wrong with a request."""
+"""Credentials for vendors' addresses, the verification of certificates, and the reasons of failed requests."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class HttpAccess(Redacted, frozen=True, kw_only=True):
     """Credentials for one address, and how its certificate is verified.
 
     `token` is sent as a bearer token; `username` and `password` by Basic, or by Digest where `is_digest`. With https,
-    the certificate must be signed by an authority that the box trusts, or by that in `ca_file`, or be the one whose
-    SHA-256 is `fingerprint` (hexadecimal). `headers` are sent with every request.
+    the certificate must be signed by a trusted authority, by the authority in `ca_file`, or have the SHA-256
+    `fingerprint` (hexadecimal). `headers` are sent with every request.
     """
 
     HIDDEN = ("password", "token")
@@ -84,7 +84,7 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "it closed the connection"
     if isinstance(error, UnicodeError):
-        return "there can be no such name"
+        return "invalid host name"
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {error.verify_message.rstrip('.').lower()}"
     if isinstance(error, ssl.SSLError) and error.reason:

@@ -61,7 +61,7 @@ class EventDecoder:
         self._id = ""
 
     def feed(self, piece: bytes) -> Iterator[ServerEvent]:
-        """Yield the messages that end in this piece. Raises `BadAnswer` for one that is too large."""
+        """Yield the messages that end in this piece. Raises `BadAnswer` for a too large message."""
         piece = self._held + piece
         whole = len(piece) - piece.endswith(b"\r")  # which may be half of an end
         self._held = piece[whole:]
@@ -102,12 +102,12 @@ class EventDecoder:
 
 
 async def read_events(response: aiohttp.ClientResponse, clock: Clock, max_bytes: int) -> AsyncIterator[ServerEvent]:
-    """The messages of a response until it ends, or is broken off. Raises `BadAnswer` for one that is too large."""
+    """Yield the messages of a response until it ends or breaks off. Raises `BadAnswer` for a too large message."""
     decoder = EventDecoder(max_bytes)
     while True:
         try:
             piece = await response.content.readany()
-        except (aiohttp.ClientError, OSError):  # also what is silent for too long
+        except (aiohttp.ClientError, OSError):  # also after too long silence
             return
         if not piece:
             return
@@ -138,19 +138,19 @@ class Messages(AsyncIterator[Any]):
         self._count = 0
 
     async def __anext__(self) -> Any:
-        """The next message of text or bytes. Raises `BadAnswer` for one that is too large or cannot be parsed."""
+        """Return the next message of text or bytes. Raises `BadAnswer` for a too large or malformed message."""
         while (kind := (message := await self._next_frame()).type) is not _TEXT and kind is not _BINARY:
             if kind is _PING:
                 await self._answer_ping(message.data)
             elif kind is _ERROR:
-                raise BadAnswer(f"{self._address} sent something that is no WebSocket message, or too large a one")
+                raise BadAnswer(f"{self._address} sent a malformed or too large WebSocket message")
         self._on_message()
         if len(message.data) > LARGE_MESSAGE:
             await self._clock.sleep(0)
         return self._parse(message.data, self._address)
 
     async def _next_frame(self) -> aiohttp.WSMessage:
-        """Return the next message, pings included; others of the loop come between, even where many wait."""
+        """Return the next message, including pings; other tasks get turns, even if many messages wait."""
         self._count += 1
         if self._count % MESSAGES_AT_ONCE == 0:
             await self._clock.sleep(0)
@@ -163,7 +163,7 @@ class Messages(AsyncIterator[Any]):
             raise Unreachable(f"{self._address} has closed the connection ({reason_of(error)})") from None
 
     async def send(self, message: Any) -> None:
-        """Send a text as it is, anything else as its JSON. Raises `Unreachable` if the socket has been closed.
+        """Send a text as it is, anything else as its JSON. Raises `Unreachable` if the socket is closed.
 
         It waits while the other side does not read: the caller limits the time.
         """
@@ -174,11 +174,11 @@ class Messages(AsyncIterator[Any]):
 
 
 class PromptSocket(aiohttp.ClientWebSocketResponse[Literal[True]]):
-    """Says goodbye and closes, without reading on until the other side does: that may send without end."""
+    """Sends a Close frame and closes, without reading until the other side closes, which can send without end."""
 
     async def close(self, *, code: int = aiohttp.WSCloseCode.OK, message: bytes = b"") -> bool:
         """Send the Close frame, for `GOODBYE_SECS` at most, and close; False if that or the connection failed."""
-        self._close_code = self._close_code or code  # aiohttp waits for the other's only where it has none
+        self._close_code = self._close_code or code  # aiohttp waits for the other's only without one
         try:
             async with asyncio.timeout(GOODBYE_SECS):
                 return await super().close(code=code, message=message)

@@ -1,4 +1,4 @@
-"""What the other packages know of a kind of adapter, and the settings that several kinds share."""
+"""The interface of a kind of adapter for other packages, and the settings that several kinds share."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
     `settings` is the class of a section's values, without `type` and `enabled`. `device_kinds` are the kinds of its
     devices; stored devices of other kinds are not restored. If the kind has a simulator, `simulated` returns the
     settings of a section for it, and `in_demo` is its name in the demo (None: not in the demo). `operations` are
-    those of its adapters; None if they differ. `discovery` lists the ways to find its devices.
+    the names of its operations; None if sections differ. `discovery` lists the ways to find its devices.
 
     The folder's `adapter.py` has `build(settings, context)`, its `simulator.py` has `simulate()`. Both are imported
     late: the adapter of an enabled section on a thread, once the hub answers. With `has_probe`, `probe.py` has
@@ -98,7 +98,7 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
         return adapter
 
     def probe(self, settings: Any) -> tuple[bool, str]:
-        """Whether what the section names answers, and a sentence; only for a kind that `has_probe`. It waits."""
+        """Return whether the address of a section answers, and a sentence. Blocks. Only with `has_probe`."""
         found: tuple[bool, str] = import_module(f"appliance.adapters.{self.name}.probe").probe(settings)
         return found
 
@@ -109,7 +109,7 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
 
 
 def poll_interval() -> Any:
-    """Return the key `poll_interval_secs` of a kind that polls."""
+    """Return the key `poll_interval_secs` of a polling kind."""
     return key(whole(1, 86_400), 5)
 
 
@@ -119,7 +119,7 @@ def max_silence() -> Any:
 
 
 class PolledUrl(Settings, frozen=True, kw_only=True):
-    """An enabled section of a kind that polls the URL of one device, every so many seconds."""
+    """An enabled section of a kind that polls one URL every `poll_interval_secs`."""
 
     base_url: str = key(addresses.base_url)
     poll_interval_secs: int = poll_interval()

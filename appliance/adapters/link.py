@@ -77,7 +77,7 @@ class Replies:
         return waiting.reply
 
     def take(self, number: int, reply: Any) -> bool:
-        """Hand over a reply. Return False if no request waits for it: it is late, or nobody asked for it."""
+        """Hand over a reply. Return False if no request waits for it: it is late or unrequested."""
         waiting = self._waiting.get(number)
         if waiting is None or waiting.is_over.is_set():
             return False

@@ -27,7 +27,7 @@ CONFIRM_SECS = 3.5
 """Time for the device to show the result of a command that it took."""
 
 LAST_LOOK_SECS = 4.5
-"""Time since the start of a command after which the state is not read again, so that the error comes in time."""
+"""Time since the start of a command for readings of the state, so that the error comes in time."""
 
 CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
 """Pauses between two readings; the last one repeats."""
@@ -36,7 +36,7 @@ SECOND_POLL_SECS = 2.0
 """Pause after one unanswered poll, at most."""
 
 POLLED_ONLY_AFTER = 5
-"""Failed push connections in a row, after which this is logged for an address that answers polls."""
+"""Failed push connections in a row before this is logged for an address that answers polls."""
 
 T = TypeVar("T")
 
@@ -46,9 +46,9 @@ log = logging.getLogger("adapters")
 class PollingAdapter(Adapter):
     """Polls one address every `poll_interval` seconds, with back-off while it does not answer.
 
-    `misses` counts polls without an answer; a command without one counts as enough of them. With `max_silence_secs`
-    that is no outage before nothing was heard for so long, over restarts too: of what sleeps and wakes now and then.
-    An address that pushes as well is listened to at `open_push`.
+    `misses` counts polls without an answer; a command without one counts as enough of them. With `max_silence_secs`,
+    silence of up to this time is not an outage, also over restarts: for sleeping devices. `open_push` receives
+    pushed messages as well.
     """
 
     shares_outages = True
@@ -78,7 +78,7 @@ class PollingAdapter(Adapter):
 
     @abstractmethod
     async def poll(self) -> Report:
-        """Read the state of every device behind this adapter; raises `AdapterFailed`."""
+        """Read the state of every device of this adapter. Raises `AdapterFailed`."""
 
     async def confirm(self, device_id: str, expected: ExpectedState, began: float) -> CommandResult:
         """Look until the device shows the result of a command that `began` then. Raises `Unreachable`.
@@ -110,18 +110,18 @@ class PollingAdapter(Adapter):
         return report, attributes_in(report, device_id), None
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
-        """A new connection over which the address pushes, as an iterator of its messages; None if it does not."""
+        """Return a new push connection, an iterator of its messages; None if the address does not push."""
         return None
 
     def receive(self, message: Any) -> None:
-        """Publish what was pushed. Raises `AdapterFailed` for a message that says nothing; it is passed over."""
+        """Publish a pushed message. Raises `AdapterFailed` for a useless message, which is ignored."""
 
     def describe_answer(self) -> str:
-        """Return what the last good answer contained, for the log if that is no device; empty if unknown."""
+        """Return the content of the last good answer, for the log if it has no device; empty if unknown."""
         return ""
 
     def note_heard(self) -> None:
-        """Note that something was heard of the address; answers and `receive` do so by themselves."""
+        """Note a sign of life; answers and `receive` do so by themselves."""
         self._heard_at = self.clock.monotonic()
 
     def poll_now(self) -> None:
@@ -181,12 +181,12 @@ class PollingAdapter(Adapter):
         try:
             self.receive(message)
         except AdapterFailed as error:
-            log.debug("%s: a pushed message says nothing: %s", self.name, error)
+            log.debug("%s: unusable pushed message: %s", self.name, error)
 
     async def poll_once(self) -> None:
         """Poll and publish the result, unless a command ran meanwhile: the reading may be older than its change.
 
-        What was pushed meanwhile was said later, and stays.
+        Messages pushed meanwhile are newer, and stay.
         """
         began = self.clock.monotonic()
         ended_before, answers_before = self.gate.commands_ended, self.answers
@@ -219,7 +219,7 @@ class PollingAdapter(Adapter):
         self._is_empty = is_empty
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """The result of the work, within five seconds. Raises `Unreachable` only if nothing at all was answered."""
+        """Return the result of the work, within five seconds. Raises `Unreachable` only without any answer."""
         address, answers_before = self.http.address, self.answers
         try:
             result = await end_within(work, COMMAND_TIMEOUT_SECS)
@@ -236,7 +236,7 @@ class PollingAdapter(Adapter):
         return result
 
     def on_unreachable(self, error: Unreachable) -> None:
-        """One command without an answer is an outage."""
+        """Count one command without an answer as an outage."""
         self._on_miss(error, max(self.misses, POLLS_TO_LOSE))
 
     def _on_miss(self, error: Unreachable, misses: int) -> None:
@@ -247,7 +247,7 @@ class PollingAdapter(Adapter):
             self.publish.lost(error)
 
     def _may_be_silent(self) -> bool:
-        """Return whether it was heard of lately enough, in this run or before it, that silence means nothing yet."""
+        """Return whether the last sign of life, also before this run, is recent enough for silence."""
         if self.max_silence_secs is None:
             return False
         if self._heard_at is not None:

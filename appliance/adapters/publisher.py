@@ -19,24 +19,24 @@ from appliance.home.values import Value
 
 
 class Reading:
-    """One poll from its question to its answer, and what its adapter published meanwhile."""
+    """One poll from request to answer, and the publications of its adapter meanwhile."""
 
     def __init__(self) -> None:
         self._devices: set[str] = set()
         self._attributes: dict[str, set[str]] = {}
 
     def note(self, device_id: str, attributes: Iterable[str]) -> None:
-        """Note that these attributes of the device were said meanwhile."""
+        """Note that these attributes of the device were published meanwhile."""
         self._attributes.setdefault(device_id, set()).update(attributes)
 
     def note_report(self, report: Report, registry: Registry) -> None:
-        """Note that devices were said in full meanwhile, or gone. To be called before the report is applied."""
+        """Note devices that were published in full meanwhile, or removed. Call before the report is applied."""
         self._devices |= {each.device_id for each in report.observations}
         if report.present is not None:
             self._devices |= {each for each in registry.ids_of(report.adapter) if each not in report.present}
 
     def without_older(self, report: Report, registry: Registry) -> Report:
-        """Return the poll's report, with what was said meanwhile in place of what it read."""
+        """Return the poll's report, with later publications in place of its readings."""
         if not self._devices and not self._attributes:
             return report
         known = registry.ids_of(report.adapter)
@@ -66,7 +66,7 @@ log = logging.getLogger("adapters")
 
 
 class Publisher:
-    """What an adapter publishes with. No call waits; what the catalog does not allow is dropped and logged once.
+    """The publications of an adapter. No call waits. Invalid values are dropped and logged once.
 
     `recovered` is set when an outage ends, so that a pause before the next try can end; `has_started` once the
     adapter's first try is over. `progress` counts the reports of a start that is under way.
@@ -89,7 +89,7 @@ class Publisher:
     def reading(self) -> Iterator[Reading]:
         """Yield a poll from its question to its answer: give its report to `report` together with this reading.
 
-        What is published otherwise meanwhile was said later than what the poll asked, and is not undone by it.
+        Other publications meanwhile are newer than the poll, which does not undo them.
         """
         reading = Reading()
         self._readings.append(reading)
@@ -99,17 +99,17 @@ class Publisher:
             self._readings.remove(reading)
 
     def full_list(self, observations: Iterable[Observation], present: Iterable[str] = ()) -> None:
-        """All devices: these, and those in `present` that could not be read. Any other is removed."""
+        """Publish all devices: these, and unreadable ones in `present`. Any other device is removed."""
         seen = tuple(observations)
         ids = frozenset({*present, *(each.device_id for each in seen)})
         self.report(Report(adapter=self.name, present=ids, observations=seen))
 
     def device(self, observation: Observation) -> None:
-        """One device in full, known or new; no other is touched."""
+        """Publish one complete device, known or new."""
         self.report(Report(adapter=self.name, observations=(observation,)))
 
     def report(self, report: Report, reading: Reading | None = None) -> None:
-        """Observations of some devices, or of all; those of a poll with its `reading`."""
+        """Publish observations of some devices, or all; after a poll with its `reading`."""
         if reading is not None:
             report = reading.without_older(report, self._registry)
         for each in self._readings:
@@ -117,7 +117,7 @@ class Publisher:
         self._registry.apply(report)
 
     def report_parts(self, report: Report, reading: Reading | None = None) -> Iterator[None]:
-        """As `report`, in parts of `MAX_OBSERVATIONS_AT_ONCE`, after each of which others of the loop may come."""
+        """Like `report`, in parts of `MAX_OBSERVATIONS_AT_ONCE`, so that other tasks get turns."""
         seen, size = report.observations, MAX_OBSERVATIONS_AT_ONCE
         while len(seen) > size:
             self.report(replace(report, present=None, observations=seen[:size]), reading)
@@ -126,13 +126,13 @@ class Publisher:
         self.report(replace(report, observations=seen), reading)
 
     def attributes(self, device_id: str, attributes: Mapping[str, Value]) -> None:
-        """Some attributes of a device that was published before; its others stay."""
+        """Publish some attributes of a known device; the others stay."""
         for each in self._readings:
             each.note(device_id, [*attributes, "state"])
         self._registry.update_attributes(self.name, device_id, attributes)
 
     def availability(self, device_id: str, *, is_available: bool) -> None:
-        """Whether the bridge or broker reaches this device; if not, its state is `unavailable`."""
+        """Publish whether the bridge or broker reaches this device; if not, its state is `unavailable`."""
         for each in self._readings:
             each.note(device_id, ["state"])
         self._registry.set_availability(self.name, device_id, is_available=is_available)
@@ -147,27 +147,27 @@ class Publisher:
         return found[0] if found and found[0].metadata.source == self.name else None
 
     def event(self, device_id: str, event: str, data: Mapping[str, Value] | None = None) -> None:
-        """Something happened at the device that is no state; two alike are two."""
+        """Publish an event of the device. Two identical events are two events."""
         self._registry.publish_event(self.name, device_id, event, data or {})
 
     def dropped(self, device_id: str, attribute: str, reason: str) -> None:
-        """Something that the adapter received and cannot use; `GET /adapters/{id}` lists it."""
+        """Publish an unusable value, for `GET /adapters/{id}`."""
         event = events.ObservationDropped(adapter=self.name, device_id=device_id, attribute=attribute, reason=reason)
         self._bus.publish(event)
 
     def started(self) -> None:
-        """The first try is over, with or without success. Only the first call counts."""
+        """End the first try, with or without success. Only the first call counts."""
         if not self.has_started.is_set():
             self.has_started.set()
             self._bus.publish(events.AdapterStarted(adapter=self.name))
 
     def progressed(self, message: str) -> None:
-        """How far a long start is, in words; shown in the adapter's health until it answers or errs."""
+        """Publish the progress of a long start, shown in the adapter's health until it answers or fails."""
         self.progress += 1
         self._bus.publish(events.AdapterProgressed(adapter=self.name, message=message))
 
     def answered(self, secs: float | None = None) -> None:
-        """The vendor answered well, after so many seconds: an outage is over, and so is a failure."""
+        """End an outage or a failure: the vendor answered well, after `secs`."""
         self.reached()
         self._is_faulty = False
         self._bus.publish(events.AdapterAnswered(adapter=self.name, at=self._clock.now(), secs=secs))
@@ -178,7 +178,7 @@ class Publisher:
         return self._is_lost
 
     def reached(self) -> None:
-        """The vendor answered, well or not: an outage, if there was one, is over."""
+        """End an outage, if any: the vendor answered, well or not."""
         if self._is_lost:
             self._is_lost = False
             log.info("%s: answers again", self.name)
@@ -186,7 +186,7 @@ class Publisher:
             self.recovered.set()
 
     def lost(self, error: LaresError) -> None:
-        """The vendor does not answer: its devices are offline. One event each, one log line, one `system.error`."""
+        """Publish an outage: its devices are offline. One event each, one log line, one `system.error`."""
         self.record_error(error)
         if not self._is_lost:
             self._is_lost = True
@@ -194,14 +194,14 @@ class Publisher:
             self._report(error, log.warning)
 
     def failed(self, error: LaresError) -> None:
-        """The vendor's answer was wrong, which is no outage; logged once until there is a good one."""
+        """Publish that the answer was wrong, which is not an outage; logged once until a good answer."""
         self.record_error(error)
         if not self._is_faulty:
             self._is_faulty = True
             self._report(error, log.warning)
 
     def crashed(self, error: BaseException, *, is_first: bool) -> None:
-        """The adapter itself failed; the first time is logged, with the traceback unless the sentence says it all."""
+        """Publish that the adapter itself failed; the first time with the traceback, if it is not a `LaresError`."""
         is_told = isinstance(error, LaresError)
         reason = str(error) if is_told else f"{type(error).__name__}: {error}"
         failure = LaresError(f"the adapter failed and is started again ({reason})")
@@ -211,7 +211,7 @@ class Publisher:
             self._report(failure, lambda words, message: log.error(words, message, exc_info=traceback))
 
     def faulted(self, error: BaseException) -> AdapterFailed:
-        """The error to raise for an unforeseen exception in a command. Each fault is logged once, with its traceback.
+        """Return the error of an unexpected exception in a command. Each fault is logged once, with its traceback.
 
         The adapter is not restarted: its polling may work.
         """
@@ -233,7 +233,7 @@ class Publisher:
 
 
 def _place_of(error: BaseException) -> str:
-    """Return the key of a fault: its class and where it was raised."""
+    """Return the key of a fault: its class and its line."""
     at, place = error.__traceback__, ""
     while at is not None:
         place = f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}"

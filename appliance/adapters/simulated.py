@@ -1,4 +1,4 @@
-"""What every simulated device has: an HTTP server that can be unplugged, and faults on demand."""
+"""The base of simulated devices: an HTTP server that can be unplugged, and faults on demand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Faults(Struct, kw_only=True):
     """How a device misbehaves, from the next request on. All off by default; to be changed at any time."""
 
     delay: float = 0.0
-    """Seconds by which every response is late. The request takes effect at once, so a late reading is an old one."""
+    """Delay of every response, in seconds. The request takes effect at once, so a late reading is an old one."""
     silent: bool = False
     """Requests are accepted and never answered; they have no effect."""
     status: int | None = None
@@ -44,7 +44,7 @@ class SimulatedDevice(ABC):
 
     `host` is an address; `port` 0 stands for a free one, which is known once entered and then kept. With `tls` it
     speaks HTTPS.
-    `requests` holds method and path of every request received, in order, also of those that a fault left unanswered.
+    `requests` holds method and path of every received request, in order, also if a fault left it unanswered.
     """
 
     content_type: str

@@ -232,7 +232,7 @@ async def test_a_wrong_attribute_is_told_and_the_others_are_shown(
         "color_temperature": "temperature must be an integer from 143 to 344, not 0",
     }
     result = await adapter.command(FIRST, TOGGLE)
-    assert "does not say if it is on, so it cannot be toggled" in str(result.error)
+    assert "does not show whether it is on" in str(result.error)
     await clock.run(adapter.command(FIRST, ON))
     assert light.writes[0]["lights"][0] == {"on": 1, "brightness": 50}, "what is wrong is not sent back"
 
@@ -337,7 +337,7 @@ async def test_power_and_brightness_leave_a_colour_and_a_temperature_ends_it(
 @pytest.mark.parametrize(
     ("lights", "expected"),
     [
-        ([], "light 0 is not there any more"),
+        ([], "light 0 is no longer there"),
         ([None], "light 0 is not an object but null"),
     ],
 )
@@ -508,7 +508,7 @@ async def test_several_lights_are_commanded_in_one_write_and_each_has_its_result
     assert light.lights == [SimulatedLight(on=True, temperature=200), None, SimulatedLight(temperature=300)]
     assert (first.error, last.error) == (None, None)
     assert str(bad.error) == f"{light.url}: light 1 is not an object but null"
-    assert str(gone.error) == f"{light.url}: light 7 is not there any more"
+    assert str(gone.error) == f"{light.url}: light 7 is no longer there"
 
 
 # --- one light -----------------------------------------------------------------------------------
@@ -535,7 +535,7 @@ def test_a_light_is_read(raw: Any, light: LightState) -> None:
     ("raw", "fault"),
     [
         (None, "is not an object but null"),
-        ({"flavour": 1}, "has none of on, brightness, temperature, hue, saturation"),
+        ({"flavour": 1}, "has no field of on, brightness, temperature, hue, saturation"),
     ],
 )
 def test_what_is_no_light_says_so(raw: Any, fault: str) -> None:

@@ -327,7 +327,7 @@ async def test_beyond_so_many_an_hour_messages_are_gathered_into_one(
         assert [await send(adapter) for _ in range(2)] == [{"status": "sent"}, {"status": "gathered"}]
         running.cancel()
         await asyncio.wait({running})
-    assert sum("gathered into one, sent in 60 min" in record.message for record in caplog.records) == 2
+    assert sum("further ones are sent as one in 60 min" in record.message for record in caplog.records) == 2
     assert caplog.records[-1].message == "phone stops; gathered messages that are lost: 1"
 
 
@@ -371,14 +371,14 @@ FAULTS = {
     "service = 'gotify'\ntoken = 'x'": "needs url for gotify",
     "service = 'telegram'\nchat = '1'": "needs token for telegram (or token_file)",
     "service = 'ntfyy'": "did you mean ntfy",
-    "service = 'ntfy'\ntopic = 'x'\nbody = 'x'": "body, which means nothing beside service",
+    "service = 'ntfy'\ntopic = 'x'\nbody = 'x'": "body, which has no meaning together with service",
     "smtp = 'a:25'": "needs from and to",
     "smtp = 'a'": 'must be a server and its port like "smtp.example.org:587", not',
     "smtp = 'a:25'\nfrom = 'x'\nto = 'a@b'": "must be an address like",
-    "smtp = 'a:25'\nfrom = 'a@b'\nto = []": "must name somebody",
+    "smtp = 'a:25'\nfrom = 'a@b'\nto = []": "must have at least one address",
     "smtp = 'a:25'\nfrom = 'a@b'\nto = 'c@d'\nfingerprint = '"
     + "ab" * 32
-    + "'": "fingerprint, which means nothing beside smtp",
+    + "'": "fingerprint, which has no meaning together with smtp",
     "url = 'http://a/'\ntoken = 'x'\ntoken_file = 'y'": "both token and token_file",
     "url = 'http://a/{token}'": "names {token} and has neither",
     "url = 'http://a/'\nbody = '{\"a\": \"{Mesage}\"}'": "names {Mesage}; did you mean {message}",
@@ -386,7 +386,7 @@ FAULTS = {
     "url = 'http://me:secret@a/'": "must be an address like",
     "url = 'http://{message}/'": "must be an address like",
     "url = 'ftp://a/'": "must be an address like",
-    "url = 'http://a/'\nheaders = { 'a b' = 'x' }": "no name of a header",
+    "url = 'http://a/'\nheaders = { 'a b' = 'x' }": "not a header name",
     "url = 'http://a/'\nheaders = { a = \"x\\ny\" }": "a string of one line",
     "url = 'http://a/'\nmax_per_hour = 0": "whole number from 1",
     "url = 'http://a/'\ntopik = 'x'": "did you mean",

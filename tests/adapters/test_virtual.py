@@ -232,10 +232,10 @@ FAULTS = (
     (11, "adapters.virtual.devices[2].attributes holds custom, which must be written in quotes"),
     (
         12,
-        "adapters.virtual.devices[3] has the options of, on for power, and off is none of them; and has options for",
+        "adapters.virtual.devices[3] has the options of, on for power, and off is not one of them; and has options",
     ),
     (18, "adapters.virtual.devices[4].attributes must be a table"),
-    (19, "adapters.virtual.devices[4].options must state those of a as an array of words"),
+    (19, "adapters.virtual.devices[4].options must list the options of a as an array of words"),
     (22, "adapters.v2.devices must be a list of tables"),
     (23, "adapters.v3 has more than one device with the id a"),
 )

@@ -200,7 +200,7 @@ async def test_what_is_no_segment_spoils_no_other_and_is_told_once(
         assert [each.device_id for each in report.observations] == ["strip:light", "strip:segment:0"]
         assert [record.message.partition(":")[0] for record in caplog.records] == ["strip"]
         strip.state["seg"] = None
-        assert (await adapter.poll()).observations[0].wrong == {"seg": "seg is no list"}
+        assert (await adapter.poll()).observations[0].wrong == {"seg": "seg must be a list"}
         strip.faults.body = b'{"state": {"on": true, "seg": %b}, "info": {}}' % (b"[" * 300 + b"]" * 300)
         with pytest.raises(BadAnswer, match="not WLED's"):
             await adapter.poll()

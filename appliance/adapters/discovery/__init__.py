@@ -1,1 +1,1 @@
-"""Discovery: what announces itself in the local network by mDNS or SSDP, asked only when somebody wants to know."""
+"""Discovery: devices that announce themselves by mDNS or SSDP in the local network. It runs only on request."""

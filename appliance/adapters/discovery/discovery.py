@@ -1,4 +1,4 @@
-"""Discovery: devices in the local network for which the hub has a kind, with the section to paste for each."""
+"""Discovery: devices in the local network that have a kind here, with the section to paste for each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DISCOVERY_METHODS: Sequence[DiscoveryMethod] = (
     DiscoveryMethod(kind="homewizard", title="HomeWizard", mdns="_hwenergy._tcp", serial=("serial",)),
     DiscoveryMethod(kind="sonos", title="Sonos", ssdp="urn:schemas-upnp-org:device:ZonePlayer:1"),
 )
-"""The methods of kinds in Python, and of bundled kinds in Lua; the hub uses those of kinds that it has."""
+"""The methods of kinds in Python, and of bundled kinds in Lua; the hub uses the ones of its kinds."""
 
 DEFAULT_SEARCH_SECS, MAX_SEARCH_SECS = 3, 30
 """Seconds that a search lasts."""
@@ -37,7 +37,7 @@ MAX_SECTION_CHARS = 40
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """A device: its kind, what it calls itself, `host:port`, its serial number if it told one, the TOML to paste."""
+    """A device: its kind, its own name, `host:port`, its serial number if it is known, the TOML to paste."""
 
     kind: str
     name: str
@@ -47,10 +47,10 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 class Discovery:
-    """Searches when it is asked; whoever asks while a search is under way gets the result of that one.
+    """Searches on request; requests during a search share its result.
 
-    `kinds` says which kinds the hub has now, `sections` which sections the configuration has, so that none is named
-    again. It opens no connection to what it finds.
+    `kinds` returns the kinds of the hub, `sections` the configured sections, whose names are taken. It opens no
+    connection to a found device.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Discovery:
         self._latest: list[Found] | None = None
 
     async def search(self, seconds: float = DEFAULT_SEARCH_SECS) -> list[Found]:
-        """Return what was found within so many seconds, by kind, name and address."""
+        """Return the devices that were found within `seconds`, by kind, name, and address."""
         is_first = not self._lock.locked()
         async with self._lock:
             if is_first:
@@ -93,7 +93,7 @@ def list_found(
     answers: Iterable[SsdpAnswer],
     sections: Collection[str] = (),
 ) -> list[Found]:
-    """Return what these answers come to; a device that was found in two ways comes once."""
+    """Return the devices of these answers. A device that was found in two ways appears once."""
     seen: dict[tuple[str, str, int], tuple[DiscoveryMethod, str, str, int, str | None]] = {}
     for way in ways:
         for name, host, port, serial in (*_of_mdns(way, instances), *_of_ssdp(way, answers)):
@@ -130,7 +130,7 @@ def _clean(text: str | None) -> str | None:
 
 
 def _free_name(kind: str, name: str, taken: Collection[str]) -> str:
-    """A name for the section that no other has: that of the kind, else with the device's, else with a number."""
+    """Return an unused name for the section: the kind's, with the device's name or a number if necessary."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     word = _NOT_IN_SECTION.sub("_", plain).strip("_")[:MAX_SECTION_CHARS]
     is_alike = word.partition("_")[0] == kind.partition("_")[0]

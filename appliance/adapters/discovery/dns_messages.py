@@ -1,4 +1,4 @@
-"""DNS messages as mDNS uses them: questions, and answers of PTR, SRV, TXT and A records; what comes is bounded."""
+"""DNS messages as mDNS uses them: questions, and answers of PTR, SRV, TXT, and A records. All input is bounded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_QUERY_BYTES = 1200
 """How long a question may be, so that it is one packet in any network."""
 
 _IN = 1
-"""The class. Who asks from a port of its own is answered there alone, without the bit that asks for that."""
+"""The class. A question from another port is answered to that port only, without the bit for it."""
 
 _IS_RESPONSE = 0x8000
 
@@ -30,7 +30,7 @@ Name = tuple[str, ...]
 
 
 class Malformed(ValueError):
-    """The bytes are no DNS message, or one that goes beyond its limits."""
+    """The bytes are not a DNS message, or exceed the limits."""
 
 
 class DnsRecord(Struct, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ def encode_query(questions: Iterable[tuple[Name, int]]) -> bytes:
 
 
 def decode_answer(message: bytes) -> list[DnsRecord]:
-    """Return the records of an answer, those of other types left out; raises `Malformed`, also for a question."""
+    """Return the records of an answer, without other types. Raises `Malformed`, also for a question."""
     if len(message) < 12:
         raise Malformed("too short")
     _, flags, *counts = struct.unpack_from(">6H", message)
@@ -107,7 +107,7 @@ def _record(message: bytes, name: Name, type_: int, start: int, end: int) -> Dns
 
 
 def _read_name(message: bytes, at: int) -> tuple[Name, int]:
-    """The name, and where it ends. A pointer must lead back, each further than the one before, so that all end."""
+    """Return the name and its end. Each pointer must lead further back than the last, so that all end."""
     labels: list[bytes] = []
     size, end, limit = 0, -1, at
     while True:

@@ -14,14 +14,14 @@ from appliance.adapters.discovery.dns_messages import PTR, SRV, TXT, A, DnsRecor
 T = TypeVar("T")
 
 MAX_INSTANCES = 64
-"""Instances that are kept of one sender, and hosts of which addresses are kept; more are left."""
+"""Limits per sender: instances, and hosts with addresses. The rest is ignored."""
 
 MAX_ADDRESSES = 8
 """Addresses that are kept of one host."""
 
 
 class Instance(Struct, frozen=True, kw_only=True):
-    """A service of a host: its type (`_elg._tcp`), its name, where it listens, and its TXT record."""
+    """A service of a host: its type (`_elg._tcp`), its name, its address and port, and its TXT record."""
 
     service: str
     name: str
@@ -31,7 +31,7 @@ class Instance(Struct, frozen=True, kw_only=True):
 
 
 class _Sender:
-    """What one sender said, as far as there is room; what it said first counts."""
+    """The records of one sender, within the limits. The first record of a name counts."""
 
     def __init__(self) -> None:
         self.instances: dict[Name, tuple[str, Name]] = {}
@@ -55,7 +55,7 @@ class _Sender:
                 known.append(record.address)
 
     def missing(self) -> Iterator[tuple[Name, int]]:
-        """Yield what is to be asked of the instances that are not known in full."""
+        """Yield the questions about instances that are not completely known."""
         for id_, (_, name) in self.instances.items():
             located = self.located.get(id_)
             if located is None:
@@ -74,12 +74,12 @@ class MdnsAnswers:
         self._senders: defaultdict[str, _Sender] = defaultdict(_Sender)
 
     def add(self, records: Iterable[DnsRecord], sender: str) -> None:
-        """Keep what the records of one message say."""
+        """Keep the records of one message."""
         for record in records:
             self._senders[sender].add(record, self._services)
 
     def questions(self) -> Iterator[tuple[Name, int]]:
-        """Yield what is to be asked: every service, and the missing parts of the instances that are known."""
+        """Yield the questions: every service, and the missing parts of known instances."""
         for service in self._services:
             yield service, PTR
         for sender in self._senders.values():
@@ -113,9 +113,9 @@ def is_local(address: str) -> bool:
 
 
 def choose_address(sender: str, stated: Iterable[str]) -> str:
-    """Where a host is: the sender's address where it states that, or nothing that can be used; else what it states.
+    """The address of a host: the sender's if the host states it or no usable one; otherwise the stated one.
 
-    Only addresses of local networks can be used, those of loopback only if the sender has one.
+    Only addresses of local networks are usable; loopback only if the sender has such an address.
     """
     usable = [each for each in stated if is_local(each) and (not _is_loopback(each) or _is_loopback(sender))]
     usable.sort(key=lambda each: ipaddress.IPv4Address(each).is_link_local)

@@ -23,7 +23,7 @@ MAX_PACKETS, MAX_PACKETS_PER_SENDER = 2000, 64
 """Packets that are read in one scan; the rest is thrown away unread."""
 
 MAX_PACKET_BYTES = 9000
-"""What is longer is cut, as mDNS has it."""
+"""Longer names are cut, like in mDNS."""
 
 MAX_SSDP_ANSWERS = 256
 
@@ -67,7 +67,7 @@ def local_network() -> SearchNetwork:
 
 
 def _list_addresses() -> list[str]:
-    """The IPv4 addresses of the interfaces. It needs no netlink, which the hub's systemd unit does not allow."""
+    """Return the IPv4 addresses of the interfaces, without netlink, which the hub's systemd unit forbids."""
     buffer = array.array("B", bytes(MAX_INTERFACES * _ENTRY_BYTES))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         asked = struct.pack("iL", len(buffer), buffer.buffer_info()[0])
@@ -76,7 +76,7 @@ def _list_addresses() -> list[str]:
 
 
 class SsdpAnswer(Struct, frozen=True, kw_only=True):
-    """A device that answered: what it is (`ST`), its name (`USN`), and where it listens."""
+    """A device that answered: its type (`ST`), its name (`USN`), its address, and its port."""
 
     target: str
     usn: str
@@ -85,7 +85,7 @@ class SsdpAnswer(Struct, frozen=True, kw_only=True):
 
 
 class Scan:
-    """One scan for these services of mDNS and targets of SSDP; `run` it once, then read what was found."""
+    """One scan for these services of mDNS and targets of SSDP. `run` it once, then read the results."""
 
     def __init__(self, network: SearchNetwork, services: Sequence[str], targets: Sequence[str], clock: Clock) -> None:
         self.mdns = MdnsAnswers(services)
@@ -97,7 +97,7 @@ class Scan:
         self._senders: Counter[str] = Counter()
 
     async def run(self, seconds: float) -> None:
-        """Ask, and listen for so many seconds; where no interface grants a socket, not at all."""
+        """Ask, and listen for `seconds`; do nothing if no interface grants a socket."""
         with ExitStack() as stack:
             sockets = [each for address in self._network.interfaces if (each := _open(address, stack)) is not None]
             if not sockets:
@@ -174,7 +174,7 @@ def encode_search(target: str) -> bytes:
 
 
 def decode_ssdp(message: bytes, sender: str) -> SsdpAnswer | None:
-    """Return what the answer says; None if it is none, or does not lead to the address that sent it."""
+    """Parse an answer. Return None if it is malformed, or names another address than its sender's."""
     first, *lines = message.decode(errors="replace").splitlines()[: MAX_HEADERS + 1] or [""]
     if not first.startswith("HTTP/1.1 200"):
         return None

@@ -40,7 +40,7 @@ FACTS_WITHIN = 2.0
 log = logging.getLogger("adapters")
 
 _ATTRIBUTES = {"on": "power", "temperature": "color_temperature"}
-"""What the light names otherwise than the catalog."""
+"""The light's own names of capabilities."""
 
 RawLight = Mapping[str, Any]
 
@@ -51,14 +51,14 @@ _FIELDS: Mapping[str, Callable[[Any], float]] = {
     "hue": number,
     "saturation": number,
 }
-"""What a light shows, by its own names, and the check of each."""
+"""The fields of a light, and the check of each."""
 
 
 class LightState(Struct, frozen=True, kw_only=True):
-    """One light as it describes itself; a field that it does not show, or shows wrongly, is None.
+    """One light. Missing and wrong fields are None.
 
-    `brightness` and `saturation` are percentages, `hue` is in degrees. While the light shows a colour `mired` is
-    None, otherwise `hue` and `saturation` are. `wrong` has what is wrong by the light's own names, as sentences.
+    `brightness` and `saturation` are percentages, `hue` is in degrees. `mired` is None in
+    colour mode; `hue` and `saturation` are None otherwise. `wrong` has a sentence for each wrong field.
     """
 
     on: bool | None = None
@@ -74,7 +74,7 @@ class LightState(Struct, frozen=True, kw_only=True):
         if not isinstance(raw, dict):
             raise Invalid(f"is not an object but {shown(raw)}")
         if raw.keys().isdisjoint(_FIELDS):
-            raise Invalid(f"has none of {', '.join(_FIELDS)}")
+            raise Invalid(f"has no field of {', '.join(_FIELDS)}")
         read: dict[str, Any] = {}
         wrong: dict[str, str] = {}
         unused = ("hue", "saturation") if "temperature" in raw else ()
@@ -91,7 +91,7 @@ LightWrite = Callable[[Command, LightState], dict[str, int]]
 
 
 def mired_of(kelvin: int) -> int:
-    """Colour temperature in mired, clamped to what the lights take."""
+    """Return a colour temperature in mired, within the range of the lights."""
     low, high = LIGHT_MIRED_RANGE
     return min(max(round(1_000_000 / kelvin), low), high)
 
@@ -109,7 +109,7 @@ _CHANGES: Mapping[tuple[str, str], LightWrite] = {
     ("brightness", "set"): lambda command, _: {"brightness": command.value},
     ("color_temperature", "set"): lambda command, _: {"temperature": mired_of(_kelvin(command.value))},
 }
-"""What each command writes, given the light as it was just read."""
+"""The change that each command writes, for a light that was just read."""
 
 LIGHT_COMMANDS = (
     CommandSpec(capability="brightness", actions=("set",), min=0, max=100),
@@ -122,11 +122,11 @@ LIGHT_COMMANDS = (
     ),
     CommandSpec(capability="power", actions=("on", "off", "toggle")),
 )
-"""What every light takes."""
+"""The commands of every light."""
 
 
 class ElgatoAdapter(PollingAdapter):
-    """The lights behind one Elgato address."""
+    """The lights at one Elgato address."""
 
     takes_many = True
 
@@ -138,7 +138,7 @@ class ElgatoAdapter(PollingAdapter):
         self._answer: Mapping[str, Any] = {}
 
     async def poll(self) -> Report:
-        """Return every light that the address lists; one that cannot be read is present without an observation."""
+        """Return every light that the address lists. An unreadable light is present without an observation."""
         lights = await self._fetch_lights()
         await self._refresh_facts()
         return self._report(lights)
@@ -207,7 +207,7 @@ class ElgatoAdapter(PollingAdapter):
         return answer
 
     async def _refresh_facts(self) -> None:
-        """Read `accessory-info` every `FACTS_EVERY` seconds; where that fails, the last reading stays."""
+        """Read `accessory-info` every `FACTS_EVERY` seconds; if that fails, keep the last reading."""
         if self.clock.monotonic() < self._facts_due_at:
             return
         try:
@@ -237,12 +237,13 @@ class ElgatoAdapter(PollingAdapter):
 
     def _light(self, states: list[LightState | Invalid], index: int, action: str) -> LightState:
         if index >= len(states):
-            raise BadAnswer(f"{self.http.address}: light {index} is not there any more")
+            raise BadAnswer(f"{self.http.address}: light {index} is no longer there")
         light = states[index]
         if isinstance(light, Invalid):
             raise BadAnswer(f"{self.http.address}: light {index} {light}")
         if light.on is None and action == "toggle":
-            raise BadAnswer(f"{self.http.address}: light {index} does not say if it is on, so it cannot be toggled")
+            fault = "does not show whether it is on; send on or off instead of toggle"
+            raise BadAnswer(f"{self.http.address}: light {index} {fault}")
         return light
 
     def _report(self, lights: list[Any]) -> Report:
@@ -302,7 +303,7 @@ def _shows(lights: list[Any], index: int, change: Mapping[str, int]) -> bool:
 
 
 def _parse(raw: Any) -> LightState | Invalid:
-    """Return the light; what is wrong with it where nothing of it can be read."""
+    """Return the light, or the fault if nothing of it is readable."""
     try:
         return LightState.parse(raw)
     except Invalid as fault:
@@ -310,7 +311,7 @@ def _parse(raw: Any) -> LightState | Invalid:
 
 
 def _written(raw: Any, light: LightState | Invalid, change: Mapping[str, int]) -> RawLight:
-    """The light as it was read with the change; a temperature ends colour mode. Nothing of what is malformed."""
+    """Return the light as it was read, with the change. A temperature ends colour mode; wrong fields are omitted."""
     if isinstance(light, Invalid):
         return {}
     dropped = {*light.wrong, *(("hue", "saturation") if "temperature" in change else ())}

@@ -35,7 +35,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "hue": (0.0, 360.0),
     "saturation": (0.0, 100.0),
 }
-"""The range of each field of a light, to which a written number is clamped; floats keep their fraction."""
+"""The range of each field of a light. Written numbers are clamped to it; floats keep their fraction."""
 
 _INFO = {
     "productName": "Elgato Key Light",
@@ -55,7 +55,7 @@ class LightSimulator(SimulatedDevice):
     """A mains-powered Elgato light with any number of lamps.
 
     `writes` holds the bodies of all PUTs in order (as text if not JSON), `identified` counts the requests to blink;
-    both also of requests that a fault left without effect. `info` is what it says of itself.
+    both also of requests that a fault left without effect. `info` is the answer to `accessory-info`.
     `base` are the arguments of `SimulatedDevice`.
     """
 

@@ -1,1 +1,1 @@
-"""What speaks Matter, through a controller server that runs beside the hub."""
+"""Matter devices, through a controller server on the same box."""

@@ -38,7 +38,7 @@ MAX_MESSAGE_BYTES = 16 << 20
 """Bytes of the list of nodes, which comes in one message: some 2,000 nodes."""
 
 PING_AFTER_SECS = 30.0
-"""Seconds without a message after which the server is pinged."""
+"""Seconds without a message before the server is pinged."""
 
 MAX_RECONNECT_SECS = 30.0
 """Seconds between two tries to connect, at most."""
@@ -47,10 +47,10 @@ RESULT_SECS = 5.0
 """Seconds that a command has, for its answer and its report."""
 
 GATHER_REPORTS_SECS = 0.02
-"""Seconds for which reports are gathered: what belongs to one change comes within two milliseconds."""
+"""Seconds for which reports are gathered: the reports of one change arrive within two milliseconds."""
 
 REPORT_SECS = 3.0
-"""Seconds after which the device is asked, where no report has come; one comes within a second or two."""
+"""Seconds without a report before the device is asked; a report usually takes one or two seconds."""
 
 ASK_AGAIN_SECS = 20.0
 """Seconds between two questions to a node that left a command unanswered; each may take half a minute."""
@@ -59,10 +59,10 @@ REPORT_AGAIN_SECS = 3600.0
 """Seconds between two reports of devices beyond the limit."""
 
 IDENTIFY_SECS = 10
-"""How long a device shows which one it is."""
+"""Duration of identify."""
 
 SHARE_SECS = 300
-"""How long a shared device waits for its new controller."""
+"""Time in which another controller can pair a shared device."""
 
 _CODE = re.compile(r"MT:[0-9A-Z.\-]{16,}|\d{11}|\d{21}")
 _PROBE = "0/40/0"
@@ -98,7 +98,7 @@ class MatterAdapter(Adapter):
         await self._tasks.__aexit__()
 
     async def run(self) -> None:
-        """Stay connected and publish what comes, until cancelled."""
+        """Stay connected and publish every change, until cancelled."""
         await keep_open(self.clock, self._connect, self._on_connection_ended, most_secs=MAX_RECONNECT_SECS)
 
     async def _connect(self) -> None:
@@ -115,12 +115,12 @@ class MatterAdapter(Adapter):
         self.publish.started()
 
     async def _session(self, messages: Messages) -> None:
-        """The work of one connection, until it is lost; raises why."""
+        """Work over one connection until it is lost. Raises the reason."""
         server = ServerConnection(messages, self.clock, self._http.address)
         try:
             nodes = await end_within(server.open(), OPENING_SECS)
         except TimeoutError:
-            raise Unreachable(f"{self._http.address} accepts connections and says nothing") from None
+            raise Unreachable(f"{self._http.address} accepts connections and stays silent") from None
         await in_steps(self.clock, self.live.replacing_all(nodes))
         self._report_rejected()
         self.server = server
@@ -199,7 +199,7 @@ class MatterAdapter(Adapter):
     async def within_limit(self, work: Awaitable[T]) -> T:
         """Return the result of a command or operation; `Unanswered` if none of its own waits has ended it in time.
 
-        The limit is far beyond those: a busy loop has to tell which is over first.
+        The limit is far beyond them, so that the inner timeout fires first on a busy loop.
         """
         return await self.within(3 * RESULT_SECS, work)
 
@@ -302,12 +302,12 @@ class MatterAdapter(Adapter):
         except BadAnswer as error:
             raise BadAnswer(f"{error}. {_PAIRING_HINT}") from None
         except (KeyError, TypeError):
-            raise BadAnswer("the Matter server answered with something that is no node") from None
+            raise BadAnswer("the Matter server did not answer with a node") from None
         self.live.flush()
         return {"node_id": node_id, "devices": self.live.ids_of(node_id)}
 
     async def _unpair(self, payload: Mapping[str, Value]) -> Value:
-        """Let the node of a device go, with all its devices, which are what is returned."""
+        """Remove the node of a device. Return its devices, which are removed with it."""
         node = self._place_in("unpair", payload).node
         devices = self.live.ids_of(node.id)
         await self._ask("remove_node", {"node_id": node.id}, self.operation_secs["unpair"] - 5)
@@ -324,13 +324,13 @@ class MatterAdapter(Adapter):
         try:
             return {"code": found["setup_manual_code"], "qr": found["setup_qr_code"], "secs": SHARE_SECS}
         except (KeyError, TypeError):
-            raise BadAnswer("the Matter server answered with something that is no code") from None
+            raise BadAnswer("the Matter server did not answer with a code") from None
 
     async def _identify(self, payload: Mapping[str, Value]) -> Value:
-        """Let a device show which one it is, for ten seconds."""
+        """Let a device blink or beep for ten seconds."""
         place = self._place_in("identify", payload)
         if IDENTIFY not in place.endpoint.clusters:
-            raise Unsupported(f"device '{payload['device_id']}' cannot show which one it is")
+            raise Unsupported(f"device '{payload['device_id']}' has no identify command")
         await self._send(payload["device_id"], "identify", place, identify(place.endpoint, IDENTIFY_SECS))
         return None
 
@@ -340,8 +340,8 @@ class MatterAdapter(Adapter):
 
 
 _PAIRING_HINT = (
-    "The device must have power, be in the network already or the server have a radio for it, and wait to be paired: "
-    "new ones do for 15 minutes; one that another app has is shared there first, which gives a new code"
+    "The device must have power, be in the network (or the server must have a radio for it), and be in pairing mode: "
+    "new devices are for 15 minutes; share a device of another app there first, and use the new code"
 )
 
 

@@ -1,6 +1,6 @@
-"""What the attributes of Matter's clusters mean here: capabilities, in their units.
+"""The meaning of the attributes of Matter's clusters: capabilities, in their units.
 
-Numbers and units are those of Matter's application cluster specification.
+Numbers and units follow Matter's application cluster specification.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SETPOINTS = {
     "custom.matter.thermostat.heating_setpoint": HEATING_SETPOINT,
     "custom.matter.thermostat.cooling_setpoint": COOLING_SETPOINT,
 }
-"""The two setpoints of a thermostat that heats and cools by itself, where one target is too little."""
+"""The two setpoints of a thermostat that switches between heating and cooling by itself."""
 
 _ALARMS = ("normal", "warning", "critical")
 _AIR = ("unknown", "excellent", "good", "moderate", "poor", "unhealthy", "hazardous")
@@ -45,7 +45,7 @@ _LOCK_STATES = {0: "jammed", 1: "locked", 2: "unlocked", 3: "unlocked"}
 _DOOR_STATES = {0: "open", 1: "closed", 2: "jammed", 3: "open", 5: "open"}
 
 Convert = Callable[[Any, Endpoint], Value]
-"""What a value means at its endpoint; None if it says nothing there. Raises `Invalid` for one that cannot be."""
+"""Converts a value at its endpoint; None if it has no meaning there. Raises `Invalid` for one that cannot be."""
 
 
 class ClusterField(Struct, frozen=True):
@@ -63,12 +63,12 @@ def percent_of_level(level: int) -> int:
 
 
 def kelvin_of_mireds(mireds: int) -> int:
-    """Return kelvin, within what the catalog knows."""
+    """Return kelvin, within the range of the catalog."""
     return min(max(round(1_000_000 / mireds), KELVIN_RANGE[0]), KELVIN_RANGE[1])
 
 
 def setpoint_of(endpoint: Endpoint) -> int:
-    """Return the attribute that holds the target: that of cooling while it cools, else that of heating."""
+    """Return the attribute of the target: the cooling setpoint while cooling, otherwise the heating setpoint."""
     is_cooling = endpoint.get(THERMOSTAT, SYSTEM_MODE) == 3 or not endpoint.has_feature(THERMOSTAT, HEATS)
     return COOLING_SETPOINT if is_cooling and endpoint.has_feature(THERMOSTAT, COOLS) else HEATING_SETPOINT
 
@@ -98,7 +98,7 @@ def _concentration(cluster: int) -> Convert:
 
 
 def _of_type(device_type: int | None, convert: Convert) -> Convert:
-    """Only where the endpoint is of the type; for None, where it is of none that has a row of its own."""
+    """Convert only for endpoints of the type; for None, only for endpoints of no type with its own row."""
 
     def convert_of_type(value: Any, endpoint: Endpoint) -> Value:
         is_meant = device_type in endpoint.types if device_type else not {*endpoint.types} & _BOOLEAN_TYPES
@@ -108,7 +108,7 @@ def _of_type(device_type: int | None, convert: Convert) -> Convert:
 
 
 def _in_mode(mode: int, convert: Convert) -> Convert:
-    """Only while the light's colour is in this mode: the attributes of the others stay at what they were."""
+    """Convert only while the light is in this colour mode: attributes of other modes keep old values."""
 
     def convert_in_mode(value: Any, endpoint: Endpoint) -> Value:
         return convert(value, endpoint) if endpoint.get(COLOR, 8) in (mode, None) else None
@@ -148,7 +148,7 @@ def _hvac_state(value: Any, endpoint: Endpoint) -> Value:
 
 
 def _fan_power(mode: Any, endpoint: Endpoint) -> Value:
-    """By the percentage; where it runs by itself and has none, by the mode."""
+    """Read the percentage, or the mode if the fan is automatic and shows no percentage."""
     percent = endpoint.get(FAN, 2)
     return "on" if integer(mode if percent is None else percent, 0, 100) else "off"
 
@@ -261,7 +261,7 @@ _CLASSES = (
     (65, "freeze"),
     (68, "rain"),
 )
-"""What a device of a type is called here."""
+"""The class of each device type."""
 
 _BY_CLUSTER = {
     FAN: "fan",
@@ -279,7 +279,7 @@ def is_device(endpoint: Endpoint) -> bool:
 
 
 def class_of(endpoint: Endpoint) -> str:
-    """Return what the device is, as `Info.device_class` has it."""
+    """Return the `Info.device_class` of the device."""
     by_type = (name for number, name in _CLASSES if number in endpoint.types)
     by_cluster = (name for number, name in _BY_CLUSTER.items() if number in endpoint.clusters)
     return next(by_type, next(by_cluster, "sensor"))
@@ -293,7 +293,7 @@ def kind_of(endpoint: Endpoint, *, has_commands: bool) -> DeviceKind:
 
 
 def read(endpoint: Endpoint, power_source: Endpoint | None) -> tuple[dict[str, Value], dict[str, str]]:
-    """What the endpoint shows by attribute, and what of it cannot be read; the battery is that of `power_source`."""
+    """Return the attributes of the endpoint, and its unreadable ones; the battery comes from `power_source`."""
     shows: dict[str, Value] = {}
     wrong: dict[str, str] = {}
     for field, source in _readable(endpoint, power_source):

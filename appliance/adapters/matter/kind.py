@@ -17,7 +17,7 @@ DEFAULT_URL = "ws://127.0.0.1:5580/ws"
 
 
 def _url(value: Any) -> str:
-    """A check: the address of a WebSocket."""
+    """Check the address of a WebSocket."""
     text = string(value)
     try:
         parts = urlsplit(text)
@@ -47,7 +47,8 @@ def _warn(settings: Matter) -> tuple[str, str] | None:
     host = urlsplit(settings.url).hostname or ""
     if Address(host=host, port=0).is_loopback:
         return None
-    return "url", "is not on this machine: the server has no password, and whoever reaches its port opens the locks"
+    risk = "the server has no password, and every program that reaches its port can open the locks"
+    return "url", f"is not on this machine: {risk}"
 
 
 MATTER = AdapterKind(

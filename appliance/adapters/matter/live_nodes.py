@@ -1,4 +1,4 @@
-"""The nodes that the server knows, kept up to date by what it tells, and published as devices."""
+"""The nodes of the server, kept up to date by its events, and published as devices."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ REMEMBERED_EVENTS = 64
 """Numbers of a node's events that are remembered: a repeated event counts once."""
 
 _POWERED_ENDPOINTS = 31
-"""The attribute of a power source that lists what it powers."""
+"""The attribute of a power source that lists its endpoints."""
 
 _LATCHES, _RELEASES, _TELLS_LONG, _COUNTS, _TAKES_ACTIONS = 1, 4, 8, 16, 32
-"""Features: it stays where it is put; it tells releases, and long presses; it counts, in one of two ways."""
+"""Features: latching; reports releases, and long presses; counts presses, in one of two ways."""
 
 _LATCHED, _PRESSED, _LONG, _SHORT_RELEASE, _LONG_RELEASE, _COUNTED = 0, 1, 2, 3, 4, 6
-"""Events of the cluster. 5 says that presses are still being counted."""
+"""Events of the cluster. Event 5, which reports that counting continues, is ignored."""
 
 _BY_COUNT = {1: "single", 2: "double"}
-"""More are `triple`; how many they were, the data says."""
+"""Three or more are `triple`; the data has the number."""
 
 
 class Place(Struct, frozen=True):
@@ -142,7 +142,7 @@ class LiveNodes:
                 is_over.set()
 
     async def wait_until(self, is_done: Callable[[], bool], wait: Callable[[asyncio.Event], Any]) -> bool:
-        """Whether `is_done` became true, and was published, before `wait` returned from waiting for the event."""
+        """Return whether `is_done` became true, and was published, before `wait` returned."""
         is_over = asyncio.Event()
         self._waiting[is_over] = is_done
         try:
@@ -326,7 +326,7 @@ class LiveNodes:
 
 
 def _power_source(node: Node, endpoint: Endpoint) -> Endpoint | None:
-    """Return the endpoint whose battery this device runs on: its own, else one that lists it, else the root."""
+    """Return the endpoint with the device's battery: its own, one that lists it, or the root."""
     sources = [each for each in node.endpoints.values() if POWER_SOURCE in each.clusters]
     if endpoint in sources:
         return endpoint
@@ -342,7 +342,7 @@ def _powered_by(source: Endpoint) -> list[Any]:
 
 
 def events_of(endpoint: Endpoint) -> list[str]:
-    """Return the events that a switch may have, by its features; none for what is no switch."""
+    """Return the events of a switch, by its features; empty for other endpoints."""
     if SWITCH not in endpoint.clusters:
         return []
     if endpoint.has_feature(SWITCH, _LATCHES):
@@ -353,7 +353,7 @@ def events_of(endpoint: Endpoint) -> list[str]:
 
 
 def press_of(endpoint: Endpoint, event_id: Any, data: Any) -> tuple[str, Mapping[str, Value]] | None:
-    """Return the event of the device and its data; None if the switch says it once more in another way."""
+    """Return the event of the device and its data; None if the switch reports the press in another event too."""
     told = data if isinstance(data, dict) else {}
     position = told.get("newPosition", told.get("previousPosition"))
     more: dict[str, Value] = {"position": position} if isinstance(position, int) else {}

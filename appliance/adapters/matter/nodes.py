@@ -1,4 +1,4 @@
-"""A Matter node as its controller server describes it: endpoints, what each of them is called, and what it is."""
+"""A Matter node as its controller server describes it: endpoints with their names and types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from appliance.errors import BadAnswer
 from appliance.home.model import Info
 
 DESCRIPTOR, BASIC, BRIDGED, FIXED_LABEL, USER_LABEL = 29, 40, 57, 64, 65
-"""Clusters that say what an endpoint is and what it is called."""
+"""Clusters with the types and names of an endpoint."""
 
 ROOT_ENDPOINT, AGGREGATOR_TYPE = 0, 14
 
@@ -18,10 +18,10 @@ FEATURES, ACCEPTED_COMMANDS = 65532, 65529
 """Attributes that every cluster has."""
 
 VENDOR, PRODUCT, NODE_LABEL, FIRMWARE, PRODUCT_LABEL, SERIAL, REACHABLE, UNIQUE_ID = 1, 3, 5, 10, 14, 15, 17, 18
-"""Attributes of the basic information of a node, and of what is bridged."""
+"""Attributes of the basic information of a node, and of a bridged device."""
 
 _AREAS = ("room", "area", "zone", "floor")
-"""Labels that say where a device is."""
+"""Labels that name the location of a device."""
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -47,7 +47,7 @@ class Endpoint:
         self.clusters: dict[int, dict[int, Any]] = {}
 
     def get(self, cluster: int, attribute: int) -> Any:
-        """Return the value; None if there is none."""
+        """Return the value; None if it is missing."""
         return self.clusters.get(cluster, {}).get(attribute)
 
     def has_feature(self, cluster: int, bit: int) -> bool:
@@ -77,7 +77,7 @@ class Endpoint:
         return AGGREGATOR_TYPE in self.types
 
     def labels(self) -> Iterator[tuple[str, str]]:
-        """Yield the labels that somebody gave it, else those from the factory: name and value."""
+        """Yield the owner's labels, then the factory's: name and value."""
         for cluster in (USER_LABEL, FIXED_LABEL):
             for each in _items(self.get(cluster, 0)):
                 name, value = each.get("0"), each.get("1")
@@ -94,7 +94,7 @@ class Node:
             self.is_available = raw["available"] is True
             attributes = raw["attributes"].items()
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise BadAnswer("the Matter server described something that is no node") from None
+            raise BadAnswer("the Matter server described a malformed node") from None
         self.endpoints: dict[int, Endpoint] = {}
         self._wholes: tuple[dict[int, Endpoint], dict[int, Endpoint]] | None = None
         for path, value in attributes:
@@ -102,7 +102,7 @@ class Node:
                 self.set(place, value)
 
     def value_at(self, place: Path) -> Any:
-        """Return the value at a place; None if there is none."""
+        """Return the value at a place; None if it is missing."""
         endpoint = self.endpoints.get(place[0])
         return None if endpoint is None else endpoint.get(place[1], place[2])
 
@@ -121,13 +121,13 @@ class Node:
 
     @property
     def unique_id(self) -> str:
-        """The UniqueID of the node, where it has one that may be a part of an id; else its number in hexadecimal."""
+        """The UniqueID of the node if it can be part of an id; otherwise the node's number in hexadecimal."""
         found = self._root(UNIQUE_ID)
         return found if isinstance(found, str) and _ID.fullmatch(found) else f"{self.id:x}"
 
     @property
     def label(self) -> str:
-        """What the node as a whole is called."""
+        """The name of the node as a whole."""
         return self._root(NODE_LABEL) or self._root(PRODUCT_LABEL) or self._root(PRODUCT) or f"Matter {self.id:x}"
 
     def aggregator_of(self, endpoint: Endpoint) -> Endpoint | None:
@@ -135,11 +135,11 @@ class Node:
         return self._find_wholes()[0].get(endpoint.number)
 
     def is_reachable(self, endpoint: Endpoint) -> bool:
-        """Return whether the bridge reaches what it bridges; true for what is not bridged."""
+        """Return whether the bridge reaches the device; true for a device without a bridge."""
         return self._bridged(endpoint, REACHABLE) is not False
 
     def name_of(self, endpoint: Endpoint, number: int | None) -> str:
-        """What the vendor or its owner calls the device; `number` is its place among those that share the label."""
+        """Return the name of the device; `number` tells devices with the same label apart."""
         own = self._bridged(endpoint, NODE_LABEL)
         labels = [value for _, value in endpoint.labels()]
         if isinstance(own, str) and own.strip():
@@ -153,7 +153,7 @@ class Node:
         return self.label if number is None else f"{self.label} {number}"
 
     def info_of(self, endpoint: Endpoint, parent_id: str | None, device_class: str) -> Info:
-        """Return what the vendor says of the device."""
+        """Return the vendor's data of the device."""
 
         def told(attribute: int) -> str | None:
             found = self._bridged(endpoint, attribute) or self._root(attribute)

@@ -1,4 +1,4 @@
-"""What commands become for a Matter server: which requests, and how their result shows at the endpoint."""
+"""Requests to a Matter server for commands, and the checks of their results at the endpoint."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _FAN_SEQUENCES = (
 """FanModeSequence."""
 
 USUAL_FAN_PERCENT = 50
-"""What a fan is switched on to that shows none."""
+"""Speed of a fan that is switched on without a known speed."""
 
 IsDone = Callable[[Endpoint], bool]
 
@@ -76,12 +76,12 @@ def request_for(endpoint: Endpoint, command: Command) -> ClusterRequest:
 
 
 def command_specs_of(endpoint: Endpoint) -> tuple[CommandSpec, ...]:
-    """Return what the endpoint can be commanded, from its features and the commands that it accepts."""
+    """Return the commands of the endpoint, from its features and its accepted commands."""
     return tuple(spec for offered in _OFFERS for spec in offered(endpoint))
 
 
 def identify(endpoint: Endpoint, seconds: int) -> ClusterRequest:
-    """Let the device show which one it is."""
+    """Return the request to blink or beep."""
     return _invoke(endpoint, IDENTIFY, "Identify", {"identifyTime": seconds}, lambda _: True)
 
 
@@ -175,7 +175,7 @@ def _color_xy(endpoint: Endpoint, command: Command) -> ClusterRequest:
 
 
 def _cover(name: str, attribute: int, field: str, shift: int) -> Callable[[Endpoint, Command], ClusterRequest]:
-    """Of lift or tilt: done when it is there, or moves; `shift` is where its bits are in OperationalStatus."""
+    """Make requests for lift or tilt: done when in place or moving. `shift` selects the bits of OperationalStatus."""
 
     def request(endpoint: Endpoint, command: Command) -> ClusterRequest:
         if command.action == "stop":
@@ -204,7 +204,7 @@ def _stands(endpoint: Endpoint) -> bool:
 
 
 def _moves(endpoint: Endpoint, shift: int) -> int:
-    """1 while it opens, 2 while it closes, else 0."""
+    """Return 1 while it opens, 2 while it closes, 0 otherwise."""
     status = endpoint.get(COVER, 10)
     return status >> shift & 3 if isinstance(status, int) else 0
 
@@ -320,7 +320,7 @@ def _mireds_range(endpoint: Endpoint) -> tuple[int, int]:
 
 
 def _setpoint_range(endpoint: Endpoint, setpoint: int) -> tuple[float, float]:
-    """The lowest and the highest value of a setpoint in °C, those of the specification where the device says none."""
+    """Return the range of a setpoint in °C; the specification's if the device states no range."""
     attributes, usual = ((21, 22), (7.0, 30.0)) if setpoint == HEATING_SETPOINT else ((23, 24), (16.0, 32.0))
     found = [endpoint.get(THERMOSTAT, each) for each in attributes]
     low, high = (usual[n] if not isinstance(each, int) else each / 100 for n, each in enumerate(found))

@@ -1,4 +1,4 @@
-"""The connection to a Matter controller server: questions and their answers, and what its refusals mean.
+"""The connection to a Matter controller server: requests, answers, and the meaning of its errors.
 
 Protocol: the WebSocket of python-matter-server, https://github.com/matter-js/python-matter-server, schema 9 to 11.
 """
@@ -19,7 +19,7 @@ SCHEMAS = (9, 11)
 """The oldest and the newest version of the protocol that is spoken here."""
 
 OPENING_SECS = 10.0
-"""Seconds that a server has to say who it is, and which nodes there are."""
+"""Time for the server to introduce itself and list its nodes."""
 
 MAX_DETAIL_CHARS, MAX_ID_CHARS = 200, 20
 """Limits of an error's details, and of the number of an answer."""
@@ -47,7 +47,7 @@ _STATUSES = {
     0x81: "it does not take the command",
     0x85: "the command is malformed",
     0x86: "it has no such attribute",
-    0x87: "the value is outside of what it takes",
+    0x87: "the value is out of range",
     0x88: "that cannot be written",
     0x89: "it has no room for that",
     0x8B: "it has no such thing",
@@ -69,7 +69,7 @@ _TIMEOUT = "CHIP Error 0x00000032"
 class ServerConnection:
     """One open connection, whose messages another task reads and hands to `receive`.
 
-    Methods may be called concurrently. `info` is what the server said of itself.
+    Methods may be called concurrently. `info` is the server's description of itself.
     """
 
     def __init__(self, messages: Messages, clock: Clock, address: str) -> None:
@@ -79,17 +79,17 @@ class ServerConnection:
         self._replies = Replies(clock)
 
     async def open(self) -> list[Any]:
-        """Return every node that the server knows; from then on it tells what happens. Raises `AdapterFailed`."""
+        """Return every node of the server, and start its events. Raises `AdapterFailed`."""
         self.info = await self._next()
         if "schema_version" not in self.info:
-            raise BadAnswer(f"{self._address} answers with something that is no Matter server's")
+            raise BadAnswer(f"{self._address} does not answer like a Matter server")
         check_schema(self.info)
         await self._messages.send({"message_id": "listen", "command": "start_listening"})
         while (message := await self._next()).get("message_id") != "listen":
             pass
         nodes = _result_of(message)
         if not isinstance(nodes, list):
-            raise BadAnswer(f"{self._address} answers with something that is no list of nodes")
+            raise BadAnswer(f"{self._address} does not answer with a list of nodes")
         return nodes
 
     async def _next(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class ServerConnection:
             if number.isdecimal() and len(number) < MAX_ID_CHARS:
                 self._replies.take(int(number), message)
         elif "schema_version" not in message:
-            raise BadAnswer(f"{self._address} answers with something that is no Matter server's")
+            raise BadAnswer(f"{self._address} does not answer like a Matter server")
 
     def close(self, error: AdapterFailed) -> None:
         """Fail every request that has no answer yet."""
@@ -131,7 +131,7 @@ class ServerConnection:
 
     def _checked(self, message: Any) -> dict[str, Any]:
         if not isinstance(message, dict):
-            raise BadAnswer(f"{self._address} answers with something that is no Matter server's")
+            raise BadAnswer(f"{self._address} does not answer like a Matter server")
         return message
 
 
@@ -140,7 +140,7 @@ class NodeUnreachable(Unreachable):
 
 
 class NodeRefused(BadAnswer):
-    """The device answered, and refused: the message has its status and what that means."""
+    """The device answered with a refusal; the message has its status and the meaning."""
 
 
 def check_schema(info: Mapping[str, Any]) -> None:
@@ -157,7 +157,7 @@ def check_schema(info: Mapping[str, Any]) -> None:
 
 
 def _result_of(answer: Mapping[str, Any]) -> Any:
-    """Return the result of an answer; raises what its error means, also where the result holds one."""
+    """Return the result of an answer. Raises the error of the answer, or of its result."""
     if "error_code" not in answer:
         result = answer.get("result")
         _check_statuses(result)
@@ -175,7 +175,7 @@ def _result_of(answer: Mapping[str, Any]) -> Any:
 
 
 def _check_statuses(result: Any) -> None:
-    """Raise `BadAnswer` for an attribute that was not written, or not read: the server tells that as a result."""
+    """Raise `BadAnswer` for an attribute that was not written or read, which the server reports as a result."""
     for each in result if isinstance(result, list) else ():
         status = each.get("Status") if isinstance(each, dict) else None
         if isinstance(status, int) and status:

@@ -65,7 +65,7 @@ def simulated_node(number: int, product: str, *endpoints: Clusters) -> dict[str,
 
 
 class MatterSimulator(SimulatedDevice):
-    """A controller server. `nodes` are those that it knows, by number, to be altered with `set`, `add` and `remove`.
+    """A controller server. `nodes` holds its nodes by number; change them with `set`, `add`, and `remove`.
 
     `asked` holds the requests. Without `tells`, it sends no events. Requests to nodes in `mute` get no answer.
     `base` are the arguments of `SimulatedDevice`.
@@ -86,7 +86,7 @@ class MatterSimulator(SimulatedDevice):
         self._sockets: set[web.WebSocketResponse] = set()
 
     async def set(self, node_id: int, path: str, value: Any) -> None:
-        """Let a device show a value, and tell it."""
+        """Set a value of a device, and report it."""
         self._set(node_id, path, value)
         await self._tell()
 
@@ -106,7 +106,7 @@ class MatterSimulator(SimulatedDevice):
         return [web.get("/ws", self._serve_socket), web.get("/info", self._answer_info)]
 
     def _note(self, request: web.Request, body: bytes) -> None:
-        """Nothing is noted of requests: what comes over the WebSocket is in `asked`."""
+        """Ignore requests: `asked` has the messages of the WebSocket."""
 
     async def _answer_info(self, request: web.Request) -> web.Response:
         return self._json(SERVER_INFO)
@@ -204,14 +204,14 @@ class MatterSimulator(SimulatedDevice):
         return {"result": {"setup_pin_code": 34629762, **codes}}
 
     def _set(self, node_id: int, path: str, value: Any) -> None:
-        """Where that is a change, it is told."""
+        """Set a value; a change causes an event."""
         attributes = self.nodes[node_id]["attributes"]
         if attributes.get(path) != value:
             attributes[path] = value
             self._events.append({"event": "attribute_updated", "data": [node_id, path, value]})
 
     async def _tell(self) -> None:
-        """Send the events that wait, to all who are connected."""
+        """Send the waiting events to all connections."""
         events, self._events = self._events, []
         for event in events if self.tells else ():
             for socket in tuple(self._sockets):

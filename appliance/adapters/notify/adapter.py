@@ -1,4 +1,4 @@
-"""A section of the kind `notify`: messages go out in turn, with three tries; where they are too many, as one."""
+"""A section of the kind `notify`: messages go out in order, with three tries; too many are sent as one."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ PAUSES_SECS = (1.0, 4.0)
 
 TRY_TIMEOUT_SECS = 10.0
 SEND_TIMEOUT_SECS = 55.0
-"""Seconds that a message may take in all, its waiting for those before it included."""
+"""Time limit of a message, including the wait for earlier ones."""
 
 MAX_WAITING = 100
 """Messages that wait for their turn; further ones are refused."""
 
 MAX_GATHERED = 50
-"""Messages that are gathered into one with their text; of further ones only the number is told."""
+"""Gathered messages that keep their text; further ones are only counted."""
 
 MAX_GATHERED_CHARS = 200
 """Characters of each gathered message that the one holds."""
@@ -88,7 +88,7 @@ class NotifyAdapter(Adapter):
         return {"send": self._send}
 
     async def run(self) -> None:
-        """Send what was gathered once there is room for a message again."""
+        """Send gathered messages when the limit allows."""
         self.publish.full_list([])
         self.publish.answered()
         self.publish.started()
@@ -121,7 +121,7 @@ class NotifyAdapter(Adapter):
         return {"status": "sent"}
 
     def _is_full(self) -> bool:
-        """Return whether no more may go out within this hour."""
+        """Return whether the limit of this hour is reached."""
         now = self.clock.monotonic()
         while self._sent_at and now - self._sent_at[0] >= HOUR_SECS:
             self._sent_at.popleft()
@@ -130,7 +130,7 @@ class NotifyAdapter(Adapter):
     def _gather(self, text: str) -> None:
         if not self._gathered:
             limit, mins = self._settings.max_per_hour, ceil(self._secs_to_room() / 60)
-            told = "%s: more than %d messages an hour (max_per_hour); the next are gathered into one, sent in %d min"
+            told = "%s: limit of %d messages per hour reached (max_per_hour); further ones are sent as one in %d min"
             log.warning(told, self.name, limit, mins)
         self._gathered_count += 1
         if len(self._gathered) < MAX_GATHERED:
@@ -149,7 +149,7 @@ class NotifyAdapter(Adapter):
         self._gathered_count -= count
 
     async def _deliver(self, notification: Notification) -> None:
-        """Send in turn, with three tries; raises what the last one failed with."""
+        """Send in order, with three tries. Raises the error of the last one."""
         if self._waiting >= MAX_WAITING:
             raise Busy(f"{self.name} has {MAX_WAITING} messages to send already; this one was not sent")
         self._sent_at.append(self.clock.monotonic())

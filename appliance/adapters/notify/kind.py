@@ -24,7 +24,7 @@ from appliance.tables.fields import Settings, key
 PLACEHOLDERS = ("message", "title", "token", "actions")
 
 PLACEHOLDER = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
-"""What stands in a URL, a header or a body for a part of the message, or for the section's token."""
+"""A placeholder in a URL, a header, or a body."""
 
 _word = matching(r"[!-~]+", "a word of visible ASCII characters")
 _mailbox = matching(r"(?:[^<>\0-\x1f]* )?<?[^\s<>@]+@[^\s<>@]+>?", 'an address like "hub@example.org"')
@@ -37,7 +37,7 @@ class PartlySent(BadAnswer):
 class Service(Struct, frozen=True, kw_only=True):
     """A web service as values of a section; `needs` are the keys that the section has to add.
 
-    `max_chars` is how long a message may be. Where it `joins_title`, a title is the message's first line.
+    `max_chars` is how long a message may be. With `joins_title`, the title is the first line of the message.
     """
 
     url: str
@@ -73,11 +73,11 @@ SERVICES: Mapping[str, Service] = {
         joins_title=True,
     ),
 }
-"""The services by what `service` in a section says."""
+"""The services by the value of `service`."""
 
 
 def _url(value: Any) -> str:
-    """A check: an http or https URL whose path and query may hold placeholders. Its message shows no secret."""
+    """Check an http or https URL, whose path and query can have placeholders. The error shows no secret."""
     try:
         text = string(value)
         parts = urlsplit(text)
@@ -85,7 +85,7 @@ def _url(value: Any) -> str:
     except (Invalid, ValueError):
         raise Invalid('must be an address like "https://example.org/hook?text={message}"') from None
     if parts.fragment or not text.isprintable() or " " in text:
-        raise Invalid("must have neither a fragment nor blanks; placeholders are encoded where they stand")
+        raise Invalid("must have neither a fragment nor blanks; placeholders are encoded for their position")
     return text
 
 
@@ -112,7 +112,7 @@ def _hook_keys(value: Any) -> Mapping[str, str]:
 def _recipients(value: Any) -> tuple[str, ...]:
     found = listed(_mailbox)(value if isinstance(value, list) else [value])
     if not found:
-        raise Invalid("must name somebody")
+        raise Invalid("must have at least one address")
     return found
 
 
@@ -187,7 +187,7 @@ class NotifySection(Settings, frozen=True, kw_only=True):
     def _refuse(self, beside: str, *names: str) -> None:
         for name in names:
             if getattr(self, name) is not None:
-                raise Invalid(f"has {name.rstrip('_')}, which means nothing beside {beside}")
+                raise Invalid(f"has {name.rstrip('_')}, which has no meaning together with {beside}")
 
 
 NOTIFY = AdapterKind(name="notify", settings=NotifySection, device_kinds=frozenset(), operations=frozenset({"send"}))

@@ -22,7 +22,7 @@ MAX_NAMED = 3
 """Refused recipients that an error names."""
 
 HELLO = "lares.invalid"
-"""The name by which the hub greets a server; its own would be asked of the network, which blocks."""
+"""The hub's name in its greeting to a server; asking the network for its real name would block."""
 
 
 class MailSender:

@@ -1,4 +1,4 @@
-"""A message as one request to a web service: what is put in the place of placeholders, and how it is escaped."""
+"""A message as one request to a web service, with placeholders replaced and escaped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REASONS = ("description", "errors", "errorDescription", "error", "message")
 """Fields of an error: of Telegram, Pushover, Gotify, ntfy, and others."""
 
 DEFAULT_TITLE = "Lares"
-"""The title of a message that has none."""
+"""The title of a message without a title."""
 
 Texts = Mapping[str, str]
 """Message, title and token, by the names of their placeholders."""
@@ -138,7 +138,7 @@ def _reason_in(response: HttpResponse) -> str:
 
 
 def shortened(text: str, max_chars: int) -> str:
-    """Return the text, with an ellipsis where it is longer."""
+    """Return the text, shortened with an ellipsis if necessary."""
     return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
 
 
@@ -175,7 +175,7 @@ def _fill_json(body: str, texts: Texts) -> str:
 
 
 def _fill(template: str, texts: Texts, encode: Callable[[str], Any], raw: str = "") -> str:
-    """Replace the placeholders by their texts, encoded; that of `raw` as it is."""
+    """Replace the placeholders by their texts, encoded, except the placeholder `raw`."""
     return PLACEHOLDER.sub(
         lambda found: texts[found[1]] if found[1] == raw else str(encode(texts[found[1]])), template
     )

@@ -33,10 +33,10 @@ _KEYS: Mapping[str, str] = {"on": "PowerOn", "off": "PowerOff", "toggle": "Power
 """The key that each action on `power` presses."""
 
 TV_COMMANDS = (CommandSpec(capability="power", actions=tuple(_KEYS)),)
-"""What every TV takes."""
+"""The commands of every TV."""
 
 READ_WITHIN_SECS, READ_PAUSES_SECS = 4.0, (1.0, 1.0, 2.0)
-"""Time after a key press in which the TV is read until its power changes, and the pauses between two readings."""
+"""Time to read the TV after a key press until its power changes, and the pauses between two readings."""
 
 GONE = "PowerOff"
 """The power mode of a TV that no longer answers after it was switched off."""
@@ -59,7 +59,7 @@ class DeviceInfo(Struct, frozen=True, kw_only=True):
 
     @property
     def is_on(self) -> bool:
-        """Whether the TV is on; a stick that answers without a power mode is."""
+        """Whether the TV is on; a stick that answers without a power mode is on."""
         return self.power_mode in (None, "PowerOn")
 
     @property
@@ -135,7 +135,7 @@ class RokuAdapter(PollingAdapter):
     async def _watch(self, goal: bool) -> list[DeviceInfo | None]:
         """Read the TV until its power is as expected, within the time of the command. Return every reading.
 
-        A reading is None if the TV did not answer it, and missing if the answer was wrong.
+        A reading without an answer is None; wrong answers are left out.
         """
         readings: list[DeviceInfo | None] = []
 

@@ -46,7 +46,7 @@ _INFO = {
 class TvSimulator(SimulatedDevice):
     """A Roku TV without channels, at its home screen. `info` has the elements of its `device-info` by name.
 
-    `keys` holds all key presses in order, including those without effect. With `limited`, apps must not control it;
+    `keys` holds all key presses in order, also without effect. With `limited`, apps must not control it;
     with `guards_host`, it refuses requests whose `Host` is a name. `base` are the arguments of `SimulatedDevice`.
     """
 

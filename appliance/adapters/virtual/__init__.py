@@ -1,1 +1,1 @@
-"""Devices that exist in the configuration alone: switches for automations, and stand-ins for hardware."""
+"""Devices that exist only in the configuration: switches for automations, and replacements for hardware."""

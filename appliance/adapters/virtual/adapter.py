@@ -24,7 +24,7 @@ _OBSERVED = ("device_id", "attributes", "event", "data")
 
 
 class VirtualAdapter(Adapter):
-    """The devices of one section; what they showed last is restored at the start."""
+    """The devices of one section. Their last attributes are restored at the start."""
 
     takes_many = True
 
@@ -66,7 +66,7 @@ class VirtualAdapter(Adapter):
         return result
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
-        """Let the devices show what was asked. Raises `StoreFailed`, and nothing has changed."""
+        """Set the attributes of the devices. Raises `StoreFailed`, and nothing has changed."""
         async with self._lock:
             changes = {}
             for device_id in device_ids:
@@ -118,7 +118,7 @@ class VirtualAdapter(Adapter):
         return self._devices[device_id]
 
     async def _show(self, changes: Mapping[str, Mapping[str, Value]]) -> None:
-        """Bring what is different on the card, then let it show."""
+        """Save the changes, then publish them."""
         now, found = self.clock.now(), {each: self.publish.find(each) for each in changes}
         different = [
             replace(device, attributes={**device.attributes, **changes[id_]}, updated_at=now)
@@ -136,7 +136,7 @@ class VirtualAdapter(Adapter):
 
 
 def _fits(device: VirtualDevice, name: str, value: Value) -> bool:
-    """Return whether a device, as it is configured now, may show what was stored of it."""
+    """Return whether a device, as configured now, can have the stored value."""
     try:
         return bool(device.check({name: value}))
     except Invalid:

@@ -49,14 +49,14 @@ def _options(value: Any) -> Mapping[str, tuple[str, ...]]:
         raise Invalid('must be a table like { "custom.virtual.mode" = ["eco", "boost"] }')
     for name, words in value.items():
         if not isinstance(words, list) or not words or not all(isinstance(each, str) and each for each in words):
-            raise Invalid(f"must state those of {name} as an array of words")
+            raise Invalid(f"must list the options of {name} as an array of words")
         if len(set(words)) < len(words):
             raise Invalid(f"states one of {name} twice")
     return {name: tuple(words) for name, words in value.items()}
 
 
 class VirtualDevice(Settings, frozen=True, kw_only=True):
-    """One device: `attributes` are what it shows at first, `options` the words that an attribute may be.
+    """One device: `attributes` are its first values, `options` the words of a text attribute.
 
     Raises `Invalid` for options that do not go with the attributes.
     """
@@ -76,15 +76,15 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
     def _faults_of_options(self, name: str) -> Iterable[str]:
         initial, known = self.attributes.get(name), KNOWN_ATTRIBUTES.get(name)
         if not isinstance(initial, str) or (known is not None and known.read_only):
-            yield f"has options for {name}, which is no attribute of it whose words can be set"
+            yield f"has options for {name}, which is not a text attribute that can be set"
             return
         if initial not in self.options[name]:
-            yield f"has the options {', '.join(self.options[name])} for {name}, and {initial} is none of them"
+            yield f"has the options {', '.join(self.options[name])} for {name}, and {initial} is not one of them"
         if known is not None and known.values and (unknown := set(self.options[name]) - set(known.values)):
             yield f"has options for {name} that it cannot be: {', '.join(sorted(unknown))}"
 
     def commands(self) -> tuple[CommandSpec, ...]:
-        """Return what it can be commanded: every action of its attributes; none of one that is only read."""
+        """Return its commands: every action of its attributes, except read-only ones."""
         found = (self._command(name, value) for name, value in self.attributes.items())
         return tuple(spec for spec in found if spec is not None)
 
@@ -127,7 +127,7 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
 
 
 def _type_of(value: Value) -> Any:
-    """Return the schema's type of a custom value; None for one that can be shown and not commanded."""
+    """Return the schema type of a custom value; None for a value without commands."""
     if isinstance(value, bool):
         return "boolean"
     return "number" if is_number(value) else "string" if isinstance(value, str) else None

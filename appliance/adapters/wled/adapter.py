@@ -33,7 +33,7 @@ CONFIRM_WITHIN, CONFIRM_EVERY = 1.0, 0.25
 MALFORMED = (AttributeError, Invalid, KeyError, TypeError, ValueError, IndexError, OverflowError)
 
 _NOWHERE = (0, -1)
-"""Where a segment ends that has been removed."""
+"""The end of a removed segment."""
 
 WHOLE = (
     CommandSpec(capability="brightness", actions=("set",), min=1, max=100),
@@ -51,7 +51,7 @@ _CHANGES: Mapping[tuple[str, str], Callable[[Any, tuple[str, ...]], dict[str, An
     ("color_rgb", "set"): lambda rgb, effects: {"col": [[rgb["r"], rgb["g"], rgb["b"]]]},
     (EFFECT, "set"): lambda name, effects: {"fx": effects.index(name)},
 }
-"""What each command writes."""
+"""The change that each command writes."""
 
 
 class WledAdapter(PollingAdapter):
@@ -155,7 +155,7 @@ class WledAdapter(PollingAdapter):
             device_id=f"{self.name}:light",
             kind=DeviceKind.LIGHT,
             attributes=attributes,
-            wrong=wrong if isinstance(state.get("seg", []), list) else {**wrong, "seg": "seg is no list"},
+            wrong=wrong if isinstance(state.get("seg", []), list) else {**wrong, "seg": "seg must be a list"},
             name=facts.get("name"),
             info=info,
             commands=WHOLE,
@@ -212,7 +212,7 @@ def _segment_commands(effects: tuple[str, ...]) -> tuple[CommandSpec, ...]:
 
 
 def _light(part: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, str]]:
-    """Power and brightness, and what is wrong with them, by attribute."""
+    """Return power and brightness, and the faults by attribute."""
     attributes: dict[str, Value] = {}
     wrong: dict[str, str] = {}
     if isinstance(part.get("on", True), bool):

@@ -230,7 +230,7 @@ async def test_a_device_of_an_unreached_node_that_nobody_knows_has_no_values() -
         ({"schema_version": 8, "min_supported_schema_version": 5}, "speaks schema 8; Lares needs 9 or later"),
         ({"schema_version": 14, "min_supported_schema_version": 12}, "needs schema 12; Lares speaks 11"),
         ({"schema_version": "x"}, "states no version of its protocol, but 'x'"),
-        ({}, "answers with something that is no Matter server's"),
+        ({}, "does not answer like a Matter server"),
     ],
 )
 async def test_a_server_of_another_protocol_is_told_with_what_to_do(info: dict[str, Any], sentence: str) -> None:

@@ -32,7 +32,7 @@ async def test_a_server_says_its_version_and_schema(monkeypatch: pytest.MonkeyPa
         old = "the Matter server speaks schema 5; Lares needs 9 or later: update the server"
         assert await _ask(server) == (False, old)
         server.faults.status = 404
-        assert await _ask(server) == (False, "URL is no Matter server: /info beside it answers 404")
+        assert await _ask(server) == (False, "URL is not a Matter server: its /info answers 404")
         server.faults.status, server.faults.body = None, b"{"
         assert await _ask(server) == (False, "URL answered with something that is not JSON")
         await server.unplug()
@@ -49,7 +49,8 @@ def test_a_server_at_another_machine_is_a_warning_of_check_and_doctor(tmp_path: 
     file = tmp_path / "config" / "default.toml"
     file.parent.mkdir()
     file.write_text('[adapters.upstairs]\ntype = "matter"\nurl = "ws://192.0.2.1:1/ws"\n')
-    told = "is not on this machine: the server has no password, and whoever reaches its port opens the locks"
+    risk = "the server has no password, and every program that reaches its port can open the locks"
+    told = f"is not on this machine: {risk}"
     [warning] = config.load(file, {}).warnings
     assert warning == f"{file}:3: adapters.upstairs.url {told}"
     assert Findings(command(tmp_path, "doctor")).of("adapter")[0] == ("care", f"upstairs: url {told}")

@@ -355,10 +355,10 @@ def test_a_second_node_of_the_same_unique_id_has_an_id_of_its_own(home: HearingH
 
 
 SENTENCES = {
-    ("commands", "13"): "the value is outside of what it takes (ConstraintError, status 0x87)",
+    ("commands", "13"): "the value is out of range (ConstraintError, status 0x87)",
     ("commands", "28"): "the request must be a timed one (NeedsTimedInteraction, status 0xc6)",
     ("commands", "31"): "it failed (Failure, status 0x01)",
-    ("commands", "38"): "the value is outside of what it takes (status 0x87)",
+    ("commands", "38"): "the value is out of range (status 0x87)",
     ("commands", "39"): "that cannot be written (status 0x88)",
     ("commission", "12"): "the device could not be paired (error 1: Bluetooth commissioning is not available.)",
     ("commission", "13"): "the device could not be paired (error 1: Commission with code failed for node 12.)",
@@ -380,7 +380,7 @@ SENTENCES = {
     ("errors", "15"): "the server refused (error 0: Value 50.0 of type <class 'float'> is invalid for "
     "MoveToLevel.level, expected value of type <class 'chip.tlv.uint'>)",
     ("errors", "19"): "it has no such cluster (UnsupportedCluster, status 0xc3)",
-    ("errors", "21"): "the value is outside of what it takes (status 0x87)",
+    ("errors", "21"): "the value is out of range (status 0x87)",
     ("errors", "22"): "the server refused (error 0: Value 5 of type <class 'int'> is invalid for 0/40/5, "
     "expected value of type <class 'str'>)",
     ("errors", "1"): "the device could not be paired (error 1: Commission with code failed for node 13.)",

@@ -1,12 +1,12 @@
-"""`lares help` and `lares completion`: both are made from the parser itself."""
+"""`lares help`: the commands, their examples, and the exit codes."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from appliance.cli.terminal import say, write
+from appliance.cli.terminal import say
 from appliance.errors import StartFailed
 
 EXIT_CODES: Mapping[int, str] = {
@@ -98,56 +98,6 @@ def help(arguments: argparse.Namespace) -> int:
     return os.EX_OK
 
 
-SHELLS = ("bash", "zsh", "fish")
-
-_BASH = """\
-# lares: completion for bash. Install: lares completion bash > /etc/bash_completion.d/lares
-_lares() {{
-  local words=() word i
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    word=${{COMP_WORDS[i]}}
-    case $word in
-      --config|--data-dir|--events|--adapter|--set|--record|--replay) ((i++)) ;;
-      -*) ;;
-      *) words+=("$word") ;;
-    esac
-  done
-  local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}}
-  case $previous in
-    --config|--events|--record|--replay) COMPREPLY=($(compgen -f -- "$current")); return ;;
-    --data-dir) COMPREPLY=($(compgen -d -- "$current")); return ;;
-  esac
-  case "${{words[*]:0:2}}" in
-{cases}
-  esac
-}}
-complete -o default -F _lares lares lares.pyz
-"""
-
-_ZSH = """\
-#compdef lares lares.pyz
-# lares: completion for zsh. Install: lares completion zsh > a folder of $fpath/_lares
-_lares() {{
-  local -a given choices
-  given=(${{${{words[2,CURRENT-1]}}:#-*}})
-  case "${{given[1,2]}}" in
-{cases}
-  esac
-  compadd -- $choices
-  _files
-}}
-if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _lares "$@"; else compdef _lares lares lares.pyz; fi
-"""
-
-
-def completion(arguments: argparse.Namespace) -> int:
-    """Print the script for the shell; the exit code."""
-    words = dict(_words(arguments.parser, ""))
-    scripts = {"bash": _bash, "zsh": _zsh, "fish": _fish}
-    write(scripts[arguments.shell](words))
-    return os.EX_OK
-
-
 def subcommands(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
     """Return the parsers of the commands of a parser, by name."""
     for action in parser._actions:
@@ -155,50 +105,3 @@ def subcommands(parser: argparse.ArgumentParser) -> Mapping[str, argparse.Argume
             found: Mapping[str, argparse.ArgumentParser] = action.choices
             return found
     return {}
-
-
-def _words(parser: argparse.ArgumentParser, path: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the words that can follow each command: its commands, options, and choices."""
-    options = [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
-    choices = [
-        str(choice)
-        for action in parser._actions
-        if action.choices is not None and not action.option_strings
-        for choice in action.choices
-    ]
-    yield path, [*choices, *options]
-    for name, child in subcommands(parser).items():
-        yield from _words(child, f"{path} {name}".strip())
-
-
-def _bash(words: Mapping[str, list[str]]) -> str:
-    lines = (
-        f'    {_pattern(path)}) COMPREPLY=($(compgen -W "{" ".join(each)}" -- "$current")) ;;'
-        for path, each in _longest_first(words)
-    )
-    return _BASH.format(cases="\n".join(lines))
-
-
-def _zsh(words: Mapping[str, list[str]]) -> str:
-    lines = (f"    {_pattern(path)}) choices=({' '.join(each)}) ;;" for path, each in _longest_first(words))
-    return _ZSH.format(cases="\n".join(lines))
-
-
-def _fish(words: Mapping[str, list[str]]) -> str:
-    lines = ["# lares: completion for fish. Install: lares completion fish > ~/.config/fish/completions/lares.fish"]
-    for path, each in words.items():
-        seen = [f"__fish_seen_subcommand_from {name}" for name in path.split()]
-        condition = "; and ".join(seen) or "__fish_use_subcommand"
-        for word in each:
-            what = f"-l {word[2:]}" if word.startswith("--") else f"-a {word}"
-            lines.append(f"complete -c lares -n '{condition}' {what}")
-    return "\n".join([*lines, ""])
-
-
-def _longest_first(words: Mapping[str, list[str]]) -> list[tuple[str, list[str]]]:
-    return sorted(words.items(), key=lambda item: -len(item[0].split()))
-
-
-def _pattern(path: str) -> str:
-    """Return the shell pattern of a command with any arguments."""
-    return f'"{path}"|"{path} "*' if path else "*"

@@ -1,4 +1,4 @@
-"""`lares key` and `lares clock`: care of the keys and the clock on the box itself, whether or not the hub runs."""
+"""`lares key`: creates, lists, and revokes keys on the box itself, with or without a running hub."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import orjson
-
 from appliance import config
 from appliance.api import schemas
 from appliance.api.codes import status_of
@@ -24,7 +22,7 @@ from appliance.cli.hub_client import EXIT_CODE_OF_STATUS, HubRequest, ask_or_act
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import say
-from appliance.clock import Clock, ClockTrust, timestamp
+from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError, StartFailed
 from appliance.home.bus import Bus
 from appliance.home.texts import identifier
@@ -33,8 +31,6 @@ from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.file_format import generations_of
 from appliance.store.lock import LOCK
-from appliance.store.recorder import forgetting, newest_time
-from appliance.store.records import CARD
 from appliance.store.stored_keys import Keys
 
 Act = Callable[[Keyring], Awaitable[Any]]
@@ -74,13 +70,13 @@ async def _act_alone(data_dir: Path, act: Act, auth: Auth | LaresError) -> Any:
     """Do the work with exclusive access to the store; return the same answer as a hub."""
     if isinstance(auth, LaresError):
         raise auth
-    async with _open_document(data_dir) as (document, clock):
+    async with open_document(data_dir) as (document, clock):
         with closing(keyring_of(auth, Keys(document, Bus()), data_dir, clock)) as keyring:
             return await act(keyring)
 
 
 @asynccontextmanager
-async def _open_document(data_dir: Path) -> AsyncIterator[tuple[Document, Clock]]:
+async def open_document(data_dir: Path) -> AsyncIterator[tuple[Document, Clock]]:
     """Open the store, which no hub holds; errors have the exit code that they have from a hub."""
     clock = Clock()
     async with Document(Disk(data_dir), clock) as document:
@@ -168,23 +164,3 @@ _COMMANDS: Mapping[str, Callable[[argparse.Namespace], KeyCommand]] = {
     "revoke": _revoke,
     "reset-master": _reset_master,
 }
-
-
-def clock(arguments: argparse.Namespace) -> int:
-    """Trust the clock, through the hub if one runs; return the exit code."""
-    data_dir = HubPaths.of_process(arguments.config, arguments.data_dir).need_data_dir()
-    become_owner(data_dir)
-    request = HubRequest(method="POST", path="/diagnostics/clock/trust")
-    asyncio.run(ask_or_act(data_dir, request, lambda: _trust_alone(data_dir)))
-    say(f"the clock is trusted: {timestamp(Clock().now())}")
-    return os.EX_OK
-
-
-async def _trust_alone(data_dir: Path) -> None:
-    """Store the trust without a running hub."""
-    async with _open_document(data_dir) as (document, clock):
-        now = clock.now()
-        changes = forgetting(ClockTrust(clock, newest_time(document)), now)
-        if (card := document.get(CARD)) is not None:
-            changes[CARD] = {**orjson.loads(card), "at": timestamp(now)}
-        await document.put_many(changes)

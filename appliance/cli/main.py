@@ -15,7 +15,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from appliance.cli.help import EXAMPLES, SHELLS, subcommands
+from appliance.cli.completion import SHELLS
+from appliance.cli.help import EXAMPLES, subcommands
 from appliance.cli.logs import discard, make_streams_safe, one_line
 from appliance.cli.single_file import list_targets
 from appliance.cli.terminal import say, write
@@ -30,9 +31,6 @@ SWITCH_SECS = 0.0005
 MAX_HOURS = 24 * 366
 """The longest simulation."""
 
-
-MODULES = {"clock": "key", "completion": "help"}
-"""The modules of commands that are named differently."""
 
 PATHS = {"config", "data_dir", "file", "folder", "path", "keep", "events", "record", "replay"}
 """The arguments that are paths, whose names can have any bytes."""
@@ -73,7 +71,7 @@ def _command(parsed: argparse.Namespace) -> int:
     if name == "run":  # until the hub has begun, nothing is under way that a stop must end
         signal.signal(signal.SIGTERM, lambda *_: os._exit(os.EX_OK))
     with frozen_imports():
-        module = importlib.import_module(f"appliance.cli.{MODULES.get(name, name)}")
+        module = importlib.import_module(f"appliance.cli.{name}")
     do: Callable[[argparse.Namespace], int] = getattr(module, name)
     sys.setswitchinterval(SWITCH_SECS)
     return do(parsed)

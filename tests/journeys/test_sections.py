@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
+from tests.adapters.mqtt.broker import PASSWORD, USER, Broker
 from tests.cli.test_commands_line import LOOPBACK
 from tests.fakes.app import App, open_app
 from tests.fakes.lua import write
@@ -184,3 +185,36 @@ async def test_a_save_over_http_applies_the_sections(home: Home) -> None:
     [warning] = saved.json["warnings"]
     assert warning["message"] == "locale.timezone takes effect when the hub starts again"
     assert text.splitlines()[warning["line"] - 1].startswith("timezone")
+
+
+async def test_a_section_of_mqtt_begins_and_ends_to_publish_the_home(home: Home, broker: Broker) -> None:
+    section = (
+        f'[adapters.mqtt]\nhost = "127.0.0.1"\nport = {broker.port}\nusername = "{USER}"\npassword = "{PASSWORD}"\n'
+        'hub_id = "cellar"\n'
+    )
+    home.save(VIRTUAL, section, "publish = true\n")
+    assert (await home.reload())["sections"] == {"mqtt": "started"}
+    await home.app.post("/devices/virtual:a/alias", {"alias": "lamp"})
+    states: asyncio.Queue[bytes] = asyncio.Queue()
+    async with broker.client() as client:
+        await client.subscribe("lares/cellar/devices/+/state", qos=1)
+
+        async def listen() -> None:
+            async for message in client.messages:
+                states.put_nowait(bytes(message.payload))
+
+        listening = asyncio.create_task(listen())
+        async with asyncio.timeout(20):
+            assert b'"power":"off"' in await states.get()
+            await client.publish("lares/cellar/devices/lamp/set", '{"capability": "power", "action": "on"}', qos=1)
+            while b'"power":"on"' not in await states.get():
+                pass
+            home.save(VIRTUAL, section)
+            assert (await home.reload())["sections"] == {"mqtt": "replaced"}
+            while await states.get():
+                pass  # until it is taken back
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+    home.save(VIRTUAL)
+    assert (await home.reload())["sections"] == {"mqtt": "stopped"}
+    await home.has("virtual:a")

@@ -1,0 +1,39 @@
+"""`lares clock trust`: trusts the clock although nothing synchronises it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from pathlib import Path
+
+import orjson
+
+from appliance.cli.hub_client import HubRequest, ask_or_act
+from appliance.cli.key import open_document
+from appliance.cli.owner import become_owner
+from appliance.cli.paths import HubPaths
+from appliance.cli.terminal import say
+from appliance.clock import Clock, ClockTrust, timestamp
+from appliance.store.recorder import forgetting, newest_time
+from appliance.store.records import CARD
+
+
+def clock(arguments: argparse.Namespace) -> int:
+    """Trust the clock, through the hub if one runs; return the exit code."""
+    data_dir = HubPaths.of_process(arguments.config, arguments.data_dir).need_data_dir()
+    become_owner(data_dir)
+    request = HubRequest(method="POST", path="/diagnostics/clock/trust")
+    asyncio.run(ask_or_act(data_dir, request, lambda: _trust_alone(data_dir)))
+    say(f"the clock is trusted: {timestamp(Clock().now())}")
+    return os.EX_OK
+
+
+async def _trust_alone(data_dir: Path) -> None:
+    """Store the trust without a running hub."""
+    async with open_document(data_dir) as (document, clock):
+        now = clock.now()
+        changes = forgetting(ClockTrust(clock, newest_time(document)), now)
+        if (card := document.get(CARD)) is not None:
+            changes[CARD] = {**orjson.loads(card), "at": timestamp(now)}
+        await document.put_many(changes)

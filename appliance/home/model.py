@@ -9,7 +9,7 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from appliance.home.commands import CommandSpec
-from appliance.home.values import Value, last_known
+from appliance.home.values import Value, last_known, number_in
 
 ALARM_ATTRIBUTES = frozenset({"smoke", "water_leak"})
 """Attributes that count as clear until they have a value, and whose changes count even if the hub was off."""
@@ -116,21 +116,27 @@ class Device(Struct, frozen=True, kw_only=True):
 
 def changed_attributes(before: Device | None, after: Device) -> frozenset[str]:
     """Return the attributes that differ, including new and missing ones."""
-    old: Mapping[str, Value] = {} if before is None else before.attributes
     new = after.attributes
-    gone = [name for name in old if name not in new]
-    return frozenset([*(name for name, value in new.items() if name not in old or old[name] != value), *gone])
+    if before is None:
+        return frozenset(new)
+    old = before.attributes
+    return frozenset([name for name in new if name not in old or old[name] != new[name]]).union(
+        old.keys() - new.keys()
+    )
 
 
 def last_values(before: Device, attributes: Mapping[str, Value], changed: frozenset[str]) -> LastValues:
     """Return `Device.last` after the device has come to show these attributes."""
-    last = dict(before.last)
-    for name in changed - {"state"}:
-        kept = last_known(attributes.get(name), before.known(name))
-        last.pop(name, None)
-        if kept:
-            last[name] = kept
-    return dict(list(last.items())[-MAX_LAST_VALUES:])
+    last = before.last
+    for name in changed:
+        value = attributes.get(name)
+        if name == "state" or (value is not None and name not in last and number_in(value) is not None):
+            continue
+        kept = last_known(value, before.known(name))
+        if kept != last.get(name, ()):
+            others = {each: known for each, known in last.items() if each != name}
+            last = {**others, name: kept} if kept else others
+    return last if len(last) <= MAX_LAST_VALUES else dict(list(last.items())[-MAX_LAST_VALUES:])
 
 
 class Room(Struct, frozen=True, kw_only=True):

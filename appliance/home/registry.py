@@ -377,7 +377,7 @@ def _with_last_values(before: Device, after: Device) -> tuple[frozenset[str], De
         return _NO_ATTRIBUTES, after
     changed = changed_attributes(before, after)
     last = last_values(before, after.attributes, changed)
-    return changed, after if last == before.last else replace(after, last=last)
+    return changed, after if last is before.last else replace(after, last=last)
 
 
 def _by_id(things: Mapping[str, T]) -> list[T]:

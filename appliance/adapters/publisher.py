@@ -49,12 +49,14 @@ class Reading:
         return replace(report, observations=kept, present=frozenset(present))
 
     def _merged(self, seen: Observation, registry: Registry) -> Observation:
-        said = self._attributes.get(seen.device_id, set())
         devices = registry.find_devices([seen.device_id])
-        attributes = devices[0].attributes if devices else {}
-        shown = {key: value for key, value in attributes.items() if key in said}
+        if not devices or seen.device_id not in self._attributes:
+            return seen
+        newer = self._attributes[seen.device_id]
+        shown = {key: value for key, value in devices[0].attributes.items() if key in newer}
+        read = {key: value for key, value in seen.attributes.items() if key not in newer}
         is_available = seen.is_available if (state := shown.pop("state", None)) is None else state != UNAVAILABLE
-        return replace(seen, attributes={**seen.attributes, **shown}, is_available=is_available)
+        return replace(seen, attributes={**read, **shown}, is_available=is_available)
 
 
 MAX_FAULTS = 100

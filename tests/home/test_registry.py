@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
+from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import NotFound
 from appliance.home import events
@@ -188,3 +189,12 @@ def test_last_values_are_stored_with_the_device() -> None:
     stored = {key: orjson.dumps(value) for key, value in encode_device(home.device()).items()}
     (restored,) = read_devices(DocumentSnapshot(stored), home.registry.layout)
     assert restored.known("brightness") == (5,) and restored.last == home.device().last
+
+
+def test_a_poll_does_not_bring_back_what_a_push_ended_meanwhile() -> None:
+    home = Home(Report(adapter="a", observations=(seen(power="off", brightness=5),)))
+    publish = Publisher("a", home.registry, home.bus, home.clock)
+    with publish.reading() as reading:
+        publish.attributes("a:1", {"brightness": None, "power": "on"})
+        publish.report(Report(adapter="a", observations=(seen(power="off", brightness=5),)), reading)
+    assert home.device().attributes == {"power": "on", "state": "online"}

@@ -31,7 +31,7 @@ class Scene(Struct, frozen=True, kw_only=True):
 
 
 def scene_parser(default_max: int) -> Callable[[Table], Scene]:
-    """The parser of scenes; `default_max` is used where a mode states no max."""
+    """Return the parser of scenes; `default_max` is used if a mode states no max."""
     fields: Fields = {
         "id": Field(text(MAX_ID_CHARS)),
         "name": Field(text(MAX_NAME_CHARS)),
@@ -51,7 +51,10 @@ def scene_parser(default_max: int) -> Callable[[Table], Scene]:
 def build_catalog(
     section: settings.ScenesSettings, root: Path, pool: WorkerPool, default_max: int, inspect: Inspect | None = None
 ) -> Catalog[Scene]:
-    """The catalog of the section's folder, empty until it is loaded; `inspect` gives warnings about a file's text."""
+    """Return the catalog of the section's folder, empty until it is loaded.
+
+    `inspect` gives warnings about a file's text.
+    """
     return Catalog("scene", folder_of(section, root), pool.describe, scene_parser(default_max), inspect)
 
 
@@ -61,7 +64,7 @@ class Scenes(ExecutableFiles[Scene]):
     def __init__(self, catalog: Catalog[Scene], executor: Executor) -> None:
         super().__init__(catalog, executor)
         self._waits: list[tuple[str, str]] = []
-        """Who waits for which scene, by their labels."""
+        """The waits for scenes: the label of the waiting execution, and of the scene."""
 
     async def __aenter__(self) -> Scenes:
         await self.catalog.load()
@@ -71,11 +74,11 @@ class Scenes(ExecutableFiles[Scene]):
         await self.executor.__aexit__()
 
     def list_scenes(self) -> list[Scene]:
-        """Every scene by id."""
+        """Return every scene by id."""
         return self.catalog.list_definitions()
 
     def execute(self, id_: str, chain: tuple[str, ...] = ()) -> Execution:
-        """Start the scene, or queue or drop it, as its mode says. Returns at once.
+        """Start, queue, or drop the scene according to its mode. Returns at once.
 
         `chain` are the labels of the executions that led to it.
         """
@@ -93,9 +96,9 @@ class Scenes(ExecutableFiles[Scene]):
         )
 
     async def run(self, id_: str, chain: tuple[str, ...]) -> ExecutionEntry:
-        """Start the scene and wait for its end; where the waiting task is cancelled, so is the execution.
+        """Start the scene and wait for its end; if the waiting task is cancelled, so is the execution.
 
-        Raises `Invalid` where it would wait in a queue for an execution that waits for one of the chain.
+        Raises `Invalid` if it would wait in a queue for an execution that waits for one of the chain.
         """
         execution = self.execute(id_, chain)
         wait = (chain[-1], execution.request.label)
@@ -113,7 +116,10 @@ class Scenes(ExecutableFiles[Scene]):
             self._waits.remove(wait)
 
     def _find_circle(self, chain: tuple[str, ...], label: str) -> tuple[str, ...]:
-        """The way from the chain to this scene, and by what waits for what back to the chain; empty where none is."""
+        """Return the way from the chain to this scene, and by what waits for what back to the chain.
+
+        Empty if none is.
+        """
         paths: list[tuple[str, ...]] = [(label,)]
         for path in paths:
             if path[-1] in chain:

@@ -23,7 +23,7 @@ class CtxCompletion(Struct, frozen=True, kw_only=True):
 
 @cache
 def list_methods() -> list[CtxCompletion]:
-    """The methods of `ctx` by name, as `config/library/lares.lua` describes them to editors."""
+    """Return the methods of `ctx` by name, as `config/library/lares.lua` describes them to editors."""
     text = (bundled_config() / "library" / "lares.lua").read_text("utf-8")
     found = {match[2]: match[1] for match in _METHOD.finditer(text)}
     return [
@@ -33,7 +33,7 @@ def list_methods() -> list[CtxCompletion]:
 
 
 def _description_of(comment: str) -> str:
-    """The sentences before the first annotation or example."""
+    """Return the sentences before the first annotation or example."""
     lines = []
     for line in comment.splitlines():
         text = line.removeprefix("---").strip()

@@ -26,7 +26,10 @@ from appliance.scenes import Scene
 
 
 class FilePlace(Struct, frozen=True, kw_only=True):
-    """A file of the home. `kind` is scene, automation, script, adapter, or config; `folder` is that of its kind."""
+    """A file of the home.
+
+    `kind` is scene, automation, script, adapter, or config; `folder` holds files of this kind.
+    """
 
     kind: str
     path: str
@@ -34,7 +37,7 @@ class FilePlace(Struct, frozen=True, kw_only=True):
     folder: Path | None = None
 
     def inner_folders(self) -> list[Path]:
-        """The folders between that of the kind and the file."""
+        """Return the folders between `folder` and the file."""
         if self.folder is None:
             return []
         depth = len(self.file.relative_to(self.folder).parts) - 1
@@ -70,7 +73,7 @@ class FileChecks:
         self._names = names
 
     async def check(self, place: FilePlace, text: bytes) -> CheckedText:
-        """The faults of the text and, without faults, warnings about it."""
+        """Return the faults of the text and, without faults, warnings about it."""
         source = Source(name=place.path, text=text)
         checks = {
             "scene": self._check_scene,
@@ -130,7 +133,7 @@ class FileChecks:
         return [_split(warning, self._config.file, source.name) for warning in found.warnings]
 
     async def _names_with(self, source: Source) -> HomeNames:
-        """The names of the home with this text in place of its file's."""
+        """Return the names of the home with this text in place of its file's."""
         return (await self._names()).with_source(source)
 
     async def _find_undefined(self, source: Source) -> list[Fault]:
@@ -142,6 +145,6 @@ class FileChecks:
 
 
 def _split(warning: str, file: str, name: str) -> Fault:
-    """The fault that a warning's text states: `file:line: message`."""
+    """Return the fault that a warning's text states: `file:line: message`."""
     line, _, message = warning.removeprefix(f"{file}:").partition(": ")
     return Fault(name, int(line), message) if line.isdecimal() else Fault(name, 0, warning.removeprefix(f"{file}: "))

@@ -133,26 +133,26 @@ class HomeFiles:
         return f"{self._file.parent.name}/{self._file.name}"
 
     async def list_files(self) -> list[FileEntry]:
-        """Every file, by path."""
+        """Return every file, by path."""
         return await asyncio.to_thread(lambda: sorted(self._entries(), key=lambda each: each.path))
 
     async def read(self, path: str) -> FileText:
-        """The file's text; raise `NotFound`."""
+        """Return the file's text; raise `NotFound`."""
         place, data = await self._find(path)
         return FileText(path=place.path, text=self._shown(place, data), version=self._version_of(data))
 
     async def check(self, path: str, text: str) -> CheckedText:
-        """The faults and warnings of the text in place of the file's; nothing is written."""
+        """Return the faults and warnings of the text in place of the file's; nothing is written."""
         place = self.place_of(path)
         faults, full = await self._with_secrets(place, _encode(text))
         return await self.checks.check(place, full) if not faults else CheckedText(errors=tuple(faults))
 
     async def exists(self, path: str) -> bool:
-        """Whether there is a file, or something else, at the path."""
+        """Return whether there is a file, or something else, at the path."""
         return await asyncio.to_thread(os.path.lexists, self.place_of(path).file)
 
     async def with_secrets(self, path: str, text: str) -> str:
-        """The text with the stored secrets in place of their marks."""
+        """Return the text with the stored secrets in place of their marks."""
         return (await self._with_secrets(self.place_of(path), _encode(text)))[1].decode()
 
     async def save(self, path: str, text: str, version: str | None = None) -> SavedFile:
@@ -169,14 +169,17 @@ class HomeFiles:
         await self._tasks.finish(self._delete(place), f"deletion of {path}")
 
     async def list_versions(self, path: str) -> list[FileVersion]:
-        """The previous texts of the file, newest first; raise `NotFound` if there is neither file nor version."""
+        """Return the previous texts of the file, newest first.
+
+        Raise `NotFound` if there is neither file nor version.
+        """
         found: list[FileVersion] = await self._run(partial(self._saved.list_versions, path))
         if not found:
             await self._find(path)
         return found
 
     async def read_version(self, path: str, n: int) -> str:
-        """The previous text of this number; raise `NotFound`."""
+        """Return the previous text of this number; raise `NotFound`."""
         found: list[FileVersion] = await self._run(partial(self._saved.list_versions, path))
         version = next((each for each in found if each.n == n), None)
         if version is None:
@@ -185,7 +188,7 @@ class HomeFiles:
         return data.decode(errors="replace")
 
     def place_of(self, path: str) -> FilePlace:
-        """The place of a file that may be saved; raise `Invalid` if the path is not that of one."""
+        """Return the place of a file that may be saved; raise `Invalid` for any other path."""
         if path == self.config_path:
             return FilePlace(kind="config", path=path, file=self._file)
         if len(path) > MAX_PATH_CHARS or _CONTROL.search(path) is not None:
@@ -231,7 +234,7 @@ class HomeFiles:
             await self._reload(place)
 
     def _replace(self, place: FilePlace, full: bytes, before: bytes | None, version: str | None) -> None:
-        """On the writing thread: replace the file, unless somebody else has changed it during the check."""
+        """On the writing thread: replace the file, unless it has changed during the check."""
         present = _read_if_present(place)
         if present != before:
             self._require_version(place, present, version)
@@ -256,7 +259,7 @@ class HomeFiles:
             raise FileChanged(place.path)
 
     async def _with_secrets(self, place: FilePlace, data: bytes) -> tuple[list[Fault], bytes]:
-        """The text with the stored secrets in place of their marks, and a fault for each mark without one."""
+        """Return the text with the stored secrets in place of their marks, and a fault for each mark without one."""
         if place.kind != "config":
             return [], data
         stored = await asyncio.to_thread(_read_if_present, place)
@@ -308,7 +311,7 @@ class HomeFiles:
                 )
 
     def _is_secret(self, *texts: bytes) -> toml_secrets.IsSecret:
-        """The test of a path of keys; the texts state the kinds of sections."""
+        """Return the test of a path of keys; the texts state the kinds of sections."""
         of_kinds = self._secret_settings()
         kinds = {name: kind for text in texts for name, kind in _kinds_stated(text.decode(errors="replace"))}
 
@@ -326,13 +329,13 @@ class HomeFiles:
 
 
 def _at_next_start(place: FilePlace, data: bytes, key: str) -> Fault:
-    """The warning about a changed key of the configuration that a reload does not apply."""
+    """Return the warning about a changed key of the configuration that a reload does not apply."""
     line = line_at(tuple(key.split(".")), line_finder(data.decode(errors="replace")))
     return Fault(place.path, line, f"{key} takes effect when the hub starts again")
 
 
 def _kinds_stated(text: str) -> Iterator[tuple[str, str]]:
-    """The `type` of each section of an adapter that states one, as far as its lines show it."""
+    """Yield the `type` of each section of an adapter that states one, as far as its lines show it."""
     section = ""
     for line in text.splitlines():
         if (header := re.match(r"\s*\[+\s*adapters\s*\.\s*[\"']?(\w+)", line)) is not None:
@@ -351,7 +354,10 @@ def _encode(text: str) -> bytes:
 
 
 def _read_if_present(place: FilePlace) -> bytes | None:
-    """The file's content, None if it does not exist; raise `Invalid` for a link or another thing than a file."""
+    """Return the file's content, None if it does not exist.
+
+    Raise `Invalid` for a link or another thing than a file.
+    """
     try:
         for each in (place.file, *place.inner_folders()):
             if stat.S_ISLNK(os.lstat(each).st_mode):

@@ -35,7 +35,7 @@ _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 _FILE = re.compile(r"[a-z0-9_]{1,40}")
 
 OF_HOME = ("device", "room", "group")
-"""The types of fields whose defaults are samples: the form must name what the home has."""
+"""The types of fields whose defaults are samples: the form must name things of the home."""
 
 log = logging.getLogger("files")
 
@@ -69,7 +69,7 @@ class Recipe(Struct, frozen=True, kw_only=True):
 
 
 def read_recipe(source: Source) -> Recipe:
-    """The recipe that the file states; raise `Invalid` with the line of a wrong field."""
+    """Return the recipe that the file states; raise `Invalid` with the line of a wrong field."""
     text = source.chunk.decode()
     tokens = [*tokens_of(source.chunk)]
     texts = _fields_of_result(tokens)
@@ -86,7 +86,7 @@ def read_recipe(source: Source) -> Recipe:
 
 
 def fill(recipe: Recipe, id_: str, name: str, values: Mapping[str, Any]) -> str:
-    """The text of the recipe with these values, its own id and name; raise `Invalid` for a wrong value.
+    """Return the text of the recipe with these values, its own id and name; raise `Invalid` for a wrong value.
 
     Texts that are the recipe's id, or begin with it and a dot, name timers and variables: they get the new id.
     """
@@ -112,7 +112,7 @@ class Recipes:
         self._folders = {"scene": scenes.rstrip("/"), "automation": automations.rstrip("/")}
 
     async def list_recipes(self) -> list[Recipe]:
-        """Every usable recipe by id."""
+        """Return every usable recipe by id."""
         recipes, faults = await asyncio.to_thread(self._read)
         for fault in faults:
             log.warning("%s", fault)
@@ -134,7 +134,7 @@ class Recipes:
         return await self._files.save(path, fill(recipe, stem, name, values), "")
 
     def _read(self) -> tuple[dict[str, Recipe], list[Fault]]:
-        """Every recipe by id, and the faults of the home's own."""
+        """Return every recipe by id, and the faults of the home's own."""
         bundled = {
             id_: recipe
             for name in ("scenes", "recipes")
@@ -146,13 +146,13 @@ class Recipes:
 
 
 def own_recipes(config: Path) -> Folder:
-    """The folder of a home's own recipes, next to the file of the configuration."""
+    """Return the folder of a home's own recipes, next to the file of the configuration."""
     folder = config.absolute().parent
     return Folder(path=folder / "recipes", name=f"{folder.name}/recipes")
 
 
 def check_recipes(folder: Folder) -> tuple[dict[str, Recipe], list[Fault]]:
-    """The recipes of the folder by id, and the faults of the other files; reads the disk."""
+    """Return the recipes of the folder by id, and the faults of the other files; reads the disk."""
     contents = folder.read()
     recipes, faults = {}, list(contents.faults)
     for source in contents.sources:
@@ -206,12 +206,12 @@ def _read_fields(text: str, tokens: Sequence[LuaToken]) -> list[RecipeField]:
 
 
 def _is_comment(tokens: Sequence[LuaToken], line: int) -> bool:
-    """Whether no token begins on this line, as on one of a comment."""
+    """Return whether no token begins on this line, as on one of a comment."""
     return all(token.line != line for token in tokens)
 
 
 def _read_literal(tokens: Sequence[LuaToken], line: int, starts: Sequence[int]) -> tuple[Any, int, int]:
-    """The value after `local name =` on this line, and its place in the text."""
+    """Return the value after `local name =` on this line, and its place in the text."""
     index = next(n for n, token in enumerate(tokens) if token.line == line and token.word == "=") + 1
 
     def place(token: LuaToken) -> int:
@@ -246,7 +246,7 @@ def _plain(token: LuaToken, line: int) -> Any:
 
 
 def _fields_of_result(tokens: Sequence[LuaToken]) -> dict[str, str | None]:
-    """The fields of the returned table by name, with those that are plain texts."""
+    """Return the fields of the returned table by name; the value only if it is a plain text."""
     start = max((n for n, token in enumerate(tokens) if token.word == "return" and token.column == 0), default=0)
     found: dict[str, str | None] = {}
     depth = 0
@@ -260,7 +260,7 @@ def _fields_of_result(tokens: Sequence[LuaToken]) -> dict[str, str | None]:
 
 
 def _renamed(recipe: Recipe, id_: str, name: str) -> dict[tuple[int, int], str]:
-    """The places of the recipe's id or name in texts and comments, with the new words."""
+    """Return the places of the recipe's id or name in texts and comments, with the new words."""
     starts = [0]
     for line in recipe.text.split("\n"):
         starts.append(starts[-1] + len(line) + 1)
@@ -294,7 +294,7 @@ def _value_of(field: RecipeField, values: Mapping[str, Any]) -> Any:
 
 
 def _literal(value: Any) -> str:
-    """The value as Lua writes it."""
+    """Return the value as Lua writes it."""
     if isinstance(value, list):
         return "{ " + ", ".join(map(_literal, value)) + " }" if value else "{}"
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Secrets in a TOML text: hide them, and put them back where a text still has the mark. Comments and order stay."""
+"""Secrets in a TOML text: hide them, and put them back if a text still has the mark. Comments and order stay."""
 
 from __future__ import annotations
 
@@ -39,14 +39,15 @@ class _Value(Struct, frozen=True):
 
 
 def hide(text: str, is_secret: IsSecret) -> str:
-    """The text with the mark in place of every secret."""
+    """Return the text with the mark in place of every secret."""
     for value in reversed(_secrets_in(text, is_secret)):
         text = f'{text[: value.start]}"{HIDDEN}"{text[value.end :]}'
     return text
 
 
 def put_back(text: str, stored: str, is_secret: IsSecret) -> tuple[str, list[tuple[int, str]]]:
-    """The text with the secrets of the stored text in place of its marks; a line and a sentence for each unknown one.
+    """Return the text with the secrets of the stored text in place of its marks; a line and a sentence for each
+    unknown one.
 
     A mark means the secret of the same section and key.
     """
@@ -65,7 +66,7 @@ def put_back(text: str, stored: str, is_secret: IsSecret) -> tuple[str, list[tup
 
 
 def _secrets_in(text: str, is_secret: IsSecret) -> list[_Value]:
-    """The values that are secrets, in order; each outermost one only."""
+    """Return the values that are secrets, in order; each outermost one only."""
     try:
         values = [*_Scanner(text).values()]
     except (ValueError, RecursionError):
@@ -78,7 +79,7 @@ def _secrets_in(text: str, is_secret: IsSecret) -> list[_Value]:
 
 
 def _values_by_line(text: str) -> Iterator[_Value]:
-    """The values of a text that is not TOML, as far as single lines show them."""
+    """Yield the values of a text that is not TOML, as far as single lines show them."""
     section: KeyPath = ()
     start = 0
     for line in text.splitlines(keepends=True):
@@ -98,7 +99,7 @@ class _Scanner:
         self._counts: dict[KeyPath, int] = {}
 
     def values(self) -> Iterator[_Value]:
-        """Every value, tables and arrays too, those inside them as well."""
+        """Yield every value, tables and arrays too, those inside them as well."""
         section: KeyPath = ()
         self._skip(_SPACE)
         while self._at < len(self._text):

@@ -1,1 +1,4 @@
-"""One execution of a Lua file: its sandbox, its limits, and what it may ask of the home."""
+"""Lua files: text, folders, catalogs, and their executions in worker processes.
+
+Read `source`, `folder`, `lua_catalog`, `modes`, `executor`, `execution`, `worker_pool`, `worker`, `process`.
+"""

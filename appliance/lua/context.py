@@ -29,7 +29,7 @@ MAX_WARNINGS = 20
 """Sentences about calls that failed, kept of one execution."""
 
 MAX_FAILED_CALLS = 100
-"""Names and targets of which failures are counted."""
+"""Names and targets whose failures are counted."""
 
 MAX_TRACE_STEPS = 200
 MAX_LOG_STEPS = 50
@@ -45,11 +45,11 @@ SCRIPT_LOG_LEVELS: Mapping[str, int] = {
 }
 
 CtxCall = Callable[..., Awaitable[Any]]
-"""What a method of `ctx` does: it is given the context and the three arguments, and answers in JSON data."""
+"""The work of a method of `ctx`: it gets the context and three arguments, and returns JSON data."""
 
 
 class FailedCall(Struct, frozen=True, kw_only=True):
-    """What an execution asked for and did not get: the newest reason, when, and how often since the start."""
+    """A request of an execution that failed: the newest reason, its time, and the count since the start."""
 
     source: str
     target: str
@@ -66,7 +66,7 @@ class FailedCalls:
         self._rows: dict[tuple[str, str], FailedCall] = {}
 
     def add(self, source: str, target: str, reason: str) -> None:
-        """Count one more; beyond `MAX_FAILED_CALLS` rows the one that is longest ago is forgotten."""
+        """Count one more; beyond `MAX_FAILED_CALLS` rows, forget the oldest."""
         before = self._rows.pop((source, target), None)
         count = 1 if before is None else before.count + 1
         self._rows[source, target] = FailedCall(
@@ -76,7 +76,7 @@ class FailedCalls:
             del self._rows[next(iter(self._rows))]
 
     def list_newest(self) -> list[FailedCall]:
-        """The rows, the newest failure first."""
+        """Return the rows, the newest failure first."""
         return [*reversed(self._rows.values())]
 
 
@@ -98,7 +98,7 @@ class Trace:
                 del self._steps[logged[0]]
 
     def list_steps(self) -> tuple[Mapping[str, Any], ...]:
-        """The steps that are kept, the oldest first."""
+        """Return the steps that are kept, the oldest first."""
         return tuple(self._steps)
 
 
@@ -109,12 +109,11 @@ def _short(value: Any) -> Any:
 
 
 class Context:
-    """The `LuaCalls` of one execution. `source` is what its commands are recorded under, `scene:evening`.
+    """The `LuaCalls` of one execution. Its commands are recorded under `source`, `scene:evening`.
 
-    `results` are those of its commands in call order, the newest `MAX_RESULTS`. `calls` are what its methods do,
-    `warnings` say which of them came to nothing, the first `MAX_WARNINGS`.
-    `chain` are the scenes and automations that led to the execution, its own last. No call is done before `after` is
-    set, where there is such an event.
+    `results` are the results of its commands in call order, the newest `MAX_RESULTS`. `calls` has the work of its
+    methods, `warnings` their first `MAX_WARNINGS` failures. `chain` are the scenes and automations that led to the
+    execution, its own last. No call is done before `after` is set, if there is such an event.
     """
 
     def __init__(
@@ -147,7 +146,7 @@ class Context:
         return list(self._results)
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
-        """Do what `ctx:<operation>(…)` asks; raises a `LaresError` where it cannot be done."""
+        """Do what `ctx:<operation>(…)` asks; raises a `LaresError` if it cannot be done."""
         return await self._calls[operation](self, *arguments)
 
     async def send(self, devices: Sequence[Device], command: Command) -> list[dict[str, Any]]:
@@ -156,7 +155,7 @@ class Context:
         return [self._record(outcome, command) for outcome in outcomes]
 
     async def send_to(self, device_id: str, command: Command) -> dict[str, Any]:
-        """Command the device of the id; its result, which is kept: an error where there is no such device."""
+        """Command the device of the id; its result, which is kept: an error if there is no such device."""
         try:
             device = self._registry.get_device(device_id)
         except NotFound as error:

@@ -1,4 +1,4 @@
-"""An execution: one run of a Lua file, from its start to its end, in the order in which that goes.
+"""An execution: one run of a Lua file, in order from its start to its end.
 
 It begins in a worker, answers what Lua requests, and ends with Lua's last frame.
 """
@@ -29,7 +29,7 @@ log = logging.getLogger("lua")
 calls_log = logging.getLogger("scripts")
 
 Failure = ScriptFailed | ExecutionCancelled | None
-"""How an execution ended; None where it ended well."""
+"""How an execution ended; None if it ended well."""
 
 UNCOUNTED = frozenset(name for name, method in CTX_METHODS.items() if method.waits)
 """Methods whose time does not count; of a scene that is run, what counted for itself does."""
@@ -37,7 +37,7 @@ UNCOUNTED = frozenset(name for name, method in CTX_METHODS.items() if method.wai
 READING = frozenset(
     {name for name, method in CTX_METHODS.items() if method.reads} | {"json", "xml", "crypto", "kept"}
 )
-"""Methods that do not interrupt the running time, those of adapters in Lua among them."""
+"""Methods that do not interrupt the running time, including methods of kinds in Lua."""
 
 MAX_ANSWER_BYTES = 4 << 20
 """Of JSON that one call can give to Lua."""
@@ -52,20 +52,23 @@ _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
 
 class Channel(Protocol):
-    """What an execution needs of its worker."""
+    """The worker, as an execution uses it."""
 
     async def run(self, execution: LuaExecution) -> WorkerFrame:
-        """Have Lua take the execution's frame as soon as there is room for another that runs: what comes back."""
+        """Send the execution's frame to Lua as soon as another can run; return the reply."""
 
     def stop(self, execution: LuaExecution) -> None:
         """Have the Lua of an execution that is in it end, whatever it does."""
 
     def leave(self, execution: LuaExecution) -> None:
-        """The execution has ended, and its Lua state is closed."""
+        """Forget the execution, which has ended."""
 
 
 FindWorker = Callable[["LuaExecution", str], Channel | str]
-"""The worker in which an execution is to begin, or why it is not begun; the text is why the one before was lost."""
+"""Finds the worker for an execution, or the reason that it does not begin.
+
+The text is why its last worker was lost.
+"""
 
 
 class LuaExecution:
@@ -73,10 +76,10 @@ class LuaExecution:
 
     People know it by its `name`. It continues with or without a waiter.
 
-    `kind` says what of the file is run; `event` is the last part of its frame, in JSON where it is EXECUTE or CALL.
+    `kind` names the part of the file that runs; `event` is the last part of its frame, JSON for EXECUTE and CALL.
     """
 
-    number = 0  # what the worker knows it by
+    number = 0  # its number in the worker
     deadline = inf
     """When the present step has reached its limit, in seconds of the machine's clock."""
     is_begun = False
@@ -86,7 +89,7 @@ class LuaExecution:
     is_lost = False
     """Whether it ended because its worker did, or was not begun."""
     cpu_secs = 0.0
-    """Processor time that its Lua has used, as far as its worker has said."""
+    """Processor time that its Lua has used, as last reported."""
     description = b""
     """The result of DESCRIBE or CALL, as JSON."""
 
@@ -130,12 +133,12 @@ class LuaExecution:
         self._task.add_done_callback(partial(self._end, on_end))
 
     async def end(self) -> Failure:
-        """How the execution ended, once it has."""
+        """Return how the execution ended, once it has."""
         await asyncio.wait([self._task])
         return self._failure(self._task)
 
     def describe_activity(self) -> tuple[str, str]:
-        """Its status, `queued`, `running` or `waiting`, and what it does in words."""
+        """Return its status, `queued`, `running`, or `waiting`, and its activity in words."""
         if self._waits_for is not None:
             return "waiting", _describe_call(*self._waits_for)
         if self._computes_since is None:
@@ -143,7 +146,10 @@ class LuaExecution:
         return "running", f"computing for {self._settings.machine.monotonic() - self._computes_since:.0f} s"
 
     def is_working(self, until: float) -> bool:
-        """Whether it computes or waits for the home; a wait of its own counts if it ends by then (monotonic)."""
+        """Return whether it computes or waits for the home.
+
+        A wait of its own counts if it ends by then (monotonic).
+        """
         return self.is_begun and self._waits_until <= until
 
     def cancel(self) -> None:
@@ -165,7 +171,7 @@ class LuaExecution:
         return limits.backstop_secs - (self._backstop - now) if self.is_begun else 0.0
 
     async def _run(self) -> Failure:
-        """How it ended; a fault of the hub ends this execution alone."""
+        """Return how it ended; a fault of the hub ends this execution alone."""
         try:
             try:
                 frame = await self._converse()
@@ -183,7 +189,7 @@ class LuaExecution:
             return await asyncio.to_thread(failure_of, frame, self._files, self._settings.limits, is_kind=is_kind)
         except Exception as error:
             log.error("%s failed inside the hub", self.name, exc_info=error)
-            return ScriptFailed(Fault(self._files[0].name, 0, "failed inside the hub, whose log says why"))
+            return ScriptFailed(Fault(self._files[0].name, 0, "failed inside the hub; see the hub's log"))
 
     async def _converse(self) -> WorkerFrame:
         """Begin in a worker, and answer each request; the final frame."""
@@ -201,7 +207,7 @@ class LuaExecution:
         return frame
 
     async def _begin(self) -> WorkerFrame:
-        """Begin in a worker, and in the next where one ends before it was given the file: what Lua says first."""
+        """Begin in a worker, and in the next one if it ends before it got the file; return Lua's first frame."""
         reason = ""
         while not self.is_cancelled:
             worker = self._find_worker(self, reason)
@@ -216,7 +222,7 @@ class LuaExecution:
         return _CANCELLED
 
     async def _call(self, operation: str, arguments: bytes) -> tuple[bytes, ...]:
-        """The parts of ANSWER for a call of a method of `ctx`.
+        """Return the parts of ANSWER for a call of a method of `ctx`.
 
         Running time starts again, unless the method only reads; time that does not count moves the backstop.
         """
@@ -262,10 +268,10 @@ class LuaExecution:
             self._final_frame = final_frame
             self._task.cancel()
 
-    # What its worker calls.
+    # Called by its worker.
 
     def take_frame(self) -> bytes | None:
-        """What the worker is to be sent, because of which Lua runs from now on; None if it is to run no more."""
+        """Return the frame for the worker, after which Lua runs; None if it must not run any longer."""
         if self._is_over or self._is_stopping:
             return None
         now = self._resumed_at = self._settings.machine.monotonic()
@@ -280,7 +286,7 @@ class LuaExecution:
         return encode(kind, self.number, timing, *parts)
 
     def receive(self, frame: WorkerFrame) -> bool:
-        """Take a frame of the execution's; True where Lua does not run any more."""
+        """Take a frame of the execution's; True if Lua does not run any longer."""
         if frame.kind is FrameKind.REQUEST:
             self.note_place(frame.parts[2])
             if self._is_stopping:
@@ -309,12 +315,12 @@ class LuaExecution:
         self._place = place or self._place
 
     def note_cpu(self, secs: float) -> None:
-        """Its Lua has used so much processor time in all."""
+        """Note the processor time that its Lua has used."""
         self._remark(secs)
         self.cpu_secs = secs
 
     def _remark(self, secs: float) -> None:
-        """Warn once of an execution that has computed, or has only read, for so long."""
+        """Warn once if the execution has computed, or has only read, for this time."""
         if secs < MAX_UNREMARKED_CPU_SECS or self._is_remarked:
             return
         self._is_remarked = True
@@ -322,14 +328,14 @@ class LuaExecution:
         log.warning("%s has computed for %g s%s", self.name, MAX_UNREMARKED_CPU_SECS, at)
 
     def expire(self, *, is_running: bool) -> None:
-        """The deadline has passed: Lua could not be stopped, or waits for the hub beyond the backstop."""
+        """End it after its deadline: Lua could not be stopped, or waits for the hub beyond the backstop."""
         self.deadline = inf
         reasons = (Reason.STUCK, self._limit) if is_running else (Reason.BACKSTOP,)
         final_frame = WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._place))
         (self.receive if is_running else self._interrupt)(final_frame)
 
     def lose(self, sentence: str) -> None:
-        """The worker has ended; the sentence says why."""
+        """End it, because the worker has ended; the sentence is the reason."""
         if not self._is_over:
             self.receive(_lost(sentence))
 
@@ -345,7 +351,7 @@ def _seconds_of_sleep(operation: str, arguments: bytes) -> float:
 
 
 def _describe_call(operation: str, arguments: bytes, began: datetime) -> str:
-    """What a call waits for, in words and at most `MAX_DOING_CHARS`; `began` is in the home's time zone."""
+    """Describe the wait of a call in at most `MAX_DOING_CHARS`; `began` is in the home's time zone."""
     first, second, *_ = orjson.loads(arguments)
     words = [operation, first if isinstance(first, str) else None]
     wait = first if operation == "sleep" else None
@@ -358,7 +364,10 @@ def _describe_call(operation: str, arguments: bytes, began: datetime) -> str:
 
 
 async def _answer_call(calls: LuaCalls, operation: str, arguments: bytes) -> tuple[bytes, ...]:
-    """The result of a call of `ctx`, or the sentence of its error; arguments and result are JSON. Raises nothing."""
+    """Return the result of a call of `ctx`, or the sentence of its error; arguments and result are JSON.
+
+    Raises nothing.
+    """
     try:
         answer = orjson.dumps(await calls.call(operation, orjson.loads(arguments)))
         if len(answer) > MAX_ANSWER_BYTES:

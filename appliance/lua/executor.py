@@ -32,11 +32,10 @@ log = logging.getLogger("lua")
 
 
 class ExecutionRequest(Struct, frozen=True, kw_only=True):
-    """What is to be run: the text, the event it is given, and the label that log and audit know it by.
+    """A run: the text, its event, and its label in log and audit.
 
-    `name` is that of the scene or automation of the `id`. One that is run `by_hand` is admitted whatever its mode,
-    and not counted for it. `chain` are the labels of the executions that led to it, `steps` what the trace begins
-    with.
+    `name` belongs to the scene or automation of the `id`. A run `by_hand` ignores the mode, and the mode does not
+    count it. `chain` are the labels of the executions that led to it, `steps` the first steps of the trace.
     """
 
     id: str
@@ -68,7 +67,7 @@ class Execution:
 
     Until it runs it has no `lua`, the `LuaExecution` that lives while its file runs in a worker.
 
-    `is_counted`: whether its mode counts it among those of its id.
+    `is_counted`: whether its mode counts it.
     """
 
     def __init__(self, request: ExecutionRequest, at: datetime) -> None:
@@ -84,7 +83,7 @@ class Execution:
         self.end_because = STOPPED
 
     def view(self) -> ExecutionView:
-        """The execution as it is now."""
+        """Return the execution as it is now."""
         request, lua = self.request, self.lua
         status, doing = ("queued", "waits for its turn") if lua is None else lua.describe_activity()
         return ExecutionView(
@@ -102,7 +101,7 @@ class Execution:
 class Executor:
     """Runs requests, calls `on_end` with each that ended, and writes what came of it to `history` and log.
 
-    Leaving the context ends all, those that wait too.
+    Leaving the context ends all of them, including waiting ones.
     """
 
     def __init__(
@@ -133,7 +132,7 @@ class Executor:
     def abort_all(self) -> None:
         """End all that run, in a sleep too, and all that wait, with the sentence that the hub stopped.
 
-        Each that runs leaves a line in the log, with what it was doing.
+        Log one line for each running execution, with its activity.
         """
         for execution in self._all_waiting():
             self._end(execution, ExecutionStatus.CANCELLED, STOPPED)
@@ -144,21 +143,21 @@ class Executor:
             self.abort(execution, STOPPED)
 
     def figures(self) -> dict[str, Any]:
-        """How many run at present, replaced ones too, how many wait, and how those before them ended."""
+        """Return the numbers of running executions, replaced ones included, of waiting ones, and of each ending."""
         ended = {status.value: count for status, count in self._ended.items()}
         return {"running": len(self._running), "waiting": len(self._all_waiting()), "ended": ended}
 
     def is_working(self, until: float) -> bool:
-        """Whether an execution is in progress that may end by then, in seconds of the monotonic clock."""
+        """Return whether an execution is in progress that may end by then, in seconds of the monotonic clock."""
         return any(each.lua is not None and each.lua.is_working(until) for each in self._running)
 
     def list_executions(self, id_: str | None = None) -> list[ExecutionView]:
-        """Those that run or wait, of all or of one scene or automation, the oldest first."""
+        """Return the running and waiting ones, of all or of one scene or automation, oldest first."""
         every = (*self._running, *self._all_waiting())
         return [each.view() for each in every if id_ in (None, each.request.id)]
 
     def count_running(self, id_: str) -> int:
-        """How many executions of the scene or automation run; those that wait for their turn do not."""
+        """Return the number of running executions of the scene or automation, without waiting ones."""
         return len(_of(id_, self._running))
 
     def cancel_execution(self, number: str) -> bool:
@@ -189,7 +188,7 @@ class Executor:
         return execution
 
     def skip(self, request: ExecutionRequest, because: str) -> ExecutionEntry:
-        """Note that the request is not run, and return that; `on_end` is not told."""
+        """Record that the request does not run, and return the entry without calling `on_end`."""
         entry = self._entry_of(Execution(request, self._clock.now()), ExecutionStatus.SKIPPED, because)
         self._record(request, entry)
         return entry
@@ -202,7 +201,7 @@ class Executor:
         return len(every)
 
     def abort(self, execution: Execution, because: str) -> None:
-        """End one that runs at once, in a sleep or a command too; one that waits never begins."""
+        """End a running execution at once, also in a sleep or a command; a waiting one never begins."""
         if execution.lua is not None:
             execution.end_because = because
             execution.lua.abort()
@@ -210,7 +209,7 @@ class Executor:
             self._end(execution, ExecutionStatus.CANCELLED, because)
 
     def skip_waiting(self, id_: str, because: str) -> None:
-        """Let nothing that waits for its turn run any more."""
+        """Let nothing that waits for its turn run any longer."""
         for execution in (*self._waiting.get(id_, ()),):
             self._end(execution, ExecutionStatus.SKIPPED, because)
 
@@ -237,14 +236,14 @@ class Executor:
             if self._unfinished is not None:
                 kind = request.label.partition(":")[0]
                 self._unfinished.begin(execution.id, kind, request.id, execution.at)
-        except Exception as error:  # what cannot begin must not keep its place among those that run
+        except Exception as error:  # an execution that cannot begin must not occupy a slot
             reason = f"it could not begin: {type(error).__name__}: {error}"
             log.error("'%s' failed: %s", request.label, reason, exc_info=error)
             self._end(execution, ExecutionStatus.ERROR, reason)
             asyncio.get_running_loop().call_soon(self._begin_next, request.id)  # of hundreds, none within another
 
     def _replace(self, execution: Execution) -> None:
-        """End one that runs as soon as its Lua lets it, and one that waits at once; it counts no more."""
+        """End a running execution as soon as its Lua allows, a waiting one at once; it is no longer counted."""
         execution.is_counted = False
         if execution.lua is None:
             self._end(execution, ExecutionStatus.CANCELLED, REPLACED)
@@ -317,7 +316,7 @@ def _of(id_: str, executions: Iterable[Execution]) -> list[Execution]:
 
 
 def list_executions(executors: Iterable[Executor], id_: str | None = None) -> list[ExecutionView]:
-    """What runs and waits, of all or of one scene or automation, the oldest first."""
+    """Return the running and waiting executions, of all or of one scene or automation, oldest first."""
     every = [view for executor in executors for view in executor.list_executions(id_)]
     return sorted(every, key=lambda each: each.started_at)
 
@@ -329,9 +328,9 @@ def cancel_execution(executors: Iterable[Executor], number: str) -> None:
 
 
 class ExecutableFiles(Generic[T]):
-    """What scenes and automations have in common: a catalog, and the executions of what it defines.
+    """The common part of scenes and automations: a catalog, and the executions of its definitions.
 
-    Methods raise `NotFound` for an id that there is not.
+    Methods raise `NotFound` for an id that does not exist.
     """
 
     def __init__(self, catalog: Catalog[T], executor: Executor) -> None:
@@ -346,11 +345,11 @@ class ExecutableFiles(Generic[T]):
         return count
 
     def list_runs(self, id_: str, period: Period) -> list[ExecutionEntry]:
-        """What became of it in the period, the newest first."""
+        """Return its entries in the period, newest first."""
         self.catalog.get(id_)
         return self.executor.history.list_runs(id_, period)
 
     def figures(self) -> dict[str, Any]:
-        """How many are in force and under way, and what is wrong with the files that were not loaded."""
+        """Return the numbers of definitions and executions, and the faults of the files that are not loaded."""
         loaded = len(self.catalog.list_definitions())
         return {"loaded": loaded, **self.executor.figures(), "left_out": self.catalog.rejected}

@@ -1,7 +1,7 @@
-"""Failures: what went wrong in Lua, as a sentence with file, line and, where one helps, a hint.
+"""Failures: what went wrong in Lua, as a sentence with file, line and, if one helps, a hint.
 
-One table holds the hints: what to do about the most frequent mistakes. What needs none is not there, because its
-sentence says what to do: a dot for a colon, an id that two files share, a field that is misspelt.
+One table holds the hints: what to do about the most frequent mistakes. A sentence that already contains the remedy
+needs no hint: a dot for a colon, a repeated id, a misspelt field.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MAX_LINE_CHARS = 400
 """How much of a line, or of a message, hints look at."""
 
 MAX_SEARCHED_TOKENS = 20_000
-"""So many tokens of a file are searched for a misspelt keyword."""
+"""Tokens of a file that are searched for a misspelt keyword."""
 
 MAX_SEARCHED_CHARS = 400
-"""So much of a sentence is searched; the rest quotes the user's text."""
+"""Characters of a sentence that are searched; the rest quotes the user's text."""
 
 _PLACE = re.compile(r"(?P<file>[^\n]+?):(?P<line>\d{1,9}): (?P<message>.*)", re.DOTALL)
 
@@ -45,13 +45,13 @@ _LIMITS = {
     Reason.CPU_TOTAL: ("computed for {0.max_cpu_total_secs:g} s in all", "scripts.max_cpu_total_secs"),
     Reason.MEMORY: ("needed more than {0.max_memory_mb:g} MB of memory", "scripts.max_memory_mb"),
 }
-"""What an execution did that was stopped at one of its `ExecutionLimits`, and the key of the configuration."""
+"""The sentence for each of the `ExecutionLimits`, and its key in the configuration."""
 
 
 def failure_of(
     frame: WorkerFrame, files: Sequence[Source], limits: ExecutionLimits, *, is_kind: bool = False
 ) -> ScriptFailed | ExecutionCancelled:
-    """The error for FAILED, STOPPED or LOST; `files` are those that the execution has read, its own first.
+    """Return the error for FAILED, STOPPED, or LOST; the execution has read `files`, its own first.
 
     `is_kind`: what failed was a function of a kind of adapter, whose `ctx` is another.
     """
@@ -68,14 +68,14 @@ def failure_of(
     is_stuck = reasons[0] is Reason.STUCK
     since = ", at this line or after it (is it a search with a pattern, or a huge range?)" * (
         line > 0
-    )  # what was seen last, before a function of Lua's took so long
+    )  # the last known place, before a long library function
     end = f"could not be stopped{since}; its Lua worker is replaced" if is_stuck else f"was stopped ({key})"
     status = "error" if reasons == [Reason.MEMORY] else "timeout"
     return ScriptFailed(Fault(file, line, f"{sentence.format(limits)} and {end}"), status)
 
 
 def _fault(message: str, place: str, absent: str, *, files: Sequence[Source], is_kind: bool) -> Fault:
-    """Where the message itself begins with a place, that one counts; else the innermost line that was running."""
+    """Return the fault at the place with which the message begins, otherwise at the innermost running line."""
     file, line = _place(place, files)
     if (returned := _RETURNED.match(message)) is not None:  # no line was running
         path = re.findall(r"[a-zA-Z_]\w*", returned["path"])
@@ -106,13 +106,13 @@ def _place(place: str, files: Sequence[Source], unknown: int = 1) -> tuple[str, 
 
 
 def _file(short: str, files: Sequence[Source]) -> Source | None:
-    """The file that Lua means: it keeps only the end of a long name."""
+    """Return the file that Lua means: it keeps only the end of a long name."""
     is_cut = short.startswith("...")
     return next((each for each in files if each.name == short or (is_cut and each.name.endswith(short[3:]))), None)
 
 
 def _lines(source: Source, number: int) -> tuple[str, str]:
-    """The line of that number and the one before it, as far as hints look."""
+    """Return the line of that number and the one before it, as far as hints look."""
     if not 0 < number <= len(source.text):
         return "", ""
     found = list(islice(BytesIO(source.chunk), max(number - 2, 0), number))  # a million lines are not kept for two
@@ -121,7 +121,9 @@ def _lines(source: Source, number: int) -> tuple[str, str]:
 
 
 class ErrorContext(Struct, frozen=True, kw_only=True):
-    """A sentence about a Lua file, with its line, the one before, what a look-up missed, and the text of the file."""
+    """A sentence about a Lua file, with its line, the line before, the missing name of a look-up, and the file's
+    text.
+    """
 
     message: str
     line: str = ""
@@ -133,7 +135,7 @@ class ErrorContext(Struct, frozen=True, kw_only=True):
 
 
 def hint_of(context: ErrorContext) -> str:
-    """The first hint that fits, in brackets and behind a space; nothing if none does."""
+    """Return the first hint that fits, with a space and in brackets; an empty text without a hint."""
     message = context.message[:MAX_SEARCHED_CHARS]
     for pattern, advice in _HINTS:
         found = re.search(pattern, message)
@@ -149,7 +151,9 @@ def _reserved(_: re.Match[str], context: ErrorContext) -> str | None:
 
 
 def _misspelt(_: re.Match[str], context: ErrorContext) -> str | None:
-    """The first word of the file that is almost a keyword, which Lua takes for a name: it gives up further below."""
+    """Return the first word of the file that is almost a keyword, which Lua takes for a name: it gives up further
+    below.
+    """
     for token, behind in islice(windows_of(context.text, 2), MAX_SEARCHED_TOKENS):
         is_good = token.word == "func" and (behind.kind, behind.line) != ("name", token.line)  # `func` is a fine name
         if token.kind == "name" and not is_good and token.word not in KEYWORDS and token.word in _MISSPELT:
@@ -238,7 +242,7 @@ def _no_word(found: re.Match[str], context: ErrorContext) -> str | None:
     stated = re.search(rf"\b{found[1]}\s*=\s*(\w+)(\s*[.:\[(])?", context.line)
     if stated is None:
         return f'add {found[1]} = "…"'
-    return None if stated[2] else f'text stands in quotes: {found[1]} = "{stated[1]}"'
+    return None if stated[2] else f'write text in quotes:  {found[1]} = "{stated[1]}"'
 
 
 def _module_name(found: re.Match[str], _: ErrorContext) -> str | None:
@@ -258,7 +262,7 @@ _MISSPELT = {
     "elif": "elseif",
     "func": "function",
 }
-"""What was meant, by what was written: letters exchanged or left out, and the words of other languages."""
+"""The right word by the wrong one: letters exchanged or left out, and the words of other languages."""
 
 _RESERVED = rf"(?:^|[{{,;\s])({'|'.join(sorted(KEYWORDS))})\s*=(?!=)"
 _NO_RETURN = 'a script without return gives true: does it end with "return { … }"?'
@@ -266,7 +270,7 @@ _IN_QUOTES = "a number in quotes is text: take the quotes away, or use tonumber(
 
 
 def _strange(_: re.Match[str], context: ErrorContext) -> str | None:
-    """The first character outside of texts and comments that Lua cannot read."""
+    """Return the first character outside of texts and comments that Lua cannot read."""
     for token in tokens_of(context.text):
         if token.kind == "symbol" and (token.word > "~" or token.word < " "):
             name = unicodedata.name(token.word, "a control character")

@@ -51,7 +51,7 @@ class Folder(Struct, frozen=True, kw_only=True):
     is_deep: bool = False
 
     def read(self) -> Contents:
-        """Every `*.lua` file but hidden ones, each read whole; blocks while the disk is slow."""
+        """Return every `*.lua` file but hidden ones, each read whole; blocks while the disk is slow."""
         sources: list[Source] = []
         faults: list[Fault] = []
         unread: list[Path] = []
@@ -80,13 +80,16 @@ class Folder(Struct, frozen=True, kw_only=True):
         return Contents(sources=tuple(sources), faults=tuple(faults), unread=tuple(warnings))
 
     def list_modules(self) -> list[str]:
-        """Names for `require`, at most `MAX_MODULES_LISTED`; none where the folder cannot be read."""
+        """Names for `require`, at most `MAX_MODULES_LISTED`; none if the folder cannot be read."""
         with suppress(OSError):
             return [".".join(path.with_suffix("").parts) for path in self._walk([], [])[:MAX_MODULES_LISTED]]
         return []
 
     def _walk(self, faults: list[Fault], unread: list[Path]) -> list[Path]:
-        """The relative paths of all Lua files; note folders that cannot be read, and files that nothing reads."""
+        """Return the relative paths of all Lua files.
+
+        Note folders that cannot be read, and files that nothing reads.
+        """
         folders, files = [Path()], []
         while folders:
             folder = folders.pop()
@@ -101,7 +104,10 @@ class Folder(Struct, frozen=True, kw_only=True):
         return sorted(files, key=os.fspath)
 
     def _scan(self, folder: Path, faults: list[Fault]) -> list[os.DirEntry[str]]:
-        """The entries of the folder that are not hidden; raise `FileNotFoundError` if the outermost is missing."""
+        """Return the entries of the folder that are not hidden.
+
+        Raise `FileNotFoundError` if the outermost is missing.
+        """
         try:
             return [entry for entry in os.scandir(self.path / folder) if not entry.name.startswith(".")]
         except OSError as error:
@@ -114,7 +120,10 @@ class Folder(Struct, frozen=True, kw_only=True):
         return os.fsencode(Path(self.name, path)).decode(errors="backslashreplace")
 
     def _load(self, path: Path, name: str) -> Source | None:
-        """The file; None for a folder. Raises `Invalid`, `OSError` or `UnicodeDecodeError` where it is unusable."""
+        """Return the file; None for a folder.
+
+        Raises `Invalid`, `OSError` or `UnicodeDecodeError` if it is unusable.
+        """
         file = self.path / path
         mode = file.stat().st_mode
         if stat.S_ISDIR(mode):
@@ -122,7 +131,7 @@ class Folder(Struct, frozen=True, kw_only=True):
         if not stat.S_ISREG(mode):
             raise Invalid("is not a file")
         if self.is_deep and not file.resolve().is_relative_to(self.path.resolve()):
-            raise Invalid("leads out of the folder, where nothing can be required")
+            raise Invalid("leads out of the folder, so it cannot be required")
         source = load(file, name)
         source.text.decode()
         if b"\0" in source.text:
@@ -161,7 +170,7 @@ def load_module(scripts: Folder | None, module: str) -> Source:
 
 
 def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -> tuple[bytes, ...]:
-    """The module's text and name, which is added to `files`. Reads a file: not for the event loop."""
+    """Return the module's text and name, which is added to `files`. Reads a file: not for the event loop."""
     try:
         script = load_module(scripts, module.decode(errors="replace"))
     except Invalid as error:
@@ -172,7 +181,7 @@ def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -
 
 
 def looks_like_lua(name: str) -> bool:
-    """Whether the name is probably meant for a Lua file: `x.LUA`, `x.lua.txt`, but no backup `x.lua~`."""
+    """Return whether the name is probably meant for a Lua file: `x.LUA`, `x.lua.txt`, but no backup `x.lua~`."""
     return ".lua" in name.lower() and not name.startswith(".") and not name.endswith(("~", ".part"))
 
 
@@ -183,7 +192,7 @@ def _why_unread(path: Path) -> str:
 
 
 def find_stray(config: Path) -> list[Fault]:
-    """A warning for each Lua file that is in the folder of the configuration itself, where nothing reads it."""
+    """Return a warning for each Lua file that is in the folder of the configuration itself, if nothing reads it."""
     try:
         names = sorted(each.name for each in config.iterdir() if looks_like_lua(each.name) and each.is_file())
     except OSError:
@@ -193,12 +202,12 @@ def find_stray(config: Path) -> list[Fault]:
 
 
 async def read_folder(folder: Folder | None) -> Contents:
-    """The contents of the folder, read on a thread; empty where there is none."""
+    """Read the folder on a thread; without a folder, return empty contents."""
     return Contents(sources=(), faults=()) if folder is None else await asyncio.to_thread(folder.read)
 
 
 def folder_of(section: LuaFolder, root: Path, *, is_deep: bool = False) -> Folder | None:
-    """The folder that the section names, None where it is not enabled."""
+    """Return the folder that the section names, None if it is not enabled."""
     if not section.enabled:
         return None
     return Folder(path=root / section.directory, name=section.directory.rstrip("/"), is_deep=is_deep)

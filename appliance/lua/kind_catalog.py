@@ -1,4 +1,4 @@
-"""The kinds of adapter in Lua: the files of the home and those that come with Lares, loaded each for itself."""
+"""The kinds of adapter in Lua: the files of the home and the bundled ones, each loaded on its own."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ MAX_CALL_CPU_SECS = 2.0
 """Seconds that a function may compute without waiting: less than a poll may take, so that its line is known."""
 
 _BUNDLED = "bundled"
-"""What the folder of the kinds that come with Lares is called."""
+"""The name of the folder of bundled kinds."""
 
 
 class DescribeKind(Protocol):
-    """Runs a file's top-level code and gives what it returned; raises `ScriptFailed` where that fails."""
+    """Runs a file's top-level code and returns its result; raises `ScriptFailed`."""
 
     async def __call__(self, source: Source, *, is_kind: bool) -> Mapping[str, Any]: ...
 
 
 LuaKind = Asset[KindDefinition]
-"""One kind, whose name is that of its file."""
+"""One kind; it has the name of its file."""
 
 
 class KindReading(Struct, frozen=True, kw_only=True):
-    """What files of kinds say: those that are sound, the settings of their sections, and the faults of the others.
+    """The content of files of kinds: the sound ones, the settings of their sections, and the faults of the others.
 
     `faults` are by kind, `refused` by section; `others` are of no kind that a section names.
     """
@@ -64,15 +64,15 @@ class KindReading(Struct, frozen=True, kw_only=True):
         return (*self.others, *chain(*self.faults.values()))
 
     def list_faults(self) -> list[Fault]:
-        """Every fault, of files and sections."""
+        """Return every fault, of files and sections."""
         return sorted({*self.left_out, *chain(*self.refused.values())})
 
 
 class KindCatalog:
     """The kinds of the home's sections, the `KindHost` of their adapters. A file with a fault leaves the kind as it
-    was, where there was one.
+    was, if there was one.
 
-    `folder` is the home's, which may be missing. Of those that come with Lares only what a section names is loaded.
+    `folder` is the home's, which may be missing. Bundled kinds are loaded only if a section names them.
     Each loading is published for each section.
     """
 
@@ -102,7 +102,7 @@ class KindCatalog:
         self._accept(reading)
 
     async def reload(self) -> tuple[int, list[Fault]]:
-        """Read the files again and use those that are sound: how many there are, and every fault of the others.
+        """Read the files again and use the sound ones; return their number, and every fault of the others.
 
         A section that its changed kind refuses stays as it was.
         """
@@ -111,7 +111,7 @@ class KindCatalog:
         return len(reading.kinds), reading.list_faults()
 
     async def use_sections(self, sections: Sequence[LuaSection], changed: Collection[str]) -> None:
-        """Replace the sections; `changed` are the names of those that differ. Follow with `reload`."""
+        """Replace the sections; `changed` are the names of the different ones. Follow with `reload`."""
         self._sections = sections
         for name in changed:
             for known in (self._in_use, self._settings, self._faults):
@@ -122,9 +122,9 @@ class KindCatalog:
             self.pool = await self.open_pool()
 
     async def check(self) -> tuple[list[Fault], list[Fault]]:
-        """Every fault of files and sections, and every warning; `checked` are the home's files that are sound.
+        """Return every fault of files and sections, and every warning; `checked` are the home's files that are sound.
 
-        For a catalog that no adapter uses: the operations are those of the kinds that are sound.
+        Only for a catalog that no adapter uses, because its operations become those of the sound kinds.
         """
         reading = await self._read()
         self._in_use = {each.name: reading.kinds[each.kind] for each in self._sections if each.kind in reading.kinds}
@@ -136,7 +136,7 @@ class KindCatalog:
         return reading.list_faults(), sorted(warnings)
 
     async def judge(self, source: Source) -> tuple[LuaKind, list[Fault]]:
-        """The kind of this text, and a warning for each fault that its sections would have; changes nothing.
+        """Return the kind of this text, and a warning for each fault that its sections would have; changes nothing.
 
         Raise `ConfigFailed` with the text's faults.
         """
@@ -150,14 +150,14 @@ class KindCatalog:
         return kind, [Fault(source.name, 0, str(each)) for each in faults]
 
     async def judge_sections(self, sections: Sequence[LuaSection]) -> list[Fault]:
-        """The faults that these sections have by the files of their kinds; changes nothing."""
+        """Return the faults that these sections have by the files of their kinds; changes nothing."""
         if not sections:
             return []
         others = KindCatalog(self._folder, sections, self._describe_any, Bus())
         return sorted(chain(*(await others._read()).refused.values()))
 
     def find(self, section: LuaSection) -> LoadedSection | SectionFault:
-        """The section as its kind is loaded now."""
+        """Return the section as its kind is loaded now."""
         kind, changed = self._in_use.get(section.name), self._changed.get(section.name, asyncio.Event())
         if kind is None:
             missing = Fault(section.file, section.line_of(("adapters", section.name)), "its kind is not loaded")
@@ -177,18 +177,18 @@ class KindCatalog:
         return found
 
     def list_secrets(self) -> dict[str, frozenset[str]]:
-        """The names of the secret settings of each section whose kind is in use."""
+        """Return the names of the secret settings of each section whose kind is in use."""
         return {
             name: frozenset(key for key, field in kind.definition.settings.items() if field.secret)
             for name, kind in self._in_use.items()
         }
 
     def list_operations(self) -> dict[str, frozenset[str]]:
-        """The operations of each section whose kind is in use."""
+        """Return the operations of each section whose kind is in use."""
         return {name: frozenset(kind.definition.operations) for name, kind in self._in_use.items()}
 
     async def _read(self) -> KindReading:
-        """Read the files anew: those of the home, and of those that come with Lares what sections name."""
+        """Read the files of the home, and the bundled ones that sections name."""
         contents = await read_folder(self._folder)
         named = {section.kind for section in self._sections}
         own = {_kind_of_file(source.name): source for source in contents.sources}
@@ -227,7 +227,7 @@ class KindCatalog:
         )
 
     def _accept(self, reading: KindReading) -> None:
-        """Use what is sound; where something else was in use, its adapter is made anew."""
+        """Use the sound kinds; adapters of replaced kinds start again."""
         self.rejected = reading.left_out
         for name in sorted(set(reading.replaced) - self._replaced):
             log.info("%s/%s.lua replaces the kind of that name that comes with Lares", self._folder.name, name)
@@ -258,14 +258,16 @@ class KindCatalog:
 
 
 def catalog_of_kinds(file: Path, sections: Sequence[LuaSection], describe: DescribeKind, bus: Bus) -> KindCatalog:
-    """The catalog of the folder beside this configuration file, empty until it is loaded."""
+    """Return the catalog of the folder next to this configuration file, empty until it is loaded."""
     folder = Folder(path=file.absolute().parent / "adapters", name=f"{file.absolute().parent.name}/adapters")
     return KindCatalog(folder, sections, describe, bus)
 
 
 @cache
 def read_bundled_kinds() -> Contents:
-    """The files of the kinds that come with Lares, read once: a user that root has become may not read them."""
+    """Return the files of the kinds that come with Lares, read once: a user that root has become may not read
+    them.
+    """
     return Folder(path=BUNDLED_KINDS, name=_BUNDLED).read()
 
 
@@ -277,9 +279,10 @@ async def enter_kinds(
     bus: Bus,
     build_pool: Callable[[float], WorkerPool],
 ) -> KindCatalog:
-    """The kinds in Lua, loaded. Where a section is of one, they run in workers of their own until the stack is left.
+    """Return the kinds in Lua, loaded. If a section is of one, they run in workers of their own until the stack is
+    left.
 
-    `build_pool` is told how long a function may compute without waiting.
+    `build_pool` gets the seconds that a function may compute without waiting.
 
     Raises `ConfigFailed` for sections that their kinds refuse.
     """
@@ -295,7 +298,7 @@ async def enter_kinds(
 
 def _name_fault(name: str, source: Source) -> Fault | None:
     if KIND_NAME.fullmatch(name) is None:
-        return Fault(source.name, 0, "is no name for a kind; use a-z, 0-9 and _, a letter first")
+        return Fault(source.name, 0, "is not a name for a kind; use a-z, 0-9, and _, and begin with a letter")
     if name in KINDS:
         return Fault(source.name, 0, f"cannot replace the kind {name}, which is not in Lua; give it another name")
     return None

@@ -33,7 +33,7 @@ class LiteralCall(Struct, frozen=True, kw_only=True):
 
 
 def literal_calls(source: Source, methods: frozenset[str], field: str) -> Iterator[LiteralCall]:
-    """The calls of these methods, and the other tables that have this field."""
+    """Yield the calls of these methods, and the other tables that have this field."""
     if not any(word.encode() in source.text for word in (*methods, field)):
         return
     tokens = [*tokens_of(source.chunk), NO_TOKEN, NO_TOKEN, NO_TOKEN]
@@ -61,7 +61,7 @@ class _Reader:
         self._depth = depth
 
     def read_list(self, end: str) -> list[Any]:
-        """The values up to the closing token."""
+        """Return the values up to the closing token."""
         values = []
         while self._word not in ("", end):
             values.append(self.read_value())
@@ -71,7 +71,7 @@ class _Reader:
         return values
 
     def read_value(self) -> Any:
-        """The value that begins here; `UNKNOWN` for an expression."""
+        """Return the value that begins here; `UNKNOWN` for an expression."""
         value = self._read_simple()
         while self._word == "*" and _is_number(value):
             self.index += 1
@@ -107,7 +107,7 @@ class _Reader:
         return UNKNOWN
 
     def _read_table(self) -> Any:
-        """A dict of named fields, or a list; `UNKNOWN` if the table mixes them or is too deep."""
+        """Return a dict of named fields, or a list; `UNKNOWN` if the table mixes them or is too deep."""
         if self._depth >= MAX_DEPTH:
             self._skip()
             return UNKNOWN
@@ -151,7 +151,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _unescape(text: str) -> Any:
-    """The text, or `UNKNOWN` if it has an unusual escape."""
+    """Return the text, or `UNKNOWN` if it has an unusual escape."""
     parts = text.split("\\")
     found = parts[0]
     for part in parts[1:]:

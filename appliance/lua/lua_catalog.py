@@ -19,11 +19,11 @@ from appliance.tables.checks import LUA, nearest
 from appliance.tables.fields import Findings, Problem, Table, located
 
 MAX_CONCURRENT_READS = 4
-"""Files that are described at once, so that one that never ends does not block the others."""
+"""Files that are described at once, so that an endless file does not block the others."""
 
 
 class LuaDefinition(Protocol):
-    """What a file defines."""
+    """The definition in a file."""
 
     @property
     def id(self) -> str:
@@ -36,17 +36,17 @@ D = TypeVar("D")
 log = logging.getLogger("lua")
 
 Describe = Callable[[Source], Awaitable[Mapping[str, Any]]]
-"""Runs a file's top-level code and gives what it returned; raises `ScriptFailed` where that fails."""
+"""Runs a file's top-level code and returns its result; raises `ScriptFailed`."""
 
 Parse = Callable[[Table], T | None]
-"""Reads what a file returned; None where it has faults, which are added to the table's findings."""
+"""Reads the table that a file returned; None if it has faults, which are added to the table's findings."""
 
 Inspect = Callable[[Source], Iterable[Fault]]
 """Gives warnings about a file's text."""
 
 
 class Asset(Struct, Generic[D], frozen=True, kw_only=True):
-    """A definition, the text that made it and that is run, and sentences about what is probably a mistake."""
+    """A definition, its text, which executions run, and warnings about probable mistakes."""
 
     definition: D
     source: Source
@@ -67,11 +67,12 @@ class _Reading(Struct, Generic[T], frozen=True):
 
 
 class Catalog(Generic[T]):
-    """The definitions in use. `what` is the word for one of them; without a folder there are none. `inspect` gives
-    warnings about the text of a valid file. If `omits_copies`, a start omits a file that repeats an id.
+    """The definitions in use. `what` is the word for one of them. Without a folder, the catalog is empty. `inspect`
+    gives warnings about the text of a valid file. If `omits_copies`, a start omits a file that repeats an id.
 
-    `rejected` are the faults of the files as they were read last: what the hub started without or, with `is_refused`,
-    why a reload changed nothing. With `is_complete` there were none at the latest load, and the folder was there.
+    `rejected` are the faults of the files as they were last read: the files that the hub omits or, with `is_refused`,
+    the reason that a reload changed nothing. With `is_complete` there were none at the latest load, and the folder
+    was there.
     """
 
     def __init__(
@@ -96,17 +97,17 @@ class Catalog(Generic[T]):
         self._assets: Mapping[str, Asset[T]] = {}
 
     def get(self, id_: str) -> Asset[T]:
-        """The definition of this id, with its text."""
+        """Return the definition of this id, with its text."""
         if id_ not in self._assets:
             raise NotFound(self.what, id_)
         return self._assets[id_]
 
     def list_assets(self) -> list[Asset[T]]:
-        """Every definition by id, with its text."""
+        """Return every definition by id, with its text."""
         return [self._assets[id_] for id_ in sorted(self._assets)]
 
     def list_definitions(self) -> list[T]:
-        """Every definition by id."""
+        """Return every definition by id."""
         return [self._assets[id_].definition for id_ in sorted(self._assets)]
 
     async def load(self) -> None:
@@ -120,7 +121,10 @@ class Catalog(Generic[T]):
         self._accept(reading)
 
     async def reload(self) -> tuple[int, list[Fault]]:
-        """Use every file if all are valid, else change nothing: how many are used, and every fault."""
+        """Use every file if all are valid, otherwise change nothing.
+
+        Return the number of used files, and every fault.
+        """
         reading = await self._read()
         faults = [*reading.faults, *reading.duplicates]
         if reading.is_missing and self._assets and self._folder is not None:
@@ -154,7 +158,7 @@ class Catalog(Generic[T]):
         return len(self._assets), []
 
     async def judge(self, source: Source) -> Asset[T]:
-        """The definition of this text in place of its file's; raise `ConfigFailed` with its faults."""
+        """Return the definition of this text in place of its file's; raise `ConfigFailed` with its faults."""
         loaded = await self._load(source)
         others = [each for each in self._assets.values() if each.source.name != source.name]
         if others and (same := next((each for each in others if each.definition.id == loaded.definition.id), None)):
@@ -162,7 +166,7 @@ class Catalog(Generic[T]):
         return loaded
 
     async def read(self, id_: str) -> Asset[T]:
-        """The definition as its file states it now; changes nothing. Raises `ConfigFailed` with what is wrong."""
+        """Return the definition as its file states it now; changes nothing. Raises `ConfigFailed` with its faults."""
         name = self.get(id_).source.name
         contents = await read_folder(self._folder)
         if faults := [fault for fault in contents.faults if fault.file == name]:
@@ -188,11 +192,14 @@ class Catalog(Generic[T]):
         return found
 
     async def is_outdated(self, source: Source) -> bool:
-        """Whether the file of a source that is in force has another text now, or is gone."""
+        """Return whether the file of a source that is in force has another text now, or is gone."""
         return source not in (await read_folder(self._folder)).sources
 
     async def check(self) -> tuple[list[Fault], list[Fault]]:
-        """Every fault of every file, and every warning; `checked` are the valid ones, those in use do not change."""
+        """Return every fault of every file, and every warning.
+
+        `checked` are the valid ones, those in use do not change.
+        """
         reading = await self._read()
         self.checked = reading.assets
         warnings = [*reading.unread, *(warning for asset in reading.assets for warning in asset.warnings)]
@@ -230,7 +237,7 @@ class Catalog(Generic[T]):
 async def load_file(
     source: Source, describe: Describe, parse: Callable[[Table], D | None], inspect: Inspect | None = None
 ) -> Asset[D]:
-    """The definition of one file; raises `ConfigFailed` with every fault."""
+    """Return the definition of one file; raises `ConfigFailed` with every fault."""
     try:
         described = await describe(source)
     except ScriptFailed as failed:
@@ -265,14 +272,14 @@ async def check_scripts(
 
 
 def fault_of(failed: ScriptFailed, source: Source) -> Fault:
-    """What is wrong, as a fault of this file, also where a script that it requires is to blame."""
+    """Return the failure as a fault of this file, also if it is in a script that the file requires."""
     if failed.file == source.name:
         return Fault(failed.file, failed.line, failed.message)
     return Fault(source.name, 0, str(failed))
 
 
 def _without_copies(assets: Iterable[Asset[T]]) -> tuple[tuple[Asset[T], ...], tuple[Fault, ...]]:
-    """One asset for each id, in the order of their files, and a fault for each other file.
+    """Return one asset for each id, in the order of their files, and a fault for each other file.
 
     The file with the shortest path counts, because a copy usually has a longer name.
     """
@@ -293,7 +300,7 @@ def _repeats(asset: Asset[T], first: str) -> Fault:
 def read_definition(
     described: Any, source: Source, parse: Callable[[Table], D | None]
 ) -> tuple[D, tuple[Fault, ...]]:
-    """The definition of a file that returned this, and warnings; raises `ConfigFailed` with every fault."""
+    """Return the definition of a file that returned this, and warnings; raises `ConfigFailed` with every fault."""
     findings = Findings(LUA)
     definition = None
     if isinstance(described, Mapping) or described == []:  # in Lua an empty list is an empty table
@@ -310,13 +317,16 @@ _EXECUTE = frozenset({"action", "actions", "callback", "handler", "on_trigger", 
 
 
 def hint_of_field(name: str, known: list[str]) -> str:
-    """The hint for a field that a scene or automation does not have."""
+    """Return the hint for a field that a scene or automation does not have."""
     near = "execute" if name in _EXECUTE else nearest(name, known)
     return f"there are {', '.join(known)}" if near is None else f"did you mean {near}"
 
 
 def _located(problems: Iterable[Problem], source: Source) -> list[Fault]:
-    """The problems in order of place, with hints; what has no line is at the `return` of the table."""
+    """Return the problems in order of place, with hints.
+
+    A problem without a line gets that of the table's `return`.
+    """
     faults = located(problems, source.name, lambda path: source.line_of(*map(str, path)))
     at = source.line_of_return
     hinted = ((fault.line or at, fault.message + hint_of(ErrorContext(message=fault.message))) for fault in faults)

@@ -26,14 +26,14 @@ BOUNDED = (ModeType.PARALLEL, ModeType.QUEUED)
 
 
 class Mode(Struct, frozen=True, kw_only=True):
-    """A mode; `max` is how many run at once (parallel) or wait for the one that runs (queued), else 1."""
+    """A mode; `max` is the number that run at once (parallel) or wait for the running one (queued), otherwise 1."""
 
     type: ModeType
     max: int
 
 
 def mode_check(default_max: int) -> Callable[[Any], Mode]:
-    """A check: a mode's name, or its table with a `type`; `default_max` is used where no `max` is stated."""
+    """Return a check: a mode's name, or its table with a `type`; `default_max` is used if no `max` is stated."""
 
     def check(value: Any) -> Mode:
         if isinstance(value, str):
@@ -75,7 +75,7 @@ class Decision(StrEnum):
 
 
 def decide(mode: Mode, running: int, waiting: int) -> Decision:
-    """What happens to one that is submitted while so many of its id run and wait."""
+    """Return the decision about a new execution while these numbers of its id run and wait."""
     match mode.type:
         case ModeType.RESTART:
             return Decision.RUN
@@ -85,7 +85,7 @@ def decide(mode: Mode, running: int, waiting: int) -> Decision:
 
 
 def refusal(mode: Mode, running: int, waiting: int) -> str:
-    """Why one that is submitted then is dropped."""
+    """Return the reason that a new execution is dropped."""
     if mode.type is ModeType.QUEUED:
         return f"queued lets {mode.max} wait, and {waiting} do"
     return f"{mode.type} lets {mode.max} run at once, and {running} do"

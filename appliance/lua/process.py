@@ -1,4 +1,4 @@
-"""Processes: what an execution may use of a worker, its start and state, and who may read the hub's memory."""
+"""Processes: the limits of executions, the start and state of a worker, and access to the hub's memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ExecutionLimits(Struct, frozen=True, kw_only=True):
     """What one execution may use.
 
     `max_cpu_secs` is running time without a call that waits, `max_cpu_total_secs` processor time in all, and
-    `backstop_secs` the whole duration without the time inside `ctx:sleep`. All are real seconds, also where the hub's
+    `backstop_secs` the whole duration without the time inside `ctx:sleep`. All are real seconds, also if the hub's
     clock is simulated. `user_ids` are the user and the groups that a worker becomes which root starts.
     """
 
@@ -46,7 +46,7 @@ class ExecutionLimits(Struct, frozen=True, kw_only=True):
 
 
 class ExecutionSettings(Struct, frozen=True):
-    """What all executions share. `clock` and `zone` are those that Lua sees; the limits are seconds of `machine`."""
+    """What all executions share. Lua sees `clock` and `zone`; the limits are seconds of `machine`."""
 
     limits: ExecutionLimits
     scripts: Folder | None
@@ -62,7 +62,7 @@ from appliance.lua_worker.worker_main import main
 main(sys.argv[2:8])
 """
 _ROOM_BYTES = 1 << 30
-"""Address space of a worker beside what its executions may use: most of it is stacks, and never touched."""
+"""Address space of a worker in addition to the limits of its executions; most of it is untouched stacks."""
 
 PROBE_SECS = 20.0
 _SET_DUMPABLE = 4
@@ -102,7 +102,7 @@ class WorkerProcess:
         return int(self._read_stat(21)) * _PAGE_BYTES
 
     def is_halted(self) -> bool:
-        """Whether it was stopped by a signal, and so does not merely wait for the processor."""
+        """Return whether it was stopped by a signal, and so does not merely wait for the processor."""
         return self._read_stat(0) in ("T", "t")
 
     def kill(self) -> None:
@@ -110,7 +110,7 @@ class WorkerProcess:
         self._popen.kill()
 
     def wait(self) -> str:
-        """Wait for its end, and say for people how it ended. Blocks; may be called more than once."""
+        """Wait for its end, and return a description of it. Blocks; may be called more than once."""
         code = self._popen.wait()
         with self._reading:
             self._has_ended = True
@@ -122,7 +122,7 @@ class WorkerProcess:
         return f"{name}, perhaps for want of memory" if -code == signal.SIGKILL else name
 
     def _read_stat(self, field: int) -> str:
-        """The field of /proc/PID/stat, counted from the state on; "0" if there is none.
+        """Return the field of /proc/PID/stat, counted from the state on; "0" if it is missing.
 
         The file stays open, since a confined process may be invisible in /proc to its own user. A process that is
         just starting may be, too; so the first reading may find nothing, and a second one still be in time. The lock
@@ -147,7 +147,7 @@ def _arguments(limits: ExecutionLimits, zone: ZoneInfo) -> list[str]:
 
 
 def probe_confinement() -> str:
-    """Start a worker on this box, and say what of its confinement is missing; nothing if it is complete.
+    """Start a worker on this box, and return the missing parts of its confinement; an empty text if it is complete.
 
     Blocks for a part of a second. Raises `OSError` if no worker can be started.
     """

@@ -22,13 +22,13 @@ Reloaded = events.CatalogReloaded | events.CatalogReloadFailed
 """How a reload ended; `loaded_count` are the files that it put in force."""
 
 LoadWork = Callable[[], Awaitable[tuple[int, list[Fault]]]]
-"""Reads a target again, and uses what is sound: how many that are, none where only all count, and every fault."""
+"""Reads a target again and uses the sound files; returns their number (0 if one fault blocks all) and every fault."""
 
 
 class Reloader:
-    """The reloads of one target: `scenes`, `automations`, `scripts` or `adapters`. One that was begun is finished.
+    """The reloads of one target: `scenes`, `automations`, `scripts` or `adapters`. A reload that has begun finishes.
 
-    `load_sound` uses what is sound although other files have faults; without it, `work` does so. `more` gives further
+    `load_sound` uses the sound files although others have faults; without it, `work` does so. `more` gives further
     fields of the result.
     """
 
@@ -58,7 +58,7 @@ class Reloader:
         await self._tasks.__aexit__()
 
     async def reload(self) -> Reloaded:
-        """Reload after those that were requested before; it is finished though the caller is cancelled."""
+        """Reload after earlier requests; the reload finishes if the caller is cancelled."""
         return await self._tasks.finish(self._reload(self._work), f"reload of {self.target}")
 
     async def reload_sound(self) -> Reloaded:
@@ -71,9 +71,9 @@ class Reloader:
             began = self._clock.monotonic()
             try:
                 count, faults = await work()
-            except Exception as error:  # who waits is to be told how it ended
+            except Exception as error:  # the caller needs a result
                 log.error("reload of %s: %s: %s", self.target, type(error).__name__, error, exc_info=error)
-                message = f"the reload failed ({type(error).__name__}); the log says why"
+                message = f"the reload failed ({type(error).__name__}); see the log"
                 count, faults = 0, [Fault(self.target, 0, message)]
             kind = events.CatalogReloadFailed if faults else events.CatalogReloaded
             self.last = kind(
@@ -92,7 +92,7 @@ class Reloader:
 
 
 def refusing(directory: str, reason: str) -> LoadWork:
-    """The work of a target that is not enabled: nothing but this reason."""
+    """Return the work of a target that is not enabled: nothing but this reason."""
 
     async def refuse() -> tuple[int, list[Fault]]:
         return 0, [Fault(directory, 0, reason)]
@@ -106,7 +106,7 @@ def targets_of(
     reloads: Mapping[str, Callable[[], Awaitable[object]]],
     kinds: Path | None,
 ) -> list[Target]:
-    """What is to be watched of these folders and of that of `kinds`, and what to do then, by target."""
+    """Return the targets to watch: these folders and the folder of `kinds`, with their reloads."""
     targets = [
         Target(folder=root / section.directory, is_deep=target == "scripts", on_change=reloads[target])
         for target, section in sections.items()

@@ -1,4 +1,4 @@
-"""Source: the text of one Lua file, its tokens, and what it names: ids in calls of `ctx`, globals without a value."""
+"""Source: the text of one Lua file, its tokens, and its names: ids in calls of `ctx`, globals without a value."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class LuaToken(NamedTuple):
 
 
 NO_TOKEN = LuaToken("", "", 0, 0)
-"""What stands before the first token and behind the last."""
+"""The neighbour of the first token and of the last."""
 
 
 def tokens_of(text: bytes) -> Iterator[LuaToken]:
-    """Every token but comments."""
+    """Yield every token but comments."""
     decoded = text.decode(errors="replace")
     line, line_start, counted = 1, 0, 0
     for found in _TOKEN.finditer(decoded):
@@ -72,7 +72,7 @@ def tokens_of(text: bytes) -> Iterator[LuaToken]:
 
 
 def windows_of(text: bytes, size: int) -> Iterator[tuple[LuaToken, ...]]:
-    """So many tokens in a row, from every place in the text."""
+    """Yield this number of tokens in a row, from every place in the text."""
     padding = [NO_TOKEN] * (size - 1)
     window = deque(padding, maxlen=size)
     for token in chain(tokens_of(text), padding):
@@ -93,7 +93,7 @@ class Source(Struct, frozen=True, kw_only=True):
         return text[len(text.split(b"\n", 1)[0]) :] if text.startswith(b"#") else text
 
     def line_of(self, *path: str) -> int:
-        """The line on which the field is set, `("trigger", "above")` inside `trigger`; 0 if it cannot be seen."""
+        """Return the line that sets the field, `("trigger", "above")` inside `trigger`; 0 if it is unknown."""
         found = NO_TOKEN
         for key in path:
             tokens = _fields_of(self.text).get(key, [])
@@ -105,13 +105,13 @@ class Source(Struct, frozen=True, kw_only=True):
 
     @property
     def line_of_return(self) -> int:
-        """The line of the last `return` that begins one: where the file's table is; 0 if there is none."""
+        """The line of the last `return` that begins a line, at which the file's table begins; 0 without it."""
         return self.line_of(_LAST_RETURN)
 
 
 @lru_cache(maxsize=4)
 def _fields_of(text: bytes) -> dict[str, list[LuaToken]]:
-    """Where a text sets fields, by name, and as `_LAST_RETURN`, where its last `return` begins a line."""
+    """If a text sets fields, by name, and as `_LAST_RETURN`, if its last `return` begins a line."""
     fields: defaultdict[str, list[LuaToken]] = defaultdict(list)
     for first, second, third, token in windows_of(text, 4):
         if token.word == "=" and third.kind == "name" and second.word != ".":
@@ -137,7 +137,10 @@ CALLS: Mapping[str, str] = {
     for name, method in CTX_METHODS.items()
     if method.names is not None and not method.may_be_absent
 }
-"""What the first argument of a call names. Calls that answer nil where there is no such thing are not among them."""
+"""The sort of name in the first argument of a call.
+
+Calls that answer nil if there is no such thing are not among them.
+"""
 
 _ANY_CALL = re.compile(rb":\s*(?:%b)\b" % "|".join(CALLS).encode())
 
@@ -157,17 +160,17 @@ return libraries"""
 
 _LISTS = frozenset({"local", "for", "function"})
 _BETWEEN = frozenset({",", "(", ".", ":", "<", ">"})
-"""What begins a list of names that are declared, and what may stand between them."""
+"""The words that begin a list of declared names, and the separators within it."""
 
 MAX_HINTS = 20
 """Sentences that name the nearest name."""
 
 Known = Mapping[str, Mapping[str, bool]]
-"""The globals that Lua has, and the members of those that are libraries."""
+"""The globals of Lua, and the members of its libraries."""
 
 
 class CalledName(Struct, frozen=True):
-    """A call `ctx:command("desk:light:0", …)` on this line: `kind` is what the name is of."""
+    """A call `ctx:command("desk:light:0", …)` on this line; `kind` is the sort of its name."""
 
     line: int
     call: str
@@ -176,7 +179,7 @@ class CalledName(Struct, frozen=True):
 
 
 def called_names(source: Source) -> Iterator[CalledName]:
-    """Every call whose first argument is a text alone, in order."""
+    """Yield every call whose first argument is a text alone, in order."""
     if _ANY_CALL.search(source.text) is None:  # most files have none, and to look for words takes a while
         return
     for colon, call, bracket, name, behind in windows_of(source.chunk, 5):
@@ -192,8 +195,8 @@ async def find_undefined(
     *,
     is_kind: bool = False,
 ) -> list[Fault]:
-    """A sentence for each line with such a name, or with a call of a method that ctx has not, in kinds of adapter or
-    elsewhere; none at all where globals are made in ways that cannot be seen.
+    """Return a sentence for each line with such a name, or with a call of a method that ctx has not, in kinds of
+    adapter or elsewhere; none at all where globals are made in ways that cannot be seen.
     """
     methods = KIND_METHODS if is_kind else frozenset({*CTX_METHODS, "log"})
     known = await describe(Source(name="names", text=_NAMES))
@@ -227,7 +230,7 @@ def _sentence(name: str, member: str | None, near: str | None) -> str:
 
 
 def _given(tokens: Sequence[LuaToken]) -> Iterator[str]:
-    """The names that are given values anywhere: variables, parameters, fields of any table, functions."""
+    """Yield the names that are given values anywhere: variables, parameters, fields of any table, functions."""
     is_listing = False
     for index, token in enumerate(tokens):
         if token.word in _LISTS:
@@ -243,14 +246,14 @@ def _given(tokens: Sequence[LuaToken]) -> Iterator[str]:
 
 
 def _assigned(tokens: Sequence[LuaToken], index: int) -> Iterator[str]:
-    """The names in front of an equals sign, which may be a list of them."""
+    """Yield the names in front of an equals sign, which may be a list of them."""
     while tokens[index - 1].kind == "name" and tokens[index].word in ("=", ","):
         yield tokens[index - 1].word
         index -= 2
 
 
 def _extended(tokens: Sequence[LuaToken]) -> Iterator[str]:
-    """The members that files may add to libraries: `string.trim = …`, `function string.trim(…)`."""
+    """Yield the members that files may add to libraries: `string.trim = …`, `function string.trim(…)`."""
     for index, token in enumerate(tokens[:-3]):
         is_set = tokens[index + 3].word in ("=", ",") or tokens[index - 1].word == "function"
         if is_set and token.kind == "name" and tokens[index + 1].word == ".":
@@ -260,7 +263,7 @@ def _extended(tokens: Sequence[LuaToken]) -> Iterator[str]:
 def _undefined(
     tokens: Sequence[LuaToken], known: Known, given: set[str], extended: set[str]
 ) -> Iterator[tuple[int, str, str | None]]:
-    """The line where a name is read that has no value, the name, and its member where that is missing."""
+    """Yield the line if a name is read that has no value, the name, and its member if that is missing."""
     for index, token in enumerate(tokens[:-2]):
         is_read = token.kind == "name" and token.word not in KEYWORDS and token.word not in given
         if not is_read or tokens[index - 1].word in (".", ":", "::", "goto"):
@@ -275,7 +278,7 @@ def _undefined(
 def _no_methods(
     tokens: Sequence[LuaToken], methods: frozenset[str], given: set[str]
 ) -> Iterator[tuple[int, str, str]]:
-    """The line where a method of ctx is called that there is not, with "ctx" and the method's name."""
+    """Yield the line if a method of ctx is called that does not exist, with "ctx" and the method's name."""
     for index, token in enumerate(tokens[:-2]):
         method = tokens[index + 2].word
         is_call = token.word == "ctx" and tokens[index + 1].word == ":" and tokens[index - 1].word not in (".", ":")

@@ -17,19 +17,21 @@ MAX_RUNNING = 64
 
 CHECK_INTERVAL_SECS = 0.5
 MAX_HALTED_CHECKS = 8
-"""After so many checks in a row without a sign of life a worker that has something to do and is halted is killed."""
+"""After this number of checks in a row without a sign of life a worker that has something to do and is halted is
+killed.
+"""
 
 MAX_SILENT_CHECKS = 16
-"""The same of one that is not, and may merely wait for the processor."""
+"""The same for a worker that is not halted, and may be waiting for the processor."""
 
 MAX_SILENT_CHECKS_AT_START = 60
-"""The same of one that is not ready yet: its first bytes come from a slow card, or its box does much else."""
+"""The same for a worker that is not ready yet, because of a slow card or a busy box."""
 
 MAX_RESIDENT_BYTES = 256 << 20
-"""Resident memory that one worker may use, beside four executions at their limit."""
+"""Resident memory of one worker, in addition to four executions at their limit."""
 
 MAX_IDLE_GROWTH_BYTES = 16 << 20
-"""An idle worker that uses so much more than when it was fresh is replaced."""
+"""An idle worker that uses this much more than a fresh one is replaced."""
 
 READ_BYTES = 1 << 16
 
@@ -37,8 +39,8 @@ READ_BYTES = 1 << 16
 class Worker(asyncio.BufferedProtocol):
     """One worker process, from its start to its end.
 
-    `on_stuck` is called with the files that could not be stopped, because of which the process is killed; `on_end`
-    when it has ended; `on_ready` with what its confinement lacks.
+    `on_stuck` gets the files that could not be stopped, before the process is killed; `on_end` is called after its
+    end; `on_ready` gets the missing parts of its confinement.
     """
 
     def __init__(
@@ -92,7 +94,10 @@ class Worker(asyncio.BufferedProtocol):
         return self._transport is not None and self._transport.is_closing()
 
     def figures(self) -> dict[str, Any]:
-        """The worker as it is now; `confinement` is "complete", or says what is missing, None until it is ready."""
+        """Return the worker's figures.
+
+        `confinement` is "complete" or lists the missing parts, None until it is ready.
+        """
         return {
             "pid": self.pid,
             "resident_bytes": self._resident_bytes(),
@@ -129,7 +134,7 @@ class Worker(asyncio.BufferedProtocol):
     async def run(self, execution: LuaExecution) -> WorkerFrame:
         """Send the frame that the execution has for Lua as soon as there is room for another whose Lua runs.
 
-        What comes back: a request, or the last frame; LOST where the process ends before.
+        Return its reply: a request, or the last frame; LOST if the process ends before.
         """
         execution.reply = asyncio.get_running_loop().create_future()
         if not execution.is_begun:
@@ -148,17 +153,17 @@ class Worker(asyncio.BufferedProtocol):
         self._write(encode(FrameKind.STOP, execution.number, bytes([Reason.CANCELLED])))
 
     def leave(self, execution: LuaExecution) -> None:
-        """The execution has ended, and its Lua state is closed."""
+        """Forget the execution, which has ended."""
         self._executions.pop(execution.number, None)
         self._note_idle(execution)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The socket can be used."""
+        """Keep the transport of the socket."""
         self._transport = cast("asyncio.WriteTransport", transport)
         self._resident_bytes()
 
     def get_buffer(self, _: int) -> memoryview:
-        """Where the next bytes go: always to the same place, which costs nothing."""
+        """If the next bytes go: always to the same place, which costs nothing."""
         return self._buffer
 
     def buffer_updated(self, count: int) -> None:
@@ -168,10 +173,10 @@ class Worker(asyncio.BufferedProtocol):
             for frame in self._decoder.feed(self._buffer[:count]):
                 self._take(frame)
         except ValueError as error:
-            self.kill(f"the Lua worker sent something that is no frame ({error})")
+            self.kill(f"the Lua worker sent an invalid frame ({error})")
 
     def connection_lost(self, _: Exception | None) -> None:
-        """The process has ended, or is ended now."""
+        """End the process, unless it has ended."""
         if self._process is not None:
             self._process.kill()
         self._closed.set()
@@ -237,7 +242,7 @@ class Worker(asyncio.BufferedProtocol):
         self._send_waiting()
 
     def _note_idle(self, execution: LuaExecution) -> None:
-        """Lua of the execution does not run any more."""
+        """Lua of the execution does not run any longer."""
         self._running.discard(execution)
         self._send_waiting()
 
@@ -258,7 +263,7 @@ class Worker(asyncio.BufferedProtocol):
         self._check_memory()
 
     def _check_silence(self) -> None:
-        """Kill the process after too long a silence; where nothing is awaited of it, only if it was halted."""
+        """Kill the process after too long a silence; if nothing is awaited of it, only if it was halted."""
         is_awaited = bool(self._running) or not self.is_ready
         has_halted = self._process is not None and self._process.is_halted()  # what sleeps in it would never continue
         max_unhalted = MAX_SILENT_CHECKS if self.is_ready else MAX_SILENT_CHECKS_AT_START

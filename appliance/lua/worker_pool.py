@@ -27,7 +27,7 @@ from appliance.tables.checks import Function
 from appliance.tasks import Tasks
 
 MAX_FAILED_STARTS = 3
-"""Workers in a row that may end before they are ready; what was to begin in the last one is given up."""
+"""Workers in a row that may end before they are ready; after that, waiting executions fail."""
 
 MAX_LOSSES = 5
 """How often a file may be cut off by the end of a worker before that is held to be its own fault."""
@@ -37,7 +37,9 @@ LOSS_PAUSE_SECS = 0.1
 
 MAX_STUCK = 2
 STUCK_PAUSE_SECS = 60.0
-"""A file that could not be stopped `MAX_STUCK` times within so many seconds is not begun until they have passed."""
+"""A file that could not be stopped `MAX_STUCK` times within this number of seconds is not begun until they have
+passed.
+"""
 
 MAX_KILLS_KEPT = 20
 
@@ -45,7 +47,7 @@ MAX_CALL_BYTES = 20 << 20
 """Of JSON that a function of a kind of adapter can be called with."""
 
 MIN_SPARE_AGE_SECS = 10.0
-"""A worker that ends younger is replaced only when something is to run, so that one that always crashes rests."""
+"""A worker that ends younger is replaced only for the next run, so that a crash loop pauses."""
 
 log = logging.getLogger("lua")
 scripts_log = logging.getLogger("scripts")
@@ -58,9 +60,9 @@ _COUNTED = (FrameKind.EXECUTE, FrameKind.CALL)
 class WorkerPool:
     """Owns the workers and every execution; the first file starts a worker. Leaving the context ends all at once.
 
-    `scripts` is the folder that `require` reads from, None where scripts are disabled. `clock` and `timezone` are
-    those that Lua sees; limits are the machine's seconds. `on_kill` is called with a sentence for each worker lost.
-    `on_start` is called in the turn of the loop before one starts.
+    `scripts` is the folder that `require` reads from, None if scripts are disabled. Lua sees `clock` and `timezone`;
+    limits are the machine's seconds. `on_kill` is called with a sentence for each worker lost. `on_start` is called
+    in the turn of the loop before one starts.
     """
 
     def __init__(
@@ -103,24 +105,25 @@ class WorkerPool:
         return len(self._running)
 
     def figures(self) -> dict[str, Any]:
-        """How many executions run, the workers, and those that were lost since the start."""
+        """Return the number of running executions, the workers, and the workers lost since the start."""
         workers = [each.figures() for each in self._workers]
         kills = {"kills": self._kill_count, "last_kills": list(self._kills)}
         return {"running": self.running, "workers": workers, **kills}
 
     async def describe(self, source: Source, *, is_kind: bool = False) -> Mapping[str, Any]:
-        """What the file's own code returns, as plain data with `Function` for functions; raises `ScriptFailed`.
+        """Return the result of the file's own code, as plain data with `Function` for functions; raise
+        `ScriptFailed`.
 
-        That of a kind of adapter sees what only those files do.
+        A kind of adapter has globals of its own.
         """
         description = await self._run_file(FrameKind.DESCRIBE, source, b"1" if is_kind else b"")
         return await asyncio.to_thread(_read_description, description)
 
     async def call(self, source: Source, calls: LuaCalls, call: Mapping[str, Any], *, name: str) -> bytes:
-        """Run the file of a kind of adapter, then the function that `call` names: what it returned, as JSON.
+        """Run the file of a kind of adapter, then the function that `call` names; return its result as JSON.
 
         `call` is `{path, settings, memory, first?, second?}`. A waiting task that is cancelled ends it.
-        One that the end of a worker cut off is begun once more if `call` says `repeat`. Raises `ScriptFailed`.
+        A call that the end of a worker interrupted begins once more if `call` has `repeat`. Raises `ScriptFailed`.
         """
         given = orjson.dumps(call)
         if len(given) > MAX_CALL_BYTES:
@@ -133,7 +136,7 @@ class WorkerPool:
         return execution.description
 
     async def compile(self, source: Source) -> None:
-        """Raise `ScriptFailed` where the file is not Lua; none of it is run."""
+        """Raise `ScriptFailed` if the file is not Lua; none of it is run."""
         await self._run_file(FrameKind.COMPILE, source)
 
     def start(
@@ -172,10 +175,10 @@ class WorkerPool:
         return execution
 
     def _find_worker(self, execution: LuaExecution, lost_because: str) -> Worker | str:
-        """The worker in which the execution is to begin, a fresh one if there is none; or why it is not begun.
+        """Return the worker for the execution, a fresh one if necessary, or the reason that it does not begin.
 
-        One that could not be stopped again and again is not, unless its file is only read; nor is one that was lost
-        with the worker before it, where the hub stops or no worker can be started.
+        A file that repeatedly could not be stopped does not run, but is still read. A lost execution does not begin
+        again if the hub stops or no worker can start.
         """
         if lost_because and (self._is_closing or self._failed_starts >= MAX_FAILED_STARTS):
             return lost_because
@@ -186,8 +189,8 @@ class WorkerPool:
         return self._start_worker()
 
     async def _run_file(self, kind: FrameKind, source: Source, given: bytes = b"") -> bytes:
-        """The result of the file's own code; it is read again where the end of a worker cut it off, which may be the
-        fault of others. These are read one after another, so that none cuts off the next.
+        """Return the result of the file's own code; it is read again if the end of a worker cut it off, which may be
+        the fault of others. These are read one after another, so that none cuts off the next.
         """
         calls = _FileCalls(source.name)
         execution, failure = await self._finish(self._begin(kind, source, given, calls, source.name))
@@ -205,7 +208,7 @@ class WorkerPool:
         return execution.description
 
     async def _finish(self, execution: LuaExecution) -> tuple[LuaExecution, Failure]:
-        """Wait for the execution: it, and how it ended. Aborts it where the waiting task is cancelled."""
+        """Wait for the execution: it, and how it ended. Aborts it if the waiting task is cancelled."""
         try:
             return execution, await execution.end()
         finally:
@@ -291,11 +294,11 @@ def build_pool(
     on_start: Callable[[], None] = lambda: None,
     user_ids: tuple[int, ...] = (),
 ) -> WorkerPool:
-    """The workers of every execution; paths start at `root`, `on_kill` gets a sentence for each worker lost.
+    """Return the workers of every execution; paths start at `root`, `on_kill` gets a sentence for each worker lost.
 
     `on_start` is called in the turn of the loop before a worker starts.
 
-    `user_ids` are those that a worker becomes which root starts: a user and its groups."""
+    A worker that root starts becomes the user and groups of `user_ids`."""
     limits = ExecutionLimits(
         max_memory_mb=scripts.max_memory_mb,
         max_cpu_secs=scripts.max_cpu_secs,

@@ -1,9 +1,9 @@
-"""Confinement: what the worker gives up at its start, so that little can be done with it, whatever runs inside.
+"""Confinement: the rights that the worker gives up at its start, so that code inside can do little.
 
-The filter of system calls (seccomp), a program in BPF, leaves those that running Lua needs. A process of another
-architecture is killed, for its numbers mean other calls. A call that is not on the list fails with EPERM, so that a C
-library that merely tries one goes on; one younger than the list fails with ENOSYS, as on an older kernel, and the C
-library does without it (it starts threads with `clone` then, whose flags a filter can read).
+The filter of system calls (seccomp), a program in BPF, allows only the calls that running Lua needs. A process of
+another architecture is killed, for its numbers mean other calls. A call that is not on the list fails with EPERM, so
+that a C library that merely tries one continues; one younger than the list fails with ENOSYS, as on an older kernel,
+and the C library does without it (it starts threads with `clone` then, whose flags a filter can read).
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from typing import Any
 
 try:
     import ctypes
-except (ImportError, MemoryError):  # a router may lack it; an old libffi fails where nothing may be made executable
+except (ImportError, MemoryError):  # a router may lack it; an old libffi fails if no memory may be executable
     _libc: Any = None
 else:
     _libc = ctypes.CDLL(None, use_errno=True)
 
 MAX_FURTHER_TASKS = 1_024
-"""Threads and processes that may come to those of the whole machine before the worker cannot start one; the kernel
-counts all of one user's, so a limit of the worker's own few would depend on what else this user runs."""
+"""Threads and processes that the worker may start, in addition to all of the machine: the kernel counts those per
+user, so a smaller limit would depend on other programs of this user.
+"""
 
 _SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SECCOMP, _SET_NO_NEW_PRIVILEGES = 1, 4, 22, 38
 _SECCOMP_MODE_FILTER = 2
@@ -40,10 +41,10 @@ _LANDLOCK_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 
 
 def confine(parent: int, max_address_bytes: int) -> list[str]:
-    """Give up what the worker does not need, for good; exits where the hub, process `parent`, has ended already.
+    """Give up all unneeded rights for good; exit if the hub, process `parent`, has ended already.
 
-    What the system refuses to take (a service manager may forbid it) stays as it is; the sentences say which walls
-    are missing. Nothing can be opened or imported afterwards.
+    Rights that the system does not take (a service manager may forbid it) stay; the sentences name the missing walls.
+    Nothing can be opened or imported afterwards.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a signal to the group is the hub's to handle
         signal.signal(number, signal.SIG_IGN)
@@ -67,7 +68,7 @@ def confine(parent: int, max_address_bytes: int) -> list[str]:
 
 
 def trim_memory() -> None:
-    """Let the C library return to the machine what it keeps for the next one; only glibc keeps much, and can."""
+    """Let the C library return unused memory to the machine; only glibc keeps much, and can."""
     with contextlib.suppress(AttributeError):
         _libc.malloc_trim(0)
 
@@ -140,7 +141,7 @@ ALLOWED = {
     "rt_sigaction": (13, 134),
     "rt_sigreturn": (15, 139),
     "sigaltstack": (131, 132),
-    "restart_syscall": (219, 128),  # what waited while the process was halted and goes on
+    "restart_syscall": (219, 128),  # calls that waited while the process was halted
     "gettimeofday": (96, 169),
     "clock_getres": (229, 114),
     "clock_nanosleep": (230, 115),
@@ -168,7 +169,9 @@ _NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16  # of seccomp_data; 
 
 
 def build_filter(machine: str, pid: int) -> bytes | None:
-    """The program for a process of this number on `machine`, or None if the machine's calls are not listed here."""
+    """Return the program for a process of this number on `machine`, or None if the machine's calls are not listed
+    here.
+    """
     if machine not in ARCHITECTURES or sys.maxsize < 1 << 32:
         return None
     column, architecture = ARCHITECTURES[machine]
@@ -189,7 +192,7 @@ def build_filter(machine: str, pid: int) -> bytes | None:
 
 
 def _allow_if(number: int, mask: int, value: int) -> list[tuple[int, int, int, int]]:
-    """The steps that allow a call whose first argument, under the mask, has the value."""
+    """Return the steps that allow a call whose first argument, under the mask, has the value."""
     return [
         (_IF_EQUAL, 0, 5, number),
         (_LOAD, 0, 0, _FIRST_ARGUMENT_AT),

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 
 class CtxMethod(NamedTuple):
-    """One method. `arguments` are the types in Lua of its first arguments, `?` behind one that may be nil.
+    """One method. `arguments` are the Lua types of its first arguments; `?` marks an optional one.
 
-    `names` is what of the home its first argument names. What is not there is an error of the call, or its answer is
-    nil where it `may_be_absent`. One that `reads` is answered from memory and so does not interrupt the running time;
-    the time of one that `waits` does not count for the backstop: it only waits.
+    `names` is what of the home its first argument names. A missing one is an error of the call, or the answer is nil
+    if it `may_be_absent`. A method that `reads` answers from memory, so it does not interrupt the running time. A
+    method that `waits` does not count for the backstop.
     """
 
     arguments: tuple[str, ...] = ()
@@ -45,8 +45,8 @@ CTX_METHODS: Mapping[str, CtxMethod] = {
     "snapshot": CtxMethod(("table",), reads=True),
     "restore": CtxMethod(("table",)),
 }
-"""By name. What a method does stands under its name in `automations/ctx.py`; its types for
-editors in `config/library/lares.lua`. `ctx:log` is none of them, for it waits for nothing.
+"""By name. `automations/ctx.py` has the work of each method by name, `config/library/lares.lua` its types for
+editors. `ctx:log` is not in the list, because it waits for nothing.
 """
 
 KIND_METHODS = frozenset({"http", "fetch", "send", "ask", "keep", "kept", "log", "now"})
@@ -54,7 +54,7 @@ KIND_METHODS = frozenset({"http", "fetch", "send", "ask", "keep", "kept", "log",
 
 
 def methods_in_lua() -> str:
-    """What the prelude needs of the methods, as a table in Lua: the types, and as `absent` what may not be there."""
+    """Return the methods as a Lua table for the prelude: the types, and the sort of an `absent` name."""
     rows = []
     for name, method in CTX_METHODS.items():
         absent = [f"absent = {method.names!r}"] if method.may_be_absent else []

@@ -20,7 +20,7 @@ TIMING = Struct("<dBd")
 `Reason` why it is stopped then, and the present instant in seconds since 1970."""
 
 MEMORY_USE = Struct("<IQ")
-"""What PONG begins with: the execution that uses the most memory, and how many bytes; zeros where there is none."""
+"""The begin of PONG: the execution that uses the most memory, and its bytes; zeros without executions."""
 
 
 CPU = Struct("<d")
@@ -31,10 +31,10 @@ CPU_SECS = Struct("<Id")
 
 
 class FrameKind(IntEnum):
-    """What a frame is for, and its parts. `prelude/driver.lua` knows these numbers, too."""
+    """The purposes of frames, and their parts. `prelude/driver.lua` knows these numbers, too."""
 
     EXECUTE = 1  # timing, text, name, event as JSON or nothing: run the file, then its `execute`
-    DESCRIBE = 2  # timing, text, name, "1" or "" (of a kind of adapter): run the file and describe what it returns
+    DESCRIBE = 2  # timing, text, name, "1" or "" (of a kind of adapter): run the file and describe its result
     COMPILE = 3  # timing, text, name: only compile the file
     ANSWER = 4  # timing, is_ok as "1" or "", body, name of a module
     STOP = 5  # reason as a byte
@@ -45,9 +45,9 @@ class FrameKind(IntEnum):
     LOG = 18  # level, message, fields as JSON or nothing
     DONE = 19  # description, or what CALL returned, as JSON or nothing
     STOPPED = 20  # reason as a byte, place
-    FAILED = 21  # message, place, what a look-up did not find
+    FAILED = 21  # message, place, the missing name of a look-up
     PONG = 22  # MEMORY_USE, place, CPU_SECS of each that computes
-    LOST = 23  # a sentence; never sent: stands for the final frame where the worker has ended
+    LOST = 23  # a sentence; never sent: replaces the final frame if the worker has ended
 
 
 LAST = frozenset({FrameKind.DONE, FrameKind.STOPPED, FrameKind.FAILED, FrameKind.LOST})
@@ -69,7 +69,7 @@ class Reason(IntEnum):
 
 
 class WorkerFrame(NamedTuple):
-    """One frame. `execution` is 0 where it concerns none."""
+    """One frame. `execution` is 0 if it concerns none."""
 
     kind: FrameKind
     execution: int
@@ -77,7 +77,7 @@ class WorkerFrame(NamedTuple):
 
 
 def encode(kind: int, execution: int = 0, *parts: bytes) -> bytes:
-    """The frame as bytes; `ValueError` if it would be too long."""
+    """Return the frame as bytes; `ValueError` if it would be too long."""
     body = b"".join([piece for part in parts for piece in (_LENGTH.pack(len(part)), part)])
     if len(body) > MAX_FRAME_BYTES:
         raise ValueError(f"a frame of {len(body)} bytes is too long")
@@ -91,7 +91,7 @@ class Decoder:
         self._buffer = bytearray()
 
     def feed(self, data: bytes | memoryview) -> list[WorkerFrame]:
-        """Every frame that is complete now; `ValueError` for bytes that are none."""
+        """Return every frame that is complete now; raise `ValueError` for invalid bytes."""
         buffer = self._buffer
         buffer += data
         frames, at = [], 0

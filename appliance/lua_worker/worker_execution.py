@@ -38,7 +38,7 @@ CALLABLE = ("poll", "emit", "ask", "take", "limit", "instant")
 PRELUDE = ("stop", "json", "protected", "sandbox", "ctx", "driver")
 """The Lua files that every state begins with, in this order; all are given one table, which they fill.
 
-Those of kinds of adapter go on with `kind.lua`.
+States of kinds of adapter continue with `kind.lua`.
 """
 
 _FOLDER = Path(__file__).parent / "prelude"
@@ -49,7 +49,7 @@ _NO_MEMORY = b"not enough memory"
 
 
 class WorkerExecution:
-    """The worker's side of a run, a Lua state: what the hub began under this number; `forget` is called at the end.
+    """The worker's side of a run: a Lua state. `forget` is called with its number at the end.
 
     The thread that does a job owns the Lua state until it has sent the reply. After a request no thread does, until
     the next frame is taken; `_lock` settles whether that or the end of the job comes first.
@@ -118,7 +118,7 @@ class WorkerExecution:
         return 0 if lua is None else int(lua.get_memory_used())
 
     def take_answer(self, parts: Sequence[bytes]) -> Work | None:
-        """Lua is to go on with the answer."""
+        """Lua is to continue with the answer."""
         if self._is_blocked:
             self._answers.put(parts)
             return None
@@ -126,7 +126,7 @@ class WorkerExecution:
         return partial(self._answer, parts)
 
     def take_stop(self, reason: Reason) -> Work | None:
-        """Lua is to end for this reason: at once where it waits for the hub, else at the next poll of its hook."""
+        """End Lua for this reason: at once if it waits for the hub, otherwise at the next poll of its hook."""
         with self._lock:
             self._reason = reason
             is_suspended, self._is_suspended = self._is_suspended, False
@@ -146,13 +146,13 @@ class WorkerExecution:
         self._run(timing)
 
     def _open_kind(self) -> None:
-        """Let the file see what those of kinds of adapter do; nothing of that is in the states of others."""
+        """Add the globals of kinds of adapter, which other files never see."""
         before = self.memory
         self._lua.execute(prelude()[1], self._table, mode="b")
         self._max_memory += self.memory - before
 
     def poll(self, place: bytes | None = None) -> int | None:
-        """The reason to stop, if there is one; `place` is where Lua is."""
+        """Return the reason to stop, if there is one; `place` is where Lua is."""
         self.place = place or self.place
         self.cpu_secs = self._cpu_before + thread_time() - self._cpu_from
         if self._reason is not None:
@@ -162,7 +162,7 @@ class WorkerExecution:
         return self._reason_then if monotonic() > self._until else None
 
     def instant(self) -> int:
-        """The present, in seconds since 1970, by the hub's clock."""
+        """Return the present, in seconds since 1970, by the hub's clock."""
         return int(self._now + monotonic() - self._now_at)
 
     def emit(self, level: bytes, message: bytes, fields: bytes | None) -> None:
@@ -188,7 +188,7 @@ class WorkerExecution:
         self._late_lines.clear()
 
     def ask(self, operation: bytes, arguments: bytes, place: bytes | None) -> int | None:
-        """Make a request and wait on this thread: 1 or 0 as the answer is good or not, nothing where Lua is to stop.
+        """Make a request and wait on this thread: 1 or 0 as the answer is good or not, nothing if Lua is to stop.
 
         With an answer the limit of memory is lifted, so that Lua can `take` it; then Lua sets the `limit` again.
         """
@@ -206,7 +206,7 @@ class WorkerExecution:
         return len(is_ok)
 
     def take(self) -> bytes:
-        """The next part of the answer."""
+        """Return the next part of the answer."""
         return self._answer_parts.pop(0) if self._answer_parts else b""
 
     def limit(self) -> None:
@@ -276,7 +276,7 @@ class WorkerExecution:
 
 @cache
 def prelude() -> tuple[bytes, bytes]:
-    """What every state begins with, and what those of kinds of adapter go on with, compiled and stripped.
+    """Return the prelude of every state, and its continuation for kinds of adapter, compiled and stripped.
 
     Frames without lines are how the prelude knows its own from the user's.
     """

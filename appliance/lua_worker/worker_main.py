@@ -20,14 +20,14 @@ from appliance.lua_worker.protocol import CPU_SECS, MEMORY_USE, Decoder, FrameKi
 from appliance.lua_worker.worker_execution import Work, WorkerExecution, prelude
 
 NICE = 10
-"""How far the worker stands behind the hub where both want the processor."""
+"""The worker's niceness, so that the hub comes first."""
 
 STACK_BYTES = 1 << 20
 """Of a thread: enough for Lua's deepest recursion in C; a quarter of it is not."""
 
 MAX_IDLE_THREADS = 8
 TAKEOVER_SECS = 0.002
-"""When one frame has taken so long, another thread reads on."""
+"""After this time in one frame, another thread reads."""
 
 SPARE_EXECUTIONS = 4
 """Lua states that are ready before they are asked for, made while there is nothing else to do."""
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> None:
     missing = confine(int(parent), int(max_address_space))
     try:
         WorkerLoop(connection, int(max_memory), float(max_cpu_secs)).serve("; ".join(missing))
-    finally:  # glibc needs a descriptor to end the other threads in order, and there is none
+    finally:  # glibc needs a descriptor to end the other threads in order, and none is left
         os._exit(os.EX_SOFTWARE)
 
 
@@ -99,7 +99,7 @@ class WorkerLoop:
         self._idle = 0
 
     def serve(self, missing_walls: str) -> None:
-        """Begin, and tell the hub what of the confinement is missing; the process ends when it closes the socket."""
+        """Begin, and report the missing parts of the confinement; the process ends when the hub closes the socket."""
         signal.pthread_sigmask(signal.SIG_BLOCK, _ALARM)
         threading.stack_size(STACK_BYTES)
         threading.excepthook = lambda _: os._exit(os.EX_SOFTWARE)  # as the main thread's error does
@@ -176,7 +176,7 @@ class WorkerLoop:
             os._exit(0)
 
     def _take(self, frame: WorkerFrame) -> Work | None:
-        """The work that the frame asks for. Frames are taken in their order, one after another."""
+        """Return the work that the frame asks for. Frames are taken in their order, one after another."""
         kind, number, parts = frame
         execution = self._executions.get(number)
         if kind is FrameKind.PING:

@@ -262,7 +262,7 @@ AT_RUN = (
     _command('capability = "power"', 'action must be a non-empty string (add action = "…")'),
     _command(
         'capability = "power", action = on',
-        'action must be a non-empty string (text stands in quotes: action = "on")',
+        'action must be a non-empty string (write text in quotes: action = "on")',
     ),
     _command(
         'capability = "brightness", action = "set"', "brightness set needs a value (add value = … to the command)"

@@ -89,7 +89,7 @@ def test_a_script_that_leads_out_of_the_folder_is_named_and_not_read(tmp_path: P
     found = contents(folder, is_deep=True)
     assert [source.name for source in found.sources] == ["config/scripts/b.lua", "config/scripts/c.lua"]
     [fault] = found.faults
-    assert str(fault) == "config/scripts/a.lua: leads out of the folder, where nothing can be required"
+    assert str(fault) == "config/scripts/a.lua: leads out of the folder, so it cannot be required"
     assert len(contents(folder).sources) == 3, "scenes and automations may be links"
 
 

@@ -16,8 +16,7 @@ function lares.answer(...)
 end
 
 -- The raw answer to a request: its text, and for a script also its name. The outermost coroutine yields and is resumed
--- with the answer, so that waiting needs no thread. Where Lua cannot pause, in the user's own coroutines and in what a
--- library function calls, the thread waits.
+-- with the answer, so that waiting needs no thread. If Lua cannot pause, as in the user's own coroutines and inside library functions, the thread waits.
 function lares.request(operation, payload)
   if lares.stopped then lares.stop(lares.stopped) end
   local place = place_at(4)
@@ -66,7 +65,7 @@ for name, method in next, lares.methods do    -- ctx_methods.py
   end
 end
 
--- A line for the log. It is sent at once and waits for nothing, so it works everywhere and is no request.
+-- A line for the log. It is sent at once without waiting, so it works everywhere and is not a request.
 function lares.log(level, message, fields)
   if #message > MAX_LOG_BYTES then message = sub(message, 1, MAX_LOG_BYTES) .. '…' end
   lares.emit(level, message, fields)

@@ -1,4 +1,4 @@
--- The driver: what the hub calls. It begins an execution or a description, and takes it on step by step; every step
+-- The driver: the entry points of the hub. It begins an execution or a description, and takes it on step by step; every step
 -- ends with a kind and up to three texts.
 local lares = ...
 local error, type, tostring, next, rawget, concat = error, type, tostring, next, rawget, table.concat
@@ -17,7 +17,7 @@ function lares.line_of(f)
   return line > 0 and line or 0                      -- Lua's own functions have none
 end
 
--- The user's function begins. Where it ends in a tail call, its frame is gone, and this is all that is known of where.
+-- The user's function begins. After a tail call, its frame is gone, and only this place is known.
 local began = ''
 local function enter(run, name)
   began = name .. ':' .. lares.line_of(run)
@@ -44,7 +44,7 @@ local function describe(text, name)
   return description or error(fault, 0)
 end
 
--- One function of a kind of adapter; what it returns as JSON, with what ctx.memory holds then.
+-- One function of a kind of adapter; returns its result and ctx.memory as JSON.
 local function call(text, name, given)
   local job = lares.decode(given)
   local definition, path = definition_of(text, name), concat(job.path, '.')
@@ -86,13 +86,13 @@ local function text_of(fault)
   return 'the error is a ' .. type(fault) .. ' value, not a message'
 end
 
--- Where the execution is. A coroutine that died of a full stack cannot be looked into.
+-- The place of the execution. A coroutine that died of a full stack cannot be looked into.
 local function place()
   local ok, at = lares.raw_pcall(place_at, 0, lares.main)
   return lares.place or ok and at or began
 end
 
--- The message without a place that stands in front again and again: coroutine.wrap puts one there at every level.
+-- The message without repeated places: coroutine.wrap adds one at every level.
 local function shortened(text)
   local place, from = match(sub(text, 1, 1024), '^[^\n]-:%d+: '), 1
   for _ = 1, place and MAX_LEVELS or 0 do

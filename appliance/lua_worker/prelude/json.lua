@@ -1,4 +1,4 @@
--- JSON: the one form in which values cross between the hub and Lua.
+-- JSON: the form of all values between the hub and Lua.
 local lares = ...
 local error, type, next, tonumber, rawlen, rawget, setmetatable =
   error, type, next, tonumber, rawlen, rawget, setmetatable
@@ -25,7 +25,7 @@ local function unescape(kind, digits)
   return utf8char(code)
 end
 
--- The string that begins behind the quote, and the position behind it.
+-- The string after the quote, and the position after it.
 local function read_string(text, start)
   local from, is_plain = start, true
   while true do

@@ -12,7 +12,7 @@ function lares.pcall(...)
   return passed(raw.pcall(...))
 end
 
--- The handler is skipped where a stop passes through: it runs inside the hook, where nothing could stop it.
+-- A stop skips the handler, because it runs inside the hook and could not be stopped.
 function lares.xpcall(f, handler, ...)
   if type(handler) ~= 'function' then return raw.xpcall(f, handler) end
   return passed(raw.xpcall(f, function(...)
@@ -30,7 +30,7 @@ function lares.traceback(message, level, ...)
   return clean(raw_traceback(message, (level or 1) + 1))
 end
 
--- As load, text only; `environment` is what the chunk sees when it names none.
+-- Like load, but text only; `environment` is the default of the chunk.
 function lares.load(environment, chunk, name, _, ...)
   if select('#', ...) > 0 then environment = ... end
   local compiled, fault = raw.load(chunk, name, 't', environment)

@@ -19,7 +19,7 @@ local function date(form, seconds)
   return (os.date(form, seconds))
 end
 
--- __gc is refused: a finalizer also runs while the state is closed, where no hook reaches.
+-- __gc is refused: a finalizer also runs while the state closes, without the hook.
 local function set_metatable(object, meta)
   if type(meta) == 'table' and rawget(meta, '__gc') ~= nil then raise('__gc metamethods are not available') end
   return raw.setmetatable(object, meta)

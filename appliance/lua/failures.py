@@ -242,7 +242,7 @@ def _no_word(found: re.Match[str], context: ErrorContext) -> str | None:
     stated = re.search(rf"\b{found[1]}\s*=\s*(\w+)(\s*[.:\[(])?", context.line)
     if stated is None:
         return f'add {found[1]} = "…"'
-    return None if stated[2] else f'write text in quotes:  {found[1]} = "{stated[1]}"'
+    return None if stated[2] else f'write text in quotes: {found[1]} = "{stated[1]}"'
 
 
 def _module_name(found: re.Match[str], _: ErrorContext) -> str | None:

@@ -10,7 +10,7 @@
 ---@field max_silence_secs? integer Default seconds until a silent device is offline, for sleeping devices.
 ---@field origins? table<string, string|KindOrigin> Further addresses for `ctx:http { origin = … }`.
 ---@field poll? fun(ctx: KindContext): KindDevice[]?, number? All devices, and the seconds until the next poll.
----@field listen? KindListen A connection over which the device pushes.
+---@field listen? KindListen A connection for pushed data.
 ---@field hook? fun(ctx: KindContext, request: KindHook): KindUpdate? A request to `/hooks/<section>`.
 ---@field command? fun(ctx: KindContext, device: KindDevice, command: Command): KindDevice|boolean|nil, string? Send a command.
 ---@field operations? table<string, function|KindOperation> Functions for `ctx:invoke`.

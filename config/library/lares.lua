@@ -9,42 +9,42 @@
 
 ---A file in `config/scenes/` returns one: something that people start.
 ---@class Scene
----@field id string What the scene is called in URLs; no two scenes share one.
----@field name string What people read.
+---@field id string The scene's name in URLs, unique among scenes.
+---@field name string The name that people read.
 ---@field description? string A sentence for people.
----@field mode? Mode What becomes of a start while the scene runs; "parallel" when left out.
----@field execute fun(ctx: Context) What the scene does.
+---@field mode? Mode The effect of a start while the scene runs; "parallel" by default.
+---@field execute fun(ctx: Context) The actions of the scene.
 
 ---A file in `config/automations/` returns one: something that the home does by itself.
 ---@class Automation
----@field id string What the automation is called in URLs; no two automations share one.
----@field name string What people read.
+---@field id string The automation's name in URLs, unique among automations.
+---@field name string The name that people read.
 ---@field description? string A sentence for people.
----@field trigger? Trigger What it waits for.
----@field triggers? Trigger[] Several things that it waits for; in place of trigger.
----@field conditions? Condition[] What must hold as well, all of it, when the trigger fires.
----@field state? State How soon it may run again.
----@field mode? Mode What becomes of a trigger while the automation runs; "parallel" when left out.
----@field enabled? boolean false: it is off until somebody switches it on; a switch counts for more than the file.
----@field execute fun(ctx: Context, event: Event) What it does.
+---@field trigger? Trigger The event that starts it.
+---@field triggers? Trigger[] Several triggers, instead of trigger.
+---@field conditions? Condition[] Conditions that must all hold when the trigger fires.
+---@field state? State When it can run again.
+---@field mode? Mode The effect of a trigger while the automation runs; "parallel" by default.
+---@field enabled? boolean false: off until you switch it on; your switch overrides the file.
+---@field execute fun(ctx: Context, event: Event) The actions of the automation.
 
 ---@alias ModeType
 ---| "parallel" # up to max at once (automations.runner.default_max_concurrent if you name none); more are dropped
----| "single"   # one at a time; what comes meanwhile is dropped
----| "queued"   # one at a time; up to max wait for their turn, more are dropped
----| "restart"  # the one that runs is ended and a new one begins; one that sleeps ends when its sleep does
+---| "single"   # one at a time; others are dropped
+---| "queued"   # one at a time; up to max wait, others are dropped
+---| "restart"  # a new execution ends the running one, after its sleep
 
----A name, or a table where you want another max: `mode = { type = "queued", max = 3 }`.
+---A name, or a table with another max: `mode = { type = "queued", max = 3 }`.
 ---@alias Mode ModeType|ModeTable
 
 ---@class ModeTable
 ---@field type ModeType
 ---@field max? integer From 1 up; only "parallel" and "queued" take one.
 
----How soon an automation may run again.
+---When an automation can run again.
 ---@class State
----@field cooldown_secs? number Seconds after a successful run in which it does not run again.
----@field dedupe_window_secs? number Seconds in which it does not run again for the same event.
+---@field cooldown_secs? number Seconds after a successful run until it can run again.
+---@field dedupe_window_secs? number Seconds until the same event can start it again.
 ---@field resumable_schedule? boolean An interval keeps its phase over a restart; no time of day fires twice.
 
 -- Triggers --------------------------------------------------------------------------------------------------------
@@ -56,22 +56,22 @@
 ---A device shows something new.
 ---@class DeviceStateChange
 ---@field type "device_state_change"
----@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field id? string The event has it as trigger_id; useful with several triggers.
 ---@field device_id? string|string[] Which device, as GET /devices names it: "elgato_lights:light:0"; or a list of them. Without device, room and group: every device that has the attribute.
 ---@field room_id? string All that are in this room at the moment; instead of device_id.
 ---@field group_id? string All that belong to this group at the moment; instead of device_id.
----@field attribute? Capability|string Which of its attributes; left out: any, and then no other field may stand here.
+---@field attribute? Capability|string Which of its attributes. Without it: any, and no comparison is possible.
 ---@field equals? AttributeValue Fires when the attribute becomes this.
 ---@field above? number Fires when the number climbs over this; with below, when it comes into the range between.
 ---@field below? number Fires when the number falls under this.
----@field debounce_secs? number Seconds for which the value must not change before it fires.
----@field duration_secs? number Seconds for which it must hold without a break before it fires; not together with debounce_secs.
+---@field debounce_secs? number Fires after the value has not changed for these seconds.
+---@field duration_secs? number Fires after it has held for these seconds; not with debounce_secs.
 ---@field at_start? boolean True: a change that happened while the hub was off, and a first value, count too. Alarms always do.
 
----As "device_state_change", for a device that tells the weather.
+---Like "device_state_change", for a weather device.
 ---@class WeatherState
 ---@field type "weather_state"
----@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field id? string The event has it as trigger_id; useful with several triggers.
 ---@field device_id? string|string[] Which device, or which.
 ---@field room_id? string All that are in this room; instead of device_id.
 ---@field group_id? string All that belong to this group; instead of device_id.
@@ -79,24 +79,24 @@
 ---@field equals? AttributeValue Fires when the attribute becomes this.
 ---@field above? number Fires when the number climbs over this.
 ---@field below? number Fires when the number falls under this.
----@field debounce_secs? number Seconds for which the value must not change before it fires.
----@field duration_secs? number Seconds for which it must hold without a break before it fires.
+---@field debounce_secs? number Fires after the value has not changed for these seconds.
+---@field duration_secs? number Fires after it has held for these seconds.
 ---@field at_start? boolean True: a change that happened while the hub was off, and a first value, count too.
 
----Something happens at a device that is no state: a button is pressed, a bell rings.
+---A device reports an event that is not a state: a press, a ring.
 ---@class DeviceEvent
 ---@field type "device_event"
----@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field id? string The event has it as trigger_id; useful with several triggers.
 ---@field device_id? string|string[] Which device, or which.
 ---@field room_id? string All that are in this room; instead of device_id.
 ---@field group_id? string All that belong to this group; instead of device_id.
----@field event? string Only what is called so: "single", "double", "long"; left out: anything.
+---@field event? string Only this event: "single", "double", "long". Without it: any.
 
----A variable, which ctx:set or PUT /variables/{name} changed. Where nothing is wanted of its value, also that it was
----removed; then the event has no value.
+---A variable, which ctx:set or PUT /variables/{name} changed. Without a comparison, its removal fires too; then the event
+---has no value.
 ---@class VariableChange
 ---@field type "variable_change"
----@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field id? string The event has it as trigger_id; useful with several triggers.
 ---@field name string Which variable.
 ---@field equals? any Fires when it becomes this.
 ---@field above? number Fires when the number climbs over this; with below, when it comes into the range between.
@@ -105,32 +105,32 @@
 ---A timer that ctx:start_timer started is over, also when it fell due while the hub was off.
 ---@class Timer
 ---@field type "timer"
----@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field id? string The event has it as trigger_id; useful with several triggers.
 ---@field name string Which timer.
 
----Somebody calls /hooks/ID: a phone, a button, a script, a device. `lares key create --role hook --hook ID` makes a key.
+---A phone, a button, a script, or a device calls /hooks/ID. `lares key create --role hook --hook ID` makes a key.
 ---@class Webhook
 ---@field type "webhook"
----@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field id? string The event has it as trigger_id; useful with several triggers.
 ---@field hook string The id of the hook.
 
 ---An adapter has started.
 ---@class AdapterLifecycle
 ---@field type "adapter_lifecycle"
----@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field id? string The event has it as trigger_id; useful with several triggers.
 ---@field adapter? string Which one, by the name of its section in default.toml; left out: any.
 ---@field event? "started"
 
 ---Something in the hub or at a device failed.
 ---@class SystemError
 ---@field type "system_error"
----@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field id? string The event has it as trigger_id; useful with several triggers.
 ---@field contains? string Only when the message holds this text.
 
 ---Once a day, by the clocks in the home (locale.timezone).
 ---@class WallClock
 ---@field type "wall_clock"
----@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field id? string The event has it as trigger_id; useful with several triggers.
 ---@field time? string "HH:MM"; or hour and minute.
 ---@field hour? integer 0 to 23.
 ---@field minute? integer 0 to 59.
@@ -139,35 +139,35 @@
 ---On a day of each year, or of one, by the clocks in the home.
 ---@class Date
 ---@field type "date"
----@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field id? string The event has it as trigger_id; useful with several triggers.
 ---@field on string "MM-DD" or "YYYY-MM-DD".
 ---@field time string "HH:MM"
 
 ---By a cron expression. The seconds come first: "0 30 7 * * MON-FRI" is 7:30 on weekdays.
 ---@class Cron
 ---@field type "cron"
----@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field id? string The event has it as trigger_id; useful with several triggers.
 ---@field expression string sec min hour day month weekday [year]
 ---@field timezone? "utc"|"local" By UTC, or by the clocks in the home; "utc" when left out.
 
 ---At sunrise; needs locale.latitude and locale.longitude in default.toml.
 ---@class Sunrise
 ---@field type "sunrise"
----@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field id? string The event has it as trigger_id; useful with several triggers.
 ---@field offset_mins? integer Minutes later; negative is before.
 ---@field weekdays? Day[] Only when the sun rises or sets on these days.
 
 ---At sunset; needs locale.latitude and locale.longitude in default.toml.
 ---@class Sunset
 ---@field type "sunset"
----@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field id? string The event has it as trigger_id; useful with several triggers.
 ---@field offset_mins? integer Minutes later; negative is before.
 ---@field weekdays? Day[] Only when the sun rises or sets on these days.
 
 ---Again and again.
 ---@class Interval
 ---@field type "interval"
----@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field id? string The event has it as trigger_id; useful with several triggers.
 ---@field every_secs number Seconds from one time to the next, more than 0.
 
 -- Conditions ------------------------------------------------------------------------------------------------------
@@ -182,14 +182,14 @@
 ---@field equals? AttributeValue It is this.
 ---@field above? number It is more than this.
 ---@field below? number It is less than this.
----@field for_secs? number Seconds for which this has held; with equals, since the last change.
+---@field for_secs? number Seconds for which this has held.
 
----Somebody is there.
+---A person is present.
 ---@class Presence
 ---@field type "presence"
----@field device_id string Which device tells it.
----@field attribute? Capability|string By which attribute; "presence" when left out.
----@field equals? AttributeValue What it must be; true when left out.
+---@field device_id string Which device reports it.
+---@field attribute? Capability|string The attribute; "presence" by default.
+---@field equals? AttributeValue The required value; true by default.
 
 ---It is between two times, by the clocks in the home. From 22:00 to 06:00 goes over midnight.
 ---@class TimeWindow
@@ -197,14 +197,14 @@
 ---@field start string "HH:MM", included.
 ---@field end string "HH:MM", excluded. `end` is a word of Lua's, so write `["end"] = "06:00"`.
 
----So many devices are in a room.
+---The number of devices in a room that match.
 ---@class RoomState
 ---@field type "room_state"
 ---@field room_id string Which room.
 ---@field min_devices? integer At least this many.
 ---@field max_devices? integer At most this many.
 
----So many devices belong to a group.
+---The number of devices in a group that match.
 ---@class GroupState
 ---@field type "group_state"
 ---@field group_id string Which group.
@@ -255,13 +255,13 @@
 
 -- Events ----------------------------------------------------------------------------------------------------------
 
----What an automation was run by: `execute = function(ctx, event)`. Which fields there are depends on the trigger.
+---The event that started an automation: `execute = function(ctx, event)`. Which fields there are depends on the trigger.
 ---@class Event
----@field type string The trigger's type; "manual" when somebody ran the automation by hand.
+---@field type string The trigger's type; "manual" for a run by hand.
 ---@field device_id? string The device that changed.
 ---@field attribute? Capability|string The attribute that the trigger watches.
----@field value? any What it, or the variable, is now.
----@field previous_value? any What it was before.
+---@field value? any The present value of the attribute or variable.
+---@field previous_value? any The previous value.
 ---@field attributes? Attributes All that the device shows.
 ---@field scheduled_at? string When it was due, in UTC: "2026-01-31T06:30:00.000Z".
 ---@field hour? integer Of a wall clock.
@@ -272,15 +272,15 @@
 ---@field offset_mins? integer Of sunrise and sunset.
 ---@field adapter? string The adapter that started.
 ---@field event? string What became of the adapter, "started", or what happened at the device.
----@field data? any What more is known of what happened at the device; what the body of a call of a hook states.
+---@field data? any Further data of the device's event, or the body of the call of a hook.
 ---@field hook? string The hook that was called.
 ---@field query? table The query of the call, of texts.
 ---@field name? string The variable or the timer.
----@field payload? any What the timer was started with.
+---@field payload? any The payload of the timer.
 ---@field late_secs? number How late at most, if a timer fell due or an alarm began while the hub was off; 0 for an alarm's first value.
 ---@field on? string Of a date.
 ---@field time? string Of a date.
----@field trigger_id? string The id of the trigger, where it has one.
+---@field trigger_id? string The id of the trigger, if it has one.
 ---@field message? string What failed.
 
 ---@class SetOptions
@@ -295,12 +295,12 @@
 
 -- ctx -------------------------------------------------------------------------------------------------------------
 
----What a scene or automation does things with. Every call has a colon: `ctx:sleep(5)`.
+---The home, for scenes and automations. Every call has a colon: `ctx:sleep(5)`.
 ---@class Context
 local Context = {}
 
----Command one device. It returns when the device shows the result, and never raises because a device will not do it:
----look at `status`. A command that makes no sense, an unknown capability or a value out of range, is an error.
+---Command one device. It returns when the device shows the result. It never raises if the device rejects the command:
+---check `status`. An unknown capability, action, or value raises.
 ---```lua
 ---local done = ctx:command("elgato_lights:light:0", { capability = "brightness", action = "set", value = 40 })
 ---if done.status ~= "ok" then ctx:log("warn", "no light", { why = done.message }) end
@@ -310,19 +310,19 @@ local Context = {}
 ---@return CommandResult
 function Context:command(device_id, command) end
 
----Command every device of a group, in the group's order. A group that does not exist is an error, an empty one is not.
+---Command every device of a group, in the group's order. An unknown group raises, an empty one does not.
 ---@param group_id string
 ---@param command Command
 ---@return GroupResult[] # one for each member
 function Context:command_group(group_id, command) end
 
----Ask an adapter for something that is no command: `ctx:invoke("elgato_lights:identify", { device_id = lamp })`.
+---Run an operation of an adapter that is not a command: `ctx:invoke("elgato_lights:identify", { device_id = lamp })`.
 ---@param target InvokeTarget The adapter's name in default.toml, a colon, and the operation.
----@param payload? table What the operation needs.
+---@param payload? table The data of the operation.
 ---@return any
 function Context:invoke(target, payload) end
 
----A device as it is now; nil where there is none of this id, so test it with `if`.
+---The present state of a device; nil for an unknown id, so test it with `if`.
 ---@param id string
 ---@return Device?
 function Context:get_device(id) end
@@ -331,7 +331,7 @@ function Context:get_device(id) end
 ---@return Device[]
 function Context:list_devices() end
 
----A room; nil where there is none of this id.
+---A room; nil for an unknown id.
 ---@param id string
 ---@return Room?
 function Context:get_room(id) end
@@ -340,12 +340,12 @@ function Context:get_room(id) end
 ---@return Room[]
 function Context:list_rooms() end
 
----The devices in a room. A room that does not exist is an error.
+---The devices in a room. An unknown room raises.
 ---@param room_id string
 ---@return Device[]
 function Context:list_room_devices(room_id) end
 
----A group; nil where there is none of this id.
+---A group; nil for an unknown id.
 ---@param id string
 ---@return Group?
 function Context:get_group(id) end
@@ -354,7 +354,7 @@ function Context:get_group(id) end
 ---@return Group[]
 function Context:list_groups() end
 
----The devices of a group that exist at present. A group that does not exist is an error.
+---The devices of a group that exist at present. An unknown group raises.
 ---@param group_id string
 ---@return Device[]
 function Context:list_group_devices(group_id) end
@@ -362,14 +362,14 @@ function Context:list_group_devices(group_id) end
 ---Write a line to the log: `ctx:log("info", "good night", { lights = 3 })`.
 ---@param level LogLevel
 ---@param message string
----@param fields? table<string, any> What programs should find beside the message.
+---@param fields? table<string, any> Further data for programs.
 function Context:log(level, message, fields) end
 
----Wait, without holding anything up. 0 to 3600 seconds; call it again for longer.
+---Wait 0 to 3600 seconds without blocking anything else; call it again for longer.
 ---@param secs number
 function Context:sleep(secs) end
 
----Command every device in a room; see `command`. It is an error if there is no such room.
+---Command every device in a room; see `command`. An unknown room raises.
 ---@param room_id string
 ---@param command Command
 ---@return GroupResult[] results One for each device, by id.
@@ -377,7 +377,7 @@ function Context:command_room(room_id, command) end
 
 ---The value of a variable, which outlives restarts; scenes and automations share them.
 ---@param name string a-z, 0-9, _ and dots; at most 64 characters.
----@param default? any What to give where it is not set.
+---@param default? any The result if it is not set.
 ---@return any value
 function Context:get(name, default) end
 
@@ -398,9 +398,9 @@ function Context:start_timer(name, secs, payload) end
 ---@return boolean was_running
 function Context:cancel_timer(name) end
 
----Run a scene and wait for its end. It is an error if the scene fails, or if scenes run each other in a circle.
+---Run a scene and wait for its end. It raises if the scene fails, or if scenes run each other in a circle.
 ---@param id string
----@return GroupResult[] results What its commands came to.
+---@return GroupResult[] results The results of its commands.
 function Context:run_scene(id) end
 
 ---Wait until a device shows something.
@@ -409,20 +409,20 @@ function Context:run_scene(id) end
 ---```
 ---@param device_id string
 ---@param wanted WaitFor
----@return boolean came Whether it did in time.
+---@return boolean came true if it happened in time.
 function Context:wait_for(device_id, wanted) end
 
----How lights are now, for `restore`.
+---The present state of lights, for `restore`.
 ---@param ids string[] Their ids.
 ---@return table snapshot
 function Context:snapshot(ids) end
 
----Bring lights back to how they were.
----@param snapshot table What `snapshot` gave.
+---Restore the state of lights.
+---@param snapshot table The result of `snapshot`.
 ---@return GroupResult[] results
 function Context:restore(snapshot) end
 
----Tell people something, by the operations that `[notify] targets` names; without any it is a line of the log.
+---Send a message with the operations in `[notify] targets`; without targets, it is a line of the log.
 ---@param message string
 ---@param fields? { title?: string, actions?: { label: string, hook: string }[], [string]: any } `title`, buttons that call hooks, and more for programs.
 ---@return GroupResult[] results One for each target.
@@ -432,8 +432,8 @@ function Context:notify(message, fields) end
 
 ---@alias InvokeTarget string
 ---| "elgato_lights:identify" # the light of { device_id = … } flashes
----| "elgato_lights:info"     # what the light tells of itself
----| "roku_tv:info"           # what the TV tells of itself
+---| "elgato_lights:info"     # the light's information
+---| "roku_tv:info"           # the TV's information
 
 ---@class CommandResult
 ---@field status "ok"|"unsupported"|"error" "unsupported": the device does not offer this command.
@@ -443,14 +443,14 @@ function Context:notify(message, fields) end
 ---@field target string The device.
 
 ---@class Device
----@field id string Its adapter's name and what it is there: "elgato_lights:light:0".
----@field name string What people call it, else what its vendor does, else its id.
+---@field id string The adapter's name and the device's name there: "elgato_lights:light:0".
+---@field name string The name that a person gave it, otherwise the vendor's, otherwise its id.
 ---@field room_id? string The room that it is in; nil if none.
 ---@field kind "Sensor"|"Light"|"Switch"|"Virtual"
----@field attributes Attributes What it shows at present.
+---@field attributes Attributes The present attributes.
 ---@field metadata Metadata
----@field info Info What the vendor says of it beside its state.
----@field commands CommandSpec[] What it takes, sorted by capability.
+---@field info Info Further information from the vendor.
+---@field commands CommandSpec[] Its commands, sorted by capability.
 ---@field updated_at string When an attribute last changed, in UTC.
 ---@field last_seen string When it last answered, in UTC.
 
@@ -460,17 +460,17 @@ function Context:notify(message, fields) end
 ---@field firmware? string
 ---@field serial? string
 ---@field parent_id? string The device that it is a part of.
----@field area? string Where the vendor says that it stands.
----@field class? string What it is, in more words than `kind` has: "cover", "plug", "media_player".
+---@field area? string The place, as the vendor reports it.
+---@field class? string More specific than `kind`: "cover", "plug", "media_player".
 
 ---@class CommandSpec
 ---@field capability Capability|CustomCapability
 ---@field actions Action[]
----@field schema CommandSchema The capability's schema with what this device narrows.
+---@field schema CommandSchema The capability's schema with the restrictions of this device.
 
 ---@class CommandSchema
 ---@field type string
----@field values string[] The options; empty where it is no choice.
+---@field values string[] The options; empty if it is not a choice.
 ---@field min? number
 ---@field max? number
 ---@field step? number
@@ -492,13 +492,13 @@ function Context:notify(message, fields) end
 
 -- Commands --------------------------------------------------------------------------------------------------------
 
----What a device is to do: `{ capability = "brightness", action = "set", value = 40 }`.
+---A command: `{ capability = "brightness", action = "set", value = 40 }`.
 ---@class Command
----@field capability Capability|CustomCapability What is to change.
----@field action Action What is to be done with it; the capability's text names those that it has.
+---@field capability Capability|CustomCapability The attribute to change.
+---@field action Action The action; the capability's text lists its actions.
 ---@field value? AttributeValue For set, increase and decrease; no other action takes one.
----@field transition_secs? number How long the change should take, where the device can fade.
----@field code? string What a lock or an alarm panel asks for.
+---@field transition_secs? number The duration of the change, if the device can fade.
+---@field code? string The code of a lock or an alarm panel.
 
 ---@alias Action
 ---| "on" # power
@@ -507,7 +507,7 @@ function Context:notify(message, fields) end
 ---| "set" # to a value
 ---| "increase" # by a value
 ---| "decrease" # by a value
----| "get" # of what can only be read; adapters refuse it: read the device's attributes instead
+---| "get" # read-only capabilities; adapters reject it: read the device's attributes instead
 ---| "stop" # an effect, a player, a door or a cover
 ---| "mute" # the sound off
 ---| "unmute" # the sound on
@@ -522,11 +522,11 @@ function Context:notify(message, fields) end
 ---| "close" # a door or a cover
 ---| "press" # a button, which only a custom capability is
 
----What no capability covers: `custom.<kind of adapter>.<field>`, say "custom.wled.effect" or "custom.mqtt.countdown". The
----device's `commands` tell its actions, its type, its range and its options.
+---Data without a capability: `custom.<kind of adapter>.<field>`, say "custom.wled.effect" or "custom.mqtt.countdown".
+---The device's `commands` list its actions, type, range, and options.
 ---@alias CustomCapability string
 
----What devices can show and do; behind each the actions of its commands.
+---The capabilities of devices, each with its actions.
 ---@alias Capability
 ---| "temperature_outdoor" # Air temperature outside. get
 ---| "temperature_apparent" # What the air outside feels like on the skin. get
@@ -589,8 +589,7 @@ function Context:notify(message, fields) end
 ---| "cover_position" # How far the cover is open. open, close, stop, set
 ---| "cover_tilt" # How far the slats are tilted. open, close, stop, set
 
----What a device shows at present, by capability; it lacks what it cannot show. What no capability covers is named
----`custom.<adapter>.<field>`.
+---The present attributes of a device, by capability. Data without a capability is named `custom.<adapter>.<field>`.
 ---@class Attributes
 ---@field temperature_outdoor? Measurement Air temperature outside.
 ---@field temperature_apparent? Measurement What the air outside feels like on the skin.
@@ -654,7 +653,7 @@ function Context:notify(message, fields) end
 ---@field cover_tilt? Percentage How far the slats are tilted.
 ---@field [string] any
 
----What an attribute can be; what it is follows from the capability.
+---The value of an attribute; its type follows from the capability.
 ---@alias AttributeValue boolean|number|string|Measurement|ColorTemperature|RgbColor|XyColor|HsColor
 
 ---0 to 100.
@@ -668,7 +667,7 @@ function Context:notify(message, fields) end
 ---@field value number
 ---@field unit string
 
----What has come together over a period.
+---A sum over a period.
 ---@class Accumulation: Measurement
 ---@field period string
 
@@ -693,7 +692,7 @@ function Context:notify(message, fields) end
 -- Lua -------------------------------------------------------------------------------------------------------------
 -- What differs from Lua 5.4 as it comes. string, table, math, utf8 and coroutine are as you know them.
 
----Load `config/scripts/<name>.lua` and return what it returns: `require("lights")`; `require("rooms.hall")` is
+---Load `config/scripts/<name>.lua` and return its result: `require("lights")`; `require("rooms.hall")` is
 ---`config/scripts/rooms/hall.lua`. Read once in each execution, so that an edit takes effect with the next.
 ---@param name string Dots for folders, no `.lua`.
 ---@return any
@@ -726,12 +725,12 @@ function collectgarbage(option) end
 ---Time, in the home's time zone. There is no os.execute, os.getenv or os.exit.
 os = {}
 
----Seconds since 1970 in UTC; with a table, those of that local time.
+---Seconds since 1970 in UTC; with a table, of that local time.
 ---@param fields? { year: integer, month: integer, day: integer, hour?: integer, min?: integer, sec?: integer }
 ---@return integer
 function os.time(fields) end
 
----The time as text, or as a table with "*t"; local, or in UTC where the form begins with "!".
+---The time as text, or as a table with "*t"; local, or UTC if the form begins with "!".
 ---@param form? string `os.date("%H:%M")`
 ---@param seconds? integer Since 1970; now when left out.
 ---@return string|table
@@ -750,24 +749,24 @@ function os.difftime(later, earlier) end
 ---Only the traceback is left of it.
 debug = {}
 
----Where the execution is, as text.
+---The place of the execution, as text.
 ---@param message? any
 ---@param level? integer
 ---@return string
 function debug.traceback(message, level) end
 
----There is none in Lares: use require.
+---Unavailable in Lares: use require.
 ---@deprecated
 function dofile() end
 
----There is none in Lares: use require.
+---Unavailable in Lares: use require.
 ---@deprecated
 function loadfile() end
 
----There is none in Lares: use ctx:log("warn", …).
+---Unavailable in Lares: use ctx:log("warn", …).
 ---@deprecated
 function warn() end
 
----There is none in Lares: bytecode is refused.
+---Unavailable in Lares: bytecode is rejected.
 ---@deprecated
 function string.dump() end

@@ -1,14 +1,14 @@
 ---@meta
--- What the modules in `config/scripts/` take, for editors; `lares.lua` says what Lares itself gives. Never run.
+-- The arguments of the modules in `config/scripts/`, for editors; `lares.lua` describes Lares itself. Never run.
 
----What `lights.on` sets beside switching on; what is left out stays as it is.
+---Further settings of `lights.on`; omitted ones stay unchanged.
 ---@class LightOptions
----@field brightness? Percentage How bright, within what the light takes.
----@field kelvin? integer How warm, within what the light takes; a light without colour temperature ignores it.
+---@field brightness? Percentage The brightness, within the light's range.
+---@field kelvin? integer The colour temperature, within the light's range; other lights ignore it.
 
----Where `lights.fade` leads, and how fast.
+---The end of `lights.fade`, and its speed.
 ---@class FadeOptions
----@field to Percentage How bright it is in the end; 0 switches it off.
----@field secs number How long it takes.
----@field steps? integer In how many steps; one a second, at most 60, when left out.
----@field kelvin? integer How warm, from the beginning.
+---@field to Percentage The brightness at the end; 0 switches it off.
+---@field secs number The duration.
+---@field steps? integer The number of steps; by default one per second, at most 60.
+---@field kelvin? integer The colour temperature from the beginning.

@@ -15,8 +15,8 @@ local function key_of(id)
   return id:lower():gsub("[^a-z0-9_]", "_"):sub(1, 56)
 end
 
--- The temperature to reach, in the unit that the device shows (degrees Celsius where it shows none), within its range.
--- Gives whether it obeyed.
+-- Set the target temperature in the device's unit (degrees Celsius by default), within its range. Returns true if it
+-- did.
 ---@param ctx Context
 ---@param id string
 ---@param temperature number
@@ -33,7 +33,7 @@ function climate.set(ctx, id, temperature)
   return obeys(ctx, id, "target_temperature", value)
 end
 
--- What it is to do: "heat", "off". Gives whether it obeyed; false where it does not know that mode.
+-- Set the mode: "heat", "off". Returns true if it did; false for an unknown mode.
 ---@param ctx Context
 ---@param id string
 ---@param mode string
@@ -52,8 +52,8 @@ function climate.mode(ctx, id, mode)
   return false
 end
 
--- Hold it: off, or at its coldest where it cannot be switched off. What it did before is remembered over restarts; one
--- that is held already is left as it is. Gives whether it is held now.
+-- Pause it: off, or at its coldest if it cannot be switched off. Its previous state outlives restarts. A paused
+-- device stays paused. Returns true if it is paused now.
 ---@param ctx Context
 ---@param id string
 ---@return boolean
@@ -75,7 +75,7 @@ function climate.pause(ctx, id)
   return false
 end
 
--- Let it go on as before `pause`; nothing where it was not paused. What it does not obey is tried at the next call.
+-- Resume the state before `pause`; do nothing if it is not paused. A failed command is repeated at the next call.
 ---@param ctx Context
 ---@param id string
 ---@return boolean has_obeyed

@@ -1,10 +1,10 @@
--- Lights: finding them, switching, dimming and fading them, and leaving alone what somebody has switched by hand.
+-- Lights: find, switch, dim, and fade them; lights that you switched by hand stay as they are.
 --
 -- A file in this folder is a module: it returns a table of functions, and a scene or automation gets that table with
 -- `local lights = require("lights")`. A module has no ctx of its own; its caller hands it one.
 --
--- `which` is the id of a light, a list of ids, or a list of devices. What does not exist is passed over, and a light
--- that has no brightness or colour temperature is not asked for one. Nothing here raises because a light does not obey.
+-- `which` is the id of a light, a list of ids, or a list of devices. Unknown ids are skipped, and a light without
+-- brightness or colour temperature gets no such command. Nothing here raises if a command fails.
 
 local offers = require("offers")
 
@@ -12,7 +12,7 @@ local lights = {}
 
 local MAX_STEPS = 60
 
--- The devices as they are now.
+-- The present state of the devices.
 local function look_up(ctx, which)
   local found = {}
   for _, each in ipairs(type(which) == "string" and { which } or which) do
@@ -41,7 +41,7 @@ local function set_kelvin(ctx, device, kelvin)
   return command(ctx, device, "color_temperature", "set", { value = value, unit = unit })
 end
 
--- The lights of a group that are there at present; where there is no such group, all lights of the home.
+-- The lights of a group that are online; without such a group, all lights of the home.
 ---@param ctx Context
 ---@param group_id? string
 ---@return Device[]
@@ -56,7 +56,7 @@ function lights.find(ctx, group_id)
   return found
 end
 
--- Whether the light is there and on now. What a device showed when it was found may have changed since.
+-- true if the light is online and on now; a device that was found earlier may have changed.
 ---@param ctx Context
 ---@param id string
 ---@return boolean
@@ -65,8 +65,8 @@ function lights.is_on(ctx, id)
   return device ~= nil and device.attributes.state == "online" and device.attributes.power == "on"
 end
 
--- Switch them on, with this brightness (percent) and colour temperature (kelvin) if they are named; those that are on
--- are not switched again. Gives whether there was a light and all obeyed.
+-- Switch them on, with this brightness (percent) and colour temperature (kelvin) if given; lights that are on get no
+-- power command. Returns true if there was a light and every command succeeded.
 ---@param ctx Context
 ---@param which string|string[]|Device[]
 ---@param options? LightOptions
@@ -88,7 +88,7 @@ function lights.on(ctx, which, options)
   return has_obeyed
 end
 
--- Switch them off; those that are off are left as they are. Gives whether there was a light and all obeyed.
+-- Switch them off, except lights that are off. Returns true if there was a light and every command succeeded.
 ---@param ctx Context
 ---@param which string|string[]|Device[]
 ---@return boolean
@@ -103,10 +103,10 @@ function lights.off(ctx, which)
   return has_obeyed
 end
 
--- Where one of them is on, switch all off, else all on.
+-- If one of them is on, switch all off; otherwise switch all on.
 ---@param ctx Context
 ---@param which string|string[]|Device[]
----@param options? LightOptions For those that are switched on.
+---@param options? LightOptions For switching on.
 ---@return boolean
 function lights.toggle(ctx, which, options)
   for _, device in ipairs(look_up(ctx, which)) do
@@ -117,7 +117,7 @@ function lights.toggle(ctx, which, options)
   return lights.on(ctx, which, options)
 end
 
--- The lights that are to be faded, each with the brightness that it starts from; what is off is switched on for it.
+-- The lights to fade, each with its first brightness; lights that are off are switched on.
 local function begin_fade(ctx, which, options)
   local fading = {}
   for _, device in ipairs(look_up(ctx, which)) do
@@ -135,7 +135,7 @@ local function begin_fade(ctx, which, options)
   return fading
 end
 
--- Bring those that are still on to their next brightness, and give them.
+-- Set the next brightness of the lights that are still on, and return them.
 local function step_fade(ctx, fading, to, step, steps)
   local still_on = {}
   for _, each in ipairs(fading) do
@@ -153,9 +153,9 @@ local function step_fade(ctx, fading, to, step, steps)
   return still_on
 end
 
--- Bring them to another brightness within so many seconds; it returns when that is done. A light that is off is switched
--- on at its lowest first, and to 0 ends with switching off. Who switches a light off meanwhile wants it off: that light
--- is left alone, and the last one ends the fade.
+-- Fade them to another brightness within the given seconds, and return then. A light that is off is switched on at
+-- its lowest first; a fade to 0 ends with switching off. A light that you switch off meanwhile stays off; without
+-- lights, the fade ends.
 ---@param ctx Context
 ---@param which string|string[]|Device[]
 ---@param options FadeOptions

@@ -1,8 +1,8 @@
--- What a device takes: its `commands` name the capabilities, their actions, and the range of each.
+-- The commands that a device accepts: capabilities, their actions, and their ranges.
 
 local offers = {}
 
--- The device's own entry for this command; nil where it does not take it.
+-- The device's own entry for this command; nil if it does not accept it.
 ---@param device Device
 ---@param capability Capability
 ---@param action Action
@@ -20,7 +20,7 @@ function offers.find(device, capability, action)
   return nil
 end
 
--- The number, or the nearest one that the device takes.
+-- The number, or the nearest one within the device's range.
 ---@param spec CommandSpec
 ---@param value number
 ---@return number

@@ -1,10 +1,10 @@
--- Presence: who is at home, as the devices tell that have the attribute presence.
+-- Presence: the devices with the attribute presence that are at home.
 --
--- A phone that has not been heard of may be at home as well as not: of one that is not online nothing is concluded.
+-- A phone that is offline counts neither as at home nor as away.
 
 local presence = {}
 
--- The ids of those that tell they are at home.
+-- The ids of the devices that are at home.
 ---@param ctx Context
 ---@return string[]
 function presence.who(ctx)
@@ -17,14 +17,14 @@ function presence.who(ctx)
   return found
 end
 
--- Whether somebody certainly is at home.
+-- true if a device is certainly at home.
 ---@param ctx Context
 ---@return boolean
 function presence.home(ctx)
   return #presence.who(ctx) > 0
 end
 
--- Whether certainly nobody is: there are devices that tell, all are online, and each says so. Not the opposite of `home`.
+-- true if all such devices are online and away, and there is at least one. Not the opposite of `home`.
 ---@param ctx Context
 ---@return boolean
 function presence.nobody(ctx)

@@ -1,6 +1,6 @@
 -- Schedule: what time it is in the home, in words. All of it goes by the home's clocks (locale.timezone).
 --
--- `at`, where it may be given, is an instant as `os.time()` gives it; left out, it is now. A day is named as in triggers:
+-- The optional `at` is an instant from `os.time()`; by default it is now. A day is named as in triggers:
 -- "mon" to "sun".
 
 local schedule = {}
@@ -8,7 +8,7 @@ local schedule = {}
 local DAYS = { "sun", "mon", "tue", "wed", "thu", "fri", "sat" }
 local MINS_PER_DAY = 24 * 60
 
--- Minutes after midnight of "HH:MM"; raises where it is none.
+-- Minutes after midnight of "HH:MM"; raises for another text.
 ---@param text string
 ---@return integer
 function schedule.minutes(text)
@@ -19,7 +19,7 @@ function schedule.minutes(text)
   return tonumber(hour) * 60 + tonumber(minute)
 end
 
--- Whether it is between two times, the first included and the second not; from "22:00" to "06:00" goes over midnight.
+-- true if it is between two times, the first included and the second not; from "22:00" to "06:00" goes over midnight.
 ---@param from string
 ---@param to string
 ---@param at? integer
@@ -31,14 +31,14 @@ function schedule.is_between(from, to, at)
   return past < (last - first) % MINS_PER_DAY
 end
 
--- Which day it is.
+-- The day of the week.
 ---@param at? integer
 ---@return Day
 function schedule.day(at)
   return DAYS[os.date("*t", at).wday]
 end
 
--- Whether it is Saturday or Sunday.
+-- true on Saturday and Sunday.
 ---@param at? integer
 ---@return boolean
 function schedule.is_weekend(at)

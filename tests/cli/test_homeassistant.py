@@ -228,11 +228,11 @@ def test_the_automations_do_what_they_did_before(home: Path, folder: Path) -> No
 
 EXPECTED = """
 05:00 every_quarter_of_an_hour commands mqtt:dev_valve: target_temperature set {"value": 18, "unit": "\\u00b0C"}
-05:10 motion_light_2 commands mqtt:dev_lamp: power on
-05:10 motion_light_2 commands mqtt:dev_lamp: brightness set 60
+05:10 motion_light commands mqtt:dev_lamp: power on
+05:10 motion_light commands mqtt:dev_lamp: brightness set 60
 05:10 night_only commands mqtt:dev_lamp: power on
 05:10 night_only commands mqtt:dev_lamp: brightness set 5
-05:13 motion_light_2 commands mqtt:dev_lamp: power off
+05:13 motion_light commands mqtt:dev_lamp: power off
 06:30 wake_up commands mqtt:dev_lamp: power on
 06:30 wake_up commands mqtt:dev_lamp: brightness set 30
 06:31 wake_up commands mqtt:dev_lamp: power on
@@ -254,7 +254,7 @@ EXPECTED = """
 15:25 sunset_lights commands mqtt:dev_lamp: color_temperature set {"value": 370, "unit": "mireds"}
 23:00 lock_at_night commands mqtt:dev_door: lock lock
 """
-"""Minute, automation, and act. Names with a number: the home has an automation of that name."""
+"""Minute, automation, and act."""
 
 
 SIMPLE_CONDITIONS: tuple[tuple[Any, Mapping[str, Any]], ...] = (

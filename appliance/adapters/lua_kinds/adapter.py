@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -107,13 +108,24 @@ class LuaAdapter(PollingAdapter):
 
     async def within_limit(self, work: Awaitable[T]) -> T:
         """Like the base; a timeout while no request is in progress is not an outage."""
-        self.functions.idle = ""
-        try:
-            return await super().within_limit(work)
-        except (Unreachable, Unanswered):
-            if not (idle := self.functions.idle):
+        functions, was_cancelled = self.functions, False
+        functions.cancelled_in, functions.was_asking = "", False
+
+        async def noting() -> T:
+            nonlocal was_cancelled
+            try:
+                return await work
+            except asyncio.CancelledError:
+                was_cancelled = True
                 raise
-            sentence = f"{idle} took longer than {COMMAND_TIMEOUT_SECS:g} s without waiting for the device"
+
+        try:
+            return await super().within_limit(noting())
+        except (Unreachable, Unanswered):
+            if not was_cancelled or functions.was_asking:
+                raise
+            place = functions.cancelled_in or "publishing"
+            sentence = f"{place} took longer than {COMMAND_TIMEOUT_SECS:g} s without waiting for the device"
             raise AdapterFailed(sentence) from None
 
     async def poll_once(self) -> None:

@@ -39,8 +39,10 @@ class KindFunctions:
         self.settings = origins.settings_for_lua()
         self.memory: dict[str, Value] = {}
         self.transport = transport
-        self.idle = ""
-        """The function that was cancelled while it did not wait for the device; empty if it waited."""
+        self.cancelled_in = ""
+        """The function that was cancelled last, if any."""
+        self.was_asking = False
+        """Whether that function was waiting for the device."""
         self._host = host
 
     def new_calls(self, secs: float = COMMAND_TIMEOUT_SECS, *, repeats: bool = True) -> FunctionCalls:
@@ -75,7 +77,7 @@ class KindFunctions:
         try:
             found = await self._host.call(self.section, calls, path, given)
         except asyncio.CancelledError:
-            self.idle = "" if calls.is_asking else f"{self.section.kind}.lua: {'.'.join(path)}"
+            self.cancelled_in, self.was_asking = f"{self.section.kind}.lua: {'.'.join(path)}", calls.is_asking
             raise
         except ScriptFailed as failed:
             if calls.failure is not None and str(calls.failure) in failed.message:

@@ -71,6 +71,14 @@ async def test_nobody_answers_is_an_outage_and_not_a_fault_of_the_file(pool: Wor
         await it.poll()
 
 
+@pytest.mark.slow
+async def test_a_hub_that_is_slow_to_publish_is_no_outage_of_the_device(pool: WorkerPool, tmp_path: Path) -> None:
+    it = await start(pool, tmp_path, kind(), Vendor({}))
+    with pytest.raises(AdapterFailed, match="publishing took longer than 5 s without waiting") as failed:
+        await it.adapter.within_limit(asyncio.sleep(60))
+    assert not isinstance(failed.value, Unreachable)
+
+
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [

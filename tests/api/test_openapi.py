@@ -181,7 +181,7 @@ class TestOneSource:
         "check", [places.ROOM_BODY, places.GROUP_BODY, places.MEMBERS_BODY, devices.ASSIGNMENT_BODY]
     )
     @given(value=BODIES)
-    @settings(max_examples=80, deadline=None, derandomize=True)
+    @settings(max_examples=20, deadline=None, derandomize=True)
     def test_bodies(self, check: Check, value: Any) -> None:
         if takes(check, value):
             assert fits(value, check.schema)

@@ -264,7 +264,7 @@ SERVED_METHODS = st.sampled_from(["GET", "POST", "DELETE"])
 QUERIES = st.one_of(st.just(""), st.text(alphabet="ids=&%;+?/ff0:_", max_size=30).map(lambda text: f"?{text}"))
 
 QUICK = settings(
-    max_examples=60,
+    max_examples=20,
     deadline=None,
     database=None,
     derandomize=True,

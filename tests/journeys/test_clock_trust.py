@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from appliance.store.records import CARD, KEY_PREFIX
 from tests.fakes.app import App, open_app
 from tests.fakes.clock import VirtualClock
@@ -143,6 +145,7 @@ async def test_a_box_that_boots_in_1970_waits_for_the_time_and_then_begins(tmp_p
         assert await it.counts() == {"c": 6, "i": 12, "w": 1, "t": 4}
 
 
+@pytest.mark.slow
 async def test_eight_hours_ahead_and_one_hour_back_make_neither_burst_nor_silence(tmp_path: Path) -> None:
     async with hub(tmp_path, NOON) as it:
         await it.pass_by(minutes=61)

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.automations.homes import BERLIN
 from tests.fakes.automations import Card
 from tests.fakes.recipes import filled
@@ -227,6 +229,7 @@ RESTARTS = (("Wed", "20:04"), ("Sat", "20:00"), ("Sun", "02:00"))
 """When the hub is stopped, for two minutes."""
 
 
+@pytest.mark.slow
 async def test_each_does_in_a_week_what_its_sentence_says(tmp_path: Path) -> None:
     config, card = furnish(tmp_path), Card()
     vendor = Vendor(WeekClock(instant("Wed", "00:00")), devices())

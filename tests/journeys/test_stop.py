@@ -122,7 +122,7 @@ COMMAND_TO_TV = 'ctx:command("roku_tv:tv", { capability = "power", action = "off
         ("ctx:sleep(0.7)", True),
         ("ctx:sleep(600)", False),
         ('ctx:wait_for("roku_tv:tv", { attribute = "power", equals = "off", timeout_secs = 600 })', False),
-        ("while true do end", False),
+        pytest.param("while true do end", False, marks=pytest.mark.slow),
     ],
     ids=["a command", "a short sleep", "a long sleep", "a wait", "a loop without an end"],
 )

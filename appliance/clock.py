@@ -207,7 +207,7 @@ class ClockTrust:
         now, newest = timestamp(self._clock.now()), timestamp(self.newest)
         return (
             f"the clock shows {now}, nothing synchronises it, and it was {newest} before; "
-            "set it, or say `lares clock trust` if it is right"
+            "set it, or run `lares clock trust` if it is right"
         )
 
 

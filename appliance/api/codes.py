@@ -18,26 +18,22 @@ class Code(Struct, frozen=True):
 
 
 CODES: Mapping[str, Code] = {
-    "invalid_request": Code(
-        400, "The request cannot be understood: malformed HTTP or JSON, or a field that must be there is missing."
-    ),
-    "invalid_value": Code(
-        400, "A value that the request states is not allowed, or names a room, group or device that is not there."
-    ),
+    "invalid_request": Code(400, "The request is malformed HTTP or JSON, or lacks a required field."),
+    "invalid_value": Code(400, "A value of the request is not allowed, or names an unknown room, group, or device."),
     "device_unreachable": Code(400, "The device gave no answer."),
-    "device_refused": Code(400, "The device answered, and did not do it."),
+    "device_refused": Code(400, "The device answered, but did not do the command."),
     "busy": Code(400, "Too many commands wait for the device's address; nothing was sent. Try again."),
     "adapter_failed": Code(400, "The device's adapter has a fault; the hub's log has the traceback."),
     "invalid_file": Code(400, "The text has faults, which `errors` lists; nothing is written."),
     "script_failed": Code(400, "A Lua file failed, was stopped at a limit, or has faults."),
     "cancelled": Code(400, "The execution was ended from outside before it was done."),
-    "stopping": Code(400, "The hub stops; whether the command was done is not known."),
-    "authentication_required": Code(401, "There is no key, or it is not one of this hub's."),
-    "insufficient_permissions": Code(403, "The key's role does not reach this."),
-    "path_not_found": Code(404, "There is no such path."),
+    "stopping": Code(400, "The hub stops; the result of the command is unknown."),
+    "authentication_required": Code(401, "The key is missing or unknown."),
+    "insufficient_permissions": Code(403, "The key's role does not allow this."),
+    "path_not_found": Code(404, "The path is unknown."),
     **{f"{each}_not_found": Code(404, f"There is no {each} of this id.") for each in get_args(errors.Resource)},
     "picture_not_found": Code(404, "The device shows no picture, or none has come since the start."),
-    "method_not_allowed": Code(405, "The path has no such method; `Allow` names those that it has."),
+    "method_not_allowed": Code(405, "The path does not have this method; `Allow` lists the others."),
     "alias_taken": Code(409, "Another device has this alias."),
     "file_changed": Code(409, "The file has changed since the version that the request states."),
     "request_timeout": Code(408, "The request took too long to arrive."),
@@ -46,17 +42,17 @@ CODES: Mapping[str, Code] = {
     ),
     "head_too_large": Code(413, "The request line and its headers are larger than 8 KiB."),
     "unknown_content_coding": Code(415, "The body is compressed; send it without `Content-Encoding`."),
-    "expectation_failed": Code(417, "The hub does not know what `Expect` asks for."),
-    "dropped_by_mode": Code(423, "The mode of the scene admits no further execution now."),
+    "expectation_failed": Code(417, "The hub does not support the value of `Expect`."),
+    "dropped_by_mode": Code(423, "The mode of the scene allows no further execution now."),
     "upgrade_required": Code(426, "The path is a WebSocket, and the request does not open one."),
-    "rate_limited": Code(429, "Too many requests with this key; `Retry-After` says when to try again."),
+    "rate_limited": Code(429, "Too many requests with this key; `Retry-After` gives the time to wait."),
     "internal": Code(500, "The hub has a fault; its log has the traceback."),
     "unsupported": Code(501, "The device does not offer this command."),
     "unknown_transfer_coding": Code(501, "The body comes in a `Transfer-Encoding` other than `chunked`."),
     "overloaded": Code(503, "Unfinished bodies of other requests take up the memory for them. Try again."),
-    "authentication_unavailable": Code(503, "The hub has no memory to check the key with now. Try again."),
-    "not_ready": Code(503, "The hub is starting; `error` names what is missing."),
-    "store_unavailable": Code(503, "The card takes no change now; nothing of it counts. Try again."),
+    "authentication_unavailable": Code(503, "The hub has no memory to check the key now. Try again."),
+    "not_ready": Code(503, "The hub is starting; `error` names the missing parts."),
+    "store_unavailable": Code(503, "The store cannot save the change now; nothing has changed. Try again."),
 }
 """Every code that the body of an error may hold."""
 

@@ -154,5 +154,5 @@ def heartbeat_frame() -> bytes:
 
 def fault_frame(event: events.Event) -> bytes:
     """Return the frame in place of one that could not be encoded."""
-    message = f"an event could not be encoded ({type(event).__name__}); the log says why"
+    message = f"an event could not be encoded ({type(event).__name__}); see the log"
     return orjson.dumps({"type": "system.error", "message": message})

@@ -135,7 +135,7 @@ class Gate:
         if len(self._wrong_key_logged) >= MAX_KEPT_WRONG_PEERS:
             self._wrong_key_logged.clear()
         self._wrong_key_logged[peer] = now
-        log.warning("refused %s: its key is wrong or was revoked; lares key list shows those that exist", peer)
+        log.warning("refused %s: its key is wrong or was revoked; `lares key list` shows the valid ones", peer)
 
     async def handle_error(self, request: Request, error: Exception) -> HTTPResponse:
         """Return the response to a request that failed, or to a CORS preflight."""

@@ -132,7 +132,7 @@ class Listener:
             self._reserve.close()
             self._reserve = None
             self._refuse_one()
-            self._log_refusal(f"the system has none to spare ({error.strerror})")
+            self._log_refusal(f"the system has no more files or memory ({error.strerror})")
         self._loop.remove_reader(self._socket)
         self._resume = self._loop.call_later(EXHAUSTED_PAUSE_SECS, self._resume_accepting)
 

@@ -124,7 +124,7 @@ class Reasons:
         section = word.partition(":")[0]
         health = next((each for each in self._hub.health.list_adapters() if each.name == section), None)
         if health is None and section in (await self._hub.names.find_known()).adapters:
-            off = f"[adapters.{section}] says enabled = false; set it to true, then start the hub again"
+            off = f"[adapters.{section}] has enabled = false; set it to true, and reload the adapters"
             return {"kind": "adapter" if word == section else "device", "summary": [*removed, off]}
         if health is None:
             return {"kind": "device", "id": word, "summary": removed} if removed else None
@@ -238,8 +238,8 @@ class Reasons:
     def _describe_last_seen(self, device: Device) -> str:
         """Return the time of its last message; before the start only its last change is known."""
         if device.last_seen < started_at(self._hub):
-            return "it was not heard of since the hub started"
-        return f"it was heard of last at {timestamp(device.last_seen)}"
+            return "no message came since the hub started"
+        return f"its last message came at {timestamp(device.last_seen)}"
 
     async def _runs(self, kind: str, id_: str) -> list[ReportedDecision]:
         """Return the decisions of its executions, including those before the start."""

@@ -122,7 +122,7 @@ def error_response(request: Request, error: Exception) -> HTTPResponse:
     if isinstance(error, SanicException) and error.status_code in _SANIC_CODES:
         return _response(error.status_code, _sentence(error), _SANIC_CODES[error.status_code], error.headers)
     log.error("%s %s failed: %s: %s", request.method, request.path, type(error).__name__, error, exc_info=error)
-    return _response(500, "the hub failed to answer; its log says why", "internal")
+    return _response(500, "the hub failed to answer; see its log", "internal")
 
 
 def error_body(message: str, code: str, **more: Any) -> dict[str, Any]:

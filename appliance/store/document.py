@@ -279,7 +279,7 @@ def _attempt(work: Callable[[], None]) -> LaresError | None:
         return error
     except Exception as error:
         log.error("a change failed: %s: %s", type(error).__name__, error, exc_info=error)
-        return StoreFailed("the change was not made; the log says why")
+        return StoreFailed("the change was not made; see the log")
     return None
 
 

@@ -79,7 +79,7 @@ class MonthFiles:
         """
         name, lines = _path(month), b"".join(map(with_crc, bodies))
         if self._disk.free_bytes() - len(lines) < MIN_FREE_BYTES:
-            raise OSError(ENOSPC, "no room is left but what the home's state needs")
+            raise OSError(ENOSPC, "the remaining space is reserved for the home's state")
         self._make_folder()
         end, is_new = self._find_end(name)
         data = self._lead(month, end) + lines

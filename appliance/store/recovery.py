@@ -164,8 +164,8 @@ class _Recovery:
 
     def _note_damage(self, reading: JournalContents, name: str) -> None:
         if reading.is_damaged:
-            where = "in its first line" if reading.header is None else f"behind record {reading.sequence}"
-            lost = f"{reading.lost} whole records lie behind the damage and are left out"
+            where = "in its first line" if reading.header is None else f"after record {reading.sequence}"
+            lost = f"{reading.lost} whole records after the damage are left out"
             self._result.notes.append(f"{name} is damaged {where}; {lost}")
             self._result.damaged.append(name)
             self._result.lost += reading.lost
@@ -215,9 +215,7 @@ class _Recovery:
         result = self._result
         for each in range(result.format, format_):
             if each not in self._migrations:
-                raise StartFailed(
-                    f"the store is of format {each}, which this Lares cannot read any more", os.EX_CONFIG
-                )
+                raise StartFailed(f"the store is of format {each}, which this Lares can no longer read", os.EX_CONFIG)
             result.values = self._migrations[each](result.values)
         result.format = max(result.format, format_)
 

@@ -115,7 +115,7 @@ def finish_at_start(folder: Path, now: datetime) -> None:
         reason = f"{error.filename}: {error.strerror}"
         raise StartFailed(f"a restore that was cut off cannot be finished: {reason}", os.EX_IOERR) from None
     if kept:
-        log.warning("a restore that was cut off is finished; what was there is kept as %s", kept[0])
+        log.warning("an interrupted restore is now complete; the old files are kept as %s", kept[0])
 
 
 def read_present(folder: Path) -> Recovered:
@@ -133,7 +133,10 @@ def read_present(folder: Path) -> Recovered:
     except OSError as error:
         raise unreadable(error) from None
     found.values = _combine(pending["values"], found.values, pending[OWN_KEYS])
-    found.notes = [*found.notes, "a restore was cut off behind its last step; the next start of the hub finishes it"]
+    found.notes = [
+        *found.notes,
+        "a restore was interrupted after its last step; the next start of the hub completes it",
+    ]
     return found
 
 

@@ -121,7 +121,7 @@ def _bad_end(lines: list[str], number: int, line: str) -> str:
         return "a number does not begin with 0; remove it, or write quotes"
     if re.match(rf"{_NUMBER}[^\s#,]", value) or re.match(rf"{_NUMBER}(\.[0-9]+)?\s+[^\s#]", value):
         return _needs_quotes("name" if stated is None else stated[1], value.partition(" #")[0].strip())
-    return "the line goes on after the value; write one key per line, and # before a comment"
+    return "text follows the value; write one key per line, and # before a comment"
 
 
 _Hint = Callable[[list[str], int, str], str]

@@ -416,7 +416,7 @@ async def test_an_error_that_nobody_foresaw_is_500_and_one_line_in_the_log(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    assert answer_of(error) == (500, {"error": "the hub failed to answer; its log says why", "code": "internal"})
+    assert answer_of(error) == (500, {"error": "the hub failed to answer; see its log", "code": "internal"})
     [entry] = caplog.records
     assert entry.getMessage() == f"GET /nothing failed: {type(error).__name__}: {error}"
     assert entry.exc_info is not None and entry.exc_info[1] is error and entry.levelno == logging.ERROR
@@ -435,7 +435,7 @@ async def test_a_listing_that_breaks_inside_is_500_in_json_and_the_hub_lives_on(
             answer = await caller.reply()
             assert (answer.status, answer.json) == (
                 500,
-                {"error": "the hub failed to answer; its log says why", "code": "internal"},
+                {"error": "the hub failed to answer; see its log", "code": "internal"},
             )
             assert (await caller.ask(request("GET", "/health"))).status == 200
         assert (await app.get("/devices")).status == 200

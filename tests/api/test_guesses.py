@@ -80,7 +80,7 @@ async def test_after_a_restart_guesses_make_no_owner_of_a_key_wait_and_are_one_l
         assert {each.status for each in await guessing} == {401}
         assert (await app.get("/rooms", token=None)).status == 401, "who states no key is no guess"
     lines = [each for each in caplog.messages if "its key is" in each]
-    assert lines == ["refused 127.0.0.1: its key is wrong or was revoked; lares key list shows those that exist"]
+    assert lines == ["refused 127.0.0.1: its key is wrong or was revoked; `lares key list` shows the valid ones"]
 
 
 async def test_a_valid_key_without_memory_to_check_it_is_not_called_invalid_and_works_afterwards() -> None:

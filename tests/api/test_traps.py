@@ -265,7 +265,7 @@ class TestLettingGo:
             app.light.faults.delay = 1.0
             await caller.send_last(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON))
             reply = await caller.reply()
-            assert reply.status == 408 and "what was begun goes on" in reply.json["error"]
+            assert reply.status == 408 and "the work continues" in reply.json["error"]
             assert await caller.rest() == b""
 
     async def test_an_upgrade_that_is_none_does_not_stop_the_clock(self) -> None:
@@ -320,7 +320,7 @@ async def test_an_event_that_cannot_be_encoded_is_said_to_every_reader_and_close
         broken = Room(id="hall", name=cast("str", object()))
         app.hub.bus.publish(RoomAdded(room=broken))
         app.hub.bus.publish(SystemErrorReported(message="go on"))
-        for said in ("an event could not be encoded (RoomAdded); the log says why", "go on"):
+        for said in ("an event could not be encoded (RoomAdded); see the log", "go on"):
             assert await one.event() == await other.next() == {"type": "system.error", "message": said}
         assert (await app.get("/health")).status == 200
     [entry] = [each for each in caplog.records if each.levelno >= logging.ERROR]

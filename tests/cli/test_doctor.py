@@ -261,7 +261,7 @@ def test_a_clock_that_was_never_set_needs_care(
     assert found.code == 1 and found.cares == ["clock"]
     [(_, sentence)] = found.of("clock")
     assert sentence.startswith("the clock shows 1970-01-01T00:00:00.000Z, nothing synchronises it, and it was ")
-    assert sentence.endswith("before; set it, or say `lares clock trust` if it is right")
+    assert sentence.endswith("before; set it, or run `lares clock trust` if it is right")
     with monkeypatch.context() as full:
         full.setattr(Disk, "write", refuse)
         result, text = command(tmp_path, "clock", "trust")

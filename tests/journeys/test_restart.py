@@ -261,9 +261,9 @@ class TestFilesThatCannotBeTrusted:
         journal.write_bytes(journal.read_bytes().replace(b"room-2", b"room-X"))
         caplog.clear()
         async with living(tmp_path, clock) as app:
-            lost = "3 whole records lie behind the damage and are left out"
+            lost = "3 whole records after the damage are left out"
             kept = "it is kept as journal.000001.json.corrupt-20260101T120000Z"
-            reported = f"journal.000001.json is damaged behind record 2; {lost}; {kept}"
+            reported = f"journal.000001.json is damaged after record 2; {lost}; {kept}"
             assert [room["id"] for room in (await app.get("/rooms")).json] == ["room-0", "room-1"]
             assert reported in [record.message for record in caplog.records if record.name == "store"]
             errors = [event.message for event in app.events if isinstance(event, SystemErrorReported)]
@@ -367,7 +367,7 @@ async def test_since_when_a_device_is_offline_is_known_over_restarts(tmp_path: P
     async def offline_since() -> datetime:
         clock.suspend(1000)
         async with living(tmp_path, clock, late=60.0) as app:
-            assert "it was not heard of since the hub started" in (await app.get(f"/why?id={LIGHT}")).json["summary"]
+            assert "no message came since the hub started" in (await app.get(f"/why?id={LIGHT}")).json["summary"]
             return Reasons(app.hub).state_since(app.hub.registry.get_device(LIGHT))
 
     async with living(tmp_path, clock) as app:
@@ -386,6 +386,6 @@ async def test_since_when_a_device_is_offline_is_known_over_restarts(tmp_path: P
         lost_at = app.hub.registry.get_device(LIGHT).updated_at
         since, heard, *_ = (await app.get(f"/why?id={LIGHT}")).json["summary"]
         assert since == f"it has been offline since {timestamp(lost_at)}: nobody answers for it"
-        assert heard.startswith("it was heard of last at 20")
+        assert heard.startswith("its last message came at 20")
     assert await offline_since() == lost_at
     assert await offline_since() == lost_at

@@ -32,7 +32,7 @@ STAMP = "20260101T000000Z"
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """Provide the store's warnings are not what is looked at here."""
+    """Hide the store's warnings, which these tests do not check."""
     with silence():
         yield
 

@@ -25,7 +25,7 @@ COARSE = Bounds(torn_bytes=8, names=3, mixtures=3)
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """Provide the store's warnings are not what is looked at here."""
+    """Hide the store's warnings, which these tests do not check."""
     with silence():
         yield
 

@@ -31,7 +31,7 @@ Prover = Callable[[dict[str, ModuleType], Path], None]
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """Provide the store's warnings are not what is looked at here."""
+    """Hide the store's warnings, which these tests do not check."""
     with silence():
         yield
 

@@ -237,7 +237,7 @@ class StrictConnection(HttpProtocol):
             self.close()
             return
         since = f"{MAX_ANSWER_SECS_AFTER_EOF:g} s after the client had ended its side"
-        self.http.exception = RequestTimeout(f"no answer came until {since}; what was begun goes on")
+        self.http.exception = RequestTimeout(f"no answer came until {since}; the work continues")
         self._task.cancel()
 
     async def receive_more(self) -> None:

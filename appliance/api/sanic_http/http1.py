@@ -234,7 +234,7 @@ class StrictHttp1(Http):
         if self._chunks % CHUNKS_A_TURN == 0:
             await _next_turn()
         if await self._take_line(0):
-            raise BadRequest("a chunk is longer than it says")
+            raise BadRequest("a chunk is longer than its size")
         size = parse_chunk(await self._take_line(MAX_CHUNK_LINE_BYTES))
         left = self._limits.head_bytes
         while size == 0 and (trailer := await self._take_line(left)):

@@ -81,7 +81,7 @@ def test_a_lock_of_another_user_and_one_that_is_a_pipe_are_told(
     assert holder_of(tmp_path) == "unknown"
     held.release()
     monkeypatch.setattr(os, "open", refusing(errno.EACCES))
-    with pytest.raises(StartFailed, match="is only for the hub's own user and root") as caught:
+    with pytest.raises(StartFailed, match="permission denied") as caught:
         DirectoryLock(tmp_path)
     assert caught.value.exit_code == os.EX_NOPERM
 

@@ -35,7 +35,7 @@ const lasting = (what, secs) => (secs ? t("trigger.lasting", { what, duration: d
 function whoOf({ device_id: ids, room_id: room, group_id: group }) {
 	if (room) return t("trigger.room", { name: nameIn("rooms", room) });
 	if (group) return t("trigger.group", { name: nameIn("groups", group) });
-	return listOf([ids].flat().map((id) => nameOf(deviceOf(id))));
+	return ids ? listOf([ids].flat().map((id) => nameOf(deviceOf(id)))) : t("trigger.any_device");
 }
 
 // An attribute of a device that is to show something.
@@ -100,7 +100,7 @@ export function inWordsNow(fields) {
 	return now === undefined ? inWords(fields) : `${inWords(fields)} (${t("trigger.now", { value: show(attribute, now, device) })})`;
 }
 
-const WAS = /^(?:variable '.*?'|\S+) was (.*), needs .*$/s;
+const WAS = /^(?:variable '.*?'|\S+) was (.*), (?:needs .*|must not be)$/s;
 
 // What a condition found instead, of what the hub says of it; null where it says something else.
 export function foundBy({ attribute, device_id: id }, said) {

@@ -186,6 +186,7 @@ timer: Der Timer {name} endet
 webhook: Der Hook {hook} wird aufgerufen
 adapter: Der Adapter {name} startet
 any_adapter: Ein Adapter startet
+any_device: Irgendein Gerät
 fails: Etwas schlägt fehl
 room: Raum {name}
 group: Gruppe {name}

@@ -170,6 +170,7 @@ timer: The timer {name} ends
 webhook: The hook {hook} is called
 adapter: The adapter {name} starts
 any_adapter: An adapter starts
+any_device: Any device
 fails: Something fails
 room: Room {name}
 group: Group {name}

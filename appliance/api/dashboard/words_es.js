@@ -186,6 +186,7 @@ timer: El temporizador {name} termina
 webhook: Se llama al hook {hook}
 adapter: El adaptador {name} arranca
 any_adapter: Un adaptador arranca
+any_device: Cualquier dispositivo
 fails: Algo falla
 room: Habitación {name}
 group: Grupo {name}

@@ -186,6 +186,7 @@ timer: Le minuteur {name} se termine
 webhook: Le hook {hook} est appelé
 adapter: L’adaptateur {name} démarre
 any_adapter: Un adaptateur démarre
+any_device: N’importe quel appareil
 fails: Quelque chose échoue
 room: Pièce {name}
 group: Groupe {name}

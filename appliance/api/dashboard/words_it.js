@@ -186,6 +186,7 @@ timer: Il timer {name} finisce
 webhook: Viene chiamato l’hook {hook}
 adapter: L’adattatore {name} si avvia
 any_adapter: Un adattatore si avvia
+any_device: Qualsiasi dispositivo
 fails: Qualcosa fallisce
 room: Stanza {name}
 group: Gruppo {name}

@@ -186,6 +186,7 @@ timer: De timer {name} loopt af
 webhook: De hook {hook} wordt aangeroepen
 adapter: De adapter {name} start
 any_adapter: Een adapter start
+any_device: Een willekeurig apparaat
 fails: Er gaat iets mis
 room: Kamer {name}
 group: Groep {name}

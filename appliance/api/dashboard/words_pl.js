@@ -186,6 +186,7 @@ timer: Minutnik {name} kończy się
 webhook: Ktoś wywołuje hook {hook}
 adapter: Adapter {name} uruchamia się
 any_adapter: Jakiś adapter uruchamia się
+any_device: Dowolne urządzenie
 fails: Coś się nie udaje
 room: Pokój {name}
 group: Grupa {name}

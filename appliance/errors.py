@@ -283,12 +283,13 @@ class FileChanged(LaresError):
         super().__init__(f"{path} has changed since you read it; read it again, and save your change on top of it")
 
 
-class FileExists(FileChanged):
-    """A new file has the path of a file that exists."""
+class FileExists(LaresError):
+    """A new file has the path of an existing file."""
+
+    code = "file_exists"
 
     def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.args = (f"{path} exists already; choose another name",)
+        super().__init__(f"{path} exists already; choose another name")
 
 
 class StartFailed(LaresError):

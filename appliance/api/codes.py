@@ -35,6 +35,7 @@ CODES: Mapping[str, Code] = {
     "picture_not_found": Code(404, "The device shows no picture, or none has come since the start."),
     "method_not_allowed": Code(405, "The path does not have this method; `Allow` lists the others."),
     "alias_taken": Code(409, "Another device has this alias."),
+    "file_exists": Code(409, "A file of this path exists already."),
     "file_changed": Code(409, "The file has changed since the version that the request states."),
     "request_timeout": Code(408, "The request took too long to arrive."),
     "body_too_large": Code(

@@ -180,7 +180,7 @@ async def test_a_recipe_is_filled_in_checked_and_simulated(home: App, id_: str) 
     else:
         assert (await home.post(f"/scenes/{file}/cancel")).status == 200
     again = await home.post(f"/recipes/{id_}", body)
-    assert (again.status, again.json["code"]) == (409, "file_changed")
+    assert (again.status, again.json["code"]) == (409, "file_exists")
     assert (await home.delete(f"/files/{made.json['path']}")).status == 204
 
 

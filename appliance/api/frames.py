@@ -133,7 +133,7 @@ FRAMES: Sequence[EventFrame] = [
 
 
 def frame_of(event: events.Event) -> bytes | None:
-    """Return the event's frame as JSON, or None when it has none."""
+    """Return the event's frame as JSON, or None."""
     found = BY_EVENT[type(event)]
     if isinstance(found, Mapping):
         assert isinstance(event, events.CatalogReloadStarted | events.CatalogReloaded | events.CatalogReloadFailed)
@@ -153,6 +153,6 @@ def heartbeat_frame() -> bytes:
 
 
 def fault_frame(event: events.Event) -> bytes:
-    """Return the frame in place of one that could not be encoded."""
+    """Return the frame that replaces a failed one."""
     message = f"an event could not be encoded ({type(event).__name__}); see the log"
     return orjson.dumps({"type": "system.error", "message": message})

@@ -1,6 +1,6 @@
 """The files of the document: their names, and the bytes of snapshots and journals.
 
-Lines are JSON objects. Of those with a checksum the last field, `crc`, is the CRC-32 (as in zlib) of all before it.
+Lines are JSON objects. In lines with a checksum, the last field, `crc`, is the CRC-32 (as in zlib) of all before it.
 
 A snapshot is the whole document at one sequence number, in a file that is never changed. Its first line names format,
 generation, sequence number, and length and CRC-32 of the rest, which holds one line for each key:

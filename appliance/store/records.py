@@ -46,7 +46,7 @@ KEPT_SUFFIX = "/kept"
 """The end of the key of the secrets that a section of a Lua kind keeps, as one JSON object."""
 
 PREFERENCES_PREFIX = "preferences/"
-"""Keys in the document: `preferences/<key id>` is what clients with this key keep; nobody else reads it."""
+"""Keys in the document: `preferences/<key id>` is the data of clients with this key, for them alone."""
 
 MASTER_KEY = KEY_PREFIX + "master"
 """The hash of the master key that the box made itself; it stays on its box, whatever is restored."""

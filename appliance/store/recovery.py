@@ -41,7 +41,7 @@ def unreadable(error: OSError) -> StartFailed:
 class Recovered(Struct, kw_only=True):
     """The document as the files hold it.
 
-    `base` is the generation whose snapshot it starts from, `generation` the newest of which there is a file.
+    `base` is the generation of the first snapshot, `generation` the newest one with a file.
     `is_clean` states that the two are one, that it is whole, and that its journal can be continued at `journal_end`,
     after the line `last`. `notes` are sentences about the findings. `damaged` names the files to keep aside,
     `missing` the journals that are gone (a power cut may have kept one from being named, which held nothing then),
@@ -68,7 +68,7 @@ class Recovered(Struct, kw_only=True):
 
     @property
     def damage(self) -> list[str]:
-        """The notes, where files were damaged or are gone; a write that the power cut is no damage."""
+        """The notes about damaged and missing files; a write that the power cut is not damage."""
         return self.notes if self.damaged or self.missing or self.lost else []
 
 

@@ -64,7 +64,7 @@ def finish(folder: Path, stamp: str) -> list[Path]:
 
     The caller has the lock.
 
-    The paths under which the old files are kept. Raises `OSError`; it can be called again then.
+    Return the paths of the old files. Raises `OSError`; it can be called again then.
     """
     kept = replace_by_pending(folder, stamp)
     if kept is not None:
@@ -163,7 +163,7 @@ def read_document(folder: Path) -> Recovered:
 
 
 def replace_document(folder: Path, values: Mapping[str, Any], stamp: str, *, own: Iterable[str] = ()) -> list[Path]:
-    """Put a document with these values in place of the folder's; the paths under which the old files are kept.
+    """Put a document with these values in place of the folder's; return the paths of the old files.
 
     Values of the keys in `own` stay as they are in the folder. The caller holds the folder's lock. A power cut or a
     failure leaves the old document or the new one.

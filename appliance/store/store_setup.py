@@ -73,7 +73,7 @@ class AdapterSecrets:
 class Store:
     """Holds the lock, recovers the document, restores the registry, and records from then on, while entered.
 
-    Of the devices that are stored, those that `is_ours` names are restored. `unreadable` are sentences about what
+    It restores stored devices for which `is_ours` is true. `unreadable` are sentences about what
     cannot be understood, `stopped_at` and `has_crashed` are those of the hub before, `months` the files of history.
     Leaving notes a crash where `has_failed` is set.
     """

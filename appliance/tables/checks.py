@@ -36,7 +36,7 @@ TOML = Words("a section", "an array", "nothing")
 
 
 class Mismatch(Invalid):
-    """A value has a wrong type. `str()` uses the words of JSON, `in_words` those of another language."""
+    """A value has a wrong type. `str()` uses the words of JSON, `in_words` the words of another language."""
 
     def __init__(self, expected: str, value: Any, hint: str = "") -> None:
         self._expected, self._value, self._hint = expected, value, hint
@@ -181,7 +181,7 @@ def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
 def one_of(*words: str, meant: Mapping[str, str] = MappingProxyType({})) -> Callable[[Any], str]:
     """Return a check: one of these strings.
 
-    The refusal names the one that is `meant` by another word, or the nearest.
+    The refusal names the string that is `meant` by another word, or the nearest.
     """
 
     def check(value: Any) -> str:

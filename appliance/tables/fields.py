@@ -46,7 +46,7 @@ Fields = Mapping[str, Field[Any]]
 
 
 class Redacted(Struct, frozen=True):
-    """A value whose fields that `HIDDEN` names stand in no `repr`, and so in no log line and no traceback."""
+    """A value whose `HIDDEN` fields are in no `repr`, and so in no log line and no traceback."""
 
     HIDDEN: ClassVar[tuple[str, ...]] = ()
 
@@ -112,7 +112,7 @@ class Problem(Struct, frozen=True):
 
 
 class Findings(Struct):
-    """The faults of a table and warnings about it. `words` are those of its language."""
+    """The faults of a table and warnings about it. `words` are the words of its language."""
 
     words: Words = JSON
     faults: list[Problem] = field(default_factory=list)
@@ -159,7 +159,7 @@ class Table:
         return self.take(name, check)
 
     def read(self, fields: Fields, *, is_needed: bool = True) -> dict[str, Any]:
-        """Return the values of these fields; the default of one that is left out or wrong, which is noted.
+        """Return the values of these fields; missing and wrong ones, which are noted, have their default.
 
         If the table is not needed, nothing in it has to be there.
         """
@@ -193,7 +193,7 @@ class Table:
         return self._inner((name,), {} if raw is None else raw, expected)
 
     def tables(self, name: str, example: str) -> list[Table]:
-        """Return the field's tables; none if it is left out, or is no list of them, which is noted."""
+        """Return the field's tables; an empty tuple if it is missing or, which is noted, not a list of tables."""
         raw = self.raw(name)
         if raw is None or raw in ({}, []):
             return []
@@ -245,13 +245,13 @@ class Table:
 def located(problems: Iterable[Problem], file: str, line_of: Callable[[Path], int]) -> list[Fault]:
     """Return the problems of a file as faults, each at the line of its path or of the nearest table around it.
 
-    `line_of` is 0 if a path has none; so is the fault's line where there is none at all.
+    `line_of` returns 0 for a path without a line; the fault's line is then 0, too.
     """
     return [Fault(file, line_at(each.path, line_of), str(each)) for each in problems]
 
 
 def line_at(path: Path, line_of: Callable[[Path], int]) -> int:
-    """Return the line of the path, or of the nearest table around it that has one; 0 if there is none."""
+    """Return the line of the path, or of the nearest table around it; otherwise 0."""
     return next((line for n in range(len(path), 0, -1) if (line := line_of(path[:n]))), 0)
 
 
@@ -292,7 +292,7 @@ def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[
 
 
 def _unique_by_last_part(names: Iterable[str]) -> dict[str, str]:
-    """Return the dotted names by their last part, without those that share it."""
+    """Return the dotted names by their last part, if that is unique."""
     by_last: dict[str, list[str]] = {}
     for name in names:
         by_last.setdefault(name.rpartition(".")[2], []).append(name)

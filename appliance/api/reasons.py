@@ -45,8 +45,8 @@ WHY_MISSED = (
     "what is missed is made up for only within five minutes, and not after a power cut or a kill"
 )
 
-HOW_TO_LOAD = "`lares check` lists every fault; correct it, then POST /{0}/reload (or save it: [{0}] watch = true)"
-"""What to do about a file that is not loaded; of scenes, automations or adapters."""
+HOW_TO_LOAD = "correct the faults that `lares check` lists, then run `lares reload`"
+"""What to do about a file that is not loaded."""
 
 ReportedDecision = tuple[str, str]
 """When, as RFC 3339, and the sentence."""
@@ -116,7 +116,7 @@ class Reasons:
         for kind, catalog in catalogs:
             if faults := await catalog.find_unloaded(word):
                 told = [f"it is not loaded: {fault}" for fault in faults]
-                return {"kind": kind, "summary": [*self._is_safe(), *told, HOW_TO_LOAD.format(f"{kind}s")]}
+                return {"kind": kind, "summary": [*self._is_safe(), *told, HOW_TO_LOAD]}
         past = self._hub.names.removed
         named = (id_ for id_, each in past.items() if each.name.casefold() == word.casefold())
         word = next(named, self._hub.registry.id_of(word))
@@ -124,7 +124,11 @@ class Reasons:
         section = word.partition(":")[0]
         health = next((each for each in self._hub.health.list_adapters() if each.name == section), None)
         if health is None and section in (await self._hub.names.find_known()).adapters:
+<<<<<<< HEAD
             off = f"[adapters.{section}] has enabled = false; set it to true, and reload the adapters"
+=======
+            off = f"[adapters.{section}] says enabled = false; set it to true, then run `lares reload`"
+>>>>>>> 2710cd1b (why: name lares reload as the remedy)
             return {"kind": "adapter" if word == section else "device", "summary": [*removed, off]}
         if health is None:
             return {"kind": "device", "id": word, "summary": removed} if removed else None
@@ -282,7 +286,7 @@ def _describe_adapter(health: AdapterHealth, id_: str) -> Iterator[str]:
     if health.file_fault is not None and health.file_fault != health.message:
         yield f"the file of its kind has a fault: {health.file_fault}"
     if health.file_fault is not None:
-        yield HOW_TO_LOAD.format("adapters")
+        yield HOW_TO_LOAD
     if health.last_success is not None:
         yield f"{health.name} answered last at {timestamp(health.last_success)}"
     yield from _drops_of(health, id_)[:MAX_DECISIONS]
@@ -299,7 +303,7 @@ async def _describe_file(catalog: Catalog[Any], source: Source) -> list[str]:
         f"left out: {each}" for each in catalog.rejected if f"is already that of {source.name}," in each.message
     ]
     if await catalog.is_outdated(source):
-        return [f"it runs as it was before {source.name} was changed: POST /{catalog.what}s/reload", *copies]
+        return [f"it runs as it was before {source.name} was changed: run `lares reload`", *copies]
     return copies
 
 

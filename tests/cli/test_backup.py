@@ -47,7 +47,7 @@ PAGE = {"kind": "lares-backup", "format": 1, "version": "1", "created_at": "2026
 
 
 def ask(url: str, method: str, path: str, body: Any = None) -> Any:
-    """What the hub answers the owner."""
+    """Return the hub's answer to the owner."""
     data = None if body is None else json.dumps(body).encode()
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
     with urllib.request.urlopen(
@@ -57,7 +57,7 @@ def ask(url: str, method: str, path: str, body: Any = None) -> Any:
 
 
 def home(folder: Path, values: Mapping[str, Any] = HOME, text: str = LOOPBACK) -> Path:
-    """A box with this state and configuration, on which no hub runs."""
+    """Make a box with this state and configuration, without a running hub."""
     box(folder, text)
     (folder / "data").mkdir(mode=0o700, exist_ok=True)
     replace_document(folder / "data", values, "before")
@@ -67,12 +67,12 @@ def home(folder: Path, values: Mapping[str, Any] = HOME, text: str = LOOPBACK) -
 
 
 def stored_values(folder: Path) -> dict[str, Any]:
-    """The state that the box's files tell."""
+    """Return the stored state of the box."""
     return {key: orjson.loads(value) for key, value in read_document(folder / "data").values.items()}
 
 
 def everything(folder: Path) -> dict[str, bytes]:
-    """Every file of the box and its bytes, the lock aside."""
+    """Return every file of the box with its bytes, except the lock."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.name != "lock")
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
@@ -85,7 +85,7 @@ class Command:
         self._monkeypatch = monkeypatch
 
     def __call__(self, folder: Path, *arguments: str) -> tuple[int, str]:
-        """The code, and all that was said."""
+        """Return the exit code and all output."""
         self._monkeypatch.chdir(folder)
         code = main(arguments)
         result = self._capsys.readouterr()
@@ -102,13 +102,13 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 
 
 def members(file: Path) -> dict[str, bytes]:
-    """What is in an archive, read by other means than ours."""
+    """Return the content of an archive, read by another library."""
     with tarfile.open(file) as tar:
         return {each.name: (tar.extractfile(each) or io.BytesIO()).read() for each in tar}
 
 
 def pack(file: Path, entries: Mapping[str, bytes], change: Callable[[tarfile.TarFile], None] | None = None) -> Path:
-    """An archive with these members, and what else is done to it."""
+    """Write an archive with these members and changes."""
     with tarfile.open(file, "w:gz") as tar:
         for name, data in entries.items():
             entry = tarfile.TarInfo(name)
@@ -120,7 +120,7 @@ def pack(file: Path, entries: Mapping[str, bytes], change: Callable[[tarfile.Tar
 
 
 def entries(page: Mapping[str, Any] = PAGE, state: Any = HOME) -> dict[str, bytes]:
-    """The members of an archive."""
+    """Return the members of an archive."""
     result = {
         archive.MANIFEST_FILE: json.dumps(page),
         archive.STATE_FILE: json.dumps(state),
@@ -130,7 +130,7 @@ def entries(page: Mapping[str, Any] = PAGE, state: Any = HOME) -> dict[str, byte
 
 
 class TestBackup:
-    """What is in an archive."""
+    """Return the content of an archive."""
 
     def test_state_configuration_and_lua_are_in_it_for_this_user_only(self, tmp_path: Path, command: Command) -> None:
         (home(tmp_path, {**HOME, "counter/card": CARD}) / "config" / "scenes").mkdir()
@@ -328,7 +328,7 @@ class TestMasterKey:
 
 
 class TestRestore:
-    """What a restore brings back and what it keeps."""
+    """A restore: the restored and the kept parts."""
 
     def test_the_home_is_there_again_in_a_running_hub(self, tmp_path: Path) -> None:
         box(tmp_path)
@@ -581,7 +581,7 @@ def _sparse(file: Path, size: int) -> Path:
 
 
 def _lying_size(file: Path) -> bytes:
-    """An archive whose last member says to be far larger than the archive."""
+    """Write an archive whose last member claims to be far larger than the archive."""
     entry = tarfile.TarInfo("config/x")
     entry.size = 1 << 40
     plain = gzip.decompress(pack(file, entries()).read_bytes())[:-10240]

@@ -25,7 +25,7 @@ MASTER: dict[str, Any] = {"label": "the master key", "role": "admin", "hash": "$
 
 
 def keys_of(folder: Path) -> dict[str, Any]:
-    """The keys on the box's card."""
+    """Return the stored keys of the box."""
     return {key: value for key, value in stored_values(folder).items() if key.startswith("key/")}
 
 
@@ -97,14 +97,14 @@ def test_the_doctor_counts_them(tmp_path: Path, command: Command) -> None:
 
 
 def made(folder: Path) -> str:
-    """A key that is made on the box."""
+    """Create a key on the box."""
     result = ended(folder, "key", "create", "--label", "tablet", "--role", "read")
     assert result.code == 0
     return result.out.strip()
 
 
 def first_key(running: Running, folder: Path) -> str:
-    """The key that the start has made."""
+    """Return the key that the start generated."""
     running.url()
     return (folder / "data" / "first-key").read_text().strip()
 

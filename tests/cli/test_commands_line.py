@@ -34,7 +34,7 @@ from tests.fakes.process import PYTHONPATH, start
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE = 30.0
-"""Seconds after which something that should happen never will."""
+"""Seconds until a test gives up."""
 
 KEY = "a-key-from-somewhere-that-is-long"
 WITH_KEY = {"LARES_MASTER_KEY": KEY}
@@ -44,11 +44,11 @@ ANY_TRACE = re.compile(r"Traceback|Exception ignored|Logging error|Warning:|was 
 
 
 STORE = {"lock", *(f"{kind}.{number:06d}.json" for kind in ("snapshot", "journal") for number in (1, 2))}
-"""What the store keeps in the data directory after a start or two."""
+"""The store's files in the data directory after a start or two."""
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The environment without what would configure the hub, and with what is given."""
+    """Return the environment without variables that configure the hub, with the given ones."""
     ours = ("LARES_", "CONFIGURATION_DIRECTORY", "STATE_DIRECTORY", "JOURNAL_STREAM", "PYTHON")
     bare = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**bare, "PYTHONPATH": PYTHONPATH, **more}
@@ -66,7 +66,7 @@ def until(happened: Callable[[], Any], what: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """What a command left behind."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -83,23 +83,23 @@ class Running:
 
     @property
     def out(self) -> str:
-        """What it has said on standard output so far."""
+        """Return its standard output until now."""
         return self._out.read_text(errors="replace")
 
     @property
     def err(self) -> str:
-        """What it has said on standard error so far."""
+        """Return its standard error until now."""
         return self._err.read_text(errors="replace")
 
     def says(self, pattern: str) -> re.Match[str]:
-        """Wait until it has said this on one of the two."""
+        """Wait until one of the two has this text."""
         until(lambda: re.search(pattern, self.out + self.err) or self.process.poll() is not None, pattern)
         found = re.search(pattern, self.out + self.err)
         assert found is not None, f"it ended ({self.process.returncode}) without {pattern!r}: {self.out}{self.err}"
         return found
 
     def url(self) -> str:
-        """Where it listens, once it does."""
+        """Return its address once it listens."""
         return self.says(r"listening at (http://[^\s\"]+)")[1]
 
     def send(self, number: signal.Signals) -> None:
@@ -150,14 +150,14 @@ def ended(folder: Path, *arguments: str, **variables: str) -> Ended:
 
 
 def box(folder: Path, text: str = LOOPBACK) -> Path:
-    """A folder with this configuration in it."""
+    """Return a folder with this configuration."""
     (folder / "config").mkdir(parents=True, exist_ok=True)
     (folder / "config" / "default.toml").write_text(text)
     return folder
 
 
 def status_of(url: str, token: str | None, *, path: str = "/devices") -> int:
-    """The status that a GET with this token is answered with."""
+    """Return the status of a GET with this token."""
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
         with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), timeout=PATIENCE) as answer:
@@ -168,18 +168,18 @@ def status_of(url: str, token: str | None, *, path: str = "/devices") -> int:
 
 
 def connection(url: str) -> socket.socket:
-    """A connection to where it listens."""
+    """Connect to its port."""
     host, port = url.removeprefix("http://").split(":")
     return socket.create_connection((host, int(port)), PATIENCE)
 
 
 def names(folder: Path) -> set[str]:
-    """What lies in the folder."""
+    """Return the names in the folder."""
     return {file.name for file in folder.iterdir()}
 
 
 class TestSayings:
-    """Commands that say something and end."""
+    """Commands that print something and end."""
 
     def test_version_tells_lares_python_and_platform(self, tmp_path: Path) -> None:
         done = ended(tmp_path, "--version")
@@ -392,7 +392,7 @@ class TestInit:
 
 
 class TestRefusals:
-    """Starts that end at once, and leave nothing behind but what they say."""
+    """Starts that end at once, with a message and no files."""
 
     def test_a_faulty_configuration_is_78_with_every_fault(self, tmp_path: Path) -> None:
         file = box(tmp_path, "[api]\nx = 1\ny = 2\n") / "config" / "default.toml"
@@ -441,7 +441,7 @@ class TestRefusals:
 
 
 class TestFirstConfiguration:
-    """Where there is no configuration, the bundled one is written."""
+    """Without a configuration, the bundled one is written."""
 
     def test_it_is_written_and_told_even_if_the_start_then_fails(self, tmp_path: Path) -> None:
         done = ended(tmp_path, "run", LARES_MASTER_KEY="short")
@@ -505,7 +505,7 @@ class TestTheFirstKey:
 
 
 def read_all(terminal: io.FileIO) -> str:
-    """What the terminal was shown by those who are gone."""
+    """Return the terminal output of ended processes."""
     done = b""
     with contextlib.suppress(OSError):  # what Linux says when the last writer is gone
         while part := terminal.read(4096):
@@ -536,7 +536,7 @@ class TestPrecedence:
 
 
 class TestSignals:
-    """How a hub is told to end, and what does not end it."""
+    """Signals that end a hub, and events that do not."""
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
     def test_the_first_ends_it_in_order_with_0_though_clients_are_connected(
@@ -592,7 +592,7 @@ class TestSignals:
 
 
 class TestLogLines:
-    """What a hub says while it starts, runs and ends."""
+    """The output of a hub during start, run, and stop."""
 
     def test_under_systemd_they_have_a_priority_and_no_time(self, tmp_path: Path) -> None:
         box(tmp_path)
@@ -695,7 +695,7 @@ class TestDemo:
 
 
 def run_printed(line: str) -> Any:
-    """What a command of curl's prints, as JSON; without curl, what a request of the same words is answered."""
+    """Return the output of a curl command as JSON; without curl, of the same request."""
     if shutil.which("curl"):
         done = subprocess.run(["/bin/sh", "-c", line], check=True, capture_output=True, timeout=PATIENCE)
         return json.loads(done.stdout)

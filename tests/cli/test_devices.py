@@ -1,4 +1,4 @@
-"""`lares devices`: what an author of automations needs, from the running hub or from what it left."""
+"""`lares devices`: the devices of the running hub or of the store, for authors of automations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COMMAND = 'ctx:command("hall_lamp", { capability = "brightness", action = "set",
 
 
 async def asked(folder: Path, *arguments: str) -> Ended:
-    """The command's result, while the hub runs."""
+    """Run the command while the hub runs."""
     return await asyncio.to_thread(ended, folder, *arguments)
 
 

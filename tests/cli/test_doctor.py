@@ -34,7 +34,7 @@ sys.exit(main(["doctor"]))
 
 
 class Findings:
-    """What doctor said: how it is and the sentence, by what was looked at."""
+    """The findings of doctor by subject: verdict and sentence."""
 
     def __init__(self, result: tuple[int, str]) -> None:
         self.code, text = result
@@ -43,7 +43,7 @@ class Findings:
         self.all = [(each[1], each[2], each[3]) for each in lines if each is not None]
 
     def of(self, what: str) -> list[tuple[str, str]]:
-        """What was found of this."""
+        """Return the findings of this subject."""
         return [(how, sentence) for how, each, sentence in self.all if each == what]
 
     @property
@@ -249,7 +249,7 @@ def test_what_was_written_is_told(tmp_path: Path, command: Command) -> None:
 
 
 def refuse(*_: object) -> None:
-    """What a full disk does with a write."""
+    """Fail a write as a full disk does."""
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -301,7 +301,7 @@ WRONG: dict[str, Any] = {"counter/card": {"bytes_written": 0, "syncs": 0, "since
 
 @pytest.fixture
 def unsynchronised(tmp_path: Path) -> dict[str, str]:
-    """An environment whose Python lacks what asks the kernel whether the clock is synchronised, as a router's may."""
+    """Return an environment whose Python cannot ask the kernel about the clock, as on a router."""
     folder = tmp_path / "python"
     folder.mkdir()
     (folder / "ctypes.py").write_text("raise ImportError('there is none on this box')\n")

@@ -1,4 +1,4 @@
-"""The master key of a box that has none configured: made once, told once, kept as a hash."""
+"""The master key of a box without a configured one: generated and shown once, kept as a hash."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def who(principal: Principal) -> tuple[str, Role]:
 
 @pytest.fixture(autouse=True)
 def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Standard output is no terminal, however the tests are run."""
+    """Make standard output no terminal."""
     monkeypatch.setattr("sys.stdout", io.StringIO())
 
 
@@ -73,7 +73,7 @@ class Box:
 
 @pytest_asyncio.fixture
 async def box(tmp_path: Path) -> AsyncIterator[Box]:
-    """A box that was never started."""
+    """Return a box before its first start."""
     made = Box(tmp_path)
     yield made
     await made.stop()

@@ -1,4 +1,4 @@
-"""`lares history export`, and the history in a backup: what the card has comes out whole, and goes back in."""
+"""`lares history export`, and history in a backup: the whole history is exported and restored."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ CELSIUS = {"unit": "celsius"}
 
 
 def an_hour(start: int, value: float, secs: int = 3600, gain: float | None = None) -> Hour:
-    """An hour from noon on."""
+    """Return an hour after noon."""
     return Hour(start=NOON + 3600 * start, secs=secs, low=value - 1, value=value, high=value + 1, gain=gain)
 
 
 @pytest.fixture
 def past(tmp_path: Path) -> Path:
-    """A home with two months of history; an hour of it was written in two parts."""
+    """Make a home with two months of history; one hour was written in two parts."""
     folder = home(tmp_path)
     months = MonthFiles(Disk(folder / "data"))
     for hours in ([an_hour(0, 20), an_hour(1, 21, 900)], [an_hour(1, 25, 2700), an_hour(2, 30)]):

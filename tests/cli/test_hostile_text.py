@@ -78,7 +78,7 @@ ANSWERED: dict[str, tuple[str, Any]] = {
     "key revoke a": ("key", None),
     "key reset-master": ("key", {"key": "lk"}),
 }
-"""What a running hub, or what stands in its place, answers to a command."""
+"""The answers of a running hub, or of its substitute, by command."""
 
 LOCAL = (
     "check",
@@ -124,7 +124,7 @@ LOCAL = (
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home all of whose names, and what its files say, want to steer the terminal."""
+    """Make a home whose names and files try to control the terminal."""
     home = tmp_path / EVIL
     (home / "config" / "automations").mkdir(parents=True)
     (home / "data").mkdir(mode=0o700)
@@ -138,12 +138,12 @@ def home(tmp_path: Path) -> Path:
 
 
 def is_clean(text: str) -> bool:
-    """Whether the terminal was shown nothing of what steers or hides, and no line that is not ours."""
+    """Return whether the output has no control or hidden characters, and only lines of Lares."""
     return not set(text) & set(STEERS) - set("[31m2J") and "forged" not in [line[:6] for line in text.split("\n")]
 
 
 def said(capfd: pytest.CaptureFixture[str], home: Path, *words: str) -> str:
-    """All that the command prints in this home."""
+    """Return the whole output of the command in this home."""
     common = ["--config", str(home / "config" / "default.toml"), "--data-dir", str(home / "data")]
     root = logging.getLogger()
     level, handlers, root.handlers = root.level, root.handlers, []

@@ -43,18 +43,18 @@ SECRET = re.compile(r"lrs_[a-z0-9]+_[\w-]{43}\n")
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A box with a data directory, on which no hub runs."""
+    """Make a box with a data directory, without a running hub."""
     (box(tmp_path) / "data").mkdir(mode=0o700)
     return tmp_path
 
 
 def first_key(folder: Path) -> str:
-    """The key that the first start made."""
+    """Return the key of the first start."""
     return (folder / "data" / "first-key").read_text().strip()
 
 
 def stored(folder: Path) -> list[str]:
-    """The ids of the keys on the card."""
+    """Return the ids of the stored keys."""
     return [key.removeprefix("key/") for key in read_document(folder / "data").values if key.startswith("key/")]
 
 
@@ -175,7 +175,7 @@ CONFIGURED = "a-master-key-that-is-configured"
 
 
 def test_a_configured_master_key_is_changed_where_it_is_configured(home: Path) -> None:
-    """A running hub knows it, whatever the command itself is told."""
+    """The running hub decides, whatever the environment of the command is."""
     variables = {"LARES_MASTER_KEY": CONFIGURED}
     sentence = "lares: the master key is the one of LARES_MASTER_KEY: change it there; nothing was changed\n"
     alone = ended(home, "key", "reset-master", **variables)
@@ -188,11 +188,11 @@ def test_a_configured_master_key_is_changed_where_it_is_configured(home: Path) -
 
 
 class TestWithAHub:
-    """Through the socket of the one that runs."""
+    """Send a request through the socket of the running hub."""
 
     @pytest.fixture
     def hub(self, home: Path) -> Iterator[Running]:
-        """A hub that listens."""
+        """Start a hub and wait until it listens."""
         with lares(home, "run") as running:
             running.url()
             yield running

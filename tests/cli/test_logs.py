@@ -20,18 +20,18 @@ from tests.fakes.rows import each_row
 
 FORMATTERS: list[logging.Formatter] = [TextLines(), JournalLines(), JsonLines()]
 EVIL = "a\nb\r\x1b[31m\x00\u2028\u202e\udcff"
-"""Line breaks, an escape sequence, a zero, a line separator, an override of direction, a byte that is no text."""
+"""Line breaks, an escape sequence, a zero, a line separator, a direction override, an invalid byte."""
 
 
 def entry(message: str = "is here", *arguments: Any, level: int = logging.INFO, **fields: Any) -> logging.LogRecord:
-    """A log entry of the part `hub` with fields of its own."""
+    """Make a log entry of the part `hub` with own fields."""
     record = logging.LogRecord("hub", level, __file__, 1, message, arguments, None)
     vars(record).update(fields)
     return record
 
 
 def failed(error: Exception, level: int = logging.ERROR) -> logging.LogRecord:
-    """A log entry of a failure."""
+    """Make a log entry of a failure."""
     try:
         raise error
     except type(error):
@@ -135,7 +135,7 @@ class TestJson:
 
 @pytest.mark.parametrize("formatter", FORMATTERS, ids=lambda formatter: type(formatter).__name__)
 class TestFailures:
-    """What a failure looks like, in every form."""
+    """The forms of a failure in the log."""
 
     def test_below_the_error_level_it_is_named_without_a_traceback(self, formatter: logging.Formatter) -> None:
         logging.getLogger().setLevel(logging.INFO)
@@ -161,7 +161,7 @@ class TestFailures:
 
 
 class TestStart:
-    """What is logged from the start on."""
+    """Logging from the start."""
 
     @pytest.mark.parametrize(
         ("level", "expected"),

@@ -1,4 +1,4 @@
-"""Root in somebody else's home: its commands are that user there, follow no link, and give nothing of root's away."""
+"""Root in another user's home: its commands become that user, follow no link, and reveal nothing of root."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECRET = "what only root may read"
 
 @pytest.fixture
 def theirs(open_folder: Path) -> Path:
-    """A home that another user owns, in a folder of root's; beside it a secret of root's."""
+    """Make a home that another user owns, in a folder of root, with a secret of root next to it."""
     (open_folder / "secret.lua").write_text(f"-- {SECRET}")
     (open_folder / "secret.lua").chmod(0o600)
     home = open_folder / "home"
@@ -152,7 +152,7 @@ def test_init_gives_the_files_to_whose_folder_it_is(theirs: Path) -> None:
 
 
 def test_lua_is_run_by_the_user(theirs: Path, open_folder: Path) -> None:
-    """The worker's user is asked of the kernel, while a file that runs long is read."""
+    """Ask the kernel for the worker's user while a long file is read."""
     (theirs / "config" / "scenes" / "a.lua").write_text("while true do end")
     (theirs / "config" / "default.toml").write_text(LOOPBACK + "[scripts]\nmax_cpu_secs = 2\n")
     give(theirs)
@@ -174,7 +174,7 @@ def test_lua_is_run_by_the_user(theirs: Path, open_folder: Path) -> None:
 
 
 def read(path: Path) -> str:
-    """What a file of /proc says; nothing once its process is gone."""
+    """Read a file of /proc; empty after the end of its process."""
     try:
         return path.read_text()
     except OSError:
@@ -208,7 +208,7 @@ GROUP = 54321
 
 
 def furnish(folder: Path) -> Path:
-    """A box whose hub is run by another user; its folder of configuration."""
+    """Make a box whose hub runs as another user; return its configuration folder."""
     config = box(folder) / "config"
     (config / "scenes").mkdir()
     (config / "scenes" / "a.lua").write_text('return { id = "a", name = "A", execute = function(ctx) end }')

@@ -1,4 +1,4 @@
-"""Root in the home of somebody who means harm: no command hangs, nothing of root's is read, given or written."""
+"""Root in the home of an attacker: no command hangs, or reads, reveals, or writes files of root."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ PLACES = {
 
 
 def pipe(path: Path, secret: Path) -> None:
-    """A pipe that nobody writes to."""
+    """Make a pipe without a writer."""
     os.mkfifo(path)
 
 
 def huge(path: Path, secret: Path) -> None:
-    """A file of 20 GB that takes no room."""
+    """Make a sparse file of 20 GB."""
     with path.open("wb") as stream:
         stream.truncate(20 << 30)
 
 
 def link(path: Path, secret: Path) -> None:
-    """A link to what only root may read."""
+    """Make a link to a file of root."""
     path.symlink_to(secret)
 
 
@@ -61,7 +61,7 @@ def hard_link(path: Path, secret: Path) -> None:
 
 
 def deaf(path: Path, secret: Path) -> None:
-    """A socket at which nobody accepts."""
+    """Make a socket that accepts no connection."""
     with socket.socket(socket.AF_UNIX) as listener:
         here = Path.cwd()
         os.chdir(path.parent)  # a name of a socket has at most 107 bytes
@@ -72,7 +72,7 @@ def deaf(path: Path, secret: Path) -> None:
 
 
 def as_root(home: Path, *arguments: str) -> tuple[int, str]:
-    """What the command comes to; it ends by itself, in sentences, and shows nothing of root's."""
+    """Return the result of the command, which must end by itself, with messages, and reveal nothing of root."""
     done = subprocess.run(
         [sys.executable, "-m", "appliance", *arguments],
         cwd=home,
@@ -171,7 +171,7 @@ def test_a_folder_that_turns_into_a_link_and_back_leads_root_nowhere(
 
 
 def furnish(home: Path) -> None:
-    """A home with a configuration, a scene and folders."""
+    """Make a home with a configuration, a scene, and folders."""
     for folder in (home / "config" / "scenes", home / "data"):
         folder.mkdir(parents=True)
     (home / "config" / "default.toml").write_text(LOOPBACK)

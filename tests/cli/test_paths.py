@@ -1,4 +1,4 @@
-"""Where configuration and data are looked for, and what is written where nothing is."""
+"""The search for configuration and data, and the files of a first start."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ LAMP, DESK = f"[adapters.virtual]\n{DEVICES}", f'[adapters.desk]\ntype = "virtua
 
 
 async def asked(folder: Path, *arguments: str) -> Ended:
-    """The command's result, while the hub runs."""
+    """Run the command while the hub runs."""
     return await asyncio.to_thread(ended, folder, *arguments)
 
 

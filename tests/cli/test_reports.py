@@ -1,4 +1,4 @@
-"""`lares status`, `why`, `log`, `completion` and `help`: what a person at the box asks, and what a shell needs."""
+"""`lares status`, `why`, `log`, `completion`, and `help`: questions at the box, and a shell's completion."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ return {
 
 
 async def asked(folder: Path, *arguments: str) -> Ended:
-    """The same, while what runs in this process, the light, goes on."""
+    """Run the command while the light in this process continues to run."""
     return await asyncio.to_thread(ended, folder, *arguments)
 
 
 @pytest.fixture
 async def hub(tmp_path: Path) -> AsyncIterator[Process]:
-    """A hub with a light that was switched off and dimmed, and an automation whose condition did not hold."""
+    """Run a hub with a light that was switched off and dimmed, and an automation whose condition did not hold."""
     (tmp_path / "config" / "automations").mkdir(parents=True)
     (tmp_path / "config" / "automations" / "follow.lua").write_text(AUTOMATION)
     async with LightSimulator() as light:
@@ -101,13 +101,13 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     assert times == sorted(times, reverse=True)
     file = tmp_path / "config" / "automations" / "follow.lua"
     file.write_text(file.read_text() + "\n")
-    outdated = "it runs as it was before config/automations/follow.lua was changed: POST /automations/reload"
+    outdated = "it runs as it was before config/automations/follow.lua was changed: run `lares reload`"
     assert (await hub.get("/why?id=follow"))["summary"][0] == outdated
     (tmp_path / "config" / "automations" / "dusk.lua").write_text('return {\n id = "dim_hall", mod = 1 }')
     for word in ("dim_hall", "dusk"):
         missing = (await hub.get(f"/why?id={word}"))["summary"]
         assert missing[0].startswith("it is not loaded: config/automations/dusk.lua:1: execute is missing")
-        assert "POST /automations/reload" in missing[-1]
+        assert "run `lares reload`" in missing[-1]
     assert await hub.post("/automations/reload") == 200
     prevented = "it runs as it was before the latest reload, which a fault prevented: config/automations/dusk.lua:1: "
     assert (await hub.get("/why?id=follow"))["summary"][0].startswith(prevented)
@@ -270,7 +270,7 @@ COMPLETED = {
     "lares simulate --events lares.b": {"lares.bash"},
     "lares --events x simulate --r": {"--run"},
 }
-"""What was typed, and what the shell offers."""
+"""Typed words, and the shell's offers."""
 
 
 def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ TOKEN = "token-of-the-telephone"
 
 @asynccontextmanager
 async def phone(folder: Path, status: int) -> AsyncIterator[list[tuple[str, str]]]:
-    """A hub with a section that a server of loopback answers with this status: the paths and bodies it received."""
+    """Run a hub with a section whose server answers with this status; collect the requests."""
     received: list[tuple[str, str]] = []
 
     async def receive(request: web.Request) -> web.Response:

@@ -50,7 +50,7 @@ sys.addaudithook(die)
 os.chdir(home)
 os._exit(main(["restore", archive]))
 """
-"""Restores, and dies before the change of a file that has this number, or gets a fault as it puts the old aside."""
+"""Restore, and die before the file change of this number, or get an error while the old files are set aside."""
 
 
 def cut(folder: Path, archive: Path, count: int, *fault: str) -> int:
@@ -62,7 +62,7 @@ def cut(folder: Path, archive: Path, count: int, *fault: str) -> int:
 
 
 def present(folder: Path) -> tuple[dict[str, object], str]:
-    """What a hub that starts now finds: the document, and the configuration's text."""
+    """Return the document and configuration text that a hub finds at its next start."""
     lock = DirectoryLock(folder / "data")
     finish(folder / "data", "later")
     lock.release()
@@ -72,14 +72,14 @@ def present(folder: Path) -> tuple[dict[str, object], str]:
 
 @pytest.fixture
 def archive(tmp_path: Path, command: Command) -> Path:
-    """A backup of the new home."""
+    """Make a backup of the new home."""
     (tmp_path / "new").mkdir()
     command(with_month(home(tmp_path / "new", NEW, NEW_TEXT), NEW_TEXT), "backup", str(tmp_path / "archive"))
     return tmp_path / "archive"
 
 
 def with_month(folder: Path, text: str) -> Path:
-    """The home, with this as its history."""
+    """Return the home with this history."""
     (folder / MONTH).parent.mkdir()
     (folder / MONTH).write_text(text)
     return folder
@@ -87,7 +87,7 @@ def with_month(folder: Path, text: str) -> Path:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """The home that is replaced."""
+    """Make the home that is replaced."""
     (tmp_path / "old").mkdir()
     return with_month(home(tmp_path / "old", OLD, OLD_TEXT), OLD_TEXT)
 

@@ -37,20 +37,20 @@ DARK = automation(
 
 
 def furnish(folder: Path, text: str, *automations: str) -> Path:
-    """A box with this configuration and these automations."""
+    """Make a box with this configuration and these automations."""
     box(folder, LOOPBACK + text)
     return write(folder, {f"automations/{number}.lua": each for number, each in enumerate(automations)})
 
 
 def lines(folder: Path, *arguments: str) -> list[Any]:
-    """What a simulation prints, as objects."""
+    """Return the output of a simulation as objects."""
     result = ended(folder, "simulate", "--json", *arguments)
     assert result.code == 0, result
     return [json.loads(line) for line in result.out.splitlines()]
 
 
 def image(folder: Path) -> Mapping[str, Any]:
-    """All that is in the folder, and when it was changed."""
+    """Return the content of the folder with the times of change."""
     files = [file for file in sorted(folder.rglob("*")) if file.name not in ("out", "err")]
     return {
         str(file): (file.stat().st_mtime_ns, file.stat().st_mode, file.is_file() and file.read_bytes())

@@ -1,4 +1,4 @@
-"""`lares simulate --events --run`: devices do what a file says, Lua runs for a pretended home, and it is told."""
+"""`lares simulate --events --run`: devices follow a file, and Lua runs in a simulated home."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ EVENTS = """
 
 
 def simulate(folder: Path, events: str, *arguments: str) -> Ended:
-    """What a simulation with these events comes to."""
+    """Return the output of a simulation with these events."""
     (folder / "events.txt").write_text(events)
     return ended(folder, "simulate", "--events", "events.txt", *arguments)
 

@@ -1,4 +1,4 @@
-"""A start: what it needs before the first answer, SIGTERM at any time, and the single file that it came from."""
+"""A start: its imports before the first answer, SIGTERM at any time, and its single file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from appliance.cli.main import main
 config.load = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
 sys.exit(main())
 """
-"""`lares run`, told to stop while it reads its configuration."""
+"""A `lares run` that is stopped while it reads its configuration."""
 
 START = """
 import asyncio, json, os, sys
@@ -84,7 +84,7 @@ TARGETS = ("cpython-311-aarch64-linux-gnu", "cpython-311-x86_64-linux-musl")
 
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The steps that were done, of a process that came from a single file."""
+    """Return the finished steps of a process from a single file."""
     steps: list[str] = []
     file, settle = ModuleType("lares_file"), ModuleType("lares_settle")
     vars(file)["TARGETS"] = TARGETS

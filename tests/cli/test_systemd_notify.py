@@ -1,4 +1,4 @@
-"""systemd is told what it wants to know, and nobody else is told anything."""
+"""Messages to systemd, and none without systemd."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Ear:
 
 @pytest.fixture
 def ear(tmp_path: Path) -> Iterator[Ear]:
-    """An ear at `notify` in the folder."""
+    """A socket `notify` in the folder."""
     ear = Ear(str(tmp_path / "notify"))
     yield ear
     ear.socket.close()

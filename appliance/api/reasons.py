@@ -46,7 +46,7 @@ WHY_MISSED = (
 )
 
 HOW_TO_LOAD = "correct the faults that `lares check` lists, then run `lares reload`"
-"""What to do about a file that is not loaded."""
+"""What to do about a file that is not loaded; of scenes, automations or adapters."""
 
 ReportedDecision = tuple[str, str]
 """When, as RFC 3339, and the sentence."""
@@ -124,11 +124,7 @@ class Reasons:
         section = word.partition(":")[0]
         health = next((each for each in self._hub.health.list_adapters() if each.name == section), None)
         if health is None and section in (await self._hub.names.find_known()).adapters:
-<<<<<<< HEAD
-            off = f"[adapters.{section}] has enabled = false; set it to true, and reload the adapters"
-=======
-            off = f"[adapters.{section}] says enabled = false; set it to true, then run `lares reload`"
->>>>>>> 2710cd1b (why: name lares reload as the remedy)
+            off = f"[adapters.{section}] has enabled = false; set it to true, then run `lares reload`"
             return {"kind": "adapter" if word == section else "device", "summary": [*removed, off]}
         if health is None:
             return {"kind": "device", "id": word, "summary": removed} if removed else None

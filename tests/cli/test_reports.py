@@ -117,7 +117,7 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     assert nobody.err.endswith("; scenes.enabled is false in the configuration\n")
     for word in ("desk", "desk:tv"):
         [off] = (await hub.get(f"/why?id={word}"))["summary"]
-        assert off == "[adapters.desk] has enabled = false; set it to true, and reload the adapters"
+        assert off == "[adapters.desk] has enabled = false; set it to true, then run `lares reload`"
 
     log = (await asked(tmp_path, "log")).out
     assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d info    hub: Lares \S+ starts config=", log, re.MULTILINE)

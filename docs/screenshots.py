@@ -51,7 +51,7 @@ IN_DOCS = frozenset(
         *("phone-home-dark", "tablet-wall-dark"),
     }
 )
-"""The pictures in docs/dashboard.md; all others are taken for whoever changes the page, with `--to`."""
+"""The pictures in docs/dashboard.md; `--to` takes all others."""
 DAY = ((18.9, 20), (18.4, 20), (19.6, 60), (20.2, 35), (19.9, 35), (20.6, 90), (20.1, 75), (19.4, 50))
 """Temperature of the bedroom and brightness of the lamp, every other hour until now."""
 STEP_SECS = 7200
@@ -79,7 +79,7 @@ async def main() -> None:
 
 @asynccontextmanager
 async def flat() -> AsyncIterator[App]:
-    """The home of twelve devices after most of a day, which passes at once."""
+    """Yield the home of twelve devices after most of a day, in fast motion."""
     clock = JumpingClock(datetime.now(UTC) - timedelta(seconds=STEP_SECS * len(DAY)))
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)

@@ -36,20 +36,20 @@ GO = """(hash) => new Promise((done) => {
 
 
 def find_browser() -> str:
-    """Where Chromium is: PROOF_BROWSER, or what is installed; skips where there is none."""
+    """Return the path of Chromium: PROOF_BROWSER or the installed one; skip without it."""
     return os.environ.get("PROOF_BROWSER") or need("chromium")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a hub is that is no hub of this process."""
+    """The address of a hub in another process."""
 
     url: str
 
 
 @dataclass(slots=True, kw_only=True)
 class Visit:
-    """A page of the hub, what it asked for, and its errors."""
+    """A page of the hub, its requests, and its errors."""
 
     app: App | Place
     page: Page
@@ -72,18 +72,18 @@ class Visit:
         await self.page.wait_for_selector("dialog" if first in ("sheet", "group") else drawn, state="attached")
 
     def asked(self, path: str) -> int:
-        """How often the page asked for this path."""
+        """Count the requests for this path."""
         return sum(each.split("?")[0] == f"{self.app.url}{path}" for each in self.requests)
 
 
 def tile(page: Page, name: str) -> Locator:
-    """The tile of a device or group, but for its second one among those that are on."""
+    """Return the tile of a device or group, but not its second one under "On now"."""
     exact = re.compile(f"^{re.escape(name)}$")
     return page.locator("article.tile:not(.now *)", has=page.locator("strong", has_text=exact))
 
 
 def sheet_link(page: Page, device_id: str) -> Locator:
-    """The link from a tile or a reading of the home to the sheet of a device."""
+    """Return the link from a tile or a reading of the home to the sheet of a device."""
     return page.locator(f'.columns a[href="#/sheet/{quote(device_id, safe="")}"]')
 
 
@@ -115,14 +115,14 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared() -> AsyncIterator[App]:
-    """The hub of all tests of a module; its devices are polled every second."""
+    """Yield the hub of all tests of a module; it polls its devices every second."""
     async with open_app() as app:
         yield app
 
 
 @asynccontextmanager
 async def visiting(browser: Browser, app: App | Place, **options: Any) -> AsyncIterator[Visit]:
-    """A browser of its own, like another person's; a fault of the page or a foreign request fails the test."""
+    """Yield a separate browser context; an error of the page or a foreign request fails the test."""
     context = await browser.new_context(**{"viewport": {"width": 390, "height": 844}, **options})
     context.set_default_timeout(PATIENCE_MS)
     page = await context.new_page()

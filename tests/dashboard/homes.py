@@ -21,7 +21,7 @@ TOML = f'[adapters.mqtt]\nhost = "127.0.0.1"\nusername = "{USER}"\npassword = "{
 
 @asynccontextmanager
 async def announced_home(tmp_path: Path) -> AsyncIterator[tuple[App, aiomqtt.Client]]:
-    """A home whose devices are announced by this client, and shown as they are."""
+    """Yield a home with all announced devices, and the client that announced them."""
     async with running(OwnBroker(tmp_path)) as broker, broker.client() as client:
         await announce(client)
         adapters = config.parse(f"{TOML}{broker.port}\n", "x", {}).adapters

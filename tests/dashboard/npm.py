@@ -18,15 +18,15 @@ JSQR = ("jsqr@1.4.0", "jsqr/dist/jsQR.js")
 
 
 def script(package: tuple[str, str]) -> str:
-    """The text of one file of a package."""
+    """Return the text of one file of a package."""
     name, file = package
     return (installed(name) / "node_modules" / file).read_text()
 
 
 def installed(*packages: str) -> Path:
-    """A folder with `node_modules` of these packages, each `name@version`, installed once without their scripts.
+    """Return a folder with `node_modules` of these packages, each `name@version`, installed once without scripts.
 
-    Skips the test, and says why, where npm is missing or fetches nothing.
+    Skip the test with the reason if npm is missing or fails.
     """
     folder = cache_folder() / "+".join(packages)
     if not folder.exists():
@@ -44,7 +44,7 @@ def installed(*packages: str) -> Path:
 
 
 def cache_folder() -> Path:
-    """Where what was fetched is kept."""
+    """Return the cache of fetched packages."""
     return (
         Path(os.environ.get("BUILD_PY_CACHE") or os.environ.get("XDG_CACHE_HOME") or tempfile.gettempdir())
         / "lares-tests"

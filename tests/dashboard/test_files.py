@@ -1,4 +1,4 @@
-"""The dashboard's files over HTTP: public, cached by their content, compressed, and talking to nobody but the hub."""
+"""The dashboard's files over HTTP: public, cached by their content, compressed, and connected to the hub alone."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class Raw:
 
 @pytest.fixture
 async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    """A client that unpacks nothing."""
+    """Yield a client that decompresses nothing."""
     async with aiohttp.ClientSession(auto_decompress=False, skip_auto_headers=["Accept-Encoding"]) as opened:
         yield opened
 
 
 async def fetch(app: App, session: aiohttp.ClientSession, path: str, method: str = "GET", **headers: str) -> Raw:
-    """What the hub answers; names of headers are written with underscores."""
+    """Return the answer of the hub; names of headers have underscores."""
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     async with session.request(method, app.url + path, headers=sent, allow_redirects=False) as response:
         got = {name.lower(): value for name, value in response.headers.items()}
         return Raw(status=response.status, headers=got, body=await response.read())
 
 
-async def test_every_file_needs_no_key_and_is_what_it_says(app: App, session: aiohttp.ClientSession) -> None:
+async def test_every_file_is_public_and_correctly_typed(app: App, session: aiohttp.ClientSession) -> None:
     for path, file in load_files().items():
         plain = await fetch(app, session, path)
         assert (plain.status, plain.body, plain.headers["content-type"]) == (200, file.body, file.type), path
@@ -69,9 +69,7 @@ async def test_every_file_needs_no_key_and_is_what_it_says(app: App, session: ai
         assert plain.headers["vary"] == "Accept-Encoding", path
 
 
-async def test_the_policy_lets_the_page_load_and_ask_nothing_but_its_hub(
-    app: App, session: aiohttp.ClientSession
-) -> None:
+async def test_the_policy_permits_the_hub_alone(app: App, session: aiohttp.ClientSession) -> None:
     for path in load_files():
         headers = (await fetch(app, session, path)).headers
         policy = headers["content-security-policy"]
@@ -96,7 +94,7 @@ async def test_the_root_leads_to_the_page_with_its_query(app: App, session: aioh
 UNKNOWN = ("/dashboard", "/dashboard/nothing.js", "/dashboard/app.js", "/dashboard/vendor/")
 
 
-async def test_nothing_else_is_public(app: App, session: aiohttp.ClientSession) -> None:
+async def test_no_other_path_is_public(app: App, session: aiohttp.ClientSession) -> None:
     for path in UNKNOWN:
         assert (await fetch(app, session, path)).status == 401, path
         assert (await fetch(app, session, path, Authorization=f"Bearer {MASTER}")).status == 404, path
@@ -137,7 +135,7 @@ KNOWN = {"http://www.w3.org/1998/Math/MathML", "http://www.w3.org/1999/xhtml"}
 """Names of XML's sorts of elements, which no browser fetches."""
 
 
-ENTITIES = Path(appliance.__file__).parent / "adapters" / "mqtt" / "entities"
+ENTITIES = Path(appliance.__file__).parent / "adapters" / "mqtt"
 
 SAYS_ENOUGH = ("attribute.", "value.", "action.", "error.")
 """Names and sentences of the hub's, which a language may leave as they are."""
@@ -166,7 +164,7 @@ async def test_every_word_that_the_page_asks_for_is_served_in_every_language(
         *CAPABILITIES,
         *(value for each in CAPABILITIES.values() for value in (*each.values, *each.actions)),
     }
-    announced = {word for file in ENTITIES.glob("*.py") for word in re.findall(r"\"(\w+)\"", file.read_text())}
+    announced = {word for file in ENTITIES.rglob("*.py") for word in re.findall(r"\"(\w+)\"", file.read_text())}
     assert names <= capabilities | announced | CODES.keys() | {
         "not_found",
         *Status,
@@ -204,7 +202,7 @@ def test_the_first_view_is_small_and_asked_for_at_once_and_no_byte_of_the_page_i
 
 
 def words(text: str) -> dict[str, str]:
-    """The table of a language, from the text of its file."""
+    """Return the table of a language from the text of its file."""
     table, section = {}, ""
     for line in text.split("`")[1].strip().splitlines():
         key, colon, value = line.partition(": ")
@@ -216,7 +214,7 @@ def words(text: str) -> dict[str, str]:
     return table
 
 
-async def test_the_overview_is_what_the_lists_say(app: App) -> None:
+async def test_the_overview_equals_the_lists(app: App) -> None:
     overview = (await app.get("/overview")).json
     for part in ("rooms", "groups", "scenes", "automations", "adapters"):
         assert overview[part] == (await app.get(f"/{part}")).json, part

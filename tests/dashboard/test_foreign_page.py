@@ -105,7 +105,7 @@ async def _show_nothing(_: web.Request) -> web.Response:
 
 @asynccontextmanager
 async def origin() -> AsyncIterator[str]:
-    """An empty page of another origin."""
+    """Yield an empty page of another origin."""
     app = web.Application()
     app.router.add_get("/", _show_nothing)
     runner = web.AppRunner(app)
@@ -119,7 +119,7 @@ async def origin() -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def at_home(tmp_path: Path, allowed: str) -> AsyncIterator[process.Process]:
-    """A hub with a light, a scene and an automation, that lets pages of this origin in."""
+    """Yield a hub with a light, a scene, and an automation that accepts pages of this origin."""
     async with LightSimulator() as light:
         cors = f'[api.cors]\nenabled = true\nallowed_origins = ["{allowed}"]\n'
         process.configure(tmp_path, cors + process.light_section(light.url))

@@ -42,7 +42,7 @@ STEP = """() => {
     const isInSight = width > 0 && bottom > 0 && top < innerHeight;
     return isInSight && outlineStyle !== "none" && parseFloat(outlineWidth) >= 2 ? "" : at.outerHTML.slice(0, 160);
 }"""
-"""Nothing at the end of the page, else what is wrong with where the focus is."""
+"""Return null at the end of the page, otherwise the fault of the focused control."""
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])
@@ -67,7 +67,7 @@ async def test_tab_reaches_every_control_of_every_view_and_shows_where_it_is(
 
 
 async def tab_through(page: Page) -> list[str]:
-    """Press Tab until the end of the page; what is not reached, or does not show its focus."""
+    """Press Tab until the end of the page; return controls that were missed or hide their focus."""
     count = await page.evaluate(STOPS)
     faults = []
     for _ in range(count + 20):
@@ -103,16 +103,16 @@ async def press(visit: Visit, role: str, name: str, *keys: str) -> None:
 
 
 def shows(app: App, device: str, name: str) -> object:
-    """What a device shows."""
+    """Return the value of a device."""
     return app.hub.registry.find_devices([device])[0].attributes.get(name)
 
 
 def has_changed(app: App, device: str, name: str, before: object) -> bool:
-    """Whether the device shows something else."""
+    """Return whether the value has changed."""
     return shows(app, device, name) != before
 
 
-async def test_one_control_of_each_kind_works_by_keys(browser: Browser) -> None:
+async def test_one_control_of_each_kind_works_with_the_keyboard(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as visit:
         page, light = visit.page, "elgato_lights:light:0"
         await large(app, 20)
@@ -222,7 +222,7 @@ async def test_rarer_controls_work_by_keys_too_and_the_focus_stays_near_what_is_
 
 
 async def dialog_by_keys(visit: Visit) -> None:
-    """A question is left by Escape with the focus where it was, keeps Tab inside, and is answered by Enter."""
+    """Check that a dialog keeps Tab inside, Escape closes it and restores the focus, and Enter answers it."""
     page = visit.page
     await press(visit, "button", "Delete Nobody's", "Enter")
     dialog = page.get_by_role("dialog")

@@ -79,7 +79,7 @@ COMMANDED: tuple[tuple[str, Way, str, str], ...] = (
     ("valve", press("Valve: Valve: Stop"), "set", "STOP"),
     ("water_heater", press("Performance"), "m", "performance"),
 )
-"""Component, what a person does, and the topic and a part of the message that comes."""
+"""Component, action of a person, topic, and a part of the expected message."""
 
 ASKED_FIRST = {"alarm_control_panel", "lock"}
 PICTURED = ("camera", "image")
@@ -112,12 +112,12 @@ async def test_every_component_has_a_sheet_with_controls_of_its_own(browser: Bro
             await expect(place.locator("[aria-busy]")).to_have_count(0)
             await way(place)
             await heard(messages, f"home/{component}/{topic}", part)
-            for at, state in ANNOUNCED[component][1].items():  # it says again what it is, so that nothing waits
+            for at, state in ANNOUNCED[component][1].items():  # the state again, so that no command waits
                 await client.publish(f"home/{component}/{at}", state, qos=1)
 
 
 def name_of(component: str) -> str:
-    """What the device of a component is called."""
+    """Return the name of the device of a component."""
     return component.replace("_", " ").capitalize()
 
 
@@ -156,7 +156,7 @@ async def test_a_lock_asks_before_it_opens_and_shows_only_what_can_be_done(brows
         await expect(armed).to_have_attribute("aria-pressed", "false")
 
 
-async def test_a_device_that_is_away_says_so_and_takes_nothing(browser: Browser, tmp_path: Path) -> None:
+async def test_an_unreachable_device_is_marked_and_takes_no_command(browser: Browser, tmp_path: Path) -> None:
     async with announced_home(tmp_path) as (app, client), visiting(browser, app) as visit:
         await visit.open()
         plug = tile(visit.page, "Switch")
@@ -174,7 +174,7 @@ async def test_a_device_that_is_away_says_so_and_takes_nothing(browser: Browser,
 
 
 async def names(page: Page, section: str) -> list[str]:
-    """The cards of a section, from the first."""
+    """Return the names of the tiles of a section, in order."""
     return await page.get_by_role("region", name=section, exact=True).locator("article strong").all_inner_texts()
 
 
@@ -219,7 +219,7 @@ async def test_among_a_hundred_and_twenty_devices_each_is_near(browser: Browser)
 
 
 async def tabs_to(page: Page, place: Locator) -> int:
-    """How often Tab is pressed until the place has the focus."""
+    """Count the presses of Tab until the place has the focus."""
     for count in range(1, 61):
         await page.keyboard.press("Tab")
         if await place.evaluate("(each) => each === document.activeElement"):
@@ -267,7 +267,7 @@ async def test_favourites_order_and_what_is_hidden_are_kept_under_the_key(browse
 
 
 def kept(app: App) -> list[dict[str, Any]]:
-    """What the hub keeps of its clients."""
+    """Return the stored preferences."""
     return [value for _, value in app.hub.document.items("preferences/")]
 
 
@@ -291,7 +291,7 @@ FAILING = """return { id = "failing", name = "Failing", trigger = { type = "inte
     execute = function(ctx) error("no such lamp") end }"""
 
 
-async def test_what_runs_is_shown_where_it_is_and_can_be_ended(browser: Browser, tmp_path: Path) -> None:
+async def test_running_automations_are_shown_and_can_be_cancelled(browser: Browser, tmp_path: Path) -> None:
     folder = tmp_path / "config" / "automations"
     folder.mkdir(parents=True)
     (folder / "sleeper.lua").write_text(SLEEPER.replace("LIGHT", LIGHT))
@@ -321,11 +321,11 @@ async def test_what_runs_is_shown_where_it_is_and_can_be_ended(browser: Browser,
         past = page.get_by_role("region", name="What happened")
         await expect(past).to_contain_text("Cancelled")
         await expect(past).to_contain_text("Waited 10 min")
-        await expect(past).not_to_contain_text("It failed")
+        await expect(past).not_to_contain_text("Failed")
 
 
 def busy(app: App) -> bool:
-    """Whether anything runs."""
+    """Return whether an automation runs."""
     return any(view.running for view in app.hub.automations.list_views())
 
 
@@ -405,7 +405,7 @@ async def test_each_language_is_fetched_alone(browser: Browser, locale: str) -> 
         assert await visit.page.evaluate("document.documentElement.lang") == spoken
 
 
-async def test_what_the_hub_refuses_is_told_in_the_language_of_the_page(browser: Browser) -> None:
+async def test_refusals_are_in_the_language_of_the_page(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app, locale="de-DE") as visit:
         page, problem = visit.page, visit.page.get_by_role("alert")
         await visit.open("#/automations")

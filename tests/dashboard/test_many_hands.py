@@ -1,4 +1,4 @@
-"""What is done quickly, or by several people at once: nothing of it is lost, and nothing half done is taken away."""
+"""Quick actions, and actions of several people at once: no change is lost, and no unfinished input disappears."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ STOVE = "virtual:stove"
 STORE = (
     """performance.getEntriesByType("resource").map(({ name }) => name).find((name) => name.endsWith("/store.js"))"""
 )
-"""Where the page has its module from that asks questions."""
+"""The address of the module that asks questions."""
 
 
 def shown(app: App, attribute: str) -> object:
-    """What the stove shows."""
+    """Return a value of the stove."""
     return app.hub.registry.get_device(STOVE).attributes[attribute]
 
 
@@ -122,7 +122,7 @@ async def test_a_question_that_is_answered_twice_takes_no_other_away(browser: Br
         await visit.page.wait_for_function("window.answer === false")
 
 
-async def test_what_waits_behind_a_command_goes_no_more_once_it_is_to_stop(browser: Browser) -> None:
+async def test_a_stop_discards_waiting_commands(browser: Browser) -> None:
     sent: list[str] = []
 
     async def wait(route: Route) -> None:
@@ -142,9 +142,7 @@ async def test_what_waits_behind_a_command_goes_no_more_once_it_is_to_stop(brows
 
 
 @pytest.mark.parametrize("answer", [None, '{"resolution": "r'], ids=["none", "half of one"])
-async def test_what_could_not_be_loaded_is_asked_for_again_once_the_hub_is_back(
-    browser: Browser, answer: str | None
-) -> None:
+async def test_failed_requests_are_repeated_after_an_outage(browser: Browser, answer: str | None) -> None:
     async def lose(route: Route) -> None:
         await (route.fulfill(body=answer) if answer else route.abort())
 
@@ -166,7 +164,7 @@ async def test_what_could_not_be_loaded_is_asked_for_again_once_the_hub_is_back(
         await expect(page.locator("figure.chart")).to_be_visible()
 
 
-async def test_what_is_half_typed_outlasts_a_refresh_that_fails(browser: Browser) -> None:
+async def test_unfinished_input_survives_a_failed_refresh(browser: Browser) -> None:
     refused: list[str] = []
 
     async def refuse(route: Route) -> None:
@@ -231,7 +229,7 @@ async def test_a_preference_that_could_not_be_kept_goes_with_the_next(browser: B
 
 
 def kept(app: App) -> dict[str, object]:
-    """What the hub keeps of the key."""
+    """Return the stored preferences of the key."""
     return next((value for _, value in app.hub.document.items("preferences/")), {})
 
 
@@ -249,7 +247,7 @@ async def test_a_card_is_dragged_past_several(browser: Browser) -> None:
 
 
 async def middle(page: Page, room: object, at: int) -> tuple[float, float]:
-    """The middle of a card of the room."""
+    """Return the middle of a tile of the room."""
     box = await room.locator("article").nth(at).bounding_box()  # type: ignore[attr-defined]
     assert box is not None
     return box["x"] + box["width"] / 3, box["y"] + box["height"] / 2
@@ -269,7 +267,7 @@ FAILING = """return { id = "failing", name = "Failing", trigger = { type = "inte
     execute = function(ctx) error("no such lamp") end }"""
 
 
-async def test_what_others_run_and_switch_is_seen_without_a_reload(browser: Browser, tmp_path: Path) -> None:
+async def test_changes_by_others_appear_without_a_reload(browser: Browser, tmp_path: Path) -> None:
     folder = tmp_path / "config" / "automations"
     folder.mkdir(parents=True)
     (folder / "failing.lua").write_text(FAILING)
@@ -357,7 +355,7 @@ async def test_each_part_of_a_colour_is_kept_and_a_narrow_rate_is_waited_for(bro
         await expect(page.get_by_role("alert")).to_have_count(0)
 
 
-async def test_an_address_that_is_no_page_says_so_and_a_link_with_a_key_opens_one_stream(browser: Browser) -> None:
+async def test_an_unknown_address_is_reported_and_a_link_with_a_key_opens_one_stream(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as visit:
         sockets: list[str] = []
         visit.page.on("websocket", lambda socket: sockets.append(socket.url))

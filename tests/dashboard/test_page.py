@@ -1,4 +1,4 @@
-"""The page in a browser, as people use it: every test opens it anew, and none may ask a foreign host for anything."""
+"""The page in a browser, as people use it. Each test opens a new page, and no page contacts a foreign host."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.fakes.patience import until
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 PATIENCE_SECS = 20.0
-"""How long a busy machine may take for what it does at once."""
+"""Seconds that a busy machine can take for an immediate action."""
 
 SETTINGS = tuple(
     f"settings/{each}" for each in ("devices", "rooms", "keys", "hooks", "backup", "look", "about", "diagnostics")
@@ -87,7 +87,7 @@ async def test_a_key_in_a_link_takes_the_place_of_a_stored_one_once_the_hub_acce
         await page.evaluate(f"location.hash = '#token={READER.text}'")
         await expect(page.get_by_role("alert")).to_have_count(0)
         async with asyncio.timeout(PATIENCE_SECS):
-            while await page.evaluate("localStorage.lares_token") != READER.text:  # noqa: ASYNC110 - nobody tells
+            while await page.evaluate("localStorage.lares_token") != READER.text:  # noqa: ASYNC110 - there is no event
                 await asyncio.sleep(0.02)
         assert "token" not in page.url
 
@@ -180,7 +180,7 @@ async def test_a_new_key_is_shown_once_and_its_picture_leads_a_phone_home(browse
         page = visit.page
         await visit.open("#/settings/keys")
         await page.get_by_label("Name of a new key").fill("Phone")
-        await page.get_by_label("It may").select_option("write")
+        await page.get_by_label("Role").select_option("write")
         await page.locator("section", has_text="Keys").get_by_role("button", name="Create").click()
         dialog = page.get_by_role("dialog", name="Key for Phone")
         secret = await dialog.get_by_label("Key", exact=True).input_value()
@@ -214,7 +214,7 @@ async def test_a_new_hooks_picture_is_an_address_that_calls_it(browser: Browser,
         await page.get_by_label("Id of a new hook").fill("bell")
         await page.locator("section", has_text="Hooks").get_by_role("button", name="Create").click()
         dialog = page.get_by_role("dialog", name="Key for bell")
-        await expect(dialog).to_contain_text("Nothing listens to this hook yet.")
+        await expect(dialog).to_contain_text("No automation uses this hook yet.")
         address = await dialog.get_by_label("Address", exact=True).input_value()
         assert address.startswith(f"{shared.url}/hooks/bell?token=lrs_") and await read_qr(page, reader) == address
         await dialog.get_by_role("button", name="Done").click()
@@ -227,7 +227,7 @@ async def test_a_new_hooks_picture_is_an_address_that_calls_it(browser: Browser,
         assert (await shared.get(address.removeprefix(shared.url), token=None)).status == 401
 
 
-async def test_what_a_search_finds_is_listed_with_the_section_to_paste(browser: Browser) -> None:
+async def test_discovered_devices_are_listed_with_their_sections(browser: Browser) -> None:
     section = '[adapters.wled]\nbase_url = "http://10.0.0.2"\n'
     lamp = Found(kind="wled", name="Desk", address="10.0.0.2:80", serial="aabb", section=section)
     async with open_app(adapters={}, found=[lamp]) as app, visiting(browser, app) as visit:
@@ -239,10 +239,10 @@ async def test_what_a_search_finds_is_listed_with_the_section_to_paste(browser: 
     async with open_app(adapters={}) as app, visiting(browser, app) as visit:
         await visit.open("#/settings/devices")
         await visit.page.get_by_role("button", name="Search").last.click()
-        await expect(visit.page.get_by_text("Nothing was found")).to_be_visible()
+        await expect(visit.page.get_by_text("Nothing found")).to_be_visible()
 
 
-async def test_what_is_wrong_with_files_stands_where_somebody_looks(browser: Browser, tmp_path: Path) -> None:
+async def test_errors_in_files_are_shown_with_their_lines(browser: Browser, tmp_path: Path) -> None:
     for file, text in (
         ("automations/dusk.lua", "return {\n  id = 'dusk', mod = 1 }"),
         ("adapters/oven.lua", "return {}"),
@@ -276,7 +276,7 @@ async def test_what_is_wrong_with_files_stands_where_somebody_looks(browser: Bro
 
 
 async def read_qr(page: Page, reader: str) -> str:
-    """What a phone would read from the picture on the page."""
+    """Return the text in the QR code on the page."""
     await page.evaluate(reader.replace("typeof exports === 'object' && typeof module === 'object'", "false"))
     found: str = await page.evaluate(
         """() => {
@@ -381,7 +381,7 @@ preset_mode = "eco"
 """
 
 
-async def test_whatever_a_virtual_device_takes_can_be_commanded(browser: Browser) -> None:
+async def test_every_command_of_a_virtual_device_works(browser: Browser) -> None:
     adapters = config.parse(EVERYTHING, "default.toml", {}).adapters
     async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
         page = visit.page
@@ -410,7 +410,7 @@ async def test_whatever_a_virtual_device_takes_can_be_commanded(browser: Browser
 
 
 def shows(app: App, attribute: str, value: Any) -> bool:
-    """Whether the virtual device shows that."""
+    """Return whether the virtual device shows this value."""
     return bool(app.hub.registry.get_device("virtual:hall").attributes[attribute] == value)
 
 
@@ -560,7 +560,7 @@ async def test_an_answer_that_is_older_than_the_stream_is_asked_for_again(browse
         await expect(tile(page, "Simulated light")).to_contain_text("73%")
 
 
-async def test_a_page_is_loaded_anew_with_the_next_version_of_its_hub(browser: Browser) -> None:
+async def test_a_page_reloads_with_the_next_version_of_its_hub(browser: Browser) -> None:
     async def upgrade(route: Route) -> None:
         answer = await route.fetch()
         await route.fulfill(response=answer, json={**await answer.json(), "version": "next"})
@@ -573,7 +573,7 @@ async def test_a_page_is_loaded_anew_with_the_next_version_of_its_hub(browser: B
         await expect(visit.page.locator("main.settings:not(.offline)")).to_be_visible()
 
 
-async def test_a_view_that_does_not_come_is_asked_for_until_it_does(browser: Browser, shared: App) -> None:
+async def test_a_view_that_fails_to_load_is_requested_until_it_loads(browser: Browser, shared: App) -> None:
     async with visiting(browser, shared, service_workers="block") as visit:
         await visit.page.route("**/settings.js", lambda route: route.abort())
         await visit.open("#/")
@@ -614,7 +614,7 @@ async def test_the_switch_of_a_room_acts_on_lights_and_asks_before_it_touches_an
         assert not [each for each in visit.requests if each.endswith("/rooms/den/command")]
 
 
-async def test_a_reader_that_lagged_fetches_all_anew(browser: Browser) -> None:
+async def test_a_reader_that_lagged_fetches_everything_again(browser: Browser) -> None:
     async with open_app(event_capacity=10) as app, visiting(browser, app) as visit:
         await visit.open()
         await expect(tile(visit.page, "Simulated light")).to_be_visible()

@@ -61,7 +61,7 @@ async def test_a_device_is_paired_by_its_code_shared_and_let_go(browser: Browser
             asked = page.get_by_role("dialog")
             await expect(asked).to_contain_text("Unpair Simulated lamp?")
             await asked.get_by_role("button", name="Unpair").click()
-            await expect(page.get_by_role("heading", level=1)).to_have_text("This device is not there.")
+            await expect(page.get_by_role("heading", level=1)).to_have_text("This device does not exist.")
             assert [each["command"] for each in server.asked][1:] == [
                 "commission_with_code",
                 "device_command",
@@ -126,7 +126,7 @@ async def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(browser: B
                     await visit.page.keyboard.press("Escape")
 
 
-async def test_a_key_that_may_not_administer_sees_no_pairing(browser: Browser) -> None:
+async def test_only_an_admin_key_shows_pairing(browser: Browser) -> None:
     async with MatterSimulator() as server:
         adapters = {"matter": Matter(url=f"ws://127.0.0.1:{server.port}/ws")}
         async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:

@@ -36,7 +36,7 @@ DAYS = 370
 
 
 def values(count: str) -> re.Pattern[str]:
-    """What the picture is called, with so many values."""
+    """Return the label of the picture with this number of values."""
     return re.compile(f"^Temperature, values: {count}$")
 
 
@@ -102,7 +102,7 @@ async def test_energy_has_bars_by_day_and_by_month(browser: Browser, tmp_path: P
         assert found == []
 
 
-async def test_a_day_keeps_its_date_for_whoever_looks_from_far_away(browser: Browser, tmp_path: Path) -> None:
+async def test_a_day_keeps_its_date_in_other_time_zones(browser: Browser, tmp_path: Path) -> None:
     write_past(tmp_path)
     adapters = config.parse(HOME, "default.toml", {}).adapters
     today = datetime.now(UTC)

@@ -36,7 +36,7 @@ COUNT_ADDRESSES = """() => {
 
 @asynccontextmanager
 async def camera_home(tmp_path: Path) -> AsyncIterator[tuple[App, aiomqtt.Client]]:
-    """A home with a camera that has not sent anything."""
+    """Yield a home with a camera that has sent no picture."""
     async with running(OwnBroker(tmp_path)) as broker, broker.client() as client:
         adapters = config.parse(f"{TOML}{broker.port}\n", "x", {}).adapters
         announced = {"topic": "porch/still", "unique_id": "porch", "name": None,
@@ -48,7 +48,7 @@ async def camera_home(tmp_path: Path) -> AsyncIterator[tuple[App, aiomqtt.Client
 
 
 async def size(still: Locator) -> Any:
-    """The picture's own size, once it is loaded."""
+    """Return the size of the loaded picture."""
     await expect(still).to_be_visible()
     await still.evaluate("(each) => each.decode()")
     return await still.evaluate("(each) => [each.naturalWidth, each.naturalHeight]")
@@ -60,7 +60,7 @@ async def test_a_camera_shows_its_newest_picture_and_keeps_no_older_one(browser:
         await page.add_init_script(f"({COUNT_ADDRESSES})()")
         await page.clock.install()
         await visit.open()
-        await expect(tile(page, "Porch")).to_contain_text("No picture has come yet.")
+        await expect(tile(page, "Porch")).to_contain_text("No picture yet.")
         assert visit.asked(PATH) == 0
         await client.publish("porch/still", base64.b64decode(PNG), qos=1)
         assert await size(still) == [1, 1] and visit.asked(PATH) == 1

@@ -1,4 +1,4 @@
-"""What sets an automation off and what it needs, told in the language of the page."""
+"""Triggers and conditions of automations in the language of the page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 
 def everything() -> str:
-    """An automation with every kind of trigger and of condition."""
+    """Return an automation with every kind of trigger and condition."""
     triggers = ", ".join(f"{{ type = '{kind}', {fields} }}" for kind, fields in TRIGGERS.items())
     conditions = ", ".join(f"{{ type = '{kind}', {fields} }}" for kind, (fields, *_) in CONDITIONS.items())
     return f"""return {{ id = "all", name = "All", triggers = {{ {triggers} }},
@@ -80,7 +80,7 @@ WRITTEN = {
 
 
 async def home(app: App) -> None:
-    """A lamp of a name in a room, and what kept two runs from beginning: a condition, and the switch."""
+    """Name a lamp, put it in a room, and leave two runs that did not begin: by a condition, and by the switch."""
     await app.post("/rooms", {"id": "den", "name": "Arbeitszimmer"})
     await app.post(f"/devices/{LIGHT}/name", {"name": "Schreibtisch"})
     await app.command(LIGHT, "power", "on")

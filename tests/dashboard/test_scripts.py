@@ -1,4 +1,4 @@
-"""The page's scripts, read by tools: their types by TypeScript, what is unused or unsafe by ESLint."""
+"""The scripts of the page pass TypeScript and ESLint."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ export default [{{ ignores: ["dashboard/vendor/**"] }}, js.configs.recommended, 
 
 @pytest.fixture(scope="module")
 def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the scripts and the tools."""
+    """Return a folder with the scripts and the tools."""
     folder = tmp_path_factory.mktemp("scripts")
     shutil.copytree(FOLDER, folder / "dashboard")
     (folder / "node_modules").symlink_to(installed(*TOOLS) / "node_modules")
@@ -57,7 +57,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("command", [["tsc"], ["eslint", "dashboard"]], ids=["types", "rules"])
-def test_there_is_nothing_to_complain_of(workshop: Path, command: list[str]) -> None:
+def test_the_tools_find_nothing(workshop: Path, command: list[str]) -> None:
     program = workshop / "node_modules" / ".bin" / command[0]
     done = subprocess.run([program, *command[1:]], cwd=workshop, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

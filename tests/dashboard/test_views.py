@@ -48,11 +48,11 @@ BROKEN = """() => [...document.querySelectorAll("h1, h2, h3, button, dt, small, 
         const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
         return !word.includes("\\u00AD") && lines.size > 1;
     })).map(([word]) => word)"""
-"""Words that two lines share, but for those that say where they may be parted, and those of addresses."""
+"""Words that are broken over two lines, except at soft hyphens and in addresses."""
 
 
 async def prepare(app: App) -> None:
-    """A room, a group, a variable, a hook, and an automation that has failed."""
+    """Add a room, a group, a variable, a hook, and an automation that has failed."""
     for component in ("sensor", "climate", "light"):
         if component == "sensor":
             await app.post("/rooms", {"id": "living", "name": "Living room"})
@@ -96,7 +96,7 @@ async def test_every_view_is_readable_at_every_width_and_text_size(
 
 
 async def judge(page: Page, size: str) -> list[Any]:
-    """What axe finds, what reaches over the edge, and what is cut off or broken, with text of this size."""
+    """Return the findings of axe, and elements that are too wide, cut off, or broken, at this text size."""
     await page.evaluate("(size) => { document.documentElement.style.fontSize = size }", size)
     found = await page.evaluate(
         "axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, nodes }) =>"

@@ -92,7 +92,7 @@ async def test_names_of_the_home_are_completed_and_a_device_is_shown(browser: Br
         await page.locator(".cm-content").click()
         name = await page.locator(".cm-content").get_by_text(LIGHT).bounding_box()
         assert name is not None
-        for way in range(10):  # a transaction in between starts the wait anew
+        for way in range(10):  # each transaction restarts the delay
             await page.mouse.move(name["x"] + 40 + way, name["y"] + 8, steps=3)
             await page.wait_for_timeout(500)
             if await page.locator(".cm-state").count():
@@ -160,7 +160,7 @@ async def test_the_library_is_fetched_only_by_an_editor_and_only_an_admin_has_on
         assert library(visit.requests) == 1
     async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
         await visit.open(f"#/file/{PATH.replace('/', '%2F')}", token=READER.text)
-        await expect(visit.page.locator("main")).to_contain_text("Your key may not do this")
+        await expect(visit.page.locator("main")).to_contain_text("Your key does not permit this")
         assert library(visit.requests) == 0 and not asked_for_files(app, visit.requests)
 
 

@@ -1,5 +1,5 @@
-// Adapters of the configuration: added from what the network announces or from a kind with its form, and removed. The hub checks
-// each change before it is written, and starts or stops the section at once.
+// Sections of adapters: add one from discovery or from the form of its kind, or remove it. The hub checks each change
+// before writing it, and starts or stops the section at once.
 
 import { get, put as replace, segment } from "./api.js";
 import { fileAddress } from "./editor.js";

@@ -22,14 +22,14 @@ class ApiError extends Error {
 	}
 }
 
-// What the hub says is English: where its code is known in the page's language, that begins with what it means.
+// Return the sentence for an error: in the page's language if the code is known, followed by the hub's own English one.
 export function sentenceOf(status, { code = "", error = t("error.status", { status }) }) {
 	return t(`error.${code.replace(/^\w+_not_found$/, "not_found")}`, { sentence: error }, error);
 }
 
-// Take a key (`#token=`, or `?token=`) and `api` from the page's address, and out of it at once. The page talks to its own
-// hub alone: of any other `api` the sentence is given that says so, by its key and values. A key in a link takes the place
-// of a stored one only once the hub has accepted it; then `onKey` is called, else with the sentence.
+// Take a key (`#token=`, or `?token=`) and `api` out of the page's address at once. The page uses its own hub only: for
+// any other `api`, return the key and values of a sentence. A key in a link replaces a stored one after the hub has
+// accepted it; then call `onKey` with null, otherwise with a sentence.
 export function readAddress(onKey) {
 	const address = new URL(location.href);
 	const [key, api] = ["token", "api"].map((name) => address.searchParams.get(name));
@@ -65,14 +65,14 @@ export const whenUnauthorized = (listener) => (onUnauthorized = listener);
 
 export const addressOf = (path) => new URL(path, base);
 
-// The event stream, with a heartbeat every so many seconds; the token is a sub-protocol, so that no address holds it.
+// Open the event stream with this heartbeat. The token is a sub-protocol, so that no address contains it.
 export function openEvents(seconds) {
 	const address = addressOf(`events?heartbeat_secs=${seconds}`);
 	address.protocol = address.protocol.replace("http", "ws");
 	return new WebSocket(address, ["lares.events", `bearer.${encodeURIComponent(token())}`]);
 }
 
-// An answer that breaks off halfway is none.
+// Treat an incomplete answer as a hub that does not answer.
 const orUnreachable = (answer) => answer.catch(() => {
 	throw new ApiError(0);
 });
@@ -94,7 +94,7 @@ async function send(method, path, body, waits = 0) {
 	throw new ApiError(response.status, await response.json().catch(() => null));
 }
 
-// The JSON of the answer, null where it has none; an ApiError's message is a sentence for a person.
+// Return the JSON of the answer, or null if it is empty. The message of an ApiError is a sentence for a person.
 async function ask(...request) {
 	const response = await send(...request);
 	return response.status === 204 ? null : orUnreachable(response.json());

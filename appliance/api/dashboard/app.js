@@ -1,5 +1,5 @@
-// The page: the view and the sheet that the address names, and everything around them. It needs what the home needs; all
-// other views are fetched after the home.
+// The page: the view and the sheet for the address, and everything around them. The home and its modules come first; all
+// other views follow.
 
 import { keepToken } from "./api.js";
 import { connect, takeAddress } from "./connection.js";
@@ -71,7 +71,7 @@ function closeSheet() {
 
 const load = async (view) => (views[view] ??= await LATE[view]());
 
-// Show what the address names; the view before stays until that is loaded.
+// Show the view of the address. The previous view stays until the new one is loaded.
 async function show() {
 	const { view, sheet, isUnknown } = readRoute();
 	if (isUnknown) {
@@ -148,7 +148,7 @@ function App() {
 
 let isDue = false;
 
-// Draw what has changed in the next frame, once, however much it is.
+// Draw all changes once, in the next frame.
 function drawSoon() {
 	if (isDue) return;
 	isDue = true;

@@ -1,4 +1,4 @@
-// Making order: rooms and groups, and who belongs where.
+// Rooms and groups, and the devices in each.
 
 import { erase, post, segment } from "./api.js";
 import { tags, use } from "./dom.js";
@@ -20,7 +20,7 @@ export function Arrange() {
 	];
 }
 
-// A new id: the name in small letters, digits and underscores, with a number where it is taken.
+// Return a new id: the name in small letters, digits, and underscores, with a number if it is taken.
 export function idFor(name, taken) {
 	const letters = name.normalize("NFKD").toLowerCase().replace(/ß/g, "ss").replace(/[\u0300-\u036f]/g, "");
 	const stem = letters.replace(/[^a-z0-9]+/g, "_").replace(/^_|_$/g, "").slice(0, MAX_ID) || "place";

@@ -1,4 +1,4 @@
-// Automations: rows that lead to a page for each, where it is switched, run and asked why; and what is wrong with the files.
+// The list of automations, and a page for each: its switch, its runs, its reasons, and the errors of its file.
 
 import { erase, get, post, put as replace, segment, sentenceOf } from "./api.js";
 import { tags, use, useState } from "./dom.js";
@@ -13,7 +13,7 @@ import { dayTime, duration, moment, number, plain, t, time, withUnit } from "./w
 
 const { a, code, div, h1, li, ol, p, small, span, strong, ul } = tags;
 
-// No event tells that an automation has run, failed or been switched by somebody else.
+// No event reports that an automation ran, failed, or was switched by another page.
 async function refresh() {
 	const before = new Map(state.automations);
 	const found = await inTurn(() => get("automations"));
@@ -133,7 +133,7 @@ function nextOf({ status }, answer) {
 const sentences = (texts) => ul({ class: "runs", dir: "auto", lang: HUB }, texts?.map((sentence, at) =>
 	li({ key: at }, sentence.replace(INSTANT, time))));
 
-// What sets it off and what it needs, each in words, and what the hub has to say beside that.
+// Triggers and conditions in words, followed by the notes of the hub.
 const statedAs = ({ triggers, conditions, notes }) => [
 	p({ class: "label" }, t("trigger.title")),
 	ul({ class: "runs", dir: "auto", "aria-label": t("trigger.title") }, triggers.map((each, at) => li({ key: at }, inWordsNow(each)))),
@@ -152,7 +152,7 @@ const INSTANT = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 const NUMBERED = /^([\d.]+): (.*)$/s;
 const REASON = /^(condition|cooldown|duplicate|mode|disabled|brake)\b[\s:]*(.*)$/s;
 
-// Why a trigger did not become a run that went well: what that means in the page's words, and what the hub says of it.
+// The reason why a trigger led to no successful run: in the page's words, followed by the hub's.
 function reasonOf({ status, error, trace = [] }, conditions) {
 	if (!error) return word(status);
 	const [, kind, detail] = REASON.exec(error) ?? [null, status === "error" ? "failed" : status, error];
@@ -164,7 +164,7 @@ function reasonOf({ status, error, trace = [] }, conditions) {
 	return [`${t(`reason.${kind}`, { detail: own }, "")} `, span({ lang: found === null && HUB }, said.replace(/ s more$/, " s"))];
 }
 
-// What a run came to; one that went through and warned is not "done".
+// The outcome of a run. A run with warnings is not "done".
 const outcomeOf = ({ status, warnings = [] }) => (status === "ok" && warnings.length ? t("automation.warned") : word(status));
 
 // What set a run off: the device and its value, a time, or a hand.
@@ -190,7 +190,7 @@ export const runItem = (conditions) => (entry, at) => {
 		trace.length > 0 && ol({ class: "trace" }, trace.map((step) => li(`${inSeconds(step.at_ms ?? 0)} · ${STEPS[step.step](step, conditions)}`))));
 };
 
-// How each step of a run is told.
+// The words for each step of a run.
 const STEPS = {
 	condition: (step, conditions) => {
 		const known = conditionAt(conditions, step.number);
@@ -215,7 +215,7 @@ function Timers() {
 
 const textOf = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
-// How a variable is set: what it holds stays of its type, which only a new one takes from what is typed.
+// The control that sets a variable. A value keeps its type; a new variable takes its type from the typed text.
 function variable(name, value, isNew, set) {
 	const label = t("variable.value", { name });
 	if (typeof value === "boolean") return toggle({ label, isOn: value, onSwitch: (isOn) => set(() => isOn) });

@@ -1,5 +1,5 @@
-// The connection: an overview at first, then every frame; back again after an outage, and after a sleep. It begins as soon
-// as this script is there, so that the home is on its way while the others come.
+// The connection: an overview first, then every frame. It reconnects after an outage and after a sleep. It starts with
+// this script, so that the home loads while the other scripts do.
 
 import { get, openEvents, readAddress, stored, token, whenUnauthorized } from "./api.js";
 import { changed, state, takeFrame, takeOverview } from "./store.js";
@@ -29,7 +29,7 @@ let isHeard = false; // the stream has brought a frame
 let isFetched = false; // the overview has come since the stream was opened
 let hiddenAt = Infinity;
 
-// Take a key out of the page's address, and tell what is wrong with it.
+// Take a key out of the page's address, and note why if it is refused.
 export function takeAddress() {
 	state.notice = readAddress((refusal) => {
 		state.notice = refusal;
@@ -38,7 +38,7 @@ export function takeAddress() {
 	});
 }
 
-// Connect anew, at once; also with another key.
+// Connect again at once, also with another key.
 export function connect() {
 	disconnect();
 	if (!token()) return requestKey();
@@ -53,7 +53,7 @@ export function connect() {
 	socket.onclose = () => load().then(onLost); // the answer says whether it is the key, the stream or the hub
 }
 
-// Fetch the overview; whoever asks while it is on its way gets the same one.
+// Fetch the overview; callers share a request in progress.
 export function load() {
 	clearTimeout(reloadTimer);
 	reloadTimer = null;
@@ -124,7 +124,7 @@ function requestKey() {
 	changed();
 }
 
-// A tab that wakes asks for all once; where the stream broke meanwhile, it is opened again first.
+// Fetch the overview once after a sleep; if the stream broke meanwhile, reopen it first.
 function wake() {
 	hiddenAt = Infinity;
 	retryMs = MIN_RETRY_MS;

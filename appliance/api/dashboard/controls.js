@@ -1,4 +1,4 @@
-// What a person can do with a device, a room or a group, drawn from its `commands` alone.
+// Controls for a device, a room, or a group, drawn from its `commands` alone.
 
 import { get, post, segment } from "./api.js";
 import { tags, use, useRef, useState } from "./dom.js";
@@ -15,14 +15,14 @@ const WITH_CODE = ["lock", "alarm_control_panel"];
 const MAX_SEGMENTS = 4; // options side by side; more are a list
 const KEY_REPEAT_MS = 250; // one command for a row of key presses
 
-// Whom commands go to, and under what name their pending and their errors are noted.
+// The target of commands, and the name under which their progress and errors are noted.
 export const toDevice = (device) =>
 	({ target: device.id, path: `devices/${segment(device.id)}`, name: nameOf(device), isDevice: true });
 export const toMany = (kind, { id, name }, devices) => ({ target: `${kind}/${id}`, path: `${kind}/${segment(id)}`, name, devices });
 
 const queued = new Map();
 
-// Send a command, after a question where there is one to ask.
+// Send a command, after a question if one is necessary.
 export async function send(to, capability, action, value, wish = value ?? action) {
 	const letsIn = ASK_FIRST.includes(action) && GUARDED.includes(capability.split(".").pop());
 	if ((letsIn && !to.simulate) || (to.isGuarded && action === "off")) {
@@ -68,7 +68,7 @@ async function withCode(to, command, error) {
 	return undefined;
 }
 
-// The devices of a room or group that a command is for: its lights, and what else takes it where somebody says so.
+// Return the devices for a command to a room or group: its lights, and the others after a confirmation.
 async function choose({ devices }, capability, action) {
 	const able = devices.filter((each) => each.commands?.some((one) => one.capability === capability && one.actions.includes(action)));
 	const others = able.filter((each) => each.kind !== "Light");
@@ -81,7 +81,7 @@ async function choose({ devices }, capability, action) {
 const one = (id, command) => post(`devices/${segment(id)}/command`, command)
 	.then(({ status }) => ({ device_id: id, status }), ({ message }) => ({ device_id: id, status: "error", message }));
 
-// It ends when the page knows what the device shows since.
+// Resolve when the page has the state after the command.
 async function deliver({ target, path, isDevice, simulate }, command, ids) {
 	const before = state.devices.get(target);
 	if (!isDevice) {
@@ -118,7 +118,7 @@ function kindOf(command, look) {
 	return hasButtons ? (drawn) => span({ class: "shutter" }, buttons({ ...drawn, value: undefined }), setting?.(drawn)) : setting;
 }
 
-// The function that draws how a value is set. Orders are what a device is told, and shows something else.
+// Return the function that draws how a value is set. A device with orders shows another value than the order.
 function settingOf({ schema: { type, values = [] } }, look) {
 	if (!values.length || type === "boolean") return BY_TYPE[type];
 	if (values.some((value) => value in SYMBOLS)) return orders;
@@ -171,7 +171,7 @@ function booleanSwitch({ value, send, ...more }) {
 	return toggle({ ...more, isOn: value === true, onSwitch: (isOn) => send("set", isOn) });
 }
 
-// A slider that follows the finger, sends when it is let go, and goes back to what the device shows.
+// A slider that follows the finger, sends on release, and then returns to the value of the device.
 function Slider({ label, value, wish, min = 0, max = 100, step = 1, look, isDisabled, text, onChoose }) {
 	const [held, setHeld] = useState(null);
 	const hand = useRef({ timer: 0, isKey: false }).current;
@@ -270,7 +270,7 @@ function choice({ schema: { values }, value = "", isPending, isDisabled, label, 
 		options.map((each) => option({ key: each, value: each }, word(each))));
 }
 
-// Buttons in a row, with what is shown before them; each is a picture where there is one for it.
+// Buttons in a row after the present value; a button is a symbol if there is one for its action.
 function inRow({ command, attributes, value, isPending, isDisabled, label, device, isBare }, names, call, isPressed) {
 	const shown = value !== undefined && typeof value !== "number" && !isPressed && !isBare;
 	return span({ class: isPressed ? "buttons segments" : "buttons", role: "group", "aria-label": label, "aria-busy": busy(isPending) },
@@ -288,14 +288,14 @@ const buttons = (drawn) => inRow(drawn, actionsOf(drawn.command), (action) => dr
 const orders = (drawn) => (drawn.schema.values.includes(drawn.value) ? segments(drawn)
 	: inRow(drawn, drawn.schema.values, (order) => drawn.send("set", order)));
 
-// Options side by side, of which the one that is shown is pressed; an alarm panel says before them what it does.
+// Options side by side; the present one is pressed. An alarm panel shows its state before them.
 function segments(drawn) {
 	const { schema: { values }, value, send } = drawn;
 	if (value !== undefined && !values.includes(value)) return inRow(drawn, values, (option) => send("set", option));
 	return inRow(drawn, values, (option) => option === value || send("set", option), (option) => option === value);
 }
 
-// A lock shows only what can be done now.
+// A lock shows only the actions that are possible now.
 function lockButtons(drawn) {
 	const { command: { actions }, value, send } = drawn;
 	const done = { locked: "lock", unlocked: "unlock" }[value];

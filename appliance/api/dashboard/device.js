@@ -1,4 +1,5 @@
-// The pages of one device and of one room. The device's: its name and facts, what it shows and takes, its history, who uses it and who commanded it last.
+// The pages of a device and of a room. A device: its name and facts, its controls, its history, its automations, and the
+// last commands.
 
 import { get, post, segment } from "./api.js";
 import { idFor } from "./arrange.js";
@@ -49,7 +50,7 @@ export function Device({ id }) {
 	];
 }
 
-// What a virtual device shows and takes no command for, to be moved by hand; and what may happen at it.
+// Controls that set the values of a virtual device without commands, and send its events.
 function Simulate({ device }) {
 	const catalog = useLoaded(() => get("capabilities"), []).data?.capabilities ?? [];
 	const simulate = `adapters/${segment(device.metadata.source)}/operations/observe`;
@@ -142,7 +143,7 @@ function sourceOf(source) {
 const commandText = ({ command, status, message }, device) =>
 	`${orderOf(command, device)}${status === "ok" ? "" : ` – ${message ?? word(status)}`}`;
 
-// A room: its devices, and what they measured over a day.
+// The page of a room: its devices, and their measurements of a day.
 export function RoomPage({ id }) {
 	const room = state.rooms.get(id);
 	if (!room) return [h1({ tabindex: "-1" }, t("room.gone")), p(id)];

@@ -1,6 +1,6 @@
-// The page from a description of it: `tags.p({ class: "x" }, "text")` describes an element, `use(Part, props)` a part
-// that draws itself, an array a row of both. `draw` changes only what differs from the time before. Text becomes
-// text nodes and attributes, never markup. Of a part that fails `instead(error)` is drawn, and all else as ever.
+// Draws the page from a description: `tags.p({ class: "x" }, "text")` describes an element, `use(Part, props)` a
+// component, an array several of them. `draw` changes only the differences. Text becomes text nodes and attributes,
+// never markup. If a component fails, `instead(error)` replaces it and the rest stays.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -19,7 +19,7 @@ function describe(type, kids) {
 /** @type {(type: any, props?: any) => any} */
 export const use = (type, props = NONE) => ({ type, key: props.key, props, kids: [] });
 
-// The same part, drawn anew only if a property is another value, or something inside it has changed.
+// Redraw the component only if a property or something inside it has changed.
 export const memo = (type) => Object.assign((props) => type(props), { isMemo: true });
 
 let redraw;
@@ -41,7 +41,7 @@ export function draw(description, place, again, instead) {
 	due.forEach(orElse);
 }
 
-// --- the focus, where what had it was moved or is gone ---------------------------------------------
+// --- focus after an element was moved or removed --------------------------------------------------
 
 const CONTROL = "a[href], button:not(:disabled)"; // a field would open the keyboard of a phone
 
@@ -52,14 +52,14 @@ function wayTo(node) {
 	return way;
 }
 
-// What stands there now, or before it; else the view's heading.
+// Return the control at that place now, or the one before it; otherwise the view's heading.
 function nearest(way) {
 	const [around, at] = way.find(([each]) => each.isConnected) ?? [document.body, 0];
 	const near = [around.children[at], around.children[at - 1]].filter(Boolean);
 	return near.map((each) => (each.matches(CONTROL) ? each : each.querySelector(CONTROL))).find(Boolean) ?? document.querySelector("h1");
 }
 
-// --- what a part keeps ---------------------------------------------------------------------------
+// --- state of components ----------------------------------------------------------------------------
 
 export function useState(initial) {
 	const me = owner;
@@ -76,7 +76,7 @@ export function useState(initial) {
 
 export const useRef = (current = null) => useState({ current })[0];
 
-// Run `work` once what it sees is drawn, and again when a reason differs; it may give what ends it.
+// Run `work` after drawing, and again if a reason differs; it can return a function that ends it.
 export function useEffect(work, reasons) {
 	const cell = (owner.cells[slot++] ??= {});
 	if (cell.reasons?.every((each, at) => Object.is(each, reasons[at]))) return;
@@ -158,7 +158,7 @@ function set(node, name, value, isNew) {
 	else node.setAttribute(name, value === true ? "" : value);
 }
 
-// A field shows what it began with, and follows that until somebody types.
+// Set the initial text of a field, and follow changes of it until a person types.
 function begin(node, text, isNew) {
 	if (isNew || node.value === node.defaultValue) node.value = text;
 	node.defaultValue = text;

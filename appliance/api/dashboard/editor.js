@@ -203,7 +203,7 @@ function Versions({ path, text, onTake }) {
 
 const MAX_COMPARED = 1500; // lines
 
-// The lines of two texts: those of both, of the old alone, and of the new alone.
+// Compare two texts line by line: common lines, removed lines, and added lines.
 export function compare(old, fresh) {
 	const [one, other] = [old.split("\n"), fresh.split("\n")];
 	let first = 0;

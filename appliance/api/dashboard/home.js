@@ -193,8 +193,8 @@ export function roomSwitch(room, devices) {
 
 export const roomResults = (id) => [errorLine(`rooms/${id}`), outcomes(`rooms/${id}`)];
 
-// The commands that any of these devices takes, each once; and what they show together. If there are lights, they alone say
-// whether it is on: the switch acts on them, and a plug that stays on would keep it from ever switching them on.
+// The commands that any of these devices takes, each once; and their common state. If there are lights, the state is
+// theirs alone: the switch acts on lights, and a plug that stays on must not block it.
 export const together = (devices) => [...new Map(devices.flatMap(commandsOf).reverse().map((each) => [each.capability, each])).values()].reverse();
 
 export function shared(devices) {

@@ -1,4 +1,4 @@
-// What the browser keeps, which may be nothing at all.
+// Read or set a value that the browser stores; null if it stores nothing.
 export function stored(name, value) {
 	try {
 		if (value === null) localStorage.removeItem(name);

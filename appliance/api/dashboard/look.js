@@ -1,4 +1,4 @@
-// A device at a glance: its symbol and tone, its state in one line, its readings, and what a tap does.
+// A device at a glance: its symbol and tone, its state in one line, its readings, and the action of a tap.
 
 import { commandsOf, send, toDevice } from "./controls.js";
 import { attributesOf, classOf, isAway, labelOf, nameOf, numberOf, show, word } from "./values.js";
@@ -130,7 +130,7 @@ const sayState = (device, name) => {
 	return `${nameOf(device)}: ${show(name, value, device).toLowerCase()}`;
 };
 
-// What a sensor shows in a few words, and the tone of that.
+// The readings of a sensor in a few words, and their tone.
 export function readingOf(device) {
 	const { attributes } = device;
 	if (isAway(device)) return { text: `${nameOf(device)}: ${word(attributes.state).toLowerCase()}`, tone: "away" };
@@ -141,7 +141,7 @@ export function readingOf(device) {
 	return { text: texts.join(" · ") || nameOf(device), tone: alertOf(device)?.tone };
 }
 
-// --- what a tap does -------------------------------------------------------------------------------
+// --- the action of a tap ----------------------------------------------------------------------------
 
 const LOUD = ["siren", "lawn_mower", "alarm_control_panel"]; // not by chance
 

@@ -17,7 +17,7 @@ const canScan = () => "BarcodeDetector" in globalThis && Boolean(navigator.media
 const namesOf = (ids) => ids.map((id) => nameOf(state.devices.get(id) ?? { id })).join(", ");
 const operation = (adapter, name, payload) => post(`adapters/${segment(adapter)}/operations/${name}`, payload);
 
-// A bridge or device that gives the hub a key once its button is pressed: what is to be put into its section.
+// A bridge or device that returns a key after somebody presses its button: show the line for its section.
 export function KeyPairing({ adapter }) {
 	const [given, setGiven] = useState(undefined);
 	const target = `pairing ${adapter}`;
@@ -53,7 +53,7 @@ export function CodePairing({ adapter }) {
 		isScanning && use(Scanner, { onCode, onClose: () => setScanning(false) }));
 }
 
-// What the camera sees, until it sees a pairing code.
+// Show the camera until it reads a pairing code.
 function Scanner({ onCode, onClose }) {
 	const ref = useRef();
 	const [problem, setProblem] = useState(null);
@@ -91,7 +91,7 @@ function Scanner({ onCode, onClose }) {
 	] });
 }
 
-// What can be done with a device that has been paired.
+// Actions on a paired device.
 export function Paired({ device }) {
 	const adapter = device.metadata.source;
 	const [shared, setShared] = useState(null);

@@ -1,5 +1,5 @@
-// What was: a device's values over an hour to a year, alone or several together, what a meter counted by day and by month;
-// and the day of a room. Fetched when somebody looks.
+// The past: values of a device over an hour to a year, alone or together, meters by day and by month, and the day of a
+// room. Fetched on demand.
 
 import { get, segment } from "./api.js";
 import { pointsOf, trace } from "./pictures.js";
@@ -12,7 +12,7 @@ import { clock, date, month, shortDate, shortDay, shortMonth, t, time } from "./
 const { button, dd, details, div, dl, dt, figcaption, figure, li, p, path, small, span, strong, summary, svg, ul } = tags;
 
 const DAY_MS = 86_400_000;
-// How long each period is, and how fine what is asked for: the card has hours, and a year of them would be too many.
+// The length of each period, and its resolution: the card has hours, and a year of hours would be too many.
 const PERIODS = {
 	hour: [DAY_MS / 24, "raw"],
 	day: [DAY_MS, "raw"],
@@ -28,7 +28,7 @@ const WIDTH = 640;
 const HEIGHT = 200;
 const SERIES_HEIGHT = 160;
 
-// What was shown since `from`, newest first; by the minute where there is more than one answer holds.
+// Load the values since `from`, newest first; by the minute if there are more than one answer can have.
 async function loadPast(device, attribute, from, resolution) {
 	const path = `devices/${segment(device.id)}/history/${segment(attribute)}`;
 	const ask = (of, more = {}) =>
@@ -41,8 +41,8 @@ async function loadPast(device, attribute, from, resolution) {
 	return { ...found, entries: [...entries.slice(0, -1), ...older.entries] };
 }
 
-// What the device has shown of these attributes since it was first looked at, put before what was loaded; of all no more than
-// came since `from`, and the one that held then.
+// Return a function that puts values since the first drawing before the loaded ones, and drops all before `from` except
+// the last.
 function useLive() {
 	const live = useRef(new Map()).current;
 	return (device, attribute, entries, from) => {
@@ -90,7 +90,7 @@ export function History({ device }) {
 		chosen.length > 1 ? use(Together, { ...shown, attributes: chosen }) : use(Picture, { ...shown, attribute: chosen[0] })));
 }
 
-// One attribute: what a meter counted as bars, all else as a line.
+// One attribute: bars for a meter, otherwise a line.
 function Picture({ device, attribute, period, isBare = false }) {
 	const until = Date.now();
 	const [length, fine] = PERIODS[period];
@@ -116,7 +116,7 @@ function Picture({ device, attribute, period, isBare = false }) {
 
 const LONGEST_MS = { hour: 2.5 * DAY_MS / 24, day: 2.5 * DAY_MS }; // after that a value is no longer known
 
-// The spans in which a device could not be reached, from the entries of its state, newest first.
+// Return the spans of unreachability from the entries of the state, newest first.
 function awayOf(entries) {
 	const all = [...entries].reverse();
 	return all.map(({ observed_at: at, value }, index) => ["offline", "unavailable"].includes(value) && [Date.parse(at), Date.parse(all[index + 1]?.observed_at ?? new Date())]).filter(Boolean);
@@ -125,7 +125,7 @@ function awayOf(entries) {
 // A value, and of a time its lowest and highest.
 const ofTime = ({ value, min, max }, told) => (min === undefined ? told(value) : `${told(value)} (${told(min)} – ${told(max)})`);
 
-// What was counted on each day, or in each month.
+// Sums by day or by month.
 function barsOf(entries, isByMonth) {
 	const bars = new Map();
 	for (const { observed_at: at, increase } of [...entries].reverse()) {
@@ -196,7 +196,7 @@ const canvas = (label, choose, leave, ticks, ...drawn) => svg({
 
 const gridOf = (height, ticks) => path({ class: "grid", d: `M0 0H${WIDTH}M0 ${height / 2}H${WIDTH}M0 ${height}H${WIDTH}${ticks.map(({ share }) => `M${(share * WIDTH) / 100} 0V${height}`).join("")}` });
 
-// A line that keeps each value until the next; around means of hours and days what was lowest and highest.
+// A line that keeps each value until the next, with a band from lowest to highest around means.
 function Chart({ entries, from, until, label, told, step, gaps }) {
 	const [chosen, setChosen] = useState(null);
 	const points = pointsOf(entries);
@@ -223,7 +223,7 @@ function Chart({ entries, from, until, label, told, step, gaps }) {
 		band && ul({ class: "legend" }, li({ class: "mean" }, t("chart.mean")), li({ class: "span" }, t("chart.span"))));
 }
 
-// The outline between lowest and highest; null where there are none.
+// Return the outline between lowest and highest, or null if there are no such values.
 function bandOf(points, x, y) {
 	if (points.every(({ min }) => min === undefined)) return null;
 	const there = points.map(({ at, high }, index) => `${index ? "H" : "M"}${x(at)}${index ? "V" : " "}${y(high)}`);
@@ -263,7 +263,7 @@ function Together({ device, attributes, period }) {
 	return use(SeriesChart, { label: lines.map(({ name }) => name).join(", "), lines, from, until, hasOwnScales: true });
 }
 
-// The last day of what a device is for: its level or its first number, otherwise whether it was on.
+// The last day of the main attribute of a device: its level, its first number, or its power.
 export function Today({ device }) {
 	const [name] = attributesOf(device).filter(([each]) => !["battery", "color_mode"].includes(each)).sort(([one], [other]) => rankOf(one) - rankOf(other))[0] ?? [];
 	return name ? titled(t("sheet.today"), use(Picture, { key: name, device, attribute: name, period: "day", isBare: true })) : null;
@@ -285,8 +285,8 @@ export function Day({ measured }) {
 	})))) : without(loaded));
 }
 
-// Several rows of values in one picture, a line each over the same time and the same scale.
-// `lines` have a name, entries, newest first, and `text`, which says what a value is; with own scales each fills the picture.
+// Several series in one picture, over the same time and scale. `lines` have a name, entries, newest first, and `text`,
+// which formats a value. With own scales, each series fills the picture.
 function SeriesChart({ label, lines, from, until, hasOwnScales = false }) {
 	const drawn = lines.map(({ name, entries, text }) => ({ name, text, points: pointsOf(entries), now: entries[0].value }));
 	const all = drawn.flatMap(({ points, text }) => points.map((point) => ({ ...point, text })));

@@ -14,7 +14,8 @@ const CAMERAS = ["camera", "image"];
 
 export const isPicture = (value) => TYPES.test(value);
 
-// The newest picture is fetched with the key while somebody can see it, and again every few seconds: a still for each attribute that stands for a picture; for a camera without any, that there is none.
+// A picture is fetched with the key while it is visible, and again every few seconds. Draw one for each attribute with a
+// picture; a camera without pictures says so.
 export function stills(device) {
 	const shown = Object.keys(device.attributes).filter((name) => isPicture(device.attributes[name]));
 	const attributes = shown.length || !CAMERAS.includes(classOf(device)) ? shown : [null];
@@ -62,8 +63,8 @@ function Still({ device, attribute }) {
 
 // --- lines -----------------------------------------------------------------------------------------
 
-// Entries newest first become points oldest first; words become levels in the order in which they came. What stands for an
-// hour or a day lies between its low and its high.
+// Turn entries, newest first, into points, oldest first. Words become levels in order of appearance. An hour or a day
+// lies between its low and its high.
 export function pointsOf(entries) {
 	const words = [];
 	const level = (value) => {

@@ -1,4 +1,4 @@
-// Automations in words: what sets one off and what it needs, from the fields that the hub states.
+// Automations in words: triggers and conditions from the fields of the hub.
 
 import { state } from "./store.js";
 import { labelOf, nameOf, show, word } from "./values.js";
@@ -10,7 +10,7 @@ const deviceOf = (id) => state.devices.get(id) ?? { id };
 const nameIn = (kind, id) => state[kind].get(id)?.name ?? id;
 const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
-// What is written: JSON where it is some, else a text.
+// Parse JSON, or return the text itself.
 export function valueOf(text) {
 	try {
 		return JSON.parse(text);
@@ -19,13 +19,13 @@ export function valueOf(text) {
 	}
 }
 
-// A value of this attribute; a plain number has the unit of what the device shows.
+// Format a value of this attribute; a plain number takes the unit of the device's value.
 function measured(attribute, value, device) {
 	const unit = device?.attributes?.[attribute]?.unit;
 	return show(attribute, typeof value === "number" && unit ? { value, unit } : value, device);
 }
 
-// What something is to be: `= on`, `> 20 °C < 25 °C`; nothing where any value will do.
+// Format a comparison: `= on`, `> 20 °C < 25 °C`; empty if any value matches.
 const wanted = (fields, told) => Object.entries(SIGNS).filter(([name]) => name in fields)
 	.map(([name, sign]) => `${sign} ${told(fields[name])}`).join(" ");
 
@@ -59,7 +59,7 @@ const placeOf = (fields) => {
 const edgeOf = (fields, side) => fields[side] && sun({ offset_mins: fields[`${side}_offset_mins`] }, t(`condition.${side}_${fields[side]}`));
 const variableOf = (fields) => `${t("trigger.variable", fields)} ${wanted(fields, asText)}`;
 
-// How each kind of trigger and condition is told.
+// The words for each kind of trigger and condition.
 const KINDS = {
 	device_state_change: (fields) => attributeOf(fields, true),
 	weather_state: (fields) => attributeOf(fields, true),
@@ -92,7 +92,7 @@ const KINDS = {
 // A trigger or condition in words; of a kind that is not known here its fields.
 export const inWords = (fields) => (KINDS[fields.type] ?? JSON.stringify)(fields);
 
-// The same with what the device shows now, where it is about one.
+// The same with the present value of the device, if there is one.
 export function inWordsNow(fields) {
 	const { attribute, device_id: ids } = fields;
 	const [device, ...others] = [ids ?? []].flat().map(deviceOf);
@@ -102,7 +102,7 @@ export function inWordsNow(fields) {
 
 const WAS = /^(?:variable '.*?'|\S+) was (.*), (?:needs .*|must not be)$/s;
 
-// What a condition found instead, of what the hub says of it; null where it says something else.
+// Return the value that failed a condition, from the hub's sentence; null for other sentences.
 export function foundBy({ attribute, device_id: id }, said) {
 	const [, text] = WAS.exec(said) ?? [];
 	if (text === undefined) return null;
@@ -110,6 +110,6 @@ export function foundBy({ attribute, device_id: id }, said) {
 	return t("reason.was", { value: attribute ? measured(attribute, value, deviceOf(id)) : asText(value) });
 }
 
-// The condition of this number, `2` or `2.1`, where there is such a one.
+// Return the condition with this number, `2` or `2.1`, if it exists.
 export const conditionAt = (conditions, number) =>
 	String(number).split(".").reduce((found, at) => (found?.conditions ?? [])[Number(at) - 1], { conditions });

@@ -89,7 +89,7 @@ function RecipeForm({ recipe }) {
 	];
 }
 
-// What the recipe will do with these values.
+// The effect of the recipe with these values, as a sentence.
 function sentenceOf({ description, fields }, values) {
 	const parts = fields.map((field) => [field.label, inWords(field, values[field.name])]).filter(([, text]) => text);
 	return `${description} ${parts.map(([name, text]) => `${name}: ${text}`).join("; ")}.`;

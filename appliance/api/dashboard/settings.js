@@ -40,7 +40,7 @@ export function Settings({ id }) {
 		a({ key: name, class: "entry", href: `#/settings/${name}` }, icon(symbol), span({ class: "title" }, strong(t(`settings.${name}`)), small(t(`settings.${name}.what`))), icon("forth"))))];
 }
 
-// What was changed in the configuration and is not in force, with what to do.
+// Changes of the configuration that are not in force, and the next step.
 function Changes() {
 	const { data } = useLoaded(() => get("diagnostics/status"), [state.faults]);
 	return data?.config.map((sentence) => p({ key: sentence, class: "error", lang: HUB }, sentence)) ?? null;

@@ -52,7 +52,7 @@ export function GroupSheet({ id, onClose }) {
 		tiles(devices));
 }
 
-// What a device shows and takes: its picture, its readings, and a control for each command.
+// The picture, readings, and controls of a device.
 export function panelOf(device, hasReadings = true) {
 	const commands = mayWrite() ? commandsOf(device) : [];
 	return [
@@ -73,7 +73,7 @@ const readingsOf = (device, commands) => attributesOf(device)
 const readingList = (device, readings) => readings.length > 0 && dl({ class: "values" }, readings.map(([name, value]) =>
 	div({ key: name }, dt(labelOf(name, device)), dd({ dir: "auto" }, show(name, value, device)))));
 
-// What the hub says of the device; asked for once somebody opens it.
+// The hub's reasons, fetched when somebody opens them.
 function Why({ id }) {
 	const [isOpen, setOpen] = useState(false);
 	return details({ ontoggle: ({ target }) => setOpen(target.open) }, summary(t("sheet.why")), isOpen && use(Reasons, { id }));

@@ -1,5 +1,5 @@
-// What the page knows: the home as the hub last told it, what waits for an answer, and what went wrong.
-// Devices, rooms and groups are replaced, never changed, so that a card can tell by identity whether to draw anew.
+// The state of the page: the home, requests in progress, and errors. Devices, rooms, and groups are replaced, never
+// changed, so that a component compares them by identity.
 
 import { get, put as replace, stored } from "./api.js";
 
@@ -76,7 +76,7 @@ function edit(name, thing) {
 
 const RELOAD = () => false;
 
-// What each frame changes; false where only a new overview can tell.
+// The effect of each frame; false if it needs a new overview.
 const FRAMES = {
 	"device.state_changed": ({ id, state: attributes }) => edit("devices", { id, attributes, updated_at: new Date() }),
 	"device.updated": ({ type, ...device }) => edit("devices", { alias: undefined, ...device }),
@@ -99,7 +99,7 @@ const FRAMES = {
 	"adapters.reload_failed": RELOAD,
 };
 
-// Take a frame; true where the overview has to be fetched anew.
+// Apply a frame; return true if the overview must be fetched again.
 export function takeFrame(frame) {
 	state.eventCount += 1;
 	state.events = [{ ...frame, at: Date.now(), number: state.eventCount }, ...state.events].slice(0, MAX_EVENTS);
@@ -114,8 +114,8 @@ export function note(name, target, value) {
 	changed();
 }
 
-// Do something of which `target` shows that it is under way, and the sentence if it fails; gives what `work` gives, or
-// undefined. `wish` is what a control shows meanwhile.
+// Run `work` and show its progress at `target`, and a sentence if it fails. Return its result, or undefined. Controls
+// show `wish` meanwhile.
 export async function act(target, what, work, wish = true) {
 	note("errors", target, null);
 	note("pending", target, { ...state.pending.get(target), [what]: wish });
@@ -132,8 +132,8 @@ export async function act(target, what, work, wish = true) {
 
 let asked = Promise.resolve(false);
 
-// Ask in a dialog, once those that were asked before are answered; true for yes. With `field`, the label of a text to
-// enter, that text; false if nothing was entered, and once `stands` says no: then what it asks about is no more as it was.
+// Ask in a dialog, after earlier questions; return true for yes. With `field`, the label of a text field, return its
+// text, or false if it is empty. If `stands` returns false, the question is obsolete: close it and return false.
 export function confirm(text, yes, field = null, stands = () => true) {
 	const ask = () => new Promise((resolve) => {
 		const close = (answer) => {
@@ -150,8 +150,8 @@ export function confirm(text, yes, field = null, stands = () => true) {
 }
 
 // --- preferences -----------------------------------------------------------------------------------
-// What a person likes to see first, or not at all: kept on the hub under the key of this page, or, where the key may
-// only read, in this browser.
+// Favourites, order, and hidden devices: stored on the hub under the key of this page, or in the browser if the key is
+// read-only.
 
 let saveTimer = null;
 let saving = Promise.resolve();
@@ -215,15 +215,15 @@ async function replaceChanged() {
 	});
 }
 
-// Whoever closes the page at once finds the change all the same.
+// Save changes before the page closes.
 document.addEventListener("visibilitychange", () => document.hidden && saveTimer !== null && save());
 
-// These devices in the order that somebody gave them, the others behind them as they are.
+// Sort devices by the chosen order; all others follow in their own order.
 export function inOrder(devices) {
 	const rank = new Map(listOf("order").map((id, at) => [id, at]));
 	const place = ({ id }) => rank.get(id) ?? rank.size;
 	return [...devices].sort((one, other) => place(one) - place(other));
 }
 
-// Put the ids of one section into this order, `list` being "favourites" or "order", and leave all others where they are.
+// Put the ids of one section into this order; `list` is "favourites" or "order". Other sections keep their places.
 export const reorder = (list, ids) => change(list, (old) => [...old.filter((id) => !ids.includes(id)), ...ids]);

@@ -77,7 +77,7 @@ const byRoom = (devices) => [...state.rooms.values(), { id: null, name: t("home.
 	return inside.length > 0 && div({ key: room.id }, titled(room.name, use(Devices, { devices: inside })));
 });
 
-// Tiles of what can be commanded, and below them the readings of all others.
+// Readings of sensors, followed by the tiles of all other devices.
 export function Devices({ devices }) {
 	if (state.isEditing) return tiles(devices);
 	const able = devices.filter(hasTile);
@@ -86,6 +86,6 @@ export function Devices({ devices }) {
 
 export const hasTile = (device) => commandsOf(device).length > 0 || isCamera(device) || !["Sensor", "Virtual"].includes(device.kind);
 
-// What is switched on or runs.
+// Return the devices that are on or run.
 export const inUse = () => inOrder([...state.devices.values()].filter((each) => each.attributes && hasTile(each) && !isAway(each) && !isIn("hidden", each.id)
 	&& ["light", "cool", "warm", "play"].includes(lookOf(each).tone) && each.attributes.cover_position === undefined));

@@ -8,7 +8,7 @@ import { t } from "./words.js";
 
 const { button, dd, div, dialog, dl, dt, form, h2, header, input, li, ol, p, section, span, strong, textarea, time, ul } = tags;
 
-// What waits for the hub, as assistive technology and the style sheet hear of it.
+// The busy state, for assistive technology and the style sheet.
 export const busy = (isBusy) => (isBusy ? "true" : null);
 
 export function Button({ label, isBusy, isDisabled, isMain, title, onClick }) {
@@ -19,10 +19,10 @@ export function Button({ label, isBusy, isDisabled, isMain, title, onClick }) {
 export const iconButton = (name, label, onclick, disabled, more = {}) =>
 	button({ type: "button", class: "plain", "aria-label": label, title: label, disabled, onclick, ...more }, icon(name));
 
-// A name that somebody gave, in whatever direction it is written.
+// A name of any text direction.
 export const called = (name) => strong({ dir: "auto" }, name);
 
-// A switch that shows what is, and stands in the middle while it waits for the device.
+// A switch that shows the present state, and its middle position while it waits for the device.
 /** @param {any} props */
 export const toggle = ({ label, isOn, isPending, isDisabled, onSwitch }) =>
 	button({
@@ -48,7 +48,7 @@ export const line = (key, look, at, head, text) => li({ key, class: look }, time
 export const scroll = (label, lines) => div({ class: "card scroll", tabindex: "0", role: "group", "aria-label": label },
 	lines?.length ? ol({ class: "lines" }, lines) : empty(t("nothing")));
 
-// Names and values; what has none is left out.
+// Names and values; empty values are left out.
 export const facts = (entries, look = "") =>
 	dl({ class: `facts ${look}` }, entries.map(([name, value]) => value !== null && value !== undefined && value !== "" &&
 		div({ key: name }, dt(name), dd(value))));
@@ -58,7 +58,7 @@ export const errorLine = (target, sentence = state.errors.get(target)) =>
 	sentence && p({ class: "error", role: "alert" }, span(sentence),
 		iconButton("close", t("dismiss"), () => note("errors", target, null)));
 
-// A text to be copied, all of which is chosen at once.
+// A text to copy; focus selects all of it.
 export const toCopy = (label, text) => textarea({ readonly: true, "aria-label": label, rows: text.trim().split("\n").length,
 	value: text, onfocus: ({ target }) => target.select() });
 
@@ -100,7 +100,7 @@ export function outcomes(target, results = state.outcomes.get(target)) {
 // A modal dialog; the browser holds the focus inside, and Escape closes it.
 export function Dialog({ label, content, look, onClose }) {
 	const ref = useRef();
-	// A browser closes it at a second Escape, whatever is said to the first.
+	// A browser closes a dialog at the second Escape, even if the first was prevented.
 	const onclose = () => ref.current.isConnected && (onClose ? onClose() : ref.current.showModal());
 	useEffect(() => {
 		const before = /** @type {HTMLElement} */ (document.activeElement);
@@ -168,8 +168,8 @@ export function Editable({ text, level, label, canEdit, onSave }) {
 	return use(Field, { label, action: t("save"), initial: text, canBeEmpty: true, isFocused: true, onSend, onkeydown });
 }
 
-// What `load` gave last, and the sentence if it failed since; loaded anew when one of `reasons` is another value, and what
-// failed once the hub is there again.
+// Return the last result of `load`, and a sentence if it has failed since. Load again if one of `reasons` changes, and
+// after an outage.
 export function useLoaded(load, reasons) {
 	const [loaded, setLoaded] = useState({});
 	const [round, setRound] = useState(0);
@@ -187,8 +187,8 @@ export function useLoaded(load, reasons) {
 const REFRESH_MS = 5000;
 const SOON_MS = 500;
 
-// As `useLoaded`, asked for again every few seconds while somebody looks and the hub is there, and soon after `sign` is another
-// value, twice a second at most: what it said last stays.
+// Like `useLoaded`, every few seconds while the page is visible and the hub is reachable, and soon after `sign` changes,
+// at most twice per second. The last result stays.
 export function useRefreshed(load, sign) {
 	const way = useRef({ loads: 0, timer: undefined }).current;
 	const loaded = useLoaded(() => {
@@ -214,7 +214,7 @@ const MAX_LOADS = 3;
 const waiting = [];
 let running = 0;
 
-// Run `work` beside at most two others, so that a page full of pictures leaves room for commands.
+// Run at most three `work` functions at a time, so that pictures leave room for commands.
 export async function inTurn(work) {
 	if (running >= MAX_LOADS) await new Promise((go) => waiting.push(go));
 	else running += 1;

@@ -12,8 +12,8 @@ export const classOf = (device) => device.info?.class ?? device.kind.toLowerCase
 export const isAway = (device) => AWAY.includes(device.attributes.state);
 export const unitOf = (unit) => UNITS[unit] ?? unit ?? "";
 
-// What an attribute is called: as its announcer says, else in the language of the page. What a device has of its own
-// beside a capability of the same name is told apart from it.
+// The name of an attribute: from its announcer, otherwise in the page's language. An attribute of the device's own
+// differs from the capability of the same name.
 export function labelOf(attribute, device) {
 	const name = attribute in COLORS ? "color" : attribute.split(".").pop();
 	const called = device?.metadata?.vendor_specific?.labels?.[attribute] ?? t(`attribute.${name}`, {}, plain(name));
@@ -27,13 +27,13 @@ export function isCovered({ capability, schema: { values = [] } }, { commands })
 	return values.length > 0 && values.every((value) => own?.schema.values?.includes(value));
 }
 
-// The unit of a plain number that a device shows: as its commands tell it, else that of the capability.
+// The unit of a plain number: from the commands of the device, otherwise from the capability.
 function unitAt(attribute, device) {
 	const schema = device?.commands?.find(({ capability }) => capability === attribute)?.schema;
 	return unitOf(schema?.unit ?? (schema?.type === "percentage" ? "%" : state.units[attribute]));
 }
 
-// The value as text, with its unit; `device` is who shows it.
+// Format a value with its unit; `device` is the device that shows it.
 export function show(attribute, value, device) {
 	if (value === null || value === undefined) return "–";
 	if (typeof value === "boolean") return t(`${attribute}.${value}`, {}, t(value ? "yes" : "no"));
@@ -45,7 +45,7 @@ export function show(attribute, value, device) {
 	return Object.values(value).map((each) => show(attribute, each, device)).join(" · ");
 }
 
-// What a device says in words of its own, unless it has a command that lists them.
+// Attributes with texts of the device's own, unless a command lists its values.
 const TEXTS = ["weather_condition", "wind_direction", "fan_mode", "swing_mode", "preset_mode", "media_source", "media_app", "media_title"];
 
 function isText(attribute, device) {
@@ -56,13 +56,13 @@ function isText(attribute, device) {
 
 const colorOf = ({ hue, saturation }) => `${hue}° · ${withUnit(saturation, "%")}`;
 
-// What a status or a name of the hub's is called.
+// The word for a status or another name of the hub.
 export const word = (name) => t(`value.${name}`, {}, plain(name));
 export const actionWord = (name) => t(`action.${name}`, {}, plain(name));
 
 const DOING = /^(sleep until|computing for|command) (\S+)(?: (\S+) (\w+))?(?: (.*))?$/;
 
-// What an execution does, where it is one of the things that the page has words for; else null.
+// Describe an execution, if the page has words for it; otherwise null.
 export function doing(sentence) {
 	const [, kind, first, capability, action, value = null] = DOING.exec(sentence) ?? [];
 	if (kind === "sleep until") return t("doing.sleep", { time: timeOfDay(first) });
@@ -71,7 +71,7 @@ export function doing(sentence) {
 }
 
 /** @type {(command: any) => string} */
-// A command as it was sent: device, what of it, and what it was told.
+// A command: device, attribute, action, and value.
 export function commandOf({ device_id: id, ...command }) {
 	const device = state.devices.get(id);
 	return `${device ? nameOf(device) : id}, ${orderOf(command, device)}`;
@@ -81,7 +81,7 @@ export function commandOf({ device_id: id, ...command }) {
 export const orderOf = ({ capability, action, value = null }, device) =>
 	`${labelOf(capability, device)}: ${actionWord(action)}${value === null ? "" : ` ${show(capability, value, device)}`}`;
 
-// The number by which a value can be drawn, or null.
+// The number to draw for a value, or null.
 export function numberOf(value) {
 	const found = typeof value === "boolean" ? Number(value) : (value?.value ?? value);
 	return typeof found === "number" ? found : null;
@@ -89,7 +89,7 @@ export function numberOf(value) {
 
 const FIRST = ["temperature", "humidity", "motion", "contact", "presence", "power_consumption", "weather_condition"];
 
-// Name and value of what a device shows, in the order in which people look for it.
+// Names and values of a device, in the usual order.
 export function attributesOf(device) {
 	const rank = (name) => (FIRST.indexOf(name) + 1 || 50) + (name.startsWith("custom.") ? 50 : 0);
 	const shown = Object.entries(device.attributes).filter(([name]) => name !== "state");

@@ -71,7 +71,7 @@ function outdoors() {
 	return found && strong(` · ${t("attribute.temperature_outdoor")} ${show("temperature_outdoor", found.attributes.temperature_outdoor, found)}`);
 }
 
-// A section for each room; the tiles keep the order in which they were chosen.
+// A section for each room; favourites keep their order.
 function inRooms(devices) {
 	const rooms = [...state.rooms.values(), { id: undefined, name: t("home.unassigned") }];
 	const roomOf = ({ room_id: id }) => (state.rooms.has(id) ? id : undefined);

@@ -1,5 +1,5 @@
-// Every sentence from one table for each language, of which only the one that is spoken is fetched; dates and numbers as
-// that language writes them.
+// All sentences come from one table for each language; only the chosen table is fetched. Dates and numbers follow the
+// language.
 
 import { stored } from "./kept.js";
 
@@ -10,7 +10,7 @@ export const SCHEME = "lares_scheme";
 const isKnown = (tag) => Object.hasOwn(LANGUAGES, tag.split("-")[0]);
 const locale = [stored(LANGUAGE), ...navigator.languages].find((each) => each && isKnown(each)) ?? "en";
 
-// Use the light or the dark colours; without a name those of the browser.
+// Use light or dark colours; without a name, the browser's.
 export function keepScheme(scheme) {
 	stored(SCHEME, scheme || null);
 	if (scheme) document.documentElement.dataset.scheme = scheme;
@@ -23,7 +23,7 @@ export const language = locale.split("-")[0];
 
 const table = new Map();
 
-// Settled once there are words; nothing is told before.
+// Resolves when the words are loaded.
 export const ready = import(`./words_${language}.js`).then(({ words }) => {
 	let section = "";
 	for (const line of words.trim().split("\n")) {
@@ -67,15 +67,15 @@ const WEEK_MS = 6 * DAY_MS;
 const NUMBERS = [0, 1, 2].map((digits) => formatter(() => new Intl.NumberFormat(locale, { maximumFractionDigits: digits })));
 const SMALL = formatter(() => new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 }));
 
-// Whole numbers of up to four digits are written alike in every language here, and need no formatter; of a number next
-// to nothing is told what there is.
+// Format a number. Integers below 10,000 need no formatter: all languages here write them alike. Small numbers keep two
+// digits.
 export function number(value, digits = 1) {
 	if (Number.isInteger(value) && Math.abs(value) < 10_000) return String(value);
 	return (digits && Math.abs(value) < 0.1 ? SMALL : NUMBERS[digits])(value);
 }
 
-// A number with its unit, as the language writes it: `80%`, `80 %`.
-// `Intl` says `180 deg` in English and `20 st. C` in Polish, and a format of it takes long to make.
+// Return the suffix for a unit: `80%`, `80 %`. `Intl` writes `180 deg` in English and `20 st. C` in Polish, and its
+// formatters are slow to create.
 function suffixOf(unit) {
 	if (unit === "%") return t("unit.percent");
 	if (unit === "°C" || unit === "°F") return t("unit.degree", { of: unit[1] });
@@ -96,14 +96,14 @@ export const seconds = SECONDS;
 const counted = (count, unit, more = {}) =>
 	new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "short", ...more }).format(count);
 
-// Seconds in the largest unit of which they fill several: `60 s`, `2 min`, `3 hr`. What is told of a single one would need
+// Format seconds in the largest unit with a whole count above 1: `60 s`, `2 min`, `3 hr`. A count of 1 would need
 // another sentence: "every hour".
 export function duration(secs) {
 	if (secs > 3600 && secs % 3600 === 0) return counted(secs / 3600, "hour");
 	return secs > 60 && secs % 60 === 0 ? counted(secs / 60, "minute") : counted(secs, "second");
 }
 
-// Minutes after something, before it where they are less than 0.
+// Minutes after an event; negative numbers are before it.
 export const minutes = (count) => counted(count, "minute", { signDisplay: "always" });
 
 // The home's own times, days and dates, which are of no zone: `07:30`, `mon`, a month and a day.
@@ -117,7 +117,7 @@ const ALL = formatterOf(() => new Intl.ListFormat(locale));
 export const listOfAll = (names) => ALL().format(names);
 export const listOf = (names) => new Intl.ListFormat(locale, { type: "disjunction" }).format(names);
 
-// A moment as short as it can be told: the time today, with the weekday this week, else with the date.
+// A short form of a moment: the time today, with the weekday this week, otherwise with the date.
 export function time(moment) {
 	const at = new Date(moment);
 	if (Number.isNaN(Number(at))) return "–";

@@ -270,7 +270,7 @@ identify: Zeig dich
 unpair: Entkoppeln
 confirm: {names} entkoppeln? Das Gerät vergisst dieses Zuhause.
 press: Für den Schlüssel: den Knopf am Gerät oder an der Bridge drücken, dann binnen 30 Sekunden „Koppeln“.
-paste: Trage diese Zeile in config/default.toml unter [adapters.{name}] ein und starte die Zentrale neu:
+paste: Trage diese Zeile in config/default.toml unter [adapters.{name}] ein:
 [hook]
 label: Kennung eines neuen Hooks
 what: Eine Adresse, die ein Telefon, ein Taster oder ein Skript aufruft; eine Automation mit dem Auslöser webhook hört darauf.

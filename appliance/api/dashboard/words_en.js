@@ -1,4 +1,4 @@
-// English; a name of the hub's that says enough by itself is left out.
+// English; names of the hub's own that are clear are left out.
 
 export const words = `
 nav: Main
@@ -33,9 +33,9 @@ broken: This cannot be shown.
 delete.what: Delete {name}
 offline.since: The hub has been unreachable since {time}.
 confirm.command: {action}: {name}?
-confirm.others: {action}, including what is not a light ({names})?
+confirm.others: {action}: also devices that are not lights ({names})?
 confirm.delete: Delete {name}?
-confirm.revoke: Revoke the key {name}? Whoever uses it is cut off at once.
+confirm.revoke: Revoke the key {name}? It stops working at once.
 period.hour: Hour
 period.day: Day
 period.week: Week
@@ -43,7 +43,7 @@ period.month: Month
 period.year: Year
 files.faults: Faults: {count}; nothing has changed
 files.loaded: Loaded: {count}, no faults
-files.wrong: Faults in Lua files: {count}. As they are, these files are not in force:
+files.wrong: Errors in Lua files: {count}. These files are not loaded:
 backup.what: State, configuration and Lua files, without the keys' secrets
 backup.download: Download
 action.set: set
@@ -55,7 +55,7 @@ presence.true: Present
 presence.false: Away
 label.own: {name} (its own)
 away: {state} since {time}
-away.hint: Check that it has power and is in reach. What it showed last is below.
+away.hint: Check that it has power and is in range. The last known values are below.
 code: Code
 code.ask: {name} asks for a code.
 search: Search devices and rooms
@@ -70,7 +70,7 @@ move: Move {name}: drag, or arrow keys
 fold: Fold {name}
 wall: Wall panel
 wall.fill: Full screen
-room.gone: This room is not there.
+room.gone: This room does not exist.
 room.day: The last day
 timers: Timers
 timer.due: ends {time}
@@ -87,7 +87,7 @@ unreachable: The hub does not answer.
 status: The hub answered with an error ({status}).
 other_origin: This page talks to its own hub only, not to {api}.
 no_page: There is no page {address}. This is the home.
-insufficient_permissions: Your key may not do this.
+insufficient_permissions: Your key does not permit this.
 [home]
 devices: Devices
 unassigned: No room
@@ -96,20 +96,20 @@ members: Devices: {count}
 on: On now
 all: All {count}
 [device]
-gone: This device is not there.
+gone: This device does not exist.
 facts: About this device
 history: Values and history
-no_history: Nothing was recorded in this time.
+no_history: No values in this period.
 compare: Compare
 by_day: {attribute} by day
 by_month: {attribute} by month
-hours: Older than what the hub remembers: hours, with their mean, lowest and highest.
+hours: Older values: hourly average and range.
 picture: {attribute}, values: {count}
-no_picture: No picture has come yet.
+no_picture: No picture yet.
 still: Picture of {name}
 table: As a table
 uses: Used by
-unused: No automation or scene names it, and nobody has commanded it since the start.
+unused: No automation or scene uses it, and it received no command since the start.
 lua: Commands in Lua
 [fact]
 manufacturer: Manufacturer
@@ -130,7 +130,7 @@ group: with its group
 scene: scene
 automation: automation
 [automation]
-gone: This automation is not there.
+gone: This automation does not exist.
 why: When it runs
 next: Next
 last: Last run
@@ -138,19 +138,19 @@ off: switched off
 fill_in: Off: fill in the names at the top of its file, then switch it on.
 run: Run now
 history: What happened
-waits: when something happens
+waits: when its trigger matches
 ran: last {time}{took}
 due: next {time}
 warned: Done, with warnings
 source: Edit its file
 [reason]
-condition: It did not run: condition {detail}
-cooldown: It did not run, too soon after the last time: {detail}
-duplicate: It did not run, the same had just happened: {detail}
-mode: It did not run beside another run: {detail}
-disabled: It did not run, it is switched off.
-brake: It was paused, it set itself off too often: {detail}
-failed: It failed: {detail}
+condition: Did not run: condition {detail}
+cooldown: Did not run, too soon after the last run: {detail}
+duplicate: Did not run, the same event had just happened: {detail}
+mode: Did not run in parallel with another run: {detail}
+disabled: Did not run: it is off.
+brake: Paused, it triggered itself too often: {detail}
+failed: Failed: {detail}
 was: was {value}
 [step]
 sleep: Waited {duration}
@@ -214,7 +214,7 @@ hooks: Hooks
 discovery: Devices in the network
 backup: Backup
 page: This page
-role: your key may: {role}
+role: your key: {role}
 forget: Forget the key
 [figure]
 version: Version
@@ -222,21 +222,21 @@ uptime: Running since
 memory: Memory
 written: Written to the card
 [role]
-read: look
-write: look and control
-admin: everything
-automation: everything, for programs
+read: View only
+write: View and control
+admin: Admin
+automation: Admin (program)
 [key]
-ask: The key of this home
+ask: Enter your key
 missing: Find it with: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (container); the demo prints it. Make another with: sudo lares key create
 rejected: The hub does not accept this key. Enter another one.
 secret: Key
 use: Open
 label: Name of a new key
-role: It may
+role: Role
 revoke: Revoke
 made: Key for {name}
-once: Shown only now: scan it with a phone to open the home there, or copy the text.
+once: Shown only once: scan it with a phone to open the page there, or copy the text.
 qr: QR code with the address and the key
 loopback: "{host}" is an address of this device alone: a phone cannot use the code. Let the hub listen in your network, [api] bind_address = "0.0.0.0:3000", or use a reverse proxy, and open this page at the box's own address.
 [pairing]
@@ -253,19 +253,19 @@ qr: Pairing code for the other app
 identify: Identify
 unpair: Unpair
 confirm: Unpair {names}? It forgets this home.
-press: For its key: press the button of the device or bridge, then “Pair” within 30 seconds.
-paste: Put this line into the section [adapters.{name}] of config/default.toml and start the hub again:
+press: To get its key, press the button on the device or bridge. Then press “Pair” within 30 seconds.
+paste: Add this line to [adapters.{name}] in config/default.toml:
 [hook]
 label: Id of a new hook
-what: An address that a phone, a button or a script calls; an automation with the trigger webhook hears it.
-once: Shown only now: anyone with this address can call the hook, and nothing else.
-unheard: Nothing listens to this hook yet.
+what: An address for phones, buttons, and scripts. A call starts the automations with the trigger webhook.
+once: Shown only once: anyone with this address can call the hook, and nothing else.
+unheard: No automation uses this hook yet.
 qr: QR code with the address of the hook
 address: Address
 [discovery]
-what: Looks for devices that announce themselves, for three seconds
+what: Searches for devices that announce themselves, for three seconds
 search: Search
-none: Nothing was found. Devices in another VLAN, or a hub in a container, do not hear each other.
+none: Nothing found. Discovery does not reach other VLANs, or the network from inside a container.
 section: Section for {name}
 [action]
 return_to_base: Return to base
@@ -329,7 +329,7 @@ hooks.what: Addresses that start automations
 backup: Backup
 backup.what: Download everything as one file
 look: Appearance and language
-look.what: Of this browser
+look.what: In this browser
 about: About
 about.what: Version, memory, card, and clock
 diagnostics: Diagnostics
@@ -371,7 +371,7 @@ close: Close the search
 close: Close
 more: All about this device
 today: The last day
-why: Why is it so?
+why: Why is it like this?
 [reading]
 detected: Motion
 clear: No motion

@@ -270,7 +270,7 @@ identify: Identificar
 unpair: Desemparejar
 confirm: ¿Desemparejar {names}? El dispositivo olvida esta casa.
 press: Para su clave: pulsa el botón del dispositivo o puente y, antes de 30 segundos, «Emparejar».
-paste: Pon esta línea en la sección [adapters.{name}] de config/default.toml y reinicia la central:
+paste: Añade esta línea a [adapters.{name}] en config/default.toml:
 [hook]
 label: Id de un hook nuevo
 what: Una dirección a la que llama un teléfono, un pulsador o un script; la oye una automatización con el desencadenante webhook.

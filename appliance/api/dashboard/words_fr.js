@@ -270,7 +270,7 @@ identify: Identifier
 unpair: Dissocier
 confirm: Dissocier {names} ? L’appareil oublie cette maison.
 press: Pour sa clé : appuie sur le bouton de l’appareil ou du pont, puis sur « Appairer » dans les 30 secondes.
-paste: Mets cette ligne dans la section [adapters.{name}] de config/default.toml et redémarre la centrale :
+paste: Ajoute cette ligne à [adapters.{name}] dans config/default.toml :
 [hook]
 label: Identifiant d’un nouveau hook
 what: Une adresse qu’appelle un téléphone, un bouton ou un script ; une automatisation avec le déclencheur webhook l’entend.

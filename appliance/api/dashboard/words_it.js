@@ -270,7 +270,7 @@ identify: Identifica
 unpair: Dissocia
 confirm: Dissociare {names}? Il dispositivo dimentica questa casa.
 press: Per la chiave: premi il pulsante del dispositivo o del bridge, poi «Abbina» entro 30 secondi.
-paste: Metti questa riga nella sezione [adapters.{name}] di config/default.toml e riavvia la centrale:
+paste: Aggiungi questa riga a [adapters.{name}] in config/default.toml:
 [hook]
 label: Id di un nuovo hook
 what: Un indirizzo chiamato da un telefono, un pulsante o uno script; lo sente un’automazione con il trigger webhook.

@@ -270,7 +270,7 @@ identify: Identificeren
 unpair: Ontkoppelen
 confirm: {names} ontkoppelen? Het apparaat vergeet dit huis.
 press: Voor de sleutel: druk op de knop van het apparaat of de bridge en dan binnen 30 seconden op ‘Koppelen’.
-paste: Zet deze regel in het deel [adapters.{name}] van config/default.toml en start de centrale opnieuw:
+paste: Voeg deze regel toe aan [adapters.{name}] in config/default.toml:
 [hook]
 label: Id van een nieuwe hook
 what: Een adres dat een telefoon, een knop of een script aanroept; een automatisering met de trigger webhook hoort het.

@@ -270,7 +270,7 @@ identify: Pokaż się
 unpair: Usuń parowanie
 confirm: Usunąć parowanie: {names}? Urządzenie zapomni ten dom.
 press: Po klucz: naciśnij przycisk na urządzeniu lub mostku, a potem w ciągu 30 sekund „Sparuj”.
-paste: Wstaw ten wiersz do sekcji [adapters.{name}] w config/default.toml i uruchom centralę ponownie:
+paste: Dodaj tę linię do [adapters.{name}] w config/default.toml:
 [hook]
 label: Id nowego hooka
 what: Adres, który wywołuje telefon, przycisk lub skrypt; słyszy go automatyzacja z wyzwalaczem webhook.

@@ -1,5 +1,5 @@
-// The service worker: keeps the page's files, so that it opens while the hub cannot be reached. It never keeps data.
-// Browsers run it where the page came over https, or from the box itself.
+// The service worker: caches the page's files, so that the page opens without the hub. It never caches data. Browsers
+// run it over HTTPS or on localhost.
 
 const CACHE = "lares-{{version}}";
 const FILES = ["./", "manifest.webmanifest", "{{files}}"].filter((name) => !name.endsWith("/codemirror.js")); // fetched once an editor opens
@@ -23,7 +23,7 @@ async function removeOldCaches() {
   await Promise.all(names.filter((name) => name.startsWith("lares-") && name !== CACHE).map((name) => caches.delete(name)));
 }
 
-// The hub's page while the hub answers, so that a new version is seen at once; else the one that was kept.
+// Fetch the page from the hub, so that a new version shows at once; if the hub does not answer, use the cache.
 async function loadPage(request) {
   try {
     return await fetch(request, { signal: AbortSignal.timeout(4000) });

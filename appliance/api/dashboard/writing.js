@@ -81,7 +81,7 @@ function replaceLines(event, view) {
 	return true;
 }
 
-// What the hub finds wrong with the text; nothing while it cannot be asked.
+// Return the errors and warnings of the hub; none if the hub does not answer.
 async function faultsOf(view, path) {
 	const { doc } = view.state;
 	const { errors, warnings } = await post("files/check", { path, text: doc.toString() }).catch(() => ({ errors: [], warnings: [] }));

@@ -2,6 +2,6 @@
 
 from datetime import UTC, datetime
 
-VERSION = "0.2.0"
+VERSION = "0.3.0"
 
 MADE_AT = datetime(2026, 11, 23, tzinfo=UTC)

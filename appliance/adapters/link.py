@@ -33,6 +33,9 @@ async def keep_open(
             error = failure
         failures = 1 if clock.monotonic() - began >= most_secs else failures + 1
         pause = on_end(error, failures)
+        error = (
+            None  # during the pause it would keep the frames of the attempt, and a socket that a library left open
+        )
         await clock.sleep(back_off(failures, first_secs, most_secs) if pause is None else pause)
 
 

@@ -127,7 +127,7 @@ async def test_a_stop_discards_waiting_commands(browser: Browser) -> None:
 
     async def wait(route: Route) -> None:
         sent.append((route.request.post_data_json or {})["action"])
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(3)
         await route.continue_()
 
     adapters = config.parse(HOME, "x", {}).adapters
@@ -274,10 +274,10 @@ async def test_changes_by_others_appear_without_a_reload(browser: Browser, tmp_p
     async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
         page = visit.page
         await visit.open("#/automations")
-        await expect(page.locator("main a.title")).to_contain_text("never")
+        await expect(page.locator(".item a.title")).to_contain_text("never")
         await app.post("/automations/failing/execute", {})
         await app.post("/automations/failing/enabled", {"enabled": False})
-        await expect(page.locator("main a.title")).to_contain_text("no such lamp")
+        await expect(page.locator(".item a.title")).to_contain_text("no such lamp")
         await expect(page.get_by_role("switch", name="Failing")).to_have_attribute("aria-checked", "false")
         assert visit.asked("/overview") == 1
 

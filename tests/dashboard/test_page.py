@@ -323,7 +323,7 @@ async def test_a_read_key_sees_everything_and_no_buttons_that_it_may_not_press(b
                 "Colours",
                 "Language",
             }
-            own = ("Favourite", "Hide", "Search", "Fold")  # kept in the browser
+            own = ("Favourite", "Hide", "Search", "Fold", "Copy")  # kept in the browser
             assert {each for each in enabled if not each.startswith(own)} <= allowed, (view, enabled)
         assert visit.asked("/diagnostics") == visit.asked("/auth/keys") == 0
 

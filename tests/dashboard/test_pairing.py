@@ -79,7 +79,7 @@ async def test_a_bridge_gives_its_key_once_its_button_is_pressed(browser: Browse
             await visit.open("#/settings/devices")
             await expect(page.get_by_label("Pairing code, or text of the QR code")).to_have_count(0)
             await page.get_by_role("button", name="Pair", exact=True).click()
-            await expect(page.get_by_role("alert")).to_contain_text("press the bridge's button")
+            await expect(page.get_by_role("alert")).to_contain_text("press the button of the bridge")
             await page.get_by_role("button", name="Pair", exact=True).click()
             await expect(page.get_by_role("status").filter(has_text="[adapters.hue]")).to_be_visible()
             line = 'headers = { hue-application-key = "abc123" }'

@@ -74,7 +74,7 @@ async def test_a_month_and_a_year_are_drawn(browser: Browser, tmp_path: Path) ->
         assert (await chart.locator("path.area").get_attribute("d") or "").count("H") > 1400, "a band of hours"
         await expect(chart.locator(".edges")).to_have_text("22.5°C18.5°C")
         await page.get_by_text("As a table").click()
-        await expect(page.locator("details")).to_contain_text("(18.5°C – 22.5°C)")
+        await expect(page.locator("details", has_text="As a table")).to_contain_text("(18.5°C – 22.5°C)")
         await page.get_by_role("button", name="Year", exact=True).click()
         await expect(chart.get_by_role("img")).to_have_attribute("aria-label", values("36[4-6]"))
         await page.get_by_role("button", name="Hour", exact=True).click()

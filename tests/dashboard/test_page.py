@@ -142,6 +142,11 @@ async def test_rooms_groups_and_names_are_made_changed_and_deleted(browser: Brow
         await page.get_by_label("Simulated light", exact=True).select_option("Küche & Bad")
         await until(lambda: app.hub.registry.get_device(LIGHT).room_id == "kuche_bad", PATIENCE_SECS)
         await expect(page.locator("[aria-busy]")).to_have_count(0)
+        for name in ("Simulated light", "Simulated TV - LARES0000002"):
+            await page.get_by_label(f"Choose {name}").check()
+        await page.get_by_label("Move chosen devices: 2").select_option("No room")
+        rooms = app.hub.registry.get_device
+        await until(lambda: rooms(LIGHT).room_id is None and rooms(TV).room_id is None, PATIENCE_SECS)
         await page.get_by_role("button", name="Rename Küche & Bad").click()
         await expect(page.get_by_role("textbox", name="Rename Küche & Bad")).to_be_focused()
         await page.keyboard.type("Bad")

@@ -1,13 +1,13 @@
 // Rooms and groups, and the devices in each.
 
 import { erase, post, segment } from "./api.js";
-import { tags, use } from "./dom.js";
+import { tags, use, useState } from "./dom.js";
 import { act, confirm, drop, mayWrite, put, state } from "./store.js";
 import { busy, card, Editable, errorLine, Field, iconButton, row, titled } from "./ui.js";
 import { nameOf } from "./values.js";
 import { t } from "./words.js";
 
-const { div, option, select, span } = tags;
+const { div, input, option, select, span } = tags;
 
 const MAX_ID = 60;
 
@@ -15,7 +15,7 @@ export function Arrange() {
 	const devices = [...state.devices.values()];
 	return [
 		titled(t("rooms"), card([...state.rooms.values()].map((room) => named("rooms", room)), newOne("rooms"))),
-		titled(t("arrange.places"), card(devices.map(place))),
+		titled(t("arrange.places"), use(Places, { devices })),
 		titled(t("groups"), [[...state.groups.values()].map(groupCard), mayWrite() && card(newOne("groups"))]),
 	];
 }
@@ -51,18 +51,35 @@ function named(kind, { id, name }) {
 		errorLine(target));
 }
 
-function place(device) {
+const listRooms = () => [{ id: "", name: t("home.unassigned") }, ...state.rooms.values()];
+const assign = (id, room) => act(`place ${id}`, "room", async () => put("devices", await post(`devices/${segment(id)}/room`, { room_id: room || null })));
+
+// The room of each device; several chosen devices move together.
+function Places({ devices }) {
+	const [chosen, setChosen] = useState([]);
+	const flip = (id) => setChosen(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id]);
+	const move = async ({ target }) => {
+		const room = target.value;
+		setChosen([]);
+		for (const id of chosen) await assign(id, room === "-" ? null : room);
+	};
+	const label = t("arrange.move", { count: chosen.length });
+	return card(
+		mayWrite() && chosen.length > 0 && row(span(label), select({ "aria-label": label, value: "", onchange: move },
+			option({ value: "" }, "…"), listRooms().map(({ id, name }) => option({ key: id, value: id || "-" }, name)))),
+		devices.map((device) => place(device, mayWrite() && input({ type: "checkbox", "aria-label": t("arrange.choose", { name: nameOf(device) }), checked: chosen.includes(device.id), onchange: () => flip(device.id) }))));
+}
+
+function place(device, box) {
 	const target = `place ${device.id}`;
-	const assign = (room) =>
-		act(target, "room", async () => put("devices", await post(`devices/${segment(device.id)}/room`, { room_id: room || null })));
-	const rooms = [{ id: "", name: t("home.unassigned") }, ...state.rooms.values()];
+	const rooms = listRooms();
 	return div({ key: device.id },
-		row(span(nameOf(device)), select({
+		row(span({ class: "chosen-one" }, box, nameOf(device)), select({
 			"aria-label": nameOf(device),
 			disabled: !mayWrite(),
 			"aria-busy": busy(state.pending.has(target)),
 			value: device.room_id ?? "",
-			onchange: ({ target: chosen }) => assign(chosen.value),
+			onchange: ({ target: chosen }) => assign(device.id, chosen.value),
 		}, rooms.map(({ id, name }) => option({ key: id, value: id }, name)))),
 		errorLine(target));
 }

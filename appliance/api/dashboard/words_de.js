@@ -219,6 +219,8 @@ leave: {name} herausnehmen
 add: Gerät zu {name} hinzufügen
 new_rooms: Name eines neuen Raums
 new_groups: Name einer neuen Gruppe
+choose: {name} auswählen
+move: Ausgewählte Geräte verschieben: {count}
 [box]
 adapters: Adapter
 last_success: Letzte Antwort {time}

@@ -203,6 +203,8 @@ leave: Take {name} out
 add: Add a device to {name}
 new_rooms: Name of a new room
 new_groups: Name of a new group
+choose: Choose {name}
+move: Move chosen devices: {count}
 [box]
 adapters: Adapters
 last_success: Last answer {time}

@@ -219,6 +219,8 @@ leave: Quitar {name}
 add: Añadir un dispositivo a {name}
 new_rooms: Nombre de una habitación nueva
 new_groups: Nombre de un grupo nuevo
+choose: Elegir {name}
+move: Mover los dispositivos elegidos: {count}
 [box]
 adapters: Adaptadores
 last_success: Última respuesta {time}

@@ -219,6 +219,8 @@ leave: Retirer {name}
 add: Ajouter un appareil à {name}
 new_rooms: Nom d’une nouvelle pièce
 new_groups: Nom d’un nouveau groupe
+choose: Choisir {name}
+move: Déplacer les appareils choisis : {count}
 [box]
 adapters: Adaptateurs
 last_success: Dernière réponse {time}

@@ -219,6 +219,8 @@ leave: Togli {name}
 add: Aggiungi un dispositivo a {name}
 new_rooms: Nome di una nuova stanza
 new_groups: Nome di un nuovo gruppo
+choose: Scegliere {name}
+move: Spostare i dispositivi scelti: {count}
 [box]
 adapters: Adattatori
 last_success: Ultima risposta {time}

@@ -219,6 +219,8 @@ leave: {name} eruit halen
 add: Een apparaat aan {name} toevoegen
 new_rooms: Naam van een nieuwe kamer
 new_groups: Naam van een nieuwe groep
+choose: {name} kiezen
+move: Gekozen apparaten verplaatsen: {count}
 [box]
 adapters: Adapters
 last_success: Laatste antwoord {time}

@@ -219,6 +219,8 @@ leave: Wyjmij: {name}
 add: Dodaj urządzenie do: {name}
 new_rooms: Nazwa nowego pokoju
 new_groups: Nazwa nowej grupy
+choose: Wybierz {name}
+move: Przenieś wybrane urządzenia: {count}
 [box]
 adapters: Adaptery
 last_success: Ostatnia odpowiedź {time}

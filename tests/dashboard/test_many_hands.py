@@ -274,7 +274,7 @@ async def test_changes_by_others_appear_without_a_reload(browser: Browser, tmp_p
     async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
         page = visit.page
         await visit.open("#/automations")
-        await expect(page.locator(".item a.title")).to_contain_text("never")
+        await expect(page.locator(".item a.title")).to_contain_text("next")
         await app.post("/automations/failing/execute", {})
         await app.post("/automations/failing/enabled", {"enabled": False})
         await expect(page.locator(".item a.title")).to_contain_text("no such lamp")

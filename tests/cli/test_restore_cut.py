@@ -155,7 +155,7 @@ def test_between_a_cut_and_the_next_start_every_command_sees_the_new_home(
     assert read(tmp_path / "meanwhile").values == NEW
     assert [stream.read() for _, stream in history_of(read(tmp_path / "meanwhile"))] == [NEW_TEXT.encode()]
     assert (read_state(old / "data")) == {"room/new": b'{"name":"New"}'}
-    assert "the next start of the hub finishes it" in command(old, "doctor")[1]
+    assert "the next start of the hub completes it" in command(old, "doctor")[1]
     assert (old / "data" / PENDING).exists(), "who only reads changes nothing"
     command(old, "key", "create", "--label", "x", "--role", "read")
     kinds = {key.partition("/")[0] for key in present(old)[0]}

@@ -128,7 +128,7 @@ def test_the_home_s_state_keeps_room_on_a_small_card(tmp_path: Path) -> None:
             return self.free
 
     files = MonthFiles(SmallDisk(tmp_path))
-    with pytest.raises(OSError, match="no room is left") as refused:
+    with pytest.raises(OSError, match="the remaining space is reserved") as refused:
         files.append(MONTH, [body(1, "x" * 100)])
     assert refused.value.errno == errno.ENOSPC and not (tmp_path / "history").exists()
     files.append(MONTH, [body(2)])

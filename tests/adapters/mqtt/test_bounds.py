@@ -112,6 +112,7 @@ def parts_of(component: str, **fields: Any) -> str:
         ("tasmota/discovery/0000000000<n>/config", json.dumps(TASMOTA)),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_announcements_take_at_most_the_counted_memory(topic: str, payload: str) -> None:
     template.PARSED = template.ParsedTemplates()
     catalog = new_catalog()

@@ -1,7 +1,7 @@
 """README's two commands as a newcomer runs them, on a copy of the checkout.
 
-The `python3` of PATH runs both commands, and the newest other version from 3.11 on runs the second one. The versions in
-between would take minutes each and find nothing that neither of these two finds.
+The `python3` of PATH runs both commands, and the newest other version from 3.11 on runs the second one. The versions
+in between would take minutes each and find nothing that neither of these two finds.
 No program but Python and git is on PATH, and no variable but HOME and PATH is set.
 """
 

@@ -214,7 +214,7 @@ class DocumentApi(ApiResource):
 
     @route("GET", "/asyncapi.json", Role.READ, {"type": "object", "required": ["asyncapi", "info", "channels"]})
     async def show_events(self, call: Call) -> object:
-        """Return the AsyncAPI 3.0 document of the event stream: every type of frame, its fields, and when it comes."""
+        """Return the AsyncAPI 3.0 document of the event stream: every frame, its fields, and when it comes."""
         return self._asyncapi
 
     @cached_property

@@ -39,6 +39,9 @@ local function poll(ctx)
     ["custom.homewizard.heat"] = from_other_meter(data, "heat_meter", "GJ"),
     ["custom.homewizard.water_flow"] = measure(data.active_liter_lpm, "l/min"), ["custom.homewizard.tariff"] = math.tointeger(data.active_tariff),
   }
+  if next(device.attributes) == nil and data.wifi_strength == nil then
+    error("the answer of /api/v1/data has no measurement of a HomeWizard", 0)
+  end
   if is_socket then
     local state = ctx:fetch("/api/v1/state", "power_on", REASONS)
     device.kind, device.class, device.attributes.power = "Switch", "plug", ON[state.power_on]

@@ -41,10 +41,11 @@ local function refusal(action, status, code)
   return "the player refuses " .. action .. " (" .. (REASONS[code] or code and "error " .. code or "status " .. status) .. ")"
 end
 
--- Read something that the player can be shown without: nothing if the answer has no fields.
-local function read(ctx, service, action)
-  local _, found = call(ctx, service, action)
-  return found or {}
+-- Read something that the player can be shown without. It is unknown if the player refuses; garbage changes nothing.
+local function read(ctx, service, action, value_of)
+  local status, found = call(ctx, service, action)
+  if found or status ~= 200 then ctx.memory[action] = found and value_of(found) end
+  return ctx.memory[action]
 end
 
 -- Name and model. A description that cannot be read is read again by the next poll.
@@ -80,9 +81,9 @@ local function poll(ctx)
   end
   return { { id = "player", kind = "Switch", class = "media_player", name = player.name, info = player.info, commands = COMMANDS, attributes = {
     media_playback = STATES[transport.CurrentTransportState],
-    volume = math.tointeger(tonumber(read(ctx, "RenderingControl", "GetVolume").CurrentVolume)),
-    muted = MUTED[read(ctx, "RenderingControl", "GetMute").CurrentMute],
-    media_title = title_of(read(ctx, "AVTransport", "GetPositionInfo")),
+    volume = read(ctx, "RenderingControl", "GetVolume", function(found) return math.tointeger(tonumber(found.CurrentVolume)) end),
+    muted = read(ctx, "RenderingControl", "GetMute", function(found) return MUTED[found.CurrentMute] end),
+    media_title = read(ctx, "AVTransport", "GetPositionInfo", title_of),
   } } }
 end
 

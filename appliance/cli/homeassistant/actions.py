@@ -13,7 +13,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from appliance.cli.homeassistant import conditions, templates
-from appliance.cli.homeassistant.conditions import as_list, numeric_tests, seconds, whole, words
+from appliance.cli.homeassistant.conditions import SECONDS, as_list, numeric_tests, seconds, whole, words
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import Lines, Raw, literal, name, negated, quote
 from appliance.cli.homeassistant.source import Tagged, number
@@ -250,8 +250,7 @@ class Actions:
             self.lines.add(f"ha.sleep(ctx, {self._value(delay)})")
             return
         if isinstance(delay, Mapping) and any(is_template(each) for each in delay.values()):
-            units = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1, "milliseconds": 0.001}
-            terms = [f"({self._value(each)}) * {units[unit]}" for unit, each in delay.items() if unit in units]
+            terms = [f"({self._value(each)}) * {SECONDS[unit]}" for unit, each in delay.items() if unit in SECONDS]
             self.lines.add(f"ha.sleep(ctx, {' + '.join(terms)})")
             return
         secs = whole(seconds(delay))

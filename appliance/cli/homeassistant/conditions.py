@@ -19,6 +19,9 @@ from appliance.cli.homeassistant.templates import Scope
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
+SECONDS: Mapping[str, float] = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1, "milliseconds": 0.001}
+"""Seconds of each unit of a duration."""
+
 CONDITION_STATES: Mapping[str, str] = {
     **dict.fromkeys(
         ["is_on", "is_open", "is_motion", "is_occupied", "is_moist", "is_smoke", "is_problem", "is_present"], "on"
@@ -113,9 +116,8 @@ def words(value: Any) -> list[str]:
 def seconds(value: Any) -> float:
     """Return a duration: HH:MM:SS, seconds, or a mapping. Raises `NotTranslated` for a template."""
     if isinstance(value, Mapping):
-        units = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1, "milliseconds": 0.001}
         try:
-            return sum(float(each) * units[str(unit)] for unit, each in value.items())
+            return sum(float(each) * SECONDS[str(unit)] for unit, each in value.items())
         except (KeyError, TypeError, ValueError):
             raise NotTranslated("a duration that is computed is not translated") from None
     if isinstance(value, bool) or value is None:

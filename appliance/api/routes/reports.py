@@ -155,10 +155,7 @@ class ReportsApi(ApiResource):
 
     @route("GET", "/diagnostics/status", Role.ADMIN, _STATUS)
     async def show_status(self, call: Call) -> object:
-        """Return the state of the hub for one screen.
-
-        Adapters, devices offline, automations, card, Lua, newest faults.
-        """
+        """Return the state of the hub: adapters, devices offline, automations, card, Lua, and newest faults."""
         hub = self.hub
         return {
             "version": VERSION,

@@ -32,6 +32,11 @@ class Availability:
             return len(self._reported) == len(self._entries) and all(self._reported.values())
         return any(self._reported.values()) if self._mode == "any" else self._latest
 
+    @property
+    def is_denied(self) -> bool:
+        """Whether a message reported the entity unavailable; False if it is unavailable for lack of a message."""
+        return not self.is_available and not all(self._reported.values())
+
     def take(self, filter_: str, message: Message) -> None:
         """Process a message that came for a topic; raises `TemplateFailed`."""
         for number, (topic, given, words) in enumerate(self._entries):

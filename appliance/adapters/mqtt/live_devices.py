@@ -310,11 +310,13 @@ class LiveDevices:
             if not self.duplicates.is_reported_twice(device.id, change.name, type(entity).__name__):
                 self._publish.event(device.id, change.name, change.data)
             return
+        pending = self._pending.get((device.id, entity.announcement.key))
         if change is None:
             self._note(device, ("state",))
+            if pending is not None:
+                pending.check({}, entity)
             return
         update = change
-        pending = self._pending.get((device.id, entity.announcement.key))
         if pending is not None:
             update = pending.filter(update, self._clock.monotonic())
         if update:

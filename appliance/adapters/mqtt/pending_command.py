@@ -25,6 +25,7 @@ class PendingCommand:
         self._begins = intent.begins
         self._until = now + max(SUPPRESS_SECS, transition_secs or 0.0)
         self._kept: dict[str, Value] = {}
+        self._is_reported = False
 
     def filter(self, update: Update, now: float) -> Update:
         """Return the update without the values that contradict the command and come too soon; those are kept."""
@@ -40,14 +41,18 @@ class PendingCommand:
         return passed
 
     def check(self, update: Update, entity: Entity) -> None:
-        """Set `done` if the entity shows the expected values after this update, which must contain one of them."""
+        """Set `done` if the entity shows the expected values, and an update contained one of them.
+
+        An entity that was reported unavailable proves nothing.
+        """
+        self._is_reported |= not update.keys().isdisjoint(self._expected)
         if self._begins is not None:
             is_done = self._begins(entity)
         else:
-            is_done = not update.keys().isdisjoint(self._expected) and all(
+            is_done = self._is_reported and all(
                 self._is_shown(key, value, entity.attributes) for key, value in self._expected.items()
             )
-        if is_done:
+        if is_done and not entity.availability.is_denied:
             self.done.set()
 
     def is_over(self, now: float) -> bool:

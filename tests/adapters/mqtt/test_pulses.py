@@ -11,7 +11,7 @@ from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.publisher import Publisher
-from appliance.errors import Unanswered
+from appliance.errors import AdapterFailed, Unanswered
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
@@ -110,11 +110,28 @@ async def test_a_command_to_an_unavailable_device_is_sent_and_not_confirmed(
     assert connection.sent == [action.upper()]
 
 
-async def test_an_unavailable_device_that_answers_has_done_it() -> None:
+@pytest.mark.parametrize(
+    ("answers", "is_done"),
+    [
+        ([("a", "online"), ("s", "ON")], True),
+        ([("s", "ON"), ("a", "online")], True),
+        ([("s", "ON")], False),
+        ([("a", "online"), ("s", "ON"), ("a", "offline")], True),
+    ],
+)
+async def test_only_a_device_that_is_available_again_has_done_it(
+    answers: list[tuple[str, str]], *, is_done: bool
+) -> None:
     live, _ = home_of(config("switch/x", unique_id="x", command_topic="c", state_topic="s", **AVAILABILITY))
     receive(live, ("a", "online"), ("s", "ON"), ("a", "offline"))
-    connection: Any = Plug(live, ("a", "online"), ("s", "ON"))
-    await live.command(connection, "mqtt:x", Command(capability="power", action="on"))
+    clock: Any = live._clock
+    connection: Any = Plug(live, *answers)
+    command = live.command(connection, "mqtt:x", Command(capability="power", action="on"))
+    if is_done:
+        await clock.run(command)
+    else:
+        with pytest.raises(AdapterFailed):
+            await clock.run(command)
 
 
 STORED = {"contact": "closed", "battery": 80, "state": "online"}

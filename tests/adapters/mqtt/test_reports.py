@@ -58,6 +58,16 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("sensor", {**STATE, "device_class": "power_factor"}, ["0.95", "None"], {}, []),
     ("sensor", {**STATE, "device_class": "humidity"}, ["0.95"], {"custom.mqtt.x": 0.95}, []),
     ("sensor", {**STATE, "device_class": "timestamp"}, ["None"], {}, []),
+    ("light", {**JSON_LAMP, "supported_color_modes": ["rgbw", "color_temp"]},
+     ['{"state":"ON","brightness":"51","color_mode":"rgbw","color":{"r":"255","g":"10","b":"0","w":"51"}}'],
+     {"power": "on", "brightness": 20, "color_mode": "rgb", "color_rgb": RED, "custom.mqtt.white": 20}, []),
+    ("light", {**JSON_LAMP, "supported_color_modes": ["hs", "color_temp"]},
+     ['{"color_mode":"color_temp","color_temp":"250","color":{"h":"1","s":"2"}}'],
+     {"color_mode": "color_temp", "color_temperature": KELVIN_4000}, []),
+    ("light", JSON_LAMP, ['{"brightness":"bright"}', '{"brightness":"nan"}', '{"brightness":true}', ""], {}, []),
+    ("sensor", {**STATE, "unit_of_measurement": "W"}, ["1", "-Infinity"], {}, []),
+    ("sensor", {**STATE, "device_class": "temperature", "unit_of_measurement": "ºC"}, ["20"],
+     {"temperature": {"value": 20, "unit": "°C"}}, []),
     ("sensor", {**STATE, "device_class": "temperature", "unit_of_measurement": "C"}, ["20"],
      {"temperature": {"value": 20, "unit": "°C"}}, []),
     ("device_tracker", {**STATE, "source_type": "espresense"}, ["Kitchen"],
@@ -126,3 +136,19 @@ async def test_a_garage_door_that_stays_closed_is_named_in_the_error(clock: Virt
     command = Command(capability="garage_door", action="open")
     with pytest.raises(BadAnswer, match="garage_door closed"):
         await clock.run(live.command(connection, "mqtt:x", command))
+
+
+@each_row(("low", "high"), [(1, 100), (1, 3), (1, 7), (0, 255), (10, 90)])
+def test_every_speed_of_a_fan_is_the_percentage_that_leads_to_it(low: int, high: int) -> None:
+    live = live_devices()
+    keys = {"command_topic": "c", "percentage_command_topic": "p", "percentage_state_topic": "s"}
+    announce(live, config("fan/x", **keys, speed_range_min=low, speed_range_max=high, unique_id="x"))
+    fan = live.router.devices["mqtt:x"]
+    for speed in range(low, high + 1):
+        hear(live, "s", str(speed).encode())
+        shown = fan.attributes["custom.mqtt.percentage"]
+        assert shown == (speed - low + 1) * 100 // (high - low + 1)
+        for percent in range(max(shown, 1), 101):
+            command = Command(capability="custom.mqtt.percentage", action="set", value=percent)
+            [sent] = fan.offers[command.capability][0].write(command).messages
+            assert int(sent.payload) == -(-percent * (high - low + 1) // 100) + low - 1

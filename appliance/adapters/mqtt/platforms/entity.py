@@ -18,11 +18,12 @@ from appliance.adapters.mqtt.topics import is_filter
 from appliance.errors import Invalid, Unsupported
 from appliance.home.commands import Command
 from appliance.home.values import Value
+from appliance.tables.checks import is_number
 
 Update = Mapping[str, Value]
 """New values by attribute; None: from now on unknown."""
 
-UNKNOWN = ("none", "unknown", "unavailable", "nan", "inf", "-inf")
+UNKNOWN = ("none", "unknown", "unavailable", "nan", "inf", "-inf", "infinity", "-infinity")
 """What announcers write, in any case, if they do not know a value."""
 
 
@@ -296,6 +297,16 @@ def parse_number(text: str) -> int | float:
     if not math.isfinite(value) or abs(value) > 1e18:
         raise Invalid(f"{text[:40]!r} is not a number")
     return int(text) if text.strip().lstrip("+-").isdigit() else value
+
+
+def stated_number(value: Any) -> int | float | None:
+    """Return a number of JSON, or the number in a text, as some announcers write it; None for anything else."""
+    if not isinstance(value, str):
+        return value if is_number(value) else None
+    try:
+        return parse_number(value)
+    except Invalid:
+        return None
 
 
 def number_parser(

@@ -48,7 +48,7 @@ class Fan(OnOff):
             )
 
     def _percent(self, raw: float) -> int:
-        return min(max(int((raw - self._low + 1) / self._speeds * 100), 0), 100)
+        return min(max(int((raw - self._low + 1) * 100 // self._speeds), 0), 100)
 
     def _raw(self, percent: int) -> int:
-        return math.ceil(percent / 100 * self._speeds + self._low - 1)
+        return math.ceil(percent * self._speeds / 100 + self._low - 1)

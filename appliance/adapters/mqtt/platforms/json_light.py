@@ -8,11 +8,10 @@ from typing import Any
 import orjson
 
 from appliance.adapters.mqtt.messages import Outgoing, parse_object
-from appliance.adapters.mqtt.platforms.entity import Update, plain_number
+from appliance.adapters.mqtt.platforms.entity import Update, plain_number, stated_number
 from appliance.adapters.mqtt.platforms.light import COLOR_OF_MODE, RGB_MODES, LightChange, LightEntity, color_of
 from appliance.home.commands import Command
 from appliance.home.values import Value
-from appliance.tables.checks import is_number
 
 _FLASH_SECS: Mapping[str, float] = {"short": 2, "long": 10}
 """Seconds of a flash without an announced duration."""
@@ -35,10 +34,12 @@ class JsonLight(LightEntity):
         self.claims = self.claims or ("power",)
 
     def _parse(self, text: str) -> Update:
+        if not text:
+            return {}
         state = parse_object(text, "a state")
         update = self.power_update(str(state.get("state", "")))
-        if self._has_brightness and is_number(state.get("brightness")):
-            update["brightness"] = self.brightness_of(state["brightness"])
+        if self._has_brightness and (level := stated_number(state.get("brightness"))) is not None:
+            update["brightness"] = self.brightness_of(level)
         update.update(self._colors(state))
         if "effect" in state and self.config.flag("effect", True) and self.config.texts("effect_list"):
             update.update(self.effect_update(state["effect"]))
@@ -49,14 +50,14 @@ class JsonLight(LightEntity):
         if not isinstance(mode, str):
             mode = self._likely_mode(state)
         update = self.mode_update(mode)
-        color = state.get("color")
-        if mode == "color_temp" and is_number(state.get("color_temp")) and state["color_temp"] > 0:
-            update["color_temperature"] = self.kelvin_of(state["color_temp"])
+        color, temperature = state.get("color"), stated_number(state.get("color_temp"))
+        if mode == "color_temp" and temperature is not None and temperature > 0:
+            update["color_temperature"] = self.kelvin_of(temperature)
         elif isinstance(color, dict):
             update.update(_color(mode, color))
         if isinstance(color, dict):
             whites = ("c", "w") if "rgbww" in self._modes else ("w",)
-            update.update(self.whites_update([color.get(each) for each in whites]))
+            update.update(self.whites_update([stated_number(color.get(each)) for each in whites]))
         return update
 
     def _likely_mode(self, state: Mapping[str, Any]) -> str:
@@ -66,7 +67,8 @@ class JsonLight(LightEntity):
             for mode, key in (("xy", "x"), ("hs", "h"), ("rgb", "r")):
                 if key in color and self._modes & ({mode} if mode != "rgb" else set(RGB_MODES)):
                     return mode
-        return "color_temp" if is_number(state.get("color_temp")) and "color_temp" in self._modes else ""
+        has_temperature = stated_number(state.get("color_temp")) is not None
+        return "color_temp" if has_temperature and "color_temp" in self._modes else ""
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
         """Return one object, with the fade in it."""
@@ -88,6 +90,7 @@ class JsonLight(LightEntity):
 
 def _color(mode: str, color: Mapping[str, Any]) -> dict[str, Value]:
     for notation, keys in (("rgb", "rgb"), ("xy", "xy"), ("hs", "hs"), ("hs", ("hue", "saturation"))):
-        if COLOR_OF_MODE.get(mode) == f"color_{notation}" and all(is_number(color.get(key)) for key in keys):
-            return color_of(notation, [color[key] for key in keys])
+        parts = [each for key in keys if (each := stated_number(color.get(key))) is not None]
+        if COLOR_OF_MODE.get(mode) == f"color_{notation}" and len(parts) == len(keys):
+            return color_of(notation, parts)
     return {}

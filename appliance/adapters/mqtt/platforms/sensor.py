@@ -11,7 +11,7 @@ from appliance.home.values import Value
 _TEMPERATURES = ("°C", "°F", "K")
 
 
-_SPELLED = {"C": "°C", "F": "°F"}
+_SPELLED = {"C": "°C", "F": "°F", "ºC": "°C", "ºF": "°F", "℃": "°C", "℉": "°F"}
 """Units as some announcers write them."""
 
 

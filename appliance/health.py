@@ -21,7 +21,6 @@ MAX_LISTED_DROPS = 200
 """How many dropped attributes of one adapter are listed."""
 
 _KINDS = (
-    events.ObservationDropped,
     events.AdapterStarted,
     events.AdapterAnswered,
     events.AdapterProgressed,
@@ -44,7 +43,7 @@ class AdapterHealth(Struct, frozen=True, kw_only=True):
     `file_fault` is the fault of the last saved file of a kind in Lua; an older version may run.
     Times are in UTC, None for never. `answers` and `failures` count both since the start; `timed` of the answers
     took `timed_secs` together. `dropped` are values that the catalog does not allow, once for each device and
-    attribute. `operations` are the adapter's own.
+    attribute, as long as the device exists. `operations` are the adapter's own.
     """
 
     name: str
@@ -77,6 +76,7 @@ class Health:
         self._adapters = {name: AdapterHealth(name=name) for name in adapters}
         self._late: set[str] = set()
         bus.listen(self._on_event, *_KINDS)
+        bus.listen(self._on_drop, events.ObservationDropped, events.DropEnded, events.DeviceRemoved)
 
     def list_adapters(self) -> list[AdapterHealth]:
         """Return every adapter, by name."""
@@ -105,7 +105,7 @@ class Health:
         """Return whether the first poll of each adapter has ended."""
         return not self.list_missing()
 
-    def _on_event(self, event: events.Event) -> None:
+    def _on_drop(self, event: events.Event) -> None:
         match event:
             case events.ObservationDropped(adapter=name):
                 what = event.attribute  # of the adapter as a whole it is a limit
@@ -114,6 +114,14 @@ class Health:
                 log.warning("%s: %s: %s", name, what, event.reason)
                 if name in self._adapters:
                     self._update(name, dropped=(*self._adapters[name].dropped, event)[:MAX_LISTED_DROPS])
+            case events.DropEnded(adapter=name, device_id=device_id, attribute=attribute):
+                self._forget_drops(name, device_id, attribute)
+            case events.DeviceRemoved(device_id=device_id):
+                for name in self._adapters:
+                    self._forget_drops(name, device_id)
+
+    def _on_event(self, event: events.Event) -> None:
+        match event:
             case events.AdapterStarted(adapter=name):
                 self._update(name, has_started=True)
             case events.AdapterAnswered(adapter=name, at=at, secs=secs):
@@ -137,6 +145,12 @@ class Health:
                 self._update(
                     name, is_well=False, message=message, last_updated=at, last_error=message, failures=failures
                 )
+
+    def _forget_drops(self, name: str, device_id: str, attribute: str | None = None) -> None:
+        known = self._adapters[name].dropped if name in self._adapters else ()
+        kept = tuple(each for each in known if each.device_id != device_id or attribute not in (None, each.attribute))
+        if len(kept) < len(known):
+            self._update(name, dropped=kept)
 
     def _update(self, name: str, **changes: Any) -> None:
         if name in self._adapters:  # a stopped adapter can still report

@@ -68,3 +68,15 @@ def test_what_is_missing_is_named_until_every_first_poll_has_ended() -> None:
 def test_an_unknown_adapter_is_not_found() -> None:
     with pytest.raises(NotFound, match=r"^adapter 'radio' not found$"):
         health_after().get_adapter("radio")
+
+
+def test_a_drop_is_listed_while_its_device_exists_and_until_it_has_ended() -> None:
+    def dropped(device_id: str, attribute: str) -> events.Event:
+        return events.ObservationDropped(adapter="tv", device_id=device_id, attribute=attribute, reason="is not JSON")
+
+    drops = [dropped("tv:a", "x"), dropped("tv:a", "y"), dropped("tv:b", "x"), dropped("tv", "limit")]
+    gone = events.DeviceRemoved(device_id="tv:a")
+    ended = events.DropEnded(adapter="tv", device_id="tv:a", attribute="x")
+    for happened, left in ((gone, ["tv:b x", "tv limit"]), (ended, ["tv:a y", "tv:b x", "tv limit"])):
+        listed = health_after(*drops, happened).get_adapter("tv").dropped
+        assert [f"{each.device_id} {each.attribute}" for each in listed] == left

@@ -157,6 +157,10 @@ class Publisher:
         event = events.ObservationDropped(adapter=self.name, device_id=device_id, attribute=attribute, reason=reason)
         self._bus.publish(event)
 
+    def drop_ended(self, device_id: str, attribute: str) -> None:
+        """Publish that a value is no longer unusable."""
+        self._bus.publish(events.DropEnded(adapter=self.name, device_id=device_id, attribute=attribute))
+
     def started(self) -> None:
         """End the first try, with or without success. Only the first call counts."""
         if not self.has_started.is_set():

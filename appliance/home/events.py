@@ -208,6 +208,14 @@ class ObservationDropped(Event, frozen=True, kw_only=True):
     reason: str
 
 
+class DropEnded(Event, frozen=True, kw_only=True):
+    """An adapter no longer drops an attribute: its announcement is corrected or gone. Internal."""
+
+    adapter: str
+    device_id: str
+    attribute: str
+
+
 class VariableChanged(Event, frozen=True, kw_only=True):
     """A variable of the automations has another value; null if it was removed."""
 

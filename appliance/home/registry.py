@@ -170,6 +170,7 @@ class Registry:
             self._unobserved.pop(device_id, None)
             device = self._devices.pop(device_id)
             self._listed = None
+            self._dropped = {each for each in self._dropped if each[:2] != (adapter, device_id)}
             log.info("%s: device '%s' is gone; its room, name and groups are kept", adapter, device_id)
             self._bus.publish(events.DeviceRemoved(device_id=device_id, name=device.name))
 

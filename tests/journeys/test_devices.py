@@ -317,6 +317,13 @@ async def test_what_the_catalog_does_not_allow_is_dropped_and_said_once(app: App
         ("roku_tv", "GET /adapters/roku_tv lists all that it could not use"),
     ):
         assert sentence in (await app.get(f"/why?id={id_}")).json["summary"]
+    for number in range(2):
+        app.hub.registry.apply(Report(adapter="roku_tv", observations=(seen,)))
+        listed = (await app.get("/adapters/roku_tv")).json["dropped"]
+        assert [each["device_id"] for each in listed].count("roku_tv:probe") == 3, number
+        app.hub.registry.apply(Report(adapter="roku_tv", present=frozenset({TV})))
+        listed = (await app.get("/adapters/roku_tv")).json["dropped"]
+        assert [each["device_id"] for each in listed] == ["roku_tv:lost"], "a device that is gone has no drops"
 
 
 async def test_what_happens_at_a_device_is_told_each_time_and_is_no_state(app: App) -> None:

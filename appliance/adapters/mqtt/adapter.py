@@ -65,6 +65,9 @@ COSTS_TOO_MUCH = (
 DROPPED_SECS = 60.0
 """Seconds between two log lines about dropped messages."""
 
+MIN_STATUS_SECS = 60.0
+"""Seconds between two times that the status is published again because another client changed it."""
+
 MAX_COSTLY = 1_000
 """Devices and topics that are named for that."""
 
@@ -106,6 +109,8 @@ class MqttAdapter(Adapter):
         self._has_read = False
         self._has_warned = False
         self._dropped, self._dropped_at = 0, -math.inf
+        self._status: str | None = None
+        self._is_status_lost, self._status_at = False, -math.inf
         self._pictures: PictureStore | None = None
         self._reports = Reports(self.publish, self.clock)
 
@@ -118,9 +123,9 @@ class MqttAdapter(Adapter):
         self._pictures = self.live.pictures
         self.live.stopped_at = stopped_at(self._secrets)
         # If this hub publishes its devices, the connection for that has the status topic and the last will.
-        status = None if self._settings.publish else f"lares/{hub_id}/status"
+        self._status = None if self._settings.publish else f"lares/{hub_id}/status"
         client_id = await client_id_of(self.name, self._secrets)
-        self._broker = Broker(self._settings, client_id, status, self.inbox.put)
+        self._broker = Broker(self._settings, client_id, self._status, self.inbox.put)
         connecting = keep_connected(self._broker, self.clock, self._session, self._lost)
         await run_together(connecting, self._keep_reading(), self._keep_time())
 
@@ -176,7 +181,7 @@ class MqttAdapter(Adapter):
     async def _session(self, connection: BrokerConnection) -> None:
         """Do the work of one connection until it is lost."""
         self.inbox.clear()
-        self._is_born = self._is_complete = False
+        self._is_born = self._is_complete = self._is_status_lost = False
         self._seen_configs.clear()
         self._asked.clear()
         self._budget.parked.clear()
@@ -220,6 +225,10 @@ class MqttAdapter(Adapter):
             elif not self._is_complete:
                 await self._find_missing(connection)
             now = self.clock.monotonic()
+            if self._is_status_lost and now - self._status_at >= MIN_STATUS_SECS:
+                self._is_status_lost, self._status_at = False, now
+                log.warning("%s: another client changed %s; it is published again", self.name, self._status)
+                await connection.publish_status("online")
 
     def _is_quiet(self, now: float) -> bool:
         """Return whether the broker has acknowledged, and no configuration or message has come since."""
@@ -233,6 +242,7 @@ class MqttAdapter(Adapter):
 
     def _discovery_topics(self) -> list[str]:
         topics = [f"{self._settings.discovery_prefix}/{levels}/config" for levels in ("+/+", "+/+/+")]
+        topics += [] if self._status is None else [self._status]
         return topics + list(tasmota.DISCOVERY_FILTERS) if self._settings.tasmota else topics
 
     async def _finish_discovery(self, connection: BrokerConnection) -> None:
@@ -323,6 +333,9 @@ class MqttAdapter(Adapter):
         return received.payload.count(b"{{") > len(SIMPLE_TEMPLATES.findall(received.payload))
 
     def _reading(self, received: Received) -> Iterator[None]:
+        if received.topic == self._status:
+            self._is_status_lost = received.payload != b"online"
+            return
         if not self.live.router.is_config(received.topic):
             yield from self.live.taking(received)
             return

@@ -62,7 +62,9 @@ class Reports:
 
     def report(self, refused: Mapping[str, Refusal], limits: Mapping[str, str]) -> None:
         """Publish the reports since the last call; repeat a limit every `REPEAT_SECS`."""
-        self._reported = {key: each for key, each in self._reported.items() if refused.get(key) == each}
+        for key, refusal in [(key, each) for key, each in self._reported.items() if refused.get(key) != each]:
+            del self._reported[key]
+            self._publish.drop_ended(refusal.device_id[:200], refusal.attribute[:200])
         for key, refusal in () if self._is_full() else list(refused.items()):
             if key not in self._reported and not self._is_full():
                 self._reported[key] = refusal

@@ -103,6 +103,9 @@ async def test_a_hub_that_publishes_nothing_still_has_a_status(broker: Broker) -
         async with asyncio.timeout(10), BrokerHome(broker, hub_id="quiet"):
             message = await anext(statuses)
             assert (message.payload, message.retain) == (b"online", False)
+            await client.publish("lares/quiet/status", "offline", qos=1, retain=True)
+            assert (await anext(statuses)).payload == b"offline"
+            assert (await anext(statuses)).payload == b"online", "the hub restores its status"
         async with asyncio.timeout(10):
             assert (await anext(statuses)).payload == b"offline"
     async with broker.client() as client:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.mqtt.router import MAX_BROKER_DEVICES, Router
-from appliance.home.events import ObservationDropped
+from appliance.home.events import DropEnded, ObservationDropped
 from tests.adapters.mqtt.broker import Broker
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.homes import BrokerHome, until
@@ -62,6 +62,8 @@ async def test_a_broken_configuration_of_a_known_device_leaves_it_as_it_was_with
             after = home.registry.get_device("mqtt:plug")
             assert (after.commands, after.info, after.name) == (before.commands, before.info, before.name)
             assert len(lines()) == said + 1, lines()[said:]
+        await client.publish(topic, b"", qos=1, retain=True)
+        await until(lambda: sum(isinstance(each, DropEnded) for each in home.events) == len(lines()))
 
 
 def sensor(name: str) -> Sent:

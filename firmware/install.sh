@@ -1,11 +1,12 @@
 #!/bin/sh
-# Installs, upgrades, rolls back and removes Lares, on systems with systemd and on OpenWrt. Configuration and data stay.
+# Installs, upgrades, rolls back, and removes Lares on systems with systemd and on OpenWrt. Configuration and data stay.
+# `lares upgrade` runs this script from within the new file. The exit codes are those of sysexits.h.
 set -eu
 
 usage() {
 	cat <<-'END'
-		usage: install.sh [install] [FILE]    install lares.pyz, or upgrade to it (FILE: the one beside this script)
-		       install.sh rollback            go back to the version before, or forth again
+		usage: install.sh [install] [FILE]    install or upgrade (default: lares.pyz next to this script)
+		       install.sh rollback            restore the previous version; again: return to the newer one
 		       install.sh uninstall           remove the program; configuration and data stay
 		       install.sh uninstall --purge   remove these too
 	END
@@ -13,9 +14,12 @@ usage() {
 
 say() { echo "lares: $*"; }
 
+# fail CODE MESSAGE
 fail() {
+	code=$1
+	shift
 	echo "lares: $*" >&2
-	exit 1
+	exit "$code"
 }
 
 HOME_DIR=/opt/lares
@@ -34,33 +38,34 @@ fi
 SCRATCH=
 PYTHON=
 IS_NEW=
+READY_SECS=180 # the first start of a version unpacks it, which takes time on a slow card
 trap 'if [ -n "$SCRATCH" ]; then rm -rf "$SCRATCH"; fi; rm -f "$NEW"' EXIT
 trap 'exit 130' HUP INT TERM
 
 scratch() {
 	if [ -z "$SCRATCH" ]; then
-		SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/lares-install.XXXXXX") || fail "cannot make a folder in ${TMPDIR:-/tmp}"
+		SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/lares-install.XXXXXX") || fail 73 "cannot make a folder in ${TMPDIR:-/tmp}"
 	fi
 }
 
-# Run a file, unpacked to a folder of its own that goes with this script: nothing of root's lands on the card.
+# Run a file, unpacked to a temporary folder.
 try() {
 	STATE_DIRECTORY=$SCRATCH CACHE_DIRECTORY='' LARES_DATA_DIR='' "$PYTHON" "$@"
 }
 
-# The first Python here that the file fits; else what the file itself says about the last.
+# Find the first Python that runs the file; otherwise fail with the file's own message about the last one.
 find_python() {
-	said="there is no Python 3 here, install it (OpenWrt: opkg install python3, newer ones: apk add python3)"
+	said="Python 3 is missing; install it (OpenWrt: opkg install python3, newer ones: apk add python3)"
 	for name in python3 python3.14 python3.13 python3.12 python3.11; do
 		PYTHON=$(command -v "$name") || continue
 		if said=$(try "$1" --version 2>&1); then
 			return
 		fi
 	done
-	fail "${said#lares: }"
+	fail 69 "${said#lares: }"
 }
 
-# extract FILE PART TARGET: write what the file holds under PART to TARGET, never over what is there.
+# extract FILE PART TARGET: write the file's content under PART to TARGET; overwrite nothing.
 extract() {
 	"$PYTHON" -I - "$@" <<-'END'
 		import os, sys, zipfile
@@ -75,16 +80,16 @@ extract() {
 	END
 }
 
-# put FILE PART TARGET MODE: have the part as the target, in the place of any old one.
+# put FILE PART TARGET MODE: replace the target with the part.
 put() {
 	rm -f "$3.new"
 	extract "$1" "$2" "$3.new"
-	[ -s "$3.new" ] || fail "$1 holds no $2"
+	[ -s "$3.new" ] || fail 65 "$1 contains no $2"
 	chmod "$4" "$3.new"
 	mv -f "$3.new" "$3"
 }
 
-# A box that has no such user yet has never had Lares.
+# A box without this user has never had Lares.
 make_user() {
 	if grep -q '^lares:' /etc/passwd; then
 		return
@@ -123,8 +128,8 @@ make_folders() {
 		extract "$1" site-packages/appliance/bundled/ "$CONFIG_DIR/config/"
 		say "the configuration is in $CONFIG_DIR/config"
 	fi
-	# The hub reads what people write there, and nobody else does: it may hold the master key. Later on owner and mode
-	# are the owner's affair; `check` names what the hub could not read.
+	# Only root and the hub read the configuration: it can contain the master key. After the first installation, owner
+	# and mode are up to the user; `check` lists files that the hub cannot read.
 	if [ -n "$IS_NEW" ]; then
 		chown -R root:lares "$CONFIG_DIR"
 		chmod -R u+rwX,g+rX,g-w,o-rwx "$CONFIG_DIR"
@@ -133,7 +138,7 @@ make_folders() {
 	chmod 0700 "$DATA_DIR"
 }
 
-# The program on the path, and the service, as the file that is installed now wants them.
+# Write the command and the service of the current file.
 make_service() {
 	cat >"$PROGRAM.new" <<-END
 		#!/bin/sh
@@ -156,40 +161,50 @@ make_service() {
 
 is_running_systemd() { [ -d /run/systemd/system ] && command -v systemctl >/dev/null; }
 
-# Start the version that is installed now; fails if it does not come up.
+# Start the current version; fail unless it becomes ready.
 start() {
 	if [ "$KIND" = openwrt ]; then
+		before=$(ask_hub)
 		"$SERVICE" enable
 		"$SERVICE" restart
-		wait_for_health
+		wait_until_ready "${before% *}"
 	elif is_running_systemd; then
 		systemctl daemon-reload
 		systemctl enable --quiet lares.service
-		systemctl restart lares.service # returns when the hub has said that it is ready
+		systemctl restart lares.service # returns after READY=1
 	else
-		say "systemd does not run here; once it does: systemctl enable --now lares"
+		say "systemd is not running; enable the service once it runs: systemctl enable --now lares"
 	fi
 }
 
-# procd does not wait for what it starts. The hub is asked where its configuration says that it answers.
-wait_for_health() {
-	"$PYTHON" -I - "$CONFIG_DIR/config/default.toml" <<-'END'
-		import http.client, sys, time, tomllib
-		with open(sys.argv[1], encoding="utf-8-sig") as file:
-		    address = tomllib.loads(file.read()).get("api", {}).get("bind_address", "127.0.0.1:3000")
-		host, _, port = address.rpartition(":")
-		host = {"0.0.0.0": "127.0.0.1", "[::]": "::1"}.get(host, host.strip("[]"))
-		for attempt in range(120):
+# Print the process of the hub and the status of /ready, such as "4711 200"; nothing if no hub listens.
+ask_hub() {
+	"$PYTHON" -I - "$DATA_DIR/control.sock" <<-'END'
+		import socket, struct, sys
+		with socket.socket(socket.AF_UNIX) as hub:
+		    hub.settimeout(10)
 		    try:
-		        connection = http.client.HTTPConnection(host, int(port), timeout=2)
-		        connection.request("GET", "/health")
-		        if connection.getresponse().status == 200:
-		            sys.exit(0)
-		    except (OSError, http.client.HTTPException):
-		        host = "127.0.0.1" if host == "::1" and attempt % 2 else host
-		    time.sleep(1)
-		sys.exit(f"lares: nothing answers at {address}")
+		        hub.connect(sys.argv[1])
+		        credentials = hub.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+		        hub.sendall(b"GET /ready HTTP/1.1\r\nHost: lares\r\nConnection: close\r\n\r\n")
+		        print(struct.unpack("3i", credentials)[0], hub.recv(64).split()[1].decode())
+		    except (OSError, IndexError):
+		        pass
 	END
+}
+
+# procd returns before the hub has started, even before the old process has ended.
+wait_until_ready() {
+	second=0
+	while [ "$second" -lt "$READY_SECS" ]; do
+		case $(ask_hub) in
+		"$1 "*) ;;
+		*" 200") return ;;
+		esac
+		sleep 1
+		second=$((second + 1))
+	done
+	return 1
 }
 
 stop() {
@@ -200,35 +215,49 @@ stop() {
 	fi
 }
 
-# What root's commands have unpacked is of the version before; the next of them unpacks its own.
+# Remove the unpacked files of root's commands: they belong to the other version.
 forget_unpacked() { rm -rf "$HOME_DIR/program"; }
 
-# Make the current file the one before, and the one before, if there is one, the current.
-swap() {
-	mv -f "$PREVIOUS" "$NEW"
-	mv -f "$CURRENT" "$PREVIOUS"
+# link FILE NAME: give the file this name too; copy it on a file system without links.
+link() {
+	rm -f "$2"
+	ln "$1" "$2" 2>/dev/null || cp "$1" "$2"
+}
+
+# Make NEW the current version and keep the one before. There is a current version at every moment.
+replace() {
+	if [ -f "$CURRENT" ]; then
+		link "$CURRENT" "$PREVIOUS"
+	fi
+	sync "$NEW"
 	mv -f "$NEW" "$CURRENT"
+	sync "$HOME_DIR"
 	forget_unpacked
-	sync
+}
+
+# Exchange the current version and the one before.
+swap() {
+	link "$PREVIOUS" "$NEW"
+	replace
 }
 
 version() { try "$1" --version | sed -n 's/^lares //p'; }
 
-# Whether the version can use the configuration; 78 is its way to say that it has faults.
+# Fail unless the version accepts the configuration.
 check() {
 	code=0
 	try "$1" check --config "$CONFIG_DIR/config/default.toml" --data-dir "$DATA_DIR" >"$SCRATCH/said" 2>&1 || code=$?
 	[ "$code" -eq 0 ] || cat "$SCRATCH/said" >&2
 	case $code in
 	0) grep '^warning: ' "$SCRATCH/said" >&2 || true ;;
-	78) fail "the configuration has faults, see above; nothing was changed" ;;
-	*) fail "the configuration could not be checked (exit code $code), see above; nothing was changed" ;;
+	78) fail 78 "the configuration has faults, see above; nothing was changed" ;;
+	*) fail 70 "the configuration could not be checked (exit code $code), see above; nothing was changed" ;;
 	esac
 }
 
 install() {
 	file=$1
-	[ -f "$file" ] || fail "there is no $file; name the file to install"
+	[ -f "$file" ] || fail 66 "there is no file $file; name the file to install"
 	scratch
 	find_python "$file"
 	make_user
@@ -237,36 +266,32 @@ install() {
 	mkdir -p "$HOME_DIR"
 	if [ -f "$CURRENT" ] && cmp -s "$file" "$CURRENT"; then
 		make_service
-		start || fail "the service does not start; its log says why"
+		start || fail 69 "the hub did not become ready; see its log"
 		say "$(version "$CURRENT") was installed already"
 		return
 	fi
-	cp "$file" "$NEW"
+	[ "$file" = "$NEW" ] || cp "$file" "$NEW"
 	chmod 0755 "$NEW"
-	sync
-	[ ! -f "$CURRENT" ] || mv -f "$CURRENT" "$PREVIOUS"
-	mv -f "$NEW" "$CURRENT"
-	forget_unpacked
-	sync
+	replace
 	make_service
 	if start; then
 		say "$(version "$CURRENT") is installed"
 	elif [ -f "$PREVIOUS" ]; then
 		rollback
-		fail "the new version did not start, its log says why; $(version "$CURRENT") runs again"
+		fail 69 "the new version did not become ready, see its log; $(version "$CURRENT") runs again"
 	else
-		fail "it is installed and does not start; its log says why"
+		fail 69 "it is installed, but did not become ready; see its log"
 	fi
 }
 
 rollback() {
-	[ -f "$PREVIOUS" ] || fail "there is no version before this one"
+	[ -f "$PREVIOUS" ] || fail 66 "there is no previous version"
 	scratch
 	find_python "$PREVIOUS"
 	swap
 	make_service
-	start || fail "the version before does not start either; its log says why"
-	say "$(version "$CURRENT") is installed again; install.sh rollback undoes this"
+	start || fail 69 "the previous version did not become ready either; see its log"
+	say "$(version "$CURRENT") is installed again; rollback once more undoes this"
 }
 
 uninstall() {
@@ -284,7 +309,7 @@ uninstall() {
 	if [ "${1-}" = --purge ]; then
 		rm -rf "$CONFIG_DIR" "$DATA_DIR" "$SERVICE.d"
 		remove_user
-		say "nothing is left behind"
+		say "everything is removed"
 	else
 		say "removed; configuration and data are still in $CONFIG_DIR and $DATA_DIR"
 	fi
@@ -296,7 +321,7 @@ install | rollback | uninstall) ;;
 -*) usage >&2 && exit 64 ;;
 *) set -- install "$@" ;;
 esac
-[ "$(id -u)" -eq 0 ] || fail "this changes the system: run it as root (sudo sh $0 $*)"
+[ "$(id -u)" -eq 0 ] || fail 77 "permission denied; run it as root: sudo sh $0 $*"
 command=${1-install}
 [ $# -eq 0 ] || shift
 [ $# -le 1 ] || { usage >&2 && exit 64; }

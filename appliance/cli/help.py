@@ -16,7 +16,8 @@ EXIT_CODES: Mapping[int, str] = {
     os.EX_DATAERR: "a named file or the store is damaged",
     os.EX_NOINPUT: "a named file or folder, or the data directory, is missing or unreadable",
     os.EX_NOUSER: "unknown key, automation, scene, or device",
-    os.EX_UNAVAILABLE: "the port is taken, no hub responds, or a device did not execute a command",
+    os.EX_UNAVAILABLE: "the port is taken, no hub responds, a device did not execute a command, or a new version "
+    "does not fit or start",
     os.EX_SOFTWARE: "a fault of Lares; please report it",
     os.EX_CANTCREAT: "a file or folder cannot be created",
     os.EX_IOERR: "a file cannot be read or written, or standard output was closed",
@@ -39,6 +40,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "init": ("lares init /etc/lares", "lares init --adapter shelly"),
     "backup": ("lares backup home.tar.gz", "lares backup home.tar.gz --without-history"),
     "restore": ("lares restore home.tar.gz",),
+    "upgrade": ("lares upgrade lares.pyz", "lares upgrade --rollback"),
     "simulate": (
         "lares simulate --from 2026-12-24T12:00 --hours 24",
         "lares simulate evening_light",

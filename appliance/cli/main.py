@@ -147,6 +147,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_backup(commands, common)
     restore = commands.add_parser("restore", parents=common, help="restore a backup; the hub must be stopped")
     restore.add_argument("file", metavar="FILE", help="the archive to restore")
+    upgrade = commands.add_parser("upgrade", parents=common, help="replace this version with another lares.pyz")
+    upgrade.add_argument(
+        "file", metavar="FILE", nargs="?", help="the new lares.pyz, checked against FILE.sha256 if that exists"
+    )
+    upgrade.add_argument("--rollback", action="store_true", help="restore the previous version")
     simulate = commands.add_parser("simulate", parents=common, help="simulate the automations of the coming hours")
     simulate.add_argument("id", metavar="ID", nargs="?", help="only this automation, by id or name (default: all)")
     simulate.add_argument(

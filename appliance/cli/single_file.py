@@ -29,6 +29,12 @@ def list_targets() -> tuple[str, ...]:
     return () if file is None else tuple(file.TARGETS)
 
 
+def running_file() -> Path | None:
+    """Return the single file that this process runs; None for Python packages."""
+    file = sys.modules.get("lares_file")
+    return None if file is None or file.__file__ is None else Path(file.__file__).parent
+
+
 async def finish_upgrade(clock: Clock) -> None:
     """Sync the unpacked files of this version; remove older versions once it has served for a while."""
     if list_targets():
@@ -57,12 +63,11 @@ NOTICE = "NOTICE"
 
 def print_licences() -> int:
     """Print the list and the texts from within the file."""
-    held = sys.modules.get("lares_file")
-    if held is None or held.__file__ is None:
+    file = running_file()
+    if file is None:
         say("Lares is under the Apache License 2.0 (https://www.apache.org/licenses/LICENSE-2.0).")
         say("It runs from Python packages here, each with its own licence; lares.pyz prints all that it holds.")
         return os.EX_OK
-    file = Path(held.__file__).parent
     try:
         with zipfile.ZipFile(file) as archive:
             text = archive.read(NOTICE).decode(errors="replace")

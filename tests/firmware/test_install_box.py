@@ -45,10 +45,10 @@ class Root:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def refused(self, *arguments: str) -> str:
-        """Run install.sh, which is to fail with a sentence."""
+    def refused(self, code: int, *arguments: str) -> str:
+        """Run install.sh, which must fail with this code and a sentence."""
         done = self.run("/bin/sh", "/install.sh", *arguments)
-        assert done.returncode == 1, done.stdout + done.stderr
+        assert done.returncode == code, done.stdout + done.stderr
         return done.stderr
 
     def read(self, path: str) -> bytes:
@@ -180,23 +180,27 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
 
     broken = put_in(root, "broken.pyz", make_broken(tmp_path / "broken.pyz", single_file))
-    assert f"did not start, its log says why; {VERSION} runs again" in root.refused(broken)
+    assert f"did not become ready, see its log; {VERSION} runs again" in root.refused(os.EX_UNAVAILABLE, broken)
     assert root.read("opt/lares/lares.pyz") == root.read("second.pyz")
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
 
-    root.install_sh(first)
-    assert "is installed again" in root.install_sh("rollback")
+    upgraded = root.run("lares", "upgrade", first)
+    assert (upgraded.returncode, upgraded.stdout) == (0, f"lares: {VERSION} is installed\n"), upgraded.stderr
+    assert root.read("opt/lares/lares.pyz") == root.read("first.pyz") and not root.copies()
+    assert "is installed again" in root.run("lares", "upgrade", "--rollback").stdout
     assert root.read("opt/lares/lares.pyz") == root.read("second.pyz")
     root.install_sh("rollback")
     assert root.read("opt/lares/lares.pyz") == root.read("first.pyz")
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
 
     config.write_bytes(mine + b"[nonsense]\n")
-    assert "the configuration has faults, see above; nothing was changed" in root.refused(second)
+    assert "the configuration has faults, see above; nothing was changed" in root.refused(os.EX_CONFIG, second)
     assert root.read("opt/lares/lares.pyz") == root.read("first.pyz")
     config.write_bytes(mine)
     crashing = put_in(root, "crashing.pyz", make_broken(tmp_path / "crashing.pyz", single_file, word="check"))
-    assert "could not be checked (exit code 1), see above; nothing was changed" in root.refused(crashing)
+    assert "could not be checked (exit code 1), see above; nothing was changed" in root.refused(
+        os.EX_SOFTWARE, crashing
+    )
 
     assert "configuration and data are still in /etc/lares and /var/lib/lares" in root.install_sh("uninstall")
     assert not (root.folder / "run" / "lares.pid").exists()
@@ -207,7 +211,7 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
     (root.folder / "etc/systemd/system/lares.service.d").mkdir()
     root.run("/usr/local/bin/lares", "doctor")
-    assert root.install_sh("uninstall", "--purge") == "lares: nothing is left behind\n"
+    assert root.install_sh("uninstall", "--purge") == "lares: everything is removed\n"
     assert not root.left()
 
 
@@ -256,7 +260,7 @@ def test_openwrt_installs_reloads_upgrades_rolls_back_and_uninstalls(root: Root,
     assert root.run("/etc/init.d/lares", "check").returncode == 78
     assert "configuration and data are still" in root.install_sh("uninstall")
     assert config.exists() and not (root.folder / "etc" / "init.d" / "lares").exists()
-    assert root.install_sh("uninstall", "--purge") == "lares: nothing is left behind\n"
+    assert root.install_sh("uninstall", "--purge") == "lares: everything is removed\n"
     assert not root.left()
 
 
@@ -318,11 +322,11 @@ def test_a_file_that_does_not_fit_says_so_and_changes_nothing(root: Root, tmp_pa
     with zipfile.ZipFile(tmp_path / "other.pyz", "w") as archive:
         archive.write(ROOT / "firmware" / "boot" / "__main__.py", "__main__.py")
         archive.writestr("lares_file.py", "GLIBC = '2.28'\nTARGETS = ('cpython-399-aarch64-linux-gnu',)\n")
-    said = root.refused(put_in(root, "other.pyz", tmp_path / "other.pyz"))
+    said = root.refused(os.EX_UNAVAILABLE, put_in(root, "other.pyz", tmp_path / "other.pyz"))
     assert said.startswith("lares: this file needs CPython 3.99 on 64-bit Linux, aarch64, with glibc 2.28 or newer;")
     assert not (root.folder / "opt" / "lares").exists() and not (root.folder / "etc" / "lares").exists()
-    assert "there is no version before this one" in root.refused("rollback")
-    assert "there is no /nothing.pyz" in root.refused("/nothing.pyz")
+    assert "there is no previous version" in root.refused(os.EX_NOINPUT, "rollback")
+    assert "there is no file /nothing.pyz" in root.refused(os.EX_NOINPUT, "/nothing.pyz")
 
 
 @pytest.mark.parametrize("name", ["install.sh", "openwrt/lares.init"])

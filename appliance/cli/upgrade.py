@@ -1,0 +1,159 @@
+"""`lares upgrade`: replaces the single file with a newer one, or restores the previous one."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import os
+import subprocess
+import sys
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from appliance.cli.owner import become_owner, read_named
+from appliance.cli.paths import HubPaths
+from appliance.cli.single_file import running_file
+from appliance.cli.terminal import say, write
+from appliance.errors import StartFailed
+from appliance.store.disk import Disk, for_its_user, write_file
+from appliance.store.lock import holder_of
+
+INSTALLED = Path("/opt/lares/lares.pyz")
+"""The file of an installation, which only `install.sh` replaces, because it also writes the service."""
+
+INSTALLER = "firmware/install.sh"
+"""The script inside each file from 0.3.0 on."""
+
+MAX_FILE_BYTES = 256 << 20
+MAX_CHECKSUM_BYTES = 4096
+
+
+def upgrade(arguments: argparse.Namespace) -> int:
+    """Replace the file of this hub; return the exit code.
+
+    The old file stays in place until the new one is checked, and is kept afterwards.
+    """
+    if (arguments.file is None) != arguments.rollback:
+        raise StartFailed("name the new file, or use --rollback", os.EX_USAGE)
+    target = _find_target(arguments.file)
+    is_installed = INSTALLED.exists() and target.samefile(INSTALLED)
+    if not os.access(target.parent, os.W_OK) or (is_installed and os.geteuid() != 0):
+        raise for_its_user(target)
+    if arguments.rollback:
+        data = None
+        script = _read_installer(target.read_bytes(), target) if is_installed else ""
+    else:
+        data = _read_verified(Path(arguments.file))
+        script = _read_installer(data, Path(arguments.file))
+    if is_installed:
+        _run_installer(script, target, data)
+    become_owner(target)
+    return _replace(arguments, target, data)
+
+
+def _find_target(file: str | None) -> Path:
+    """Return the file to replace: the running one, or the installed one if the new file itself runs."""
+    running = running_file()
+    if running is None:
+        raise StartFailed(
+            "this hub runs from Python packages, not from lares.pyz; upgrade the packages and restart it", os.EX_USAGE
+        )
+    running = running.resolve()
+    if file is None or not Path(file).exists() or not running.samefile(file):
+        return running
+    if not INSTALLED.exists() or INSTALLED.samefile(file):
+        raise StartFailed(f"{file} is the running version; name the new file", os.EX_USAGE)
+    return INSTALLED
+
+
+def _read_verified(file: Path) -> bytes:
+    """Return the file; raise `StartFailed` if it differs from the checksum next to it."""
+    beside = file.with_name(f"{file.name}.sha256")
+    try:
+        data = read_named(file, MAX_FILE_BYTES)
+        stated = read_named(beside, MAX_CHECKSUM_BYTES).split() if beside.exists() else None
+    except OSError as error:
+        raise StartFailed(f"{error.filename} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
+    if stated is not None:
+        if stated[:1] != [hashlib.sha256(data).hexdigest().encode()]:
+            raise StartFailed(f"{file} does not match {beside.name}; download both again", os.EX_DATAERR)
+        say(f"{file} matches {beside.name}")
+    return data
+
+
+def _read_installer(data: bytes, file: Path) -> str:
+    """Return the script in the file; raise `StartFailed` if the file is damaged or lacks it."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            damaged = archive.testzip()
+            script = archive.read(INSTALLER).decode()
+    except KeyError:
+        raise StartFailed(f"{file} is not lares.pyz of 0.3.0 or later", os.EX_DATAERR) from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
+        raise StartFailed(f"{file} is damaged or not lares.pyz; download it again ({error})", os.EX_DATAERR) from None
+    if damaged is not None:
+        raise StartFailed(f"{file} is damaged at {damaged}; download it again", os.EX_DATAERR)
+    return script
+
+
+def _name_beside(target: Path, word: str) -> Path:
+    """Return the path `lares.WORD.pyz` next to `lares.pyz`."""
+    return target.with_name(f"{target.stem}.{word}{target.suffix}")
+
+
+def _write(new: Path, data: bytes) -> None:
+    try:
+        write_file(new, data, 0o755)
+    except OSError as error:
+        raise StartFailed(f"cannot write {new}: {error.strerror}", os.EX_CANTCREAT) from None
+
+
+def _run_installer(script: str, target: Path, data: bytes | None) -> NoReturn:
+    """Become the script, which reports the result: it removes the unpacked files of this process."""
+    words, new = ["rollback"], _name_beside(target, "new")
+    if data is not None:
+        _write(new, data)
+        words = ["install", str(new)]
+    write("")
+    os.execv("/bin/sh", ["/bin/sh", "-c", script, "lares upgrade", *words])
+
+
+def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) -> int:
+    """Replace a file without a service with the data, or with the previous version, once that is checked."""
+    disk, new, previous = Disk(target.parent), _name_beside(target, "new"), _name_beside(target, "previous")
+    if data is None and not previous.exists():
+        raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)
+    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    config, data_dir = paths.find_config(), paths.find_data_dir()
+    try:
+        if data is None:
+            disk.remove(new.name)
+            disk.link(previous.name, new.name)
+        else:
+            _write(new, data)
+        version = _ask(new, ["--version"]).split("\n")[0].removeprefix("lares ")
+        if config.exists():
+            _ask(new, ["check", "--config", str(config), "--data-dir", str(data_dir)])
+        disk.remove(previous.name)
+        disk.link(target.name, previous.name)
+        disk.rename(new.name, target.name)
+        disk.sync_folder()
+    finally:
+        disk.remove(new.name)
+    say(f"{target} is {version} now; `lares upgrade --rollback` restores the previous version")
+    if (holder := holder_of(data_dir)) is not None:
+        say(f"the running hub (process {holder}) is still the old version: stop it, and start it again")
+    return os.EX_OK
+
+
+def _ask(new: Path, words: Sequence[str]) -> str:
+    """Run a command of the new file and return its output; raise `StartFailed` with its message if it fails."""
+    done = subprocess.run([sys.executable, new, *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        first, *more = (done.stdout + done.stderr).removeprefix("lares: ").splitlines() or ["it failed"]
+        raise StartFailed(f"{new.name}: {first}", done.returncode, *more, "nothing was changed")
+    return done.stdout

@@ -1,0 +1,258 @@
+"""`lares upgrade` on a box with systemd, on OpenWrt, and on a file that is run by hand."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.programs import need
+from tests.firmware.conftest import ROOT
+
+PARTS = ("install.sh", "systemd/lares.service", "openwrt/lares.init")
+HUB = """
+import os, socket, sys
+words, version, code, answer = sys.argv[1:], {version!r}, {code}, {answer!r}
+if "upgrade" in words:
+    real = (
+        "import sys; sys.path[:0] = [{root!r}, sys.argv.pop(1)]; import lares_file; sys.argv[0] = sys.path[1];"
+        "from appliance.cli.main import main; sys.exit(main())"
+    )
+    os.execv({python!r}, [{python!r}, "-P", "-c", real, os.path.dirname(os.path.abspath(__file__)), *words])
+if "--version" in words:
+    sys.exit(print("lares", version))
+if "check" in words:
+    sys.exit(print("default.toml:1: unknown section") or code if code else 0)
+if not answer:
+    sys.exit("lares: it ends")
+place = os.path.join(os.environ["LARES_DATA_DIR"], "control.sock")
+if os.path.exists(place):
+    os.unlink(place)
+hub = socket.socket(socket.AF_UNIX)
+hub.bind(place)
+hub.listen()
+if "NOTIFY_SOCKET" in os.environ:
+    socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])
+while True:
+    client, _ = hub.accept()
+    client.recv(4096)
+    client.sendall(b"HTTP/1.1 " + answer.encode() + b"\\r\\n\\r\\n" + version.encode())
+    client.close()
+"""
+
+
+def make_file(file: Path, version: str, *, code: int = 0, answer: str = "200 OK") -> Path:
+    """Write a version: `check` exits with the code; the hub answers this to each request, or ends at once."""
+    text = HUB.format(version=version, code=code, answer=answer, root=str(ROOT), python=sys.executable)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("__main__.py", text)
+        archive.writestr("lares_file.py", "TARGETS = ('this',)\n")
+        archive.write(ROOT / "config" / "default.toml", "site-packages/appliance/bundled/default.toml")
+        for name in PARTS:
+            archive.write(ROOT / "firmware" / name, f"firmware/{name}")
+    return file
+
+
+@dataclass(slots=True, kw_only=True)
+class Machine:
+    """The machine of the test with private copies of the folders that an installation changes."""
+
+    keeper: int
+    folder: Path
+    data: str = "/var/lib/lares"
+
+    def run(self, *command: str | Path, code: int = 0) -> str:
+        """Run a command there; return its output."""
+        done = subprocess.run(
+            ["nsenter", f"--mount=/proc/{self.keeper}/ns/mnt", "env", f"--chdir={self.folder}", *command],
+            env={"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == code, (command, done.returncode, done.stdout, done.stderr)
+        return done.stdout + done.stderr
+
+    def running(self) -> str:
+        """Return the version of the hub that runs there."""
+        ask = (
+            "import socket, sys; hub = socket.socket(socket.AF_UNIX); hub.connect(sys.argv[1]);"
+            "hub.sendall(b'GET /'); print(hub.makefile().read().split()[-1])"
+        )
+        return self.run(sys.executable, "-c", ask, f"{self.data}/control.sock").strip()
+
+
+PREPARE = """
+mount -t tmpfs none "$0" || exit 99
+for name in etc opt var srv run usr; do
+    mkdir -p "$0/upper/$name" "$0/work/$name"
+    mount -t overlay -o "lowerdir=/$name,upperdir=$0/upper/$name,workdir=$0/work/$name" none "/$name" || exit 99
+done
+echo ready
+exec sleep 600
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    """Provide the machine."""
+    if os.geteuid() != 0:
+        pytest.skip("changes into a root file system, and makes a user there, which only root may")
+    (tmp_path / "layer").mkdir()
+    (tmp_path / "home").mkdir()
+    command = [need("unshare"), "--mount", "sh", "-c", PREPARE, str(tmp_path / "layer")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as keeper:
+        assert keeper.stdout is not None
+        try:
+            if keeper.stdout.readline() != "ready\n":
+                pytest.skip("no namespace can be made here")
+            there = Machine(keeper=keeper.pid, folder=tmp_path / "home")
+            yield there
+            with suppress(AssertionError, ProcessLookupError):
+                os.kill(int(there.run("cat", "/run/lares.pid")), signal.SIGKILL)
+        finally:
+            keeper.kill()
+
+
+def install(machine: Machine, kind: str) -> None:
+    """Install version 1 as a service of systemd or procd."""
+    here = Path(__file__).parent
+    if kind == "systemd":
+        machine.run("mkdir", "-p", "/run/systemd/system")
+        machine.run("install", here / "systemctl.py", "/usr/local/bin/systemctl")
+    else:
+        machine.data = "/srv/lares"
+        machine.run("mkdir", "-p", "/etc/init.d", "/etc/rc.d", "/usr/lib/upgrade/keep.d")
+        machine.run("touch", "/etc/openwrt_release")
+        machine.run("install", here / "rc.common", "/etc/rc.common")
+    old = make_file(machine.folder / "old.pyz", "1")
+    assert "lares: 1 is installed\n" in machine.run("sh", ROOT / "firmware" / "install.sh", old)
+    assert machine.running() == "1"
+
+
+@pytest.mark.slow
+def test_systemd_upgrades_rolls_back_and_keeps_the_old_version_if_the_new_one_fails(machine: Machine) -> None:
+    install(machine, "systemd")
+    new = make_file(machine.folder / "new.pyz", "2")
+    digest = hashlib.sha256(new.read_bytes()).hexdigest()
+    (machine.folder / "new.pyz.sha256").write_text(f"{digest}  lares.pyz\n")
+    assert machine.run("lares", "upgrade", "new.pyz") == "new.pyz matches new.pyz.sha256\nlares: 2 is installed\n"
+    assert machine.running() == "2"
+    assert machine.run("ls", "/opt/lares").split() == ["lares.previous.pyz", "lares.pyz"]
+
+    assert "lares: 1 is installed again" in machine.run("lares", "upgrade", "--rollback")
+    assert machine.running() == "1"
+    assert "lares: 2 is installed again" in machine.run("lares", "upgrade", "--rollback")
+
+    make_file(machine.folder / "ends.pyz", "3", answer="")
+    said = machine.run("lares", "upgrade", "ends.pyz", code=os.EX_UNAVAILABLE)
+    assert "the new version did not become ready, see its log; 2 runs again" in said and machine.running() == "2"
+
+    make_file(machine.folder / "strict.pyz", "4", code=os.EX_CONFIG)
+    said = machine.run("lares", "upgrade", "strict.pyz", code=os.EX_CONFIG)
+    assert "unknown section" in said and "nothing was changed" in said and machine.running() == "2"
+
+    make_file(machine.folder / "five.pyz", "5")
+    assert "lares: 5 is installed" in machine.run("python3", "five.pyz", "upgrade", "five.pyz")
+    assert machine.running() == "5", "a new file can install itself"
+
+
+@pytest.mark.slow
+def test_openwrt_waits_until_the_new_process_is_ready(machine: Machine) -> None:
+    install(machine, "openwrt")
+    make_file(machine.folder / "new.pyz", "2")
+    assert machine.run("lares", "upgrade", "new.pyz") == "lares: 2 is installed\n"
+    assert machine.running() == "2"
+    machine.run("ln", "-s", "/bin/true", "/usr/local/bin/sleep")  # 180 seconds
+    make_file(machine.folder / "starts.pyz", "3", answer="503 Starting")
+    said = machine.run("lares", "upgrade", "starts.pyz", code=os.EX_UNAVAILABLE)
+    assert "the new version did not become ready, see its log; 2 runs again" in said and machine.running() == "2"
+    assert "lares: 3" not in said
+
+
+def by_hand(folder: Path, *words: str) -> tuple[int, str]:
+    """Run `upgrade` of the file in the folder; return its exit code and output."""
+    done = subprocess.run(
+        [sys.executable, "lares.pyz", "upgrade", *words], cwd=folder, capture_output=True, text=True, timeout=60
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def version_of(file: Path) -> str:
+    """Return the version of a file."""
+    return subprocess.run([sys.executable, file, "--version"], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture
+def hand(tmp_path: Path) -> Path:
+    """Provide a folder with version 1, run by hand, and with a configuration."""
+    make_file(tmp_path / "lares.pyz", "1")
+    (tmp_path / "config").mkdir()
+    shutil.copy(ROOT / "config" / "default.toml", tmp_path / "config")
+    return tmp_path
+
+
+def test_a_file_that_is_run_by_hand_is_replaced_and_the_user_restarts_the_hub(hand: Path) -> None:
+    make_file(hand / "new.pyz", "2")
+    code, said = by_hand(hand, "new.pyz")
+    assert (code, said) == (
+        0,
+        f"{hand}/lares.pyz is 2 now; `lares upgrade --rollback` restores the previous version\n",
+    )
+    assert version_of(hand / "lares.pyz") == "lares 2\n"
+    assert version_of(hand / "lares.previous.pyz") == "lares 1\n"
+    assert by_hand(hand, "--rollback")[0] == 0
+    assert version_of(hand / "lares.pyz") == "lares 1\n"
+    assert version_of(hand / "lares.previous.pyz") == "lares 2\n"
+    assert not list(hand.glob("*.new.pyz*"))
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        ([], os.EX_USAGE, "name the new file, or use --rollback"),
+        (["new.pyz", "--rollback"], os.EX_USAGE, "name the new file, or use --rollback"),
+        (["lares.pyz"], os.EX_USAGE, "lares.pyz is the running version; name the new file"),
+        (["--rollback"], os.EX_NOINPUT, "there is no previous version"),
+        (["missing.pyz"], os.EX_NOINPUT, "missing.pyz cannot be read: No such file or directory"),
+        (["altered.pyz"], os.EX_DATAERR, "altered.pyz does not match altered.pyz.sha256; download both again"),
+        (["short.pyz"], os.EX_DATAERR, "short.pyz is damaged or not lares.pyz; download it again"),
+        (["rotten.pyz"], os.EX_DATAERR, "rotten.pyz is damaged"),
+        (["other.zip"], os.EX_DATAERR, "other.zip is not lares.pyz of 0.3.0 or later"),
+        (["strict.pyz"], os.EX_CONFIG, "unknown section\nnothing was changed"),
+        (["foreign.pyz"], os.EX_UNAVAILABLE, "this file needs CPython 3.99 on 64-bit Linux"),
+    ],
+)
+def test_a_wrong_file_changes_nothing(hand: Path, words: list[str], code: int, sentence: str) -> None:
+    good = make_file(hand / "new.pyz", "2").read_bytes()
+    (hand / "altered.pyz").write_bytes(good)
+    (hand / "altered.pyz.sha256").write_text(f"{'0' * 64}  altered.pyz\n")
+    (hand / "short.pyz").write_bytes(good[:-100])
+    (hand / "rotten.pyz").write_bytes(good[:300] + bytes([good[300] ^ 1]) + good[301:])
+    make_file(hand / "strict.pyz", "4", code=os.EX_CONFIG)
+    with zipfile.ZipFile(hand / "other.zip", "w") as archive:
+        archive.writestr("x", "y")
+    with zipfile.ZipFile(hand / "foreign.pyz", "w") as archive:
+        archive.write(ROOT / "firmware" / "boot" / "__main__.py", "__main__.py")
+        archive.writestr("lares_file.py", "GLIBC = '2.28'\nTARGETS = ('cpython-399-aarch64-linux-gnu',)\n")
+        archive.write(ROOT / "firmware" / "install.sh", "firmware/install.sh")
+    before = {path: path.read_bytes() for path in hand.iterdir() if path.is_file()}
+    found, said = by_hand(hand, *words)
+    assert found == code and sentence in said and "Traceback" not in said, said
+    assert {path: path.read_bytes() for path in hand.iterdir() if path.is_file()} == before
+
+
+def test_a_hub_of_python_packages_is_not_upgraded() -> None:
+    command = [sys.executable, "-P", "-m", "appliance", "upgrade", "new.pyz"]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert done.returncode == os.EX_USAGE and "runs from Python packages" in done.stderr

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -95,9 +95,13 @@ class UpgradeRequired(Invalid):
 
 
 class NotFound(LaresError):
-    """No resource has this id; of a name that is too long for an id, the message shows the beginning."""
+    """No resource has this id; of a name that is too long for an id, the message shows the beginning.
 
-    def __init__(self, what: Resource, name: str) -> None:
+    `known` are ids that exist, for a hint at the nearest one.
+    """
+
+    def __init__(self, what: Resource, name: str, known: Iterable[str] = ()) -> None:
+        self.name, self.known = name, known
         shown = name if len(name) <= MAX_SHOWN_ID_CHARS else f"{name[: MAX_SHOWN_ID_CHARS - 1]}…"
         super().__init__(f"{what} '{shown}' not found")
         self.code = f"{what}_not_found"

@@ -22,6 +22,19 @@ from appliance.clock import EPOCH
 from appliance.lua.lua_catalog import Asset
 
 
+def wait_key(trigger: DeviceTrigger) -> str:
+    """Return a text that is the same for triggers of the same meaning, over reloads and restarts."""
+    stated = state_fields(trigger)
+    if trigger.devices.ids:
+        stated["device_id"] = sorted(trigger.devices.ids)
+    return hash_text(json.dumps(plain(stated), sort_keys=True))
+
+
+def hash_text(text: str) -> str:
+    """Return a short text that is the same for equal texts."""
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+
 class Wait(Struct, kw_only=True):
     """A wait of one device: the match that it will fire, and the timer that ends it."""
 
@@ -50,26 +63,15 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
         return f"automation '{self.id}'"
 
     @property
-    def keys(self) -> tuple[str, str]:
-        """The same for triggers of devices of the same meaning, over restarts: as of now, and in version 0.1."""
-        if not isinstance(self.trigger, DeviceTrigger):
-            return "", ""
-        stated = state_fields(self.trigger)
-        if self.trigger.devices.ids:
-            stated["device_id"] = sorted(self.trigger.devices.ids)
-        texts = json.dumps(plain(stated), sort_keys=True), self.trigger.old_repr
-        new, old = (hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest() for text in texts)
-        return new, old
-
-    @property
     def key(self) -> str:
-        """The key under which its waits are stored."""
-        return self.keys[0]
+        """The key of its stored waits; empty if it has no devices."""
+        return wait_key(self.trigger) if isinstance(self.trigger, DeviceTrigger) else ""
 
     def is_for(self, trigger: Trigger, *, resumes: bool) -> bool:
         """Return whether this belongs to an equal trigger."""
-        other = ActiveTrigger(asset=self.asset, trigger=trigger)
-        return self.resumes == resumes and (self.trigger == trigger or (self.key != "" and self.key == other.key))
+        if self.resumes != resumes:
+            return False
+        return self.trigger == trigger or (isinstance(trigger, DeviceTrigger) and self.key == wait_key(trigger))
 
     @property
     def resumes(self) -> bool:
@@ -82,7 +84,7 @@ Fire = Callable[[ActiveTrigger, Match], None]
 
 
 class Schedules:
-    """Calls `fire` with each trigger whose time has come. What never was started here is not known here."""
+    """Calls `fire` with each started trigger when it is due."""
 
     def __init__(self, scheduler: Scheduler, states: States, environment: Environment, fire: Fire) -> None:
         self._scheduler = scheduler
@@ -95,7 +97,7 @@ class Schedules:
         scheduler.when_trusted(self._resume)
 
     def start(self, active: ActiveTrigger, trigger: TimedTrigger) -> None:
-        """Set the trigger's schedule or interval going."""
+        """Start the trigger's schedule or interval."""
         if isinstance(trigger, Interval):
             self._start_interval(active, trigger)
             return
@@ -118,7 +120,7 @@ class Schedules:
             fire()
 
     def stop(self, active: ActiveTrigger) -> None:
-        """Cancel its schedule and whatever it has kept."""
+        """Cancel its schedule, and the fire that `hold` kept."""
         self._unresumed.discard(active)
         if self._deferred is not None:
             self._deferred.pop(active, None)
@@ -137,7 +139,7 @@ class Schedules:
         active.due = self._scheduler.every(active.label, trigger.every_secs, on_due, first=first)
 
     def _seconds_to_next(self, active: ActiveTrigger, trigger: Interval) -> float:
-        """Return how long until the next time; what fell due while there was no hub comes at once, once."""
+        """Return the seconds until the next time; a time that fell due while the hub was off fires at once, once."""
         now, since = self._clock.now(), self._last(active, trigger)
         if since is None or since > now:
             self._store_fired(active, trigger, now)
@@ -149,7 +151,7 @@ class Schedules:
         return (following - now).total_seconds()
 
     def _resume(self) -> None:
-        """Give intervals that have not fired yet the phase from before the restart, or from their start."""
+        """Set the phase of intervals that have not fired yet: that from before the restart, or from their start."""
         unresumed, self._unresumed = self._unresumed, set()
         for active in unresumed:
             trigger = active.trigger

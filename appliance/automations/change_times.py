@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from msgspec import convert
 
 from appliance.automations.fields import Matcher, same
-from appliance.automations.policy import read_instants
-from appliance.clock import Clock, ClockSteps, to_millis
+from appliance.clock import Clock, ClockSteps, from_millis, to_millis
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-from appliance.store.records import Storage
+from appliance.store.records import Storage, read_all, skip
 
 CHANGED_PREFIX = "changed/"
 """Keys in the document: `changed/<device id>` holds since when each comparison that a condition asks for holds."""
@@ -52,10 +53,8 @@ class ChangeTimes:
         self._steps = ClockSteps(clock)
         self._remember = storage.remember
         self._watched: Mapping[str, Collection[Comparison]] = {}
-        self._times: dict[str, dict[str, datetime]] = {}
+        self._times = read_all(storage.stored, CHANGED_PREFIX, _decode_times, skip)
         self._seen: dict[str, set[str]] = {}
-        for device_id, value in storage.stored.items(CHANGED_PREFIX):
-            self._times[device_id] = read_instants(value)
         bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
 
     def watch(self, comparisons: Mapping[str, Collection[Comparison]]) -> None:
@@ -102,3 +101,7 @@ class ChangeTimes:
         del self._times[device_id]
         self._seen.pop(device_id, None)
         self._remember(CHANGED_PREFIX + device_id, None)
+
+
+def _decode_times(_: str, raw: Any) -> dict[str, datetime]:
+    return {key: from_millis(at) for key, at in convert(raw, dict[str, int]).items()}

@@ -17,6 +17,7 @@ from appliance.automations.decide import Decider
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.fields import Subject
+from appliance.automations.old_formats import convert_waits
 from appliance.automations.schedule import Alarm, Scheduler, TimerHandle
 from appliance.automations.states import States
 from appliance.automations.triggers.base import EventTrigger, TimedTrigger
@@ -74,6 +75,7 @@ class Engine:
         self.on_change: Callable[[], None] = lambda: None
 
     async def __aenter__(self) -> Engine:
+        convert_waits(self._states, self.catalog.list_definitions())
         self._arm_all()
         self._listening.callback(self._bus.listen(self._on_event, *_KINDS))
         return self
@@ -205,7 +207,7 @@ class Engine:
             self._stop(active)
         for active in found:
             active.asset = asset
-        self._states.keep_waits(asset.definition.id, {key: each.key for each in found for key in each.keys if key})
+        self._states.keep_waits(asset.definition.id, {each.key for each in found})
         return found
 
     def _stop(self, active: ActiveTrigger) -> None:

@@ -68,6 +68,9 @@ MAX_REMOVED_DEVICES = 500
 _GIVEN = r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*(?:[,)]|(\.\.)))?"""
 """A call that sets a variable or starts a timer; its name if it is a plain text, or the text that it begins with."""
 
+_DECLARED = re.compile(r"^\s*---\s*@variable\s+([a-z0-9_.]+)", re.MULTILINE)
+"""A comment that declares a variable, which people or programs set."""
+
 _REQUIRED = re.compile(rb"""\brequire\s*\(?\s*["']([\w.-]+)["']""")
 
 
@@ -273,7 +276,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         return f"names {name!r}, and there is no such device{'' if ':' in name else ' or alias'}{hint}"
 
     def list_variables(self) -> set[str]:
-        """Return the variables that exist, or that a file sets by a plain name."""
+        """Return the variables that exist, or that a file sets by a plain name or declares."""
         return {*(self.variables or ()), *self._named_in("set").names}
 
     def list_timers(self) -> set[str]:
@@ -281,11 +284,17 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         return {*(self.timers or ()), *self._named_in("start_timer").names}
 
     def _named_in(self, call: str) -> _GivenNames:
-        """Return the names in the calls of this method; computed ones count only in reachable files."""
+        """Return the names in the calls of this method; computed ones count only in reachable files.
+
+        For `set`, declared variables count, too.
+        """
         reachable = self._list_reachable()
         names, prefixes = set(), set()
         for source in self.sources:
-            for match in _given(source):
+            text = source.text.decode(errors="replace")
+            if call == "set":
+                names.update(_DECLARED.findall(text))
+            for match in re.finditer(_GIVEN, text):
                 if match[1] == call and match[3] is not None and match[4] is None:
                     names.add(match[3])
                 elif match[1] == call and source.name in reachable:
@@ -472,7 +481,3 @@ class NameWatcher:
     async def _report(self) -> None:
         for fault in await self._find():
             log.warning("%s", fault)
-
-
-def _given(source: Source) -> Iterator[re.Match[str]]:
-    return re.finditer(_GIVEN, source.text.decode(errors="replace"))

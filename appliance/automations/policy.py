@@ -15,10 +15,8 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from appliance.clock import from_millis, to_millis
 from appliance.history.execution_history import ExecutionStatus
 from appliance.home.values import Value
-from appliance.tables.checks import is_number
 
 MAX_REMEMBERED = 1000
 """How many different events a dedupe window remembers; beyond that the oldest are forgotten."""
@@ -42,18 +40,6 @@ class Memory(Struct, frozen=True, kw_only=True):
     is_running: bool = False
     ended_at: datetime | None = None
     decided: Mapping[str, datetime] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Value]:
-        """Return the part that outlives a restart, as JSON; a run in progress does not."""
-        ended = {} if self.ended_at is None else {"ended_at": to_millis(self.ended_at)}
-        decided = {key: to_millis(at) for key, at in self.decided.items()}
-        return {**ended, "decided": decided} if decided else {**ended}
-
-    @staticmethod
-    def from_json(raw: Value) -> Memory:
-        """Read the memory that `to_json` wrote; values of another form are forgotten."""
-        fields = raw if isinstance(raw, dict) else {}
-        return Memory(ended_at=read_instant(fields.get("ended_at")), decided=read_instants(fields.get("decided")))
 
 
 class PolicyDecision(Struct, frozen=True):
@@ -146,19 +132,3 @@ def plain(value: Value) -> Value:
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
     return value
-
-
-def read_instant(raw: Value) -> datetime | None:
-    """Return the instant of these milliseconds since 1970; None for anything but a number that has one."""
-    if not is_number(raw):
-        return None
-    try:
-        return from_millis(raw)
-    except (OverflowError, ValueError):
-        return None
-
-
-def read_instants(raw: Value) -> dict[str, datetime]:
-    """Return the instants of a table of milliseconds since 1970; other values are left out."""
-    instants = {key: read_instant(at) for key, at in raw.items()} if isinstance(raw, dict) else {}
-    return {key: at for key, at in instants.items() if at is not None}

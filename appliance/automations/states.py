@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field, to_builtins
 
-from appliance.automations.policy import Memory, read_instant, read_instants
-from appliance.clock import to_millis
+from appliance.automations.policy import Memory
+from appliance.clock import from_millis, to_millis
 from appliance.errors import StoreFailed
 from appliance.history.card_lines import fit_for_card
 from appliance.history.execution_history import ExecutionStatus
-from appliance.store.records import Storage
+from appliance.store.records import Storage, read_all, skip
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
@@ -27,6 +27,38 @@ TOGGLE_PREFIX, AUTOMATION_PREFIX = "toggle/", "automation/"
 the rest of the state."""
 
 
+class StoredMemory(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The part of a policy's memory that outlives a restart; a run in progress does not. Instants are in milliseconds
+    since 1970."""
+
+    ended_at: int | None = None
+    decided: dict[str, int] = {}
+
+
+class StoredWait(Struct, frozen=True, kw_only=True):
+    """A wait in progress: its start in milliseconds since 1970, and the event that it is to fire."""
+
+    began_at: int
+    event: dict[str, Any]
+
+
+class StoredRun(Struct, frozen=True, kw_only=True):
+    """The latest execution: its start in milliseconds since 1970, and how it ended."""
+
+    at: int
+    status: ExecutionStatus
+    error: str | None = None
+
+
+class StoredState(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The state of an automation as it is stored, without the switch; `fired` is in milliseconds since 1970."""
+
+    policy: StoredMemory | None = None
+    waits: dict[str, StoredWait] = {}
+    fired: dict[str, int] = {}
+    run: StoredRun | None = None
+
+
 class State(Struct, kw_only=True):
     """One automation's. `fired` holds the last occurrence of each schedule, or the start of an interval; `waits`
     the pending waits; `last_status` and `last_error` the end of the execution at `last_run`; `run` the stored part
@@ -35,34 +67,44 @@ class State(Struct, kw_only=True):
     is_enabled: bool = True
     memory: Memory = field(default_factory=Memory)
     fired: dict[str, datetime] = field(default_factory=dict)
-    waits: dict[str, dict[str, Any]] = field(default_factory=dict)
-    run: dict[str, Any] = field(default_factory=dict)
+    waits: dict[str, StoredWait] = field(default_factory=dict)
+    run: StoredRun | None = None
     last_run: datetime | None = None
     last_status: ExecutionStatus = ExecutionStatus.OK
     last_error: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def encode(self) -> dict[str, Any]:
         """Return the part that outlives a restart, without the switch."""
-        fired = {schedule: to_millis(at) for schedule, at in self.fired.items()}
-        fields = {"policy": self.memory.to_json(), "waits": self.waits, "fired": fired, "run": self.run}
-        return {key: value for key, value in fields.items() if value}
+        ended = self.memory.ended_at
+        memory = StoredMemory(
+            ended_at=None if ended is None else to_millis(ended),
+            decided={key: to_millis(at) for key, at in self.memory.decided.items()},
+        )
+        stored = StoredState(
+            policy=None if memory == StoredMemory() else memory,
+            waits=self.waits,
+            fired={schedule: to_millis(at) for schedule, at in self.fired.items()},
+            run=self.run,
+        )
+        fields: dict[str, Any] = to_builtins(stored)
+        return fields
 
     @staticmethod
-    def from_json(raw: Any) -> State:
-        """Read the state that `to_json` wrote; values of another form are forgotten."""
-        fields = raw if isinstance(raw, dict) else {}
-        waits, run = fields.get("waits"), fields.get("run")
-        run = run if isinstance(run, dict) and read_instant(run.get("at")) is not None else {}
-        error, status = run.get("error"), run.get("status")
-        pairs = waits.items() if isinstance(waits, dict) else ()
+    def decode(raw: Any) -> State:
+        """Read the state that `encode` returned; raises `ValueError` or `ArithmeticError` for another form."""
+        stored = convert(raw, StoredState)
+        memory, run = stored.policy or StoredMemory(), stored.run
         return State(
-            memory=Memory.from_json(fields.get("policy")),
-            fired=read_instants(fields.get("fired")),
-            waits={key: each for key, each in pairs if isinstance(each, dict)},
+            memory=Memory(
+                ended_at=None if memory.ended_at is None else from_millis(memory.ended_at),
+                decided={key: from_millis(at) for key, at in memory.decided.items()},
+            ),
+            fired={schedule: from_millis(at) for schedule, at in stored.fired.items()},
+            waits=stored.waits,
             run=run,
-            last_run=read_instant(run.get("at")),
-            last_status=next((each for each in ExecutionStatus if each == status), ExecutionStatus.OK),
-            last_error=error if isinstance(error, str) else None,
+            last_run=None if run is None else from_millis(run.at),
+            last_status=ExecutionStatus.OK if run is None else run.status,
+            last_error=None if run is None else run.error,
         )
 
 
@@ -76,7 +118,7 @@ class States:
         self._is_being_flushed = storage.is_being_flushed
         self._removing: Counter[str] = Counter()
         self._tasks = Tasks()
-        self._states = {id_: State.from_json(value) for id_, value in storage.stored.items(AUTOMATION_PREFIX)}
+        self._states = read_all(storage.stored, AUTOMATION_PREFIX, lambda _, value: State.decode(value), skip)
         self._switched = {id_: is_on is not False for id_, is_on in storage.stored.items(TOGGLE_PREFIX)}
         self._at_first: Mapping[str, bool] = {}
         self.begin_with({})
@@ -117,11 +159,11 @@ class States:
         state = self.of(id_)
         state.last_run, state.last_status, state.last_error = at, status, error
         if is_trusted:
-            state.run = {"at": to_millis(at), "status": status, "error": fit_for_card(error)}
+            state.run = StoredRun(at=to_millis(at), status=status, error=fit_for_card(error))
             self._store(id_, state)
 
-    def note_wait(self, id_: str, key: str, wait: dict[str, Any] | None) -> None:
-        """Keep a wait that is under way, over a restart too; None is that it is over."""
+    def note_wait(self, id_: str, key: str, wait: StoredWait | None) -> None:
+        """Keep a wait that is in progress, over a restart too; None: it is over."""
         state = self.of(id_)
         if wait is not None:
             state.waits[key] = wait
@@ -129,14 +171,12 @@ class States:
             return
         self._store(id_, state)
 
-    def keep_waits(self, id_: str, names: Mapping[str, str]) -> None:
-        """Forget the waits of other triggers than these; each is found by its old key, and kept by its new one."""
+    def keep_waits(self, id_: str, keys: Collection[str]) -> None:
+        """Forget the waits of triggers that are not among these."""
         state = self.of(id_)
-        named = ((key.partition(" "), wait) for key, wait in state.waits.items())
-        waits = {f"{names[key]} {device_id}": wait for (key, _, device_id), wait in named if key in names}
+        waits = {key: wait for key, wait in state.waits.items() if key.partition(" ")[0] in keys}
         if len(waits) < len(state.waits):
             log.info("automation '%s': its pending wait is discarded: its trigger was edited", id_)
-        if waits.keys() != state.waits.keys():
             state.waits = waits
             self._store(id_, state)
 
@@ -146,10 +186,10 @@ class States:
         It may also be on its way there: by a flush, or together with another wait that is being removed.
         """
         stored_as = AUTOMATION_PREFIX + id_
-        on_card = dict(self._stored.items(stored_as)).get("")
+        on_card = read_all(self._stored, stored_as, lambda _, value: convert(value, StoredState), skip).get("")
         is_on_its_way = self._is_being_flushed(stored_as) or self._removing[id_] > 0
         self.note_wait(id_, key, None)
-        if not is_on_its_way and key not in State.from_json(on_card).waits:
+        if not is_on_its_way and (on_card is None or key not in on_card.waits):
             return None
         self._removing[id_] += 1
         return self._remove_wait(id_)
@@ -157,7 +197,7 @@ class States:
     async def _remove_wait(self, id_: str) -> None:
         try:
             with contextlib.suppress(StoreFailed):  # the home runs on; the next flush removes it
-                await self._put({AUTOMATION_PREFIX + id_: self.of(id_).to_json() or None})
+                await self._put({AUTOMATION_PREFIX + id_: self.of(id_).encode() or None})
         finally:
             self._removing[id_] -= 1
 
@@ -191,4 +231,4 @@ class States:
             await self._put(dict.fromkeys(keys))
 
     def _store(self, id_: str, state: State) -> None:
-        self._remember(AUTOMATION_PREFIX + id_, state.to_json() or None)
+        self._remember(AUTOMATION_PREFIX + id_, state.encode() or None)

@@ -9,11 +9,11 @@ from contextlib import AsyncExitStack
 from datetime import datetime
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 from weakref import WeakValueDictionary
 
 import orjson
-from msgspec import Struct
+from msgspec import Meta, Struct, convert
 
 from appliance.automations.environment import Environment
 from appliance.automations.schedule import Scheduler, TimerHandle
@@ -22,14 +22,14 @@ from appliance.errors import Invalid, NotFound, StoreFailed
 from appliance.home.events import TimerFired
 from appliance.home.texts import strip_id
 from appliance.home.values import Value, to_bytes
+from appliance.store.records import read_all, skip
 from appliance.tables.checks import is_number
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
 
 TIMER_PREFIX = "timer/"
-"""Keys in the document: `timer/<name>` holds `{started_at, due_at, is_dated, payload, unheard_since?}`, times in
-milliseconds since 1970; `is_dated`: whether the clock was trusted then."""
+"""Keys in the document: `timer/<name>` holds the `StoredTimer`."""
 
 MAX_TIMERS = 10_000
 MAX_SECS = 400 * 86_400
@@ -42,9 +42,6 @@ MAX_LISTENER_WAIT_SECS = 86_400.0
 
 MIN_DELAY_SECS = 0.1
 """A shorter timer has no delay: its effects count for the brake."""
-
-MAX_MILLIS = 253_402_300_799_999
-"""The end of the year 9999."""
 
 NO_AUTOMATIONS, NO_DEVICES = "no automation listens", "the adapters have not started"
 """Why timers are paused: the hub stops or runs without automations, or it has just started."""
@@ -67,6 +64,20 @@ class TimerState(Enum):
     UNCLAIMED = "an automation that listens for it"
 
 
+_Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
+"""Milliseconds since 1970, until the end of the year 9999."""
+
+
+class StoredTimer(Struct, frozen=True, kw_only=True):
+    """A timer on the card; `is_dated`: whether the clock was trusted when it was written."""
+
+    started_at: _Millis
+    due_at: _Millis
+    is_dated: bool = True
+    payload: Any = None
+    unheard_since: _Millis | None = None
+
+
 class RunningTimer(Struct, eq=False, kw_only=True):
     """A timer that is under way. `due` and `unheard_since` are in seconds of the monotonic clock.
 
@@ -86,19 +97,16 @@ class RunningTimer(Struct, eq=False, kw_only=True):
     handle: TimerHandle | None = None
 
     @staticmethod
-    def load(name: str, raw: Any) -> RunningTimer | None:
-        """Return the stored timer; None if it has another form."""
-        fields = raw if isinstance(raw, dict) else {}
-        started_at, due_at = _millis(fields.get("started_at")), _millis(fields.get("due_at"))
-        if started_at is None or due_at is None:
-            return None
+    def load(name: str, raw: Any) -> RunningTimer:
+        """Return the stored timer; raises `ValueError` for another form."""
+        stored = convert(raw, StoredTimer)
         return RunningTimer(
             name=name,
-            payload=to_bytes(fields.get("payload")),
-            secs=(due_at - started_at) / 1000,
-            state=TimerState.RUNNING if fields.get("is_dated") is False else TimerState.STORED,
-            due_at=due_at,
-            unheard_at=_millis(fields.get("unheard_since")),
+            payload=to_bytes(stored.payload),
+            secs=(stored.due_at - stored.started_at) / 1000,
+            state=TimerState.STORED if stored.is_dated else TimerState.RUNNING,
+            due_at=stored.due_at,
+            unheard_at=stored.unheard_since,
         )
 
 
@@ -123,8 +131,7 @@ class Timers:
         self._starting = self._starting_bytes = 0
         self._over: list[RunningTimer] = []
         self._clock_steps = 0
-        stored = environment.storage.stored.items(TIMER_PREFIX)
-        self._timers = {name: timer for name, raw in stored if (timer := RunningTimer.load(name, raw)) is not None}
+        self._timers = read_all(environment.storage.stored, TIMER_PREFIX, RunningTimer.load, skip)
         self._bytes = sum(len(timer.payload) for timer in self._timers.values())
         environment.list_timers = lambda: {timer.name: timer.due_at for timer in self.list_all()}
 
@@ -380,10 +387,6 @@ class Timers:
 
     def _millis_at(self, monotonic: float) -> int:
         return round((self._clock.now().timestamp() + monotonic - self._clock.monotonic()) * 1000)
-
-
-def _millis(raw: Value) -> int | None:
-    return int(raw) if is_number(raw) and 0 <= raw <= MAX_MILLIS else None
 
 
 def check_timer(name: str, secs: float, payload: Value) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from appliance.automations.brake import Brake
 from appliance.automations.fields import same, variable_name
@@ -11,11 +13,11 @@ from appliance.errors import Invalid, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged
 from appliance.home.values import Value, last_known
-from appliance.store.records import Storage
+from appliance.store.records import Storage, read_all, skip
 from appliance.tasks import Tasks
 
 VARIABLE_PREFIX = "variable/"
-"""Keys in the document: `variable/<name>` holds `{value}`."""
+"""Keys in the document: `variable/<name>` holds the `StoredVariable`."""
 
 
 MAX_VALUE_BYTES = 16 << 10
@@ -36,6 +38,13 @@ class Variable(Struct, frozen=True, kw_only=True):
 
     name: str
     value: Value
+
+
+class StoredVariable(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A variable on the card; `last` is for a variable what `Device.last` is for an attribute."""
+
+    value: Any = None
+    last: tuple[Any, ...] = ()
 
 
 class _Pending(Struct, kw_only=True, eq=False):
@@ -60,12 +69,12 @@ class Variables:
         self._watched: frozenset[str] = frozenset()
         self._sizes: dict[str, int] = {}
         self._pending: list[_Pending] = []
-        for name, raw in storage.stored.items(VARIABLE_PREFIX):
-            fields = raw if isinstance(raw, dict) else {}
-            if fields.get("value") is not None:
-                self._store(name, fields["value"], len(orjson.dumps(fields["value"])))
-            if isinstance(fields.get("last"), list):
-                self._last[name] = tuple(fields["last"][:2])
+        found = read_all(storage.stored, VARIABLE_PREFIX, lambda _, raw: convert(raw, StoredVariable), skip)
+        for name, stored in found.items():
+            if stored.value is not None:
+                self._store(name, stored.value, len(orjson.dumps(stored.value)))
+            if stored.last:
+                self._last[name] = stored.last[:2]
 
     async def __aenter__(self) -> Variables:
         return self

@@ -6,16 +6,14 @@ from collections import defaultdict
 from collections.abc import Awaitable
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
 from appliance.automations.active import ActiveTrigger, Fire, Wait
 from appliance.automations.environment import Environment
-from appliance.automations.policy import read_instant
 from appliance.automations.schedule import Scheduler
-from appliance.automations.states import States
+from appliance.automations.states import States, StoredWait
 from appliance.automations.triggers.base import Match
 from appliance.automations.triggers.device import DeviceTrigger
-from appliance.clock import to_millis
+from appliance.clock import from_millis, to_millis
 from appliance.home.events import DeviceStateChanged
 from appliance.home.model import Device
 from appliance.tasks import Tasks
@@ -78,19 +76,18 @@ class Waits:
         stored = self._states.of(active.id).waits.get(f"{active.key} {device.id}")
         if stored is None or device.id in active.waits:
             return
-        event, began_at = stored.get("event"), read_instant(stored.get("began_at"))
-        kept = Match(event=event) if isinstance(event, dict) and began_at is not None else None
+        kept = Match(event=stored.event)
         is_meant = trigger.devices.include(device, self._registry)
-        match = None if kept is None or not is_meant else trigger.resume(kept, device)
+        match = trigger.resume(kept, device) if is_meant else None
         if match is None:
             self.end(active, device.id)
         else:
-            elapsed = self._seconds_since(began_at) if match is kept else 0.0
+            elapsed = self._seconds_since(from_millis(stored.began_at)) if match is kept else 0.0
             self._begin(active, trigger, device.id, match, elapsed)
 
-    def _seconds_since(self, began_at: datetime | None) -> float:
+    def _seconds_since(self, began_at: datetime) -> float:
         now = self._clock.now()
-        if began_at is None or began_at > now or not self._trust.is_trusted():
+        if began_at > now or not self._trust.is_trusted():
             return 0.0
         return (now - began_at).total_seconds()
 
@@ -105,7 +102,7 @@ class Waits:
 
     def _store(self, active: ActiveTrigger, device_id: str, match: Match, elapsed: float) -> None:
         began_at = self._clock.now() - timedelta(seconds=elapsed)
-        stored: dict[str, Any] = {"began_at": to_millis(began_at), "event": dict(match.event)}
+        stored = StoredWait(began_at=to_millis(began_at), event=dict(match.event))
         self._states.note_wait(active.id, f"{active.key} {device_id}", stored)
 
     def _date_anew(self) -> None:

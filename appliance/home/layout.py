@@ -58,13 +58,13 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
     def get_room(self, room_id: str) -> Room:
         """Return the room of this id."""
         if room_id not in self.rooms:
-            raise NotFound("room", room_id)
+            raise NotFound("room", room_id, self.rooms)
         return self.rooms[room_id]
 
     def get_group(self, group_id: str) -> Group:
         """Return the group of this id."""
         if group_id not in self.groups:
-            raise NotFound("group", group_id)
+            raise NotFound("group", group_id, self.groups)
         return self.groups[group_id]
 
     def put_room(self, room: Room) -> Layout:

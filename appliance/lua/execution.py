@@ -16,13 +16,14 @@ from typing import Protocol
 import orjson
 
 from appliance.adapters.lua_kinds.host import LuaCalls
-from appliance.errors import ExecutionCancelled, Fault, Invalid, LaresError, ScriptFailed
+from appliance.errors import ExecutionCancelled, Fault, Invalid, LaresError, NotFound, ScriptFailed
 from appliance.lua.failures import failure_of
 from appliance.lua.folder import answer_require
 from appliance.lua.process import ExecutionSettings
 from appliance.lua.source import Source
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from appliance.lua_worker.protocol import CPU, LAST, TIMING, FrameKind, Reason, WorkerFrame, encode
+from appliance.tables.checks import nearest
 from appliance.tasks import Tasks
 
 log = logging.getLogger("lua")
@@ -374,7 +375,9 @@ async def _answer_call(calls: LuaCalls, operation: str, arguments: bytes) -> tup
             raise Invalid(f"ctx:{operation}: the answer is larger than 4 MiB")
         return b"1", answer
     except LaresError as error:
-        return b"", str(error).encode(errors="replace")
+        near = nearest(error.name, error.known) if isinstance(error, NotFound) else None
+        hint = "" if near is None else f" (did you mean {near})"
+        return b"", f"{error}{hint}".encode(errors="replace")
     except Exception as error:  # a fault of the hub's is one execution's failure and not the hub's
         calls_log.error("ctx:%s failed: %s: %s", operation, type(error).__name__, error, exc_info=error)
         return b"", f"ctx:{operation} failed inside the hub ({type(error).__name__})".encode()

@@ -99,7 +99,7 @@ class Catalog(Generic[T]):
     def get(self, id_: str) -> Asset[T]:
         """Return the definition of this id, with its text."""
         if id_ not in self._assets:
-            raise NotFound(self.what, id_)
+            raise NotFound(self.what, id_, self._assets)
         return self._assets[id_]
 
     def list_assets(self) -> list[Asset[T]]:

@@ -128,6 +128,14 @@ def test_what_is_right_or_cannot_be_known_is_not_told() -> None:
     assert sentences(names(computed), trigger={"type": "timer", "name": "dor_5"}) != []
 
 
+def test_a_declared_variable_needs_no_value_yet() -> None:
+    condition = {"type": "variable", "name": "vacation", "equals": True}
+    text = b"-- A vacation.\n--- @variable vacation: true during a vacation\nreturn {}"
+    declares = Source(name="config/automations/v.lua", text=text)
+    assert sentences(names(declares), conditions=[condition]) == []
+    assert sentences(names(), conditions=[condition]) != []
+
+
 def test_a_computed_name_counts_only_where_the_call_can_happen() -> None:
     module = Source(name="config/scripts/deep/climate.lua", text=b"ctx:set(memory, 1)")
     user = Source(name="config/automations/a.lua", text=b'local climate = require("deep.climate")')

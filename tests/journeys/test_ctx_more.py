@@ -72,6 +72,7 @@ FILES = {
     ),
     "scenes/room.lua": scene("room", 'ctx:command_room("den", { capability = "power", action = "on" })'),
     "scenes/no_room.lua": scene("no_room", 'ctx:command_room("nowhere", { capability = "power", action = "on" })'),
+    "scenes/typo.lua": scene("typo", 'ctx:run_scene("romo")'),
     "scenes/notify.lua": scene("notify", 'ctx:set("told", ctx:notify("hello", { title = "Home" })[1].status)'),
     "scenes/gone.lua": scene("gone", 'ctx:command("lost:1", { capability = "power", action = "on" })'),
     "automations/received.lua": automation(
@@ -214,6 +215,7 @@ async def test_rooms_messages_and_commands_that_come_to_nothing(tmp_path: Path) 
         await app.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
         assert [each["target"] for each in (await run(app, "room")).json["results"]] == [LIGHT]
         assert "room 'nowhere' not found" in (await run(app, "no_room")).json["error"]
+        assert "scene 'romo' not found (did you mean room)" in (await run(app, "typo")).json["error"]
         [told] = (await app.get("/why?id=no_room")).json["decisions"]
         assert told["sentence"].count("not found") == 1
         assert (await run(app, "notify")).status == 200

@@ -206,17 +206,6 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         """How long to wait before firing; None is not at all."""
         return self.duration_secs if self.debounce_secs is None else self.debounce_secs
 
-    @property
-    def old_repr(self) -> str:
-        """Its `repr` in version 0.1, which kept waits on the card under the hash of that."""
-        fields = self.matcher.fields()
-        compared = ", ".join(f"{name}={value!r}" for name, value in fields.items()).replace("equals=", "value=", 1)
-        matcher = f"{('Anything', 'Equal', 'Within')[len(fields)]}({compared})"
-        devices = f"ids={self.devices.ids!r}, room_id={self.devices.room_id!r}, group_id={self.devices.group_id!r}"
-        waits = f"debounce_secs={self.debounce_secs!r}, duration_secs={self.duration_secs!r}"
-        rest = f"devices=Devices({devices}), attribute={self.attribute!r}, matcher={matcher}, {waits}"
-        return f"DeviceTrigger(type={self.type!r}, id={self.id!r}, {rest})"
-
     def match(self, event: Event) -> Match | None:
         """Return the event table if the event is a change to a value that matches.
 

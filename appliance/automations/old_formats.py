@@ -1,0 +1,34 @@
+"""The converter of data from version 0.1. It runs once after a start; no other file knows the old forms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from appliance.automations.active import hash_text, wait_key
+from appliance.automations.definition import AutomationDefinition
+from appliance.automations.states import States
+from appliance.automations.triggers.device import DeviceTrigger
+
+
+def convert_waits(states: States, definitions: Iterable[AutomationDefinition]) -> None:
+    """Store each wait under its present key; version 0.1 used the hash of the trigger's `repr`."""
+    for definition in definitions:
+        triggers = [each for each in definition.triggers if isinstance(each, DeviceTrigger)]
+        keys = {hash_text(_repr_of(each)): wait_key(each) for each in triggers}
+        for key, wait in list(states.of(definition.id).waits.items()):
+            old, _, device_id = key.partition(" ")
+            if old in keys:
+                states.note_wait(definition.id, key, None)
+                states.note_wait(definition.id, f"{keys[old]} {device_id}", wait)
+
+
+def _repr_of(trigger: DeviceTrigger) -> str:
+    """Return the `repr` of the trigger in version 0.1."""
+    fields = trigger.matcher.fields()
+    compared = ", ".join(f"{name}={value!r}" for name, value in fields.items()).replace("equals=", "value=", 1)
+    matcher = f"{('Anything', 'Equal', 'Within')[len(fields)]}({compared})"
+    whose = trigger.devices
+    devices = f"ids={whose.ids!r}, room_id={whose.room_id!r}, group_id={whose.group_id!r}"
+    waits = f"debounce_secs={trigger.debounce_secs!r}, duration_secs={trigger.duration_secs!r}"
+    rest = f"devices=Devices({devices}), attribute={trigger.attribute!r}, matcher={matcher}, {waits}"
+    return f"DeviceTrigger(type={trigger.type!r}, id={trigger.id!r}, {rest})"

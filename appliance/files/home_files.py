@@ -24,6 +24,7 @@ from appliance.config import Config, line_finder
 from appliance.errors import Fault, FileChanged, Invalid, InvalidFile, NotFound, StoreFailed, TooLarge
 from appliance.files import toml_secrets
 from appliance.files.file_checks import CheckedText, FileChecks, FilePlace
+from appliance.files.toml_scan import KeyPath
 from appliance.lua.reload import Reloaded
 from appliance.lua.source import MAX_FILE_BYTES
 from appliance.settings import SECTIONS
@@ -41,6 +42,14 @@ MAX_PATH_CHARS = 255
 
 VERSION_KEY = "files/version_key"
 """Key in the document: the key of the hashes that are the versions of files, which then reveal no secret."""
+
+_SECRETS = frozenset(
+    key
+    for fields in (KNOWN_SETTINGS, *SECTIONS.values(), *(kind.settings.FIELDS for kind in KINDS.values()))
+    for key, field in fields.items()
+    if field.secret
+)
+"""The names of all settings of Lares that are secrets."""
 
 _SECRET_NAME = re.compile(r".*(password|token|secret|key)")
 _NAME = re.compile(r"[^./\\][^/\\]*\.lua")
@@ -314,8 +323,11 @@ class HomeFiles:
         """Return the test of a path of keys; the texts state the kinds of sections."""
         of_kinds = self._secret_settings()
         kinds = {name: kind for text in texts for name, kind in _kinds_stated(text.decode(errors="replace"))}
+        every = _SECRETS.union(*of_kinds.values())
 
-        def is_secret(path: toml_secrets.KeyPath) -> bool:
+        def is_secret(path: KeyPath) -> bool:
+            if path[0] == toml_secrets.ANY_SECTION:
+                return path[1] in every or _SECRET_NAME.fullmatch(path[1]) is not None
             if path[0] != "adapters":
                 known = {key for key, field in SECTIONS.get(path[0], {}).items() if field.secret}
                 return any(each in known or _SECRET_NAME.fullmatch(each) for each in path[1:])

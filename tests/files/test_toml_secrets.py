@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import tomli
 
-from appliance.files.toml_secrets import KeyPath, hide, put_back
+from appliance.files.toml_scan import KeyPath
+from appliance.files.toml_secrets import hide, put_back
 
 FORMS = {
     "basic": 'password = "se\\"cret"',
@@ -24,6 +25,17 @@ FORMS = {
     "a section": '[password]\nx = "secret"',
     "a number": "password = 12345",
     "after others": 'a = 1979-05-27 07:32:00\nb = [1, 2]\nc = {}\npassword = "secret"',
+    "in a comment": '# password = "secret"',
+    "in a comment after a value": 'x = 1  # before: password="secret", since May',
+    "twice in comments": '# password = "secret"\n# password = "secret2"',
+    "in a comment, as YAML": "# password: secret",
+    "in a comment, inline": "# inner = { user = 'a', password = 'secret' }",
+    "in a comment, without quotes": "# password = 12345 # why",
+    "in a comment, with quoted keys": '# "password" = "se\\"cret"',
+    "a commented section": '# [password]\n# [other]\n# password = "secret"',
+    "a commented array": '# password = [\n#   "secret", # why\n#   "secret2" ]\n# x = 1',
+    "a commented text": '# password = """\n# secret\n\t#secret2 \n# """\n# x = 1',
+    "a comment with carriage returns": '# password = "secret"\r\nx = 1\r\n',
     "carriage returns": 'a = 1\r\npassword = "secret"\r\n',
 }
 
@@ -46,8 +58,26 @@ def test_a_secret_is_hidden_and_comes_back(form: str) -> None:
 
 
 def test_a_text_that_is_not_toml_hides_by_its_lines() -> None:
-    text = '[top\npassword = "secret"\nname = [\n[other]\n  password=secret\n'
+    text = (
+        '[top\npassword = "secret"\nname = [ # password = "secret"\n[other]\n  password=secret\n# password = "secret"'
+    )
     assert "secret" not in hide(text, is_secret)
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ('[a]\n# password = "secret"\n', '[a]\npassword = "***"\n'),
+        ('[a]\npassword = "secret"\n', '[a]\n# password = "***"\n'),
+    ],
+)
+def test_a_secret_comes_back_if_its_line_becomes_a_comment_or_comes_into_force(stored: str, shown: str) -> None:
+    assert put_back(shown, stored, is_secret) == (shown.replace("***", "secret"), [])
+
+
+def test_a_mark_of_a_comment_without_a_secret_stays() -> None:
+    text = '# password = "***"\n'
+    assert put_back(text, "", is_secret) == (text, [])
 
 
 def test_a_mark_without_a_secret_is_a_fault_with_its_line() -> None:

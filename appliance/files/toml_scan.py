@@ -1,0 +1,143 @@
+"""Finds the values and section headers of a TOML text by their positions, so that a change keeps all else."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+KeyPath = tuple[str, ...]
+"""The names of the sections and keys around a value; items of arrays have their position, from 0."""
+
+MAX_DEPTH = 32
+
+_WORD = r"[A-Za-z0-9_-]+"
+_BASIC = r'"(?:[^"\\\n]|\\.)*"'
+_LITERAL = r"'[^'\n]*'"
+_BLANK = re.compile(r"[ \t]*")
+_SPACE = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_COMMENT = re.compile(r"#[^\n]*")
+_KEY = re.compile(rf"({_WORD}|{_BASIC}|{_LITERAL})[ \t]*")
+_STRING = re.compile(rf'"""(?:[^\\]|\\.)*?"{{3,5}}|\'\'\'.*?\'{{3,5}}|{_BASIC}|{_LITERAL}', re.DOTALL)
+_SCALAR = re.compile(r"[^,\]}#\r\n]+")
+_HEADER = re.compile(r"\[\[?[ \t]*")
+
+
+class TomlPart(Struct, frozen=True):
+    """A value, a header, or a comment: its path and its place."""
+
+    path: KeyPath
+    start: int
+    end: int
+
+
+class TomlScanner:
+    """Finds the parts of a TOML text; raises `ValueError` if it is not TOML.
+
+    `headers` and `comments` are complete after `values`; the path of a comment is that of the section around it.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._counts: dict[KeyPath, int] = {}
+        self._section: KeyPath = ()
+        self.headers: list[TomlPart] = []
+        self.comments: list[TomlPart] = []
+
+    def values(self) -> Iterator[TomlPart]:
+        """Yield every value, tables and arrays too, those inside them as well."""
+        self._skip_space()
+        while self._at < len(self._text):
+            if self._text[self._at] == "[":
+                self._section = self._read_header()
+            else:
+                yield from self._read_assignment(self._section, 0)
+            self._skip_space()
+
+    def _read_header(self) -> KeyPath:
+        start, is_item = self._at, self._text.startswith("[[", self._at)
+        self._skip(_HEADER)
+        path = self._read_keys()
+        self._take("]]" if is_item else "]")
+        if is_item:
+            self._counts[path] = self._counts.get(path, -1) + 1
+        found: KeyPath = ()
+        for word in path:
+            found = (*found, word)
+            if found in self._counts:
+                found = (*found, str(self._counts[found]))
+        self.headers.append(TomlPart(found, start, self._at))
+        return found
+
+    def _read_keys(self) -> KeyPath:
+        words = [self._read_key()]
+        while self._text.startswith(".", self._at):
+            self._at += 1
+            self._skip(_BLANK)
+            words.append(self._read_key())
+        return tuple(words)
+
+    def _read_key(self) -> str:
+        found = _KEY.match(self._text, self._at)
+        if found is None:
+            raise ValueError("no key")
+        self._at = found.end()
+        word = found[1]
+        return str(json.loads(word)) if word.startswith('"') else word.strip("'")
+
+    def _read_assignment(self, section: KeyPath, depth: int) -> Iterator[TomlPart]:
+        path = (*section, *self._read_keys())
+        self._take("=")
+        self._skip(_BLANK)
+        yield from self._read_value(path, depth)
+
+    def _read_value(self, path: KeyPath, depth: int) -> Iterator[TomlPart]:
+        start, first = self._at, self._text[self._at : self._at + 1]
+        if depth > MAX_DEPTH:
+            raise ValueError("too deep")
+        if first == "[":
+            yield from self._read_items(path, depth, "]")
+        elif first == "{":
+            yield from self._read_items(path, depth, "}")
+        else:
+            found = (_STRING if first in ("'", '"') else _SCALAR).match(self._text, self._at)
+            if found is None:
+                raise ValueError("no value")
+            self._at = found.start() + len(found[0].rstrip())
+        yield TomlPart(path, start, self._at)
+
+    def _read_items(self, path: KeyPath, depth: int, end: str) -> Iterator[TomlPart]:
+        self._at += 1
+        number = 0
+        self._skip_space()
+        while not self._text.startswith(end, self._at):
+            if end == "]":
+                yield from self._read_value((*path, str(number)), depth + 1)
+            else:
+                yield from self._read_assignment(path, depth + 1)
+            number += 1
+            self._skip_space()
+            if not self._text.startswith(end, self._at):
+                self._take(",")
+                self._skip_space()
+        self._take(end)
+
+    def _skip_space(self) -> None:
+        start = self._at
+        self._skip(_SPACE)
+        if "#" in self._text[start : self._at]:
+            found = _COMMENT.finditer(self._text, start, self._at)
+            self.comments += [TomlPart(self._section, each.start(), each.end()) for each in found]
+
+    def _skip(self, pattern: re.Pattern[str]) -> None:
+        found = pattern.match(self._text, self._at)
+        self._at = self._at if found is None else found.end()
+
+    def _take(self, word: str) -> None:
+        self._skip(_BLANK)
+        if not self._text.startswith(word, self._at):
+            raise ValueError(f"no {word}")
+        self._at += len(word)

@@ -214,7 +214,7 @@ class DeviceHistory:
         self._clock = clock
         self._max_bytes = max_bytes
         self._devices: dict[str, dict[str, Series]] = {}
-        self._sizes: dict[tuple[str, str], int] = {}
+        self._sizes: dict[tuple[str, str], int] = {}  # the least recently changed first
         self._bytes = 0
         bus.listen(self._on_event, DeviceStateChanged, DeviceRoomChanged)
 
@@ -276,9 +276,11 @@ class DeviceHistory:
         series.append(at, value)
         if len(series) > MAX_ENTRIES:
             series.thin(MAX_ENTRIES * 15 // 16)
-        self._measure((device_id, name), series)
+        key = device_id, name
+        self._measure(key, series)
+        self._sizes[key] = self._sizes.pop(key)
         if len(self._sizes) > self._max_bytes // MIN_SHARE_BYTES:
-            self._drop_quietest()
+            self._drop(next(iter(self._sizes)))
         while self._bytes > self._max_bytes:
             self._shrink()
 
@@ -291,12 +293,6 @@ class DeviceHistory:
             return
         series.thin(len(series) * 15 // 16)
         self._measure(key, series)
-
-    def _drop_quietest(self) -> None:
-        """Drop a sixteenth of the series, the least recently changed."""
-        by_age = sorted(self._sizes, key=lambda key: self._devices[key[0]][key[1]].times[-1])
-        for key in by_age[: len(by_age) // 16 + 1]:
-            self._drop(key)
 
     def _drop(self, key: tuple[str, str]) -> None:
         device_id, name = key

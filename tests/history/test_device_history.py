@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from appliance.history.device_history import DeviceHistory, Resolution, Series
+from appliance.history.device_history import MIN_SHARE_BYTES, DeviceHistory, Resolution, Series
 from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRoomChanged, DeviceStateChanged
@@ -144,6 +144,15 @@ def test_one_chatty_sensor_takes_nothing_from_the_others() -> None:
     hours = home.values("chatty:1", "battery", ALL, Resolution.HOUR)
     assert len(hours) == 40, "old values of the chatty device have thinned out to one per hour"
     assert home.history.figures()["bytes"] <= 96 << 10
+
+
+def test_without_room_for_more_series_the_least_recently_changed_is_dropped() -> None:
+    home = Home(max_bytes=7 * MIN_SHARE_BYTES)
+    for second, device in enumerate(["a:1", "b:1", "c:1", "a:1", "d:1", "e:1"]):
+        home.show(device, after(second), battery=second)
+    assert {device: home.values(device, "battery") for device in sorted(home.devices)} == {
+        "a:1": [3, 0], "b:1": [], "c:1": [2], "d:1": [4], "e:1": [5]
+    }  # fmt: skip
 
 
 @each_row("max_bytes", [1 << 12, 1 << 15])

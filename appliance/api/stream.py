@@ -16,9 +16,6 @@ from appliance.home.events import Event, KeyRevoked
 MAX_PROMPT_READERS = 8
 """Up to this many readers are sent a frame before its event is published to others; it takes some 30 µs for each."""
 
-BURST_SECS = 0.0002
-"""Frames that follow another sooner are sent together in the next turn of the loop."""
-
 MAX_FRAMES_PER_WRITE = 64
 """Frames that one write carries at most, so that frames for a slow reader wait in the queue that counts them."""
 
@@ -79,7 +76,6 @@ class EventStream:
         self._subscribers: set[Subscriber] = set()
         self._unread = [encode_text_frame(frame) for each in start_errors if (frame := frame_of(each)) is not None]
         self._is_flush_due = False
-        self._prompt_at = 0.0
         self.dropped = 0
         self.frames = 0
         self._kinds: tuple[type[Event], ...] = (
@@ -143,18 +139,18 @@ class EventStream:
         self.dropped += sum([subscriber.put(data) for subscriber in self._subscribers])
         if self._is_flush_due:
             return
-        loop = asyncio.get_running_loop()
-        is_alone = loop.time() - self._prompt_at >= BURST_SECS
-        if is_alone and len(self._subscribers) <= MAX_PROMPT_READERS:
+        self._is_flush_due = True
+        asyncio.get_running_loop().call_soon(self._flush_rest)
+        if len(self._subscribers) <= MAX_PROMPT_READERS:
             self._flush()
-            self._prompt_at = loop.time()
-        else:
-            self._is_flush_due = True
-            loop.call_soon(self._flush)
+
+    def _flush_rest(self) -> None:
+        """Send the frames that followed another in the same turn of the loop, all together."""
+        self._is_flush_due = False
+        self._flush()
 
     def _flush(self) -> None:
         """Send what waits for each reader, all of it at once."""
-        self._is_flush_due = False
         for subscriber in tuple(self._subscribers):
             subscriber.flush()
 

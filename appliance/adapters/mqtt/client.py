@@ -203,6 +203,7 @@ class Broker:
         return Client(
             settings.host,
             self._port,
+            self._receive,
             username=settings.username,
             password=_password(settings),
             identifier=self._client_id,
@@ -211,7 +212,6 @@ class Broker:
             timeout=BROKER_TIMEOUT_SECS,
             keepalive=KEEPALIVE_SECS,
             tls_context=_tls_context(settings) if settings.tls else None,
-            queue_type=_queue_into(self._receive),
             max_inflight_messages=MAX_UNACKNOWLEDGED,
             logger=_library_log,
         )
@@ -267,23 +267,6 @@ async def keep_connected(
         return pause
 
     await keep_open(clock, connect, on_end)
-
-
-def _queue_into(receive: Callable[[Received], None]) -> type[asyncio.Queue[aiomqtt.Message]]:
-    """Return a class in place of the library's queue: it passes every message to `receive` and keeps none."""
-
-    class Queue(asyncio.Queue[aiomqtt.Message]):
-        """Always empty: its reader waits for the end of the connection. `received` counts."""
-
-        received = 0
-
-        def put_nowait(self, item: aiomqtt.Message) -> None:
-            """Pass the message on."""
-            self.received += 1
-            payload = item.payload if isinstance(item.payload, bytes | bytearray) else b""
-            receive(Received(item.topic.value, bytes(payload), bool(item.retain)))
-
-    return Queue
 
 
 def _password(settings: Mqtt) -> str | None:

@@ -357,7 +357,7 @@ async def test_announcers_are_asked_to_tell_again_at_most_once_in_five_minutes(
 
 
 async def test_a_cancellation_that_comes_with_the_brokers_answer_is_not_lost() -> None:
-    client, answer = Client("nowhere"), asyncio.Event()
+    client, answer = Client("nowhere", 1883, Inbox().put), asyncio.Event()
 
     async def work_on() -> None:
         await client._wait_for(answer.wait(), 5)

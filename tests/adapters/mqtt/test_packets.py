@@ -1,0 +1,66 @@
+"""Messages as bytes of the connection, as tables."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.library import BufferedSocket
+from appliance.adapters.mqtt.packets import parse_message
+from tests.fakes.rows import each_row
+
+MESSAGE = b"\x30\x07\x00\x03a/bon"
+
+
+@each_row(
+    "data, topic, payload, is_retained, length",
+    [
+        (MESSAGE, "a/b", b"on", False, 9),
+        (b"\x31" + MESSAGE[1:], "a/b", b"on", True, 9),
+        (b"\x38" + MESSAGE[1:], "a/b", b"on", False, 9),
+        (b"\x30\x05\x00\x03a/b", "a/b", b"", False, 7),
+        (MESSAGE + b"\xd0\x00", "a/b", b"on", False, 9),
+        (b"\x30\x04\x00\x02\xc3\xa4", "ä", b"", False, 6),
+        (b"\x30\xcb\x01\x00\x01t" + b"x" * 200, "t", b"x" * 200, False, 206),
+        (b"\x30\x87\x80\x00\x00\x03a/bon", "a/b", b"on", False, 11),
+    ],
+)
+def test_a_whole_message_is_parsed(data: bytes, topic: str, payload: bytes, is_retained: bool, length: int) -> None:
+    assert parse_message(bytearray(data)) == (Received(topic, payload, is_retained), length)
+
+
+@each_row(
+    "data",
+    [
+        *(MESSAGE[:length] for length in range(len(MESSAGE))),
+        b"\xd0\x00",
+        b"\x32\x07\x00\x01a\x00\x01on",
+        b"\x34\x07\x00\x01a\x00\x01on",
+        b"\x30\x00\x00\x03a/bon",
+        b"\x30\x04\x00\x03a/bon",
+        b"\x30\x04\x00\x00on",
+        b"\x30\x05\x00\x03a/+",
+        b"\x30\x03\x00\x01#",
+        b"\x30\x03\x00\x01\xff",
+        b"\x30\x87\x80\x80\x80\x00\x00\x03a/bon",
+        b"\x30\xff\xff\xff\xff\x7f" + b"x" * 100,
+    ],
+)
+def test_the_library_reads_everything_else(data: bytes) -> None:
+    assert parse_message(bytearray(data)) is None
+
+
+async def test_only_messages_of_the_present_step_are_taken() -> None:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    with ours, theirs:
+        buffered = BufferedSocket(ours, asyncio.get_running_loop())
+        theirs.sendall(MESSAGE * 2 + MESSAGE[:4])
+        buffered.fill()
+        assert buffered.take_message() is None, "no time was allowed"
+        buffered.allow(60)
+        assert [buffered.take_message() for _ in range(3)] == [*(2 * [Received("a/b", b"on", False)]), None]
+        theirs.sendall(MESSAGE[4:])
+        buffered.fill()
+        assert buffered.take_message() == Received("a/b", b"on", False)

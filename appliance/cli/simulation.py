@@ -32,7 +32,7 @@ from appliance.cli.simulated_home import (
     apply_event,
     mark_all_observed,
 )
-from appliance.cli.terminal import counted, say
+from appliance.cli.terminal import check_reader, counted, say
 from appliance.clock import EPOCH, Clock, ClockTrust, SimulatedClock, timestamp
 from appliance.config import Config
 from appliance.errors import Fault, StartFailed
@@ -51,6 +51,9 @@ from appliance.tasks import Tasks
 
 MAX_EQUAL_LINES = 5
 """The equal lines of one automation that are printed; one line at the end counts the others."""
+
+CHECK_READER_EVERY = 1000
+"""The number of omitted lines after which a missing reader is noticed."""
 
 NOT_RUN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 
@@ -85,7 +88,8 @@ class SimulationPrinter(ExecutionHistory):
         self.gone: BrokenPipeError | None = None
         self.only: str | None = None
         """The automation whose lines are printed; None prints all."""
-        self._repeated: dict[tuple[str, str], list[datetime]] = {}
+        self._repeated: dict[tuple[str, str], tuple[int, datetime]] = {}
+        """The number of times of each line, and the last time."""
 
     def on_start(self, source: str) -> None:
         """Print that the Lua of `automation:<id>` or `scene:<id>` begins."""
@@ -125,9 +129,9 @@ class SimulationPrinter(ExecutionHistory):
 
     def print_repetitions(self) -> None:
         """Print how often lines came again that were left out."""
-        for (source, what), times in self._repeated.items():
-            if (more := len(times) - MAX_EQUAL_LINES) > 0:
-                self._say(times[-1], source, f"{what} (the last of {counted(more, 'further time')})")
+        for (source, what), (count, last) in self._repeated.items():
+            if (more := count - MAX_EQUAL_LINES) > 0:
+                self._say(last, source, f"{what} (the last of {counted(more, 'further time')})")
 
     def _print_fired(self, at: datetime, source: str) -> None:
         self.fired += source.removeprefix("automation:") == self.only or self.only is None
@@ -143,19 +147,25 @@ class SimulationPrinter(ExecutionHistory):
         if self._zone is None:
             self._put(json.dumps({"at": timestamp(at), kind: id_, **fields}))
             return
-        times = self._repeated.setdefault((source, what), [])
-        times.append(at)
-        if len(times) <= MAX_EQUAL_LINES:
+        count = self._repeated.get((source, what), (0, at))[0] + 1
+        self._repeated[source, what] = count, at
+        if count <= MAX_EQUAL_LINES:
             self._say(at, source, what)
+        elif count % CHECK_READER_EVERY == 0:
+            self._put(None)
 
     def _say(self, at: datetime, source: str, what: str) -> None:
         kind, _, id_ = source.partition(":")
         name = id_ if kind == "automation" else f"{kind} {id_}"
         self._put(f"{at.astimezone(self._zone):%a %Y-%m-%d %H:%M:%S %Z}  {name}  {what}")
 
-    def _put(self, line: str) -> None:
+    def _put(self, line: str | None) -> None:
+        """Write the line; without one, only check that somebody reads."""
         try:
-            self._write(line)
+            if line is None:
+                check_reader()
+            else:
+                self._write(line)
         except BrokenPipeError as error:
             self.gone = error
             self._stop()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import select
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, tzinfo
 from typing import TextIO
 
@@ -52,6 +54,15 @@ def write(text: str, to: TextIO | None = None) -> None:
         if to is sys.stderr:
             return
         raise StartFailed(f"standard output cannot be written: {error.strerror}", os.EX_IOERR) from None
+
+
+def check_reader() -> None:
+    """Raise `BrokenPipeError` if the reader of standard output has gone."""
+    with suppress(io.UnsupportedOperation):
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        if any(state & select.POLLERR for _, state in poll.poll(0)):
+            raise BrokenPipeError
 
 
 def visible(line: str) -> str:

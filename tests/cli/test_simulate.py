@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from appliance.cli.simulation import MAX_EQUAL_LINES
 from tests.cli.test_backup import ask, home
 from tests.cli.test_commands_line import LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
 from tests.fakes.lua import automation, scene, write
@@ -179,9 +180,11 @@ def test_without_a_configuration_it_is_78_and_none_is_written(tmp_path: Path) ->
     assert not (tmp_path / "config").exists() and not (tmp_path / "data").exists()
 
 
-def test_a_reader_that_goes_away_ends_it(tmp_path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("lines", [2, MAX_EQUAL_LINES], ids=["before the last line", "after it"])
+def test_a_reader_that_goes_away_ends_it(lines: int, tmp_path: Path) -> None:
     furnish(tmp_path, "", automation("tick", "{ type = 'interval', every_secs = 1 }"))
-    command = f"{sys.executable} -m appliance simulate --hours 8784 | (read -r _; read -r _)"
+    command = f"{sys.executable} -m appliance simulate --hours 8784 | head -n {lines}"
     began = time.monotonic()
     result = subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, env=environment(), capture_output=True)
     assert result.stderr == b""

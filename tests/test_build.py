@@ -132,6 +132,7 @@ def test_pyz_takes_only_targets(clone: Path, args: list[str]) -> None:
     assert done.stderr == "build.py: pyz takes --target TAG, more than once if you like, and nothing else\n"
 
 
+@pytest.mark.slow
 def test_an_unknown_target_is_refused_before_anything_is_fetched() -> None:
     done = run(ROOT, "pyz", "--target", "cpython-310-mips-linux-musl")
     assert (done.returncode, done.stdout) == (64, "")

@@ -92,6 +92,7 @@ def test_only_so_many_entries_and_bytes_are_kept(buffer: LogBuffer) -> None:
     assert sum(map(len, messages(buffer))) <= MAX_LOG_BUFFER_BYTES
 
 
+@pytest.mark.slow
 def test_no_chatter_pushes_out_what_is_rare_and_what_repeats_is_counted(buffer: LogBuffer) -> None:
     log.error("the one error")
     logging.getLogger("hub").info("started")

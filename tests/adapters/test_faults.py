@@ -290,6 +290,7 @@ ORDERS = ENDINGS | st.builds(
     orders=st.lists(ORDERS, max_size=2),
     farewell=st.just(lambda _: None) | ENDINGS,
 )
+@pytest.mark.slow
 def test_whatever_an_adapter_does_the_others_go_on_and_it_is_started_again(
     steps: list[Any], end: Any, orders: list[Any], farewell: Any
 ) -> None:

@@ -426,6 +426,7 @@ def test_any_bytes_are_a_device_or_a_bad_answer(body: bytes) -> None:
     assert info.is_on or info.power_mode is not None
 
 
+@pytest.mark.slow
 async def test_a_capture_cut_at_any_byte_is_a_device_only_when_whole() -> None:
     body = (CAPTURES / "device-info.xml").read_bytes().rstrip()
     for end in range(len(body)):

@@ -258,6 +258,7 @@ class Redirected:
         return self._session.ws_connect(URL(url).with_port(self._port), **more)
 
 
+@pytest.mark.slow
 async def test_the_client_of_others_takes_the_simulator_for_a_strip() -> None:
     async with WledSimulator() as strip, aiohttp.ClientSession() as session:
         from wled import WLED

@@ -256,6 +256,7 @@ async def test_a_body_may_have_64_kibibytes_and_not_a_byte_more(
     ],
     ids=["a body of many chunks", "many requests", "many refused"],
 )
+@pytest.mark.slow
 async def test_while_all_that_one_client_has_sent_is_read_the_loop_turns(
     shared: App, sent: bytes, statuses: list[int], least_turns: int
 ) -> None:

@@ -134,7 +134,9 @@ FAULTY = {
 }
 
 
-@pytest.mark.parametrize("what", FAULTY)
+@pytest.mark.parametrize(
+    "what", [pytest.param(each, marks=[pytest.mark.slow] if "loop" in each else []) for each in FAULTY]
+)
 async def test_a_text_with_faults_is_not_written(home: App, what: str) -> None:
     path, text, line = FAULTY[what]
     file = root_of(home) / path
@@ -262,6 +264,7 @@ async def test_a_deleted_file_keeps_its_versions(home: App) -> None:
     assert (await home.delete(f"/files/{MAIN}")).status == 405
 
 
+@pytest.mark.slow
 async def test_the_last_twenty_versions_stay_and_count_on(home: App) -> None:
     for number in range(25):
         assert (await put(home, "config/scripts/tools.lua", f"return {{ {number} }}\n")).status == 200

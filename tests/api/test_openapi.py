@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -37,6 +37,7 @@ def operation(route: Route) -> Any:
 class TestTheDocument:
     """What holds of all of it."""
 
+    @pytest.mark.slow
     def test_it_is_valid(self) -> None:
         from openapi_spec_validator import OpenAPIV31SpecValidator
 
@@ -172,7 +173,6 @@ class TestOneSource:
 
     @pytest.mark.parametrize("kind", CHECKS)
     @given(value=VALUES)
-    @settings(max_examples=40, deadline=None, derandomize=True)
     def test_values(self, kind: str, value: Any) -> None:
         described = fits(value, CHECKS[kind].schema)
         assert described == takes(CHECKS[kind], value), (kind, value)
@@ -181,7 +181,6 @@ class TestOneSource:
         "check", [places.ROOM_BODY, places.GROUP_BODY, places.MEMBERS_BODY, devices.ASSIGNMENT_BODY]
     )
     @given(value=BODIES)
-    @settings(max_examples=20, deadline=None, derandomize=True)
     def test_bodies(self, check: Check, value: Any) -> None:
         if takes(check, value):
             assert fits(value, check.schema)

@@ -167,6 +167,7 @@ async def test_an_unknown_path_is_401_without_a_key_and_404_with_one(shared: App
                 assert found.json == {"error": "there is no such path", "code": "path_not_found"}
 
 
+@pytest.mark.slow
 async def test_a_wrong_method_is_405_and_allow_names_the_right_ones(shared: App) -> None:
     for path, routes in BY_PATH.items():
         methods = {route.method for route in routes}

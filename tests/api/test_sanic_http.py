@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import logging
 import re
@@ -29,9 +28,7 @@ def test_every_name_on_the_page_is_there_and_so_is_its_test() -> None:
         for part in name.split("."):
             assert hasattr(found, part), f"Sanic has no {module}:{name} any more"
             found = getattr(found, part)
-        functions = ast.FunctionDef | ast.AsyncFunctionDef
-        names = {node.name for node in ast.walk(ast.parse((ROOT / file).read_text())) if isinstance(node, functions)}
-        assert test in names, f"there is no {file}::{test}"
+        assert f"def {test}(" in (ROOT / file).read_text(), f"there is no {file}::{test}"
 
 
 def test_everything_that_is_overridden_is_on_the_page() -> None:

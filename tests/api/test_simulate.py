@@ -97,6 +97,7 @@ ENDLESS = """return {
 """
 
 
+@pytest.mark.slow
 async def test_a_simulation_is_bounded(home: App) -> None:
     found = await simulated(home, path="config/automations/busy.lua", text=ENDLESS, hours=8000)
     assert not found["is_complete"] and found["until"] < "2026-11-21" and len(found["lines"]) <= 10_000

@@ -246,6 +246,7 @@ class TestGoodbye:
             assert await stream.rest() == b""
 
 
+@pytest.mark.slow
 async def test_while_a_flood_of_pings_is_answered_the_loop_turns(shared: App) -> None:
     async with read_events(shared.url) as stream:
         stream.send_at_once(frame(PING) * 20_000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.automations.conditions.combine import CONDITION_KINDS
@@ -405,7 +405,6 @@ KINDLY = st.builds(
     conditions=SCALARS | st.lists(SCALARS | TABLES | KINDLY, max_size=3),
     state=SCALARS | TABLES,
 )
-@settings(max_examples=40)
 def test_no_table_raises_and_every_fault_names_its_field(trigger: Any, conditions: Any, state: Any) -> None:
     parsed = read(table(trigger=trigger, conditions=conditions, state=state))
     for sentence in parsed.faults:

@@ -346,12 +346,7 @@ async def run_random(chance: random.Random, folder: Path) -> str:
     return ""
 
 
-@pytest.mark.parametrize("seed", range(300))
-async def test_random_sequences_do_what_the_model_says(seed: int, tmp_path: Path) -> None:
-    assert await run_random(random.Random(seed), tmp_path) == ""
-
-
-@pytest.mark.slow
-async def test_ten_thousand_random_sequences_do_what_the_model_says(tmp_path: Path) -> None:
-    for seed in range(1000, 11_000):
+@pytest.mark.parametrize("seeds", [range(30), pytest.param(range(1000, 11_000), marks=pytest.mark.slow)])
+async def test_random_sequences_do_what_the_model_says(seeds: range, tmp_path: Path) -> None:
+    for seed in seeds:
         assert await run_random(random.Random(seed), tmp_path) == "", f"seed {seed}"

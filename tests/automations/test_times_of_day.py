@@ -326,6 +326,7 @@ def test_a_polar_night_is_after_sunset_and_before_sunrise_and_a_polar_day_the_re
     assert position(after, before, TROMSO).holds(HOME, POLAR_DAY).holds is on_polar_day
 
 
+@pytest.mark.slow
 def test_day_and_night_share_every_hour_of_a_polar_year() -> None:
     day, night = position("sunrise", "sunset", TROMSO), position("sunset", "sunrise", TROMSO)
     hours = (at("2026-01-01T00:30") + timedelta(hours=n) for n in range(0, 365 * 24, 5))
@@ -348,6 +349,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("place", PLACES)
+@pytest.mark.slow
 def test_one_edge_is_the_day_or_the_night_for_a_year(place: str) -> None:
     locale = PLACES[place]
     day, night = position("sunrise", "sunset", locale), position("sunset", "sunrise", locale)
@@ -366,6 +368,7 @@ def test_one_edge_is_the_day_or_the_night_for_a_year(place: str) -> None:
 
 @pytest.mark.parametrize("minutes", [-90, 180])
 @pytest.mark.parametrize("place", PLACES)
+@pytest.mark.slow
 def test_an_offset_moves_the_only_end_for_a_year(place: str, minutes: int) -> None:
     locale, offset = PLACES[place], timedelta(minutes=minutes)
     after, day = position(f"sunset{minutes:+}", None, locale), position("sunrise", "sunset", locale)

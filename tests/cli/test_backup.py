@@ -604,7 +604,13 @@ class TestHostileArchives:
         assert everything(folder) == before
         assert sorted(each.name for each in tmp_path.iterdir()) == ["b", "box"]
 
-    @pytest.mark.parametrize(("make", "said"), REFUSED.values(), ids=REFUSED)
+    @pytest.mark.parametrize(
+        ("make", "said"),
+        [
+            pytest.param(*row, id=name, marks=[pytest.mark.slow] if name in ("many files", "huge") else [])
+            for name, row in REFUSED.items()
+        ],
+    )
     def test_the_sentence_names_what_this_hub_does_not_accept(
         self, tmp_path: Path, command: Command, make: Callable[[Path], Path], said: str
     ) -> None:

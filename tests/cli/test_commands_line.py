@@ -215,6 +215,7 @@ class TestSayings:
         assert sentence.startswith("lares: ") and message in sentence.replace("'", "")
         assert not (tmp_path / "config").exists()
 
+    @pytest.mark.slow
     def test_a_reader_that_goes_away_or_never_was_is_no_reason_for_a_traceback(self, tmp_path: Path) -> None:
         command = f"{sys.executable} -m appliance --version"
         helped = command.replace("--version", "--help")

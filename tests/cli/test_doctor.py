@@ -308,6 +308,7 @@ def unsynchronised(tmp_path: Path) -> dict[str, str]:
     return {**WITH_KEY, "PYTHONPATH": f"{folder}:{ROOT}"}
 
 
+@pytest.mark.slow
 def test_a_hub_that_runs_trusts_its_clock_from_then_on_and_after_a_restart(
     tmp_path: Path, unsynchronised: dict[str, str]
 ) -> None:

@@ -67,7 +67,11 @@ def registry(folder: Path, name: str, data: Any) -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A Home Assistant folder of twelve devices."""
-    root = tmp_path / "homeassistant"
+    return write_installation(tmp_path / "homeassistant")
+
+
+def write_installation(root: Path) -> Path:
+    """Write a Home Assistant folder of twelve devices."""
     root.mkdir()
     (root / "automations.yaml").write_text(AUTOMATIONS.read_text())
     (root / "configuration.yaml").write_text(
@@ -112,9 +116,10 @@ def home(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.fixture
-def entities(folder: Path) -> Entities:
-    return Entities(read_installation(folder), "mqtt", {})
+@pytest.fixture(scope="module")
+def entities(tmp_path_factory: pytest.TempPathFactory) -> Entities:
+    root = write_installation(tmp_path_factory.mktemp("homes") / "homeassistant")
+    return Entities(read_installation(root), "mqtt", {})
 
 
 def bring(home: Path, folder: Path) -> Ended:

@@ -234,18 +234,20 @@ def commands() -> dict[str, Any]:
 
 def test_every_command_shows_examples_that_can_be_typed() -> None:
     assert set(commands()) == set(EXAMPLES)
+    whole = _parser()
     for name, parser in commands().items():
         for example in EXAMPLES[name]:
             words = shlex.split(example.partition(">")[0])
             assert words[0] == "lares"
-            _parser().parse_args(words[1:])
+            whole.parse_args(words[1:])
             assert example in parser.format_help()
 
 
 def test_every_command_takes_a_configuration_and_a_data_directory() -> None:
+    parser = _parser()
     for name in set(commands()) - {"completion", "help"}:
         words = shlex.split(EXAMPLES[name][0].partition(">")[0])[1:]
-        read = _parser().parse_args([*words, "--config", "here.toml", "--data-dir", "there"])
+        read = parser.parse_args([*words, "--config", "here.toml", "--data-dir", "there"])
         assert (str(read.config), str(read.data_dir)) == ("here.toml", "there"), name
 
 

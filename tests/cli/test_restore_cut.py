@@ -112,6 +112,7 @@ def test_a_restore_that_is_killed_anywhere_leaves_one_home_or_the_other(
 
 
 @pytest.mark.parametrize(("fault", "code"), [("int", 130), ("io", os.EX_IOERR)])
+@pytest.mark.slow
 def test_a_fault_after_the_exchange_leaves_one_home_or_the_other(
     old: Path, archive: Path, fault: str, code: int
 ) -> None:
@@ -126,12 +127,14 @@ def test_a_fault_after_the_exchange_leaves_one_home_or_the_other(
     assert any(OLD_TEXT in each.read_text() for each in old.glob("config*/default.toml")), "the old one is kept"
 
 
+@pytest.mark.slow
 def test_a_home_whose_path_is_no_utf8_is_restored_and_diagnosed(tmp_path: Path, old: Path, archive: Path) -> None:
     box = old.rename(tmp_path / os.fsdecode(b"\xff% \xc3\xa4"))
     assert cut(box, archive, 10**6) == 0 and present(box) == (NEW, NEW_TEXT)
     assert Files(Disk(box / "data"), "now").figures()["folder"] == f"{tmp_path}/\\xff% ä/data"
 
 
+@pytest.mark.slow
 def test_a_cut_behind_the_exchange_is_finished_by_the_next_start(tmp_path: Path, old: Path, archive: Path) -> None:
     marker = old / "config" / ".restored"
     prepare(old / "data", NEW, marker, "token", own=[])
@@ -144,6 +147,7 @@ def test_a_cut_behind_the_exchange_is_finished_by_the_next_start(tmp_path: Path,
     assert present(old)[0] == NEW
 
 
+@pytest.mark.slow
 def test_between_a_cut_and_the_next_start_every_command_sees_the_new_home(
     tmp_path: Path, old: Path, archive: Path, command: Command
 ) -> None:
@@ -174,6 +178,7 @@ def test_what_root_restores_belongs_to_the_one_who_runs_the_hub(open_folder: Pat
         assert set(owners.values()) == {nobody}, owners
 
 
+@pytest.mark.slow
 def test_a_symbolic_link_as_lock_is_not_followed(old: Path, archive: Path, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")

@@ -59,6 +59,7 @@ port = 9
 
 
 @pytest.mark.parametrize("adapters", ["", ADAPTERS])
+@pytest.mark.slow
 def test_the_first_answer_needs_no_module_that_is_imported_late(tmp_path: Path, adapters: str) -> None:
     config = tmp_path / "config" / "default.toml"
     config.parent.mkdir()
@@ -71,6 +72,7 @@ def test_the_first_answer_needs_no_module_that_is_imported_late(tmp_path: Path, 
     assert imported == set()
 
 
+@pytest.mark.slow
 def test_sigterm_before_the_hub_has_begun_is_a_stop_as_asked(tmp_path: Path) -> None:
     command = [sys.executable, "-c", STOPPED, "run", "--data-dir", str(tmp_path / "data")]
     environment = {**os.environ, "LARES_MASTER_KEY": "key", "PYTHONPATH": str(ROOT)}

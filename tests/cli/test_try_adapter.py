@@ -133,6 +133,7 @@ CHATTY = """return {
 }"""
 
 
+@pytest.mark.slow
 async def test_a_kind_that_listens_is_connected_and_a_secret_number_replays(tmp_path: Path) -> None:
     write(tmp_path, {"adapters/mine.lua": CHATTY})
     async with Chatty() as vendor:
@@ -154,6 +155,7 @@ TOLD = """return { name = "Told", listen = { path = "/events", kind = "sse", rec
 end } }"""
 
 
+@pytest.mark.slow
 async def test_what_is_pushed_is_shown_recorded_and_replayed(tmp_path: Path) -> None:
     write(tmp_path, {"adapters/mine.lua": TOLD})
     async with Chatty() as vendor:

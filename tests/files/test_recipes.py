@@ -159,6 +159,7 @@ async def test_the_recipes_are_there_and_are_no_automations(home: App) -> None:
 
 
 @pytest.mark.parametrize("id_", sorted(TEN | NEW | SCENES))
+@pytest.mark.slow
 async def test_a_recipe_is_filled_in_checked_and_simulated(home: App, id_: str) -> None:
     recipe = (await listed(home))[id_]
     file = f"my_{id_}"

@@ -234,6 +234,7 @@ class TestChoice:
         assert self.choose(archive, tmp_path / "a") == tmp_path / "a"
         assert not part.exists()
 
+    @pytest.mark.slow
     def test_concurrent_starts_unpack_once_and_all_run(self, archive: Path, tmp_path: Path) -> None:
         code = (
             "import sys, lares_launcher, lares_seal, lares_unpack; fill = lares_unpack.fill\n"

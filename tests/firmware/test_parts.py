@@ -38,6 +38,7 @@ def add(parts: Parts, target: Target, *wheels: Path) -> None:
     parts.add_wheels(target, wheels, keep=["b.dist-info/METADATA"], leave_out=["*.h", "*.dist-info/*"])
 
 
+@pytest.mark.slow
 def test_all_zones_are_one_file_in_which_the_hub_finds_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parts, before = Parts(), {name: zone_bytes(name) for name in home_locale.zone_names()}
     parts.add_folder(Path(str(files("tzdata"))), "tzdata")
@@ -175,6 +176,7 @@ def test_equal_objects_are_stored_once_and_shiv_s_start_is_not_there(tmp_path: P
     assert packed.count(b"object one") == 500
 
 
+@pytest.mark.slow
 def test_a_new_version_has_another_name_and_the_same_one_the_same(tmp_path: Path) -> None:
     files = [make_archive(tmp_path / name, version) for name, version in (("a", b"1"), ("b", b"1"), ("c", b"2"))]
     names = []

@@ -488,6 +488,7 @@ def test_each_quarter_of_a_day_brings_its_part_of_the_budget() -> None:
     assert allowance(1000, 900, 23 * hour) == 100 and allowance(1000, 900, 0) == 0
 
 
+@pytest.mark.slow
 async def test_a_day_stays_within_its_budget_and_says_what_was_thinned(tmp_path: Path) -> None:
     box = Box(tmp_path, card_kb_per_day=16)
     async with box.run():

@@ -111,6 +111,7 @@ async def _settle() -> None:
         await asyncio.sleep(0)
 
 
+@pytest.mark.slow
 async def test_an_hour_without_the_server_loses_no_value(caplog: pytest.LogCaptureFixture) -> None:
     home = Home(LineServer())
     async with home.writer:

@@ -123,6 +123,7 @@ async def test_good_night_leaves_the_lights_of_the_group_for_a_while(home: App, 
     assert await shown(home, TV, "power") == "on"
 
 
+@pytest.mark.slow
 async def test_wake_up_brightens_the_light_in_a_quarter_of_an_hour(home: App, clock: VirtualClock) -> None:
     began = clock.now()
     answer = await clock.run(home.post("/scenes/wake_up/execute"))

@@ -165,6 +165,7 @@ async def test_eight_hours_ahead_and_one_hour_back_make_neither_burst_nor_silenc
         assert (await it.counts())["w"] == 2, "the next day has its time again"
 
 
+@pytest.mark.slow
 async def test_a_suspend_is_slept_over_and_everything_goes_on(tmp_path: Path) -> None:
     async with hub(tmp_path, NOON) as it:
         await it.pass_by(minutes=1)

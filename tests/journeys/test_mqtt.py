@@ -130,6 +130,7 @@ async def test_values_of_a_sensor_outlive_restarts_until_it_goes_or_expires(brok
             assert status["dropped"] == []
 
 
+@pytest.mark.slow
 async def test_a_value_that_did_not_change_for_long_does_not_expire_early_after_a_restart(
     broker: Broker, tmp_path: Path
 ) -> None:
@@ -177,6 +178,7 @@ async def test_a_script_publishes_on_the_broker_except_below_the_discovery_prefi
         assert (message.topic.value, message.payload) == ("note/a", b'{"on":true}')
 
 
+@pytest.mark.slow
 async def test_an_announcer_of_another_project_works_both_ways(broker: Broker) -> None:
     discoverable = pytest.importorskip("ha_mqtt_discoverable")
     from ha_mqtt_discoverable.sensors import Switch, SwitchInfo

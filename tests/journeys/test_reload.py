@@ -286,6 +286,7 @@ async def test_reloads_run_one_after_another(lua: App) -> None:
 # --- what runs meanwhile -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_a_reload_under_a_hundred_executions_loses_none(tmp_path: Path) -> None:
     wait = "repeat ctx:sleep(0.01) until ctx:get_room('open')"
     body = f'{wait}\n    ctx:command("{TV}", {{ capability = "power", action = "on" }})'

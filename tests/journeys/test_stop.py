@@ -161,6 +161,7 @@ socket.getaddrinfo = hang
 """
 
 
+@pytest.mark.slow
 async def test_a_name_server_that_hangs_does_not_keep_the_hub(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(HANGING)
     configure(tmp_path, light_section("http://lamp.invalid"))

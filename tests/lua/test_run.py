@@ -318,6 +318,7 @@ print("left")
 """
 
 
+@pytest.mark.slow
 async def test_a_process_ends_though_threads_are_at_work() -> None:
     ended = await asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", EXIT], capture_output=True, text=True, timeout=30, check=False

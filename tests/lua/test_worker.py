@@ -228,6 +228,7 @@ def _state_of(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
 
 
+@pytest.mark.slow
 async def test_no_lua_is_loaded_in_the_hub() -> None:
     code = "import sys, appliance.hub, appliance.cli.check; print(any('lupa' in name for name in sys.modules))"
     ended = await asyncio.to_thread(
@@ -254,6 +255,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.slow
 async def test_the_worker_ends_when_the_hub_does(number: signal.Signals) -> None:
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", HUB, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None

@@ -43,6 +43,7 @@ def test_a_cut_tears_short_records_at_every_byte(capsys: pytest.CaptureFixture[s
     assert proof.images >= 1_000
 
 
+@pytest.mark.slow
 def test_a_cut_keeps_changes_longer_than_blocks_and_preallocation(capsys: pytest.CaptureFixture[str]) -> None:
     proof = Proof(make_roomy, COARSE, twice=300)
     proof.prove(plain(make_roomy, histories.large).disk)

@@ -144,6 +144,7 @@ async def test_devices_beyond_the_limit_are_rejected_and_counted_and_reported_on
         await until(lambda: len(it.registry.list_devices()) == 6)
 
 
+@pytest.mark.slow
 async def test_a_server_that_adds_nodes_without_end_is_bounded_and_followed_afterwards() -> None:
     async with trial(SUBJECT) as it:
         nodes = [simulated_node(number, "Lamp", LAMP, PLUG, LOCK) for number in range(3, 1000)]

@@ -6,6 +6,7 @@ import json
 import random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,6 +93,7 @@ def test_a_thermostat_without_bounds_has_those_of_home_assistant() -> None:
     assert bounds == {"mqtt:c": (7, 35), "mqtt:f": (44.6, 95), "mqtt:own": (5, 30.5)}
 
 
+@pytest.mark.slow
 def test_one_byte_turned_over_in_four_messages_of_every_capture_never_harms() -> None:
     chance = random.Random(18)
     for each in captures():

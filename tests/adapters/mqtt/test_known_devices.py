@@ -79,6 +79,7 @@ def announce(catalog: Router, sent: list[Sent]) -> None:
 
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["there before", "announced behind all others"])
+@pytest.mark.slow
 def test_new_devices_never_displace_known_ones(is_late: bool) -> None:
     catalog, names = new_catalog(), [f"known{number}" for number in range(KNOWN)]
     newcomers = [sensor(f"new{number}") for number in range(NEWCOMERS)]

@@ -305,6 +305,7 @@ def many(count: int, entities: int = 1, topics: int = 1) -> list[Sent]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_everything_beyond_the_limits_is_refused_counted_and_reported_once() -> None:
     for sent, devices, topics, reasons in (
         (many(2_001), 2_000, 2_000, ["2001 are announced; beyond 2000 they are left out"]),

@@ -117,6 +117,7 @@ def payloads() -> list[bytes]:
     )
 
 
+@pytest.mark.slow
 def test_every_template_of_the_captures_gives_the_text_of_jinja() -> None:
     environment, compared, wrong = oracle(), 0, []
     given_payloads = payloads()

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 
 from appliance.adapters.kinds import KINDS
 from appliance.adapters.lua_kinds.host import LoadedSection, LuaCalls, SectionFault
@@ -22,7 +23,7 @@ from appliance.errors import ConfigFailed, Fault
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.lua.folder import Contents, Folder, read_folder
-from appliance.lua.lua_catalog import Asset, load_file
+from appliance.lua.lua_catalog import Asset, load_file, load_folder
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
 
@@ -46,22 +47,22 @@ LuaKind = Asset[KindDefinition]
 
 
 class KindReading(Struct, frozen=True, kw_only=True):
-    """The content of files of kinds: the sound ones, the settings of their sections, and the faults of the others.
+    """The content of files of kinds: the valid ones, the settings of their sections, and the faults of the others.
 
-    `faults` are by kind, `refused` by section; `others` are of no kind that a section names.
+    `faults` are by kind, `refused` by section. `replaced` are the bundled kinds that files of the home replace.
     """
 
     kinds: Mapping[str, LuaKind]
     settings: Mapping[str, SectionSettings]
     faults: Mapping[str, tuple[Fault, ...]]
     refused: Mapping[str, tuple[Fault, ...]]
-    others: tuple[Fault, ...]
     replaced: Sequence[str]
+    warnings: Sequence[Fault]
 
     @property
     def left_out(self) -> tuple[Fault, ...]:
         """Every fault of a file."""
-        return (*self.others, *chain(*self.faults.values()))
+        return tuple(sorted(chain(*self.faults.values())))
 
     def list_faults(self) -> list[Fault]:
         """Return every fault, of files and sections."""
@@ -95,14 +96,14 @@ class KindCatalog:
         self.checked: tuple[Source, ...] = ()
 
     async def load(self) -> None:
-        """Use every kind that is sound, for the start; raises `ConfigFailed` for sections that their kinds refuse."""
-        reading = await self._read()
+        """Use every valid kind, for the start; raises `ConfigFailed` for sections that their kinds refuse."""
+        reading = await self._read(tries=2)
         if reading.refused:
             raise ConfigFailed(sorted(chain(*reading.refused.values())))
         self._accept(reading)
 
     async def reload(self) -> tuple[int, list[Fault]]:
-        """Read the files again and use the sound ones; return their number, and every fault of the others.
+        """Read the files again and use the valid ones; return their number, and every fault of the others.
 
         A section that its changed kind refuses stays as it was.
         """
@@ -122,29 +123,25 @@ class KindCatalog:
             self.pool = await self.open_pool()
 
     async def check(self) -> tuple[list[Fault], list[Fault]]:
-        """Return every fault of files and sections, and every warning; `checked` are the home's files that are sound.
+        """Return every fault of files and sections, and every warning; `checked` are the home's valid files.
 
-        Only for a catalog that no adapter uses, because its operations become those of the sound kinds.
+        Only for a catalog that no adapter uses, because its operations become those of the valid kinds.
         """
         reading = await self._read()
         self._in_use = {each.name: reading.kinds[each.kind] for each in self._sections if each.kind in reading.kinds}
         sources = [each.source for each in reading.kinds.values()]
         self.checked = tuple(each for each in sources if not each.name.startswith(f"{_BUNDLED}/"))
-        warnings = [each for kind in reading.kinds.values() for each in kind.warnings]
-        told = "takes the place of the kind of that name that comes with Lares"
-        warnings += [Fault(f"{self._folder.name}/{name}.lua", 0, told) for name in reading.replaced]
-        return reading.list_faults(), sorted(warnings)
+        replaces = "takes the place of the kind of that name that comes with Lares"
+        warnings = [Fault(f"{self._folder.name}/{name}.lua", 0, replaces) for name in reading.replaced]
+        return reading.list_faults(), sorted([*reading.warnings, *warnings])
 
     async def judge(self, source: Source) -> tuple[LuaKind, list[Fault]]:
         """Return the kind of this text, and a warning for each fault that its sections would have; changes nothing.
 
         Raise `ConfigFailed` with the text's faults.
         """
-        name = _kind_of_file(source.name)
-        if (wrong := _name_fault(name, source)) is not None:
-            raise ConfigFailed([wrong])
-        kind = await load_file(source, self._describe, parse_kind)
-        sections = [each for each in self._sections if each.kind == name]
+        kind = await self._load(source)
+        sections = [each for each in self._sections if each.kind == _kind_of_file(source.name)]
         read = [read_section(each, kind.definition) for each in sections]
         faults = [fault for each in read if isinstance(each, SectionFaults) for fault in each.faults]
         return kind, [Fault(source.name, 0, str(each)) for each in faults]
@@ -187,31 +184,23 @@ class KindCatalog:
         """Return the operations of each section whose kind is in use."""
         return {name: frozenset(kind.definition.operations) for name, kind in self._in_use.items()}
 
-    async def _read(self) -> KindReading:
+    async def _read(self, tries: int = 1) -> KindReading:
         """Read the files of the home, and the bundled ones that sections name."""
         contents = await read_folder(self._folder)
         named = {section.kind for section in self._sections}
-        own = {_kind_of_file(source.name): source for source in contents.sources}
-        others = [fault for fault in contents.faults if _kind_of_file(fault.file) not in named]
-        others += [wrong for name, source in own.items() if (wrong := _name_fault(name, source)) is not None]
-        faults: dict[str, tuple[Fault, ...]] = {
-            _kind_of_file(each.file): (each,) for each in contents.faults if each not in others
-        }
+        own = {_kind_of_file(each.name) for each in contents.sources}
         bundled = {_kind_of_file(each.name): each for each in (await asyncio.to_thread(read_bundled_kinds)).sources}
-        sources = {name: source for name, source in own.items() if _name_fault(name, source) is None}
-        sources |= {name: each for name, each in bundled.items() if name in named - own.keys() - faults.keys()}
-        for name in sorted(named - sources.keys() - faults.keys()):
-            missing = f"is not there, and no kind {name} comes with Lares"
+        absent = named - own - {_kind_of_file(each.file) for each in contents.faults}
+        used = [bundled[name] for name in sorted(absent & bundled.keys())]
+        loaded = await load_folder(replace(contents, sources=(*contents.sources, *used)), self._load, tries)
+        kinds = {_kind_of_file(each.source.name): each for each in loaded.assets}
+        faults: dict[str, tuple[Fault, ...]] = {}
+        for fault in loaded.faults:
+            name = _kind_of_file(fault.file)
+            faults[name] = (*faults.get(name, ()), fault)
+        for name in sorted(absent - bundled.keys()):
+            missing = f"is missing, and no kind {name} comes with Lares"
             faults[name] = (Fault(f"{self._folder.name}/{name}.lua", 0, missing),)
-        kinds: dict[str, LuaKind] = {}
-
-        async def load(name: str, source: Source) -> None:
-            try:
-                kinds[name] = await load_file(source, self._describe, parse_kind)
-            except ConfigFailed as failed:
-                faults[name] = tuple(failed.faults)
-
-        await asyncio.gather(*(load(name, source) for name, source in sources.items()))
         read = {
             each.name: read_section(each, kinds[each.kind].definition)
             for each in self._sections
@@ -222,13 +211,26 @@ class KindCatalog:
             settings={name: each for name, each in read.items() if isinstance(each, SectionSettings)},
             faults=faults,
             refused={name: each.faults for name, each in read.items() if isinstance(each, SectionFaults)},
-            others=tuple(others),
-            replaced=sorted(own.keys() & bundled.keys()),
+            replaced=sorted(own & bundled.keys()),
+            warnings=loaded.list_warnings(),
         )
 
+    async def _load(self, source: Source) -> LuaKind:
+        """Return the kind of this text; raises `ConfigFailed` with its faults."""
+        name = _kind_of_file(source.name)
+        if KIND_NAME.fullmatch(name) is None:
+            wrong = "is not a name for a kind; use a-z, 0-9, and _, and begin with a letter"
+            raise ConfigFailed([Fault(source.name, 0, wrong)])
+        if name in KINDS:
+            wrong = f"cannot replace the kind {name}, which is not in Lua; give it another name"
+            raise ConfigFailed([Fault(source.name, 0, wrong)])
+        return await load_file(source, self._describe, parse_kind)
+
     def _accept(self, reading: KindReading) -> None:
-        """Use the sound kinds; adapters of replaced kinds start again."""
+        """Use the valid kinds; adapters of replaced kinds start again."""
         self.rejected = reading.left_out
+        for warning in reading.warnings:
+            log.warning("%s", warning)
         for name in sorted(set(reading.replaced) - self._replaced):
             log.info("%s/%s.lua replaces the kind of that name that comes with Lares", self._folder.name, name)
         self._replaced = set(reading.replaced)
@@ -294,14 +296,6 @@ async def enter_kinds(
     if sections:
         catalog.pool = await catalog.open_pool()
     return catalog
-
-
-def _name_fault(name: str, source: Source) -> Fault | None:
-    if KIND_NAME.fullmatch(name) is None:
-        return Fault(source.name, 0, "is not a name for a kind; use a-z, 0-9, and _, and begin with a letter")
-    if name in KINDS:
-        return Fault(source.name, 0, f"cannot replace the kind {name}, which is not in Lua; give it another name")
-    return None
 
 
 def _kind_of_file(name: str) -> str:

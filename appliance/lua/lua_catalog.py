@@ -1,4 +1,4 @@
-"""Catalogs: the definitions of a folder, each with the text that defined it."""
+"""Catalogs: the loaded folders of scenes, automations, and kinds: each definition with the text that defined it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pathlib import PurePath
 from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFailed
 from appliance.lua.failures import ErrorContext, hint_of
-from appliance.lua.folder import Folder, read_folder
+from appliance.lua.folder import Contents, Folder, read_folder
 from appliance.lua.source import Source
 from appliance.tables.checks import LUA, nearest
 from appliance.tables.fields import Findings, Problem, Table, located
@@ -53,22 +54,52 @@ class Asset(Struct, Generic[D], frozen=True, kw_only=True):
     warnings: tuple[Fault, ...] = ()
 
 
-class _Reading(Struct, Generic[T], frozen=True):
-    """The definitions of a folder, the faults of its other files, and a fault for each file that repeats an id.
+class LoadedFolder(Struct, Generic[D], frozen=True, kw_only=True):
+    """The definitions of a folder, and the faults of its other files.
 
-    `assets` omits those files. `unread` are warnings about files that nothing reads.
+    `duplicates` are the faults of files that repeat an id, which `assets` omits. `unread` are warnings about files
+    that nothing reads.
     """
 
-    assets: tuple[Asset[T], ...]
+    assets: tuple[Asset[D], ...]
     faults: tuple[Fault, ...]
-    duplicates: tuple[Fault, ...]
     is_missing: bool
     unread: tuple[Fault, ...]
+    duplicates: tuple[Fault, ...] = ()
+
+    def list_warnings(self) -> list[Fault]:
+        """Return every warning about a file."""
+        return sorted([*self.unread, *(warning for asset in self.assets for warning in asset.warnings)])
+
+
+async def load_folder(
+    contents: Contents, load: Callable[[Source], Awaitable[Asset[D]]], tries: int = 1
+) -> LoadedFolder[D]:
+    """Load the files; `load` raises `ConfigFailed` with their faults. A file is at fault if all tries fail."""
+    faults = list(contents.faults)
+    slots = asyncio.Semaphore(MAX_CONCURRENT_READS)
+
+    async def load_one(source: Source) -> Asset[D] | None:
+        async with slots:
+            for left in reversed(range(tries)):
+                try:
+                    return await load(source)
+                except ConfigFailed as failed:
+                    faults.extend(() if left else failed.faults)
+        return None
+
+    loaded = await asyncio.gather(*[load_one(source) for source in contents.sources])
+    return LoadedFolder(
+        assets=tuple(each for each in loaded if each is not None),
+        faults=tuple(sorted(faults)),
+        is_missing=contents.is_missing,
+        unread=contents.unread,
+    )
 
 
 class Catalog(Generic[T]):
     """The definitions in use. `what` is the word for one of them. Without a folder, the catalog is empty. `inspect`
-    gives warnings about the text of a valid file. If `omits_copies`, a start omits a file that repeats an id.
+    gives warnings about the text of a valid file. If `omits_copies`, a start omits files that repeat an id.
 
     `rejected` are the faults of the files as they were last read: the files that the hub omits or, with `is_refused`,
     the reason that a reload changed nothing. With `is_complete` there were none at the latest load, and the folder
@@ -177,7 +208,7 @@ class Catalog(Generic[T]):
         return await self.judge(source)
 
     async def find_unloaded(self, word: str) -> list[Fault]:
-        """Why the files that are called so, or state it as their id or name, are not loaded, as they are now."""
+        """Return why the files of this name, id, or shown name are not loaded, as they are now."""
         contents = await read_folder(self._folder)
         states = re.compile(rb"""\b(?:id|name)\s*=\s*(["'])%b\1""" % re.escape(word.encode()))
         found = [fault for fault in contents.faults if PurePath(fault.file).stem == word]
@@ -186,49 +217,32 @@ class Catalog(Generic[T]):
             if source.name not in loaded and (PurePath(source.name).stem == word or states.search(source.text)):
                 try:
                     await self.judge(source)
-                    found.append(Fault(source.name, 0, "is sound, and not loaded yet"))
+                    found.append(Fault(source.name, 0, "has no faults, and is not loaded yet"))
                 except ConfigFailed as failed:
                     found += failed.faults
         return found
 
     async def is_outdated(self, source: Source) -> bool:
-        """Return whether the file of a source that is in force has another text now, or is gone."""
+        """Return whether the file of a source in use has another text now, or is gone."""
         return source not in (await read_folder(self._folder)).sources
 
     async def check(self) -> tuple[list[Fault], list[Fault]]:
-        """Return every fault of every file, and every warning.
-
-        `checked` are the valid ones, those in use do not change.
-        """
+        """Return every fault and every warning; `checked` are the valid files. The definitions in use stay."""
         reading = await self._read()
         self.checked = reading.assets
-        warnings = [*reading.unread, *(warning for asset in reading.assets for warning in asset.warnings)]
-        return sorted([*reading.faults, *reading.duplicates]), sorted(warnings)
+        return sorted([*reading.faults, *reading.duplicates]), reading.list_warnings()
 
-    def _accept(self, reading: _Reading[T]) -> None:
+    def _accept(self, reading: LoadedFolder[T]) -> None:
         self._assets = {asset.definition.id: asset for asset in reading.assets}
-        for warning in (*reading.unread, *(warning for asset in reading.assets for warning in asset.warnings)):
+        for warning in reading.list_warnings():
             log.warning("%s", warning)
         self.rejected = (*reading.faults, *reading.duplicates)
         self.is_complete = self._folder is not None and not reading.is_missing and not self.rejected
 
-    async def _read(self, tries: int = 1) -> _Reading[T]:
-        contents = await read_folder(self._folder)
-        faults = list(contents.faults)
-        slots = asyncio.Semaphore(MAX_CONCURRENT_READS)
-
-        async def load(source: Source) -> Asset[T] | None:
-            async with slots:
-                for left in reversed(range(tries)):
-                    try:
-                        return await self._load(source)
-                    except ConfigFailed as failed:
-                        faults.extend(() if left else failed.faults)
-            return None
-
-        loaded = await asyncio.gather(*[load(source) for source in contents.sources])
-        assets, duplicates = _without_copies([each for each in loaded if each is not None])
-        return _Reading(assets, tuple(sorted(faults)), duplicates, contents.is_missing, contents.unread)
+    async def _read(self, tries: int = 1) -> LoadedFolder[T]:
+        loaded = await load_folder(await read_folder(self._folder), self._load, tries)
+        assets, duplicates = _without_copies(loaded.assets)
+        return replace(loaded, assets=assets, duplicates=duplicates)
 
     async def _load(self, source: Source) -> Asset[T]:
         return await load_file(source, self._describe, self._parse, self._inspect)

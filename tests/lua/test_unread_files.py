@@ -34,11 +34,13 @@ def test_a_file_next_to_the_configuration_is_named(tmp_path: Path) -> None:
 
 def test_check_names_each_once(tmp_path: Path) -> None:
     write(tmp_path, {"default.toml": LOOPBACK, "x.lua": "", "automations/y.lua.txt": "", "scripts/Z.LUA": ""})
+    write(tmp_path, {"adapters/kitchen/k.lua": ""})
     result = ended(tmp_path, "check")
     assert result.code == 0
     assert [line.split(": ")[1] for line in result.out.splitlines() if "nothing reads" in line] == [
         "config/automations/y.lua.txt",
         "config/scripts/Z.LUA",
+        "config/adapters/kitchen/k.lua",
         "config/x.lua",
     ]
 

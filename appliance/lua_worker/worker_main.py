@@ -1,17 +1,15 @@
-"""The worker's own process: it reads frames from its one descriptor, and runs Lua on its threads."""
+"""The worker's own process: it reads frames from its one descriptor, and runs Lua on a pool of threads."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import socket
 import threading
 import time
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from math import inf
+from queue import SimpleQueue
 
 from lupa.lua54 import LuaError
 
@@ -26,14 +24,10 @@ STACK_BYTES = 1 << 20
 """Of a thread: enough for Lua's deepest recursion in C; a quarter of it is not."""
 
 MAX_IDLE_THREADS = 8
-TAKEOVER_SECS = 0.002
-"""After this time in one frame, another thread reads."""
-
 SPARE_EXECUTIONS = 4
 """Lua states that are ready before they are asked for, made while there is nothing else to do."""
 
 READ_BYTES = 1 << 16
-_ALARM = {signal.SIGALRM}
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -77,95 +71,83 @@ def _become(user: int, group: int, *groups: int) -> None:
     os.setresuid(user, user, user)
 
 
-class WorkerLoop:
-    """Reads frames and does what each asks for.
+class ThreadPool:
+    """Runs jobs at once, on threads that it adds as needed; at most `MAX_IDLE_THREADS` of them stay.
 
-    One thread leads: it reads a frame and does the work itself, so that no work waits for a thread to wake. When a
-    frame takes long, an alarm wakes an idle thread, which leads from then on.
+    Each calls `on_idle` after a job, and before its first.
     """
+
+    def __init__(self, on_idle: Callable[[], None]) -> None:
+        self._on_idle = on_idle
+        self._jobs: SimpleQueue[Work] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._free = 0
+        """Threads that wait for a job, minus jobs that wait for a thread."""
+
+    @property
+    def has_waiting_jobs(self) -> bool:
+        """Whether a job waits for a thread."""
+        return not self._jobs.empty()
+
+    def start(self) -> None:
+        """Add the first thread."""
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def submit(self, job: Work) -> None:
+        """Run the job on a thread that is free, or on a new one."""
+        with self._lock:
+            self._free -= 1
+            is_short = self._free < 0
+        self._jobs.put(job)
+        if is_short:
+            with contextlib.suppress(RuntimeError):  # no memory for a further thread: the next free one takes the job
+                self.start()
+
+    def _work(self) -> None:
+        self._on_idle()
+        with self._lock:
+            self._free += 1
+        while True:
+            self._jobs.get()()
+            self._on_idle()
+            with self._lock:
+                if self._free >= MAX_IDLE_THREADS:
+                    return
+                self._free += 1
+
+
+class WorkerLoop:
+    """Reads frames on the main thread, and does what each asks for on threads of a pool."""
 
     def __init__(self, connection: socket.socket, max_memory: int, max_cpu_secs: float) -> None:
         self._connection = connection
         self._max_memory = max_memory
         self._max_cpu_secs = max_cpu_secs
         self._sending = threading.Lock()
-        self._decoder = Decoder()
-        self._frames: deque[WorkerFrame] = deque()
         self._executions: dict[int, WorkerExecution] = {}
         self._spares: list[WorkerExecution] = []
-        self._leading = threading.Lock()
-        self._leader = 0
-        self._busy_since = inf
-        self._idle = 0
+        self._pool = ThreadPool(self._add_spares)
 
     def serve(self, missing_walls: str) -> None:
-        """Begin, and report the missing parts of the confinement; the process ends when the hub closes the socket."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, _ALARM)
+        """Begin, and report the missing parts of the confinement; end the process when the hub closes the socket."""
         threading.stack_size(STACK_BYTES)
         threading.excepthook = lambda _: os._exit(os.EX_SOFTWARE)  # as the main thread's error does
         self._send(encode(FrameKind.READY, 0, missing_walls.encode()))
-        self._leader = threading.get_ident()
-        self._add_thread()
-        self._lead()
-        threading.Event().wait()  # the thread that reads the end of the socket ends the process
+        self._pool.start()
+        decoder = Decoder()
+        while data := self._connection.recv(READ_BYTES):
+            for frame in decoder.feed(data):
+                if (job := self._take(frame)) is not None:
+                    self._pool.submit(partial(self._do, job, frame.execution))
+        os._exit(0)
 
-    def _add_thread(self) -> None:
-        with contextlib.suppress(RuntimeError):  # no memory for a further thread: the first that is done reads on
-            threading.Thread(target=self._follow, daemon=True).start()
-            self._idle += 1
-
-    def _follow(self) -> None:
-        while True:
-            signal.sigwait(_ALARM)
-            with self._leading:
-                if time.monotonic() - self._busy_since < TAKEOVER_SECS / 2:  # the alarm was for a frame before
-                    continue
-                self._leader = threading.get_ident()
-                self._busy_since = inf
-                self._idle -= 1
-                if self._idle == 0:
-                    self._add_thread()
-            self._lead()
-            with self._leading:
-                if self._idle >= MAX_IDLE_THREADS:
-                    return
-                self._idle += 1
-
-    def _lead(self) -> None:
-        """Read and work, until another thread leads."""
-        me = threading.get_ident()
-        while self._leader == me:
-            frame = self._next_frame()
-            job = self._take(frame)
-            if job is None:
-                continue
-            self._busy_since = time.monotonic()
-            signal.setitimer(signal.ITIMER_REAL, TAKEOVER_SECS)
-            self._do(job, frame.execution)
-            del job
-            with self._leading:
-                if self._leader == me:
-                    self._busy_since = inf
-
-    def _next_frame(self) -> WorkerFrame:
-        while not self._frames:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            data = self._receive()
-            if not data:
-                os._exit(0)
-            self._frames += self._decoder.feed(data)
-        return self._frames.popleft()
-
-    def _receive(self) -> bytes:
+    def _add_spares(self) -> None:
+        """Make the next states, while no job waits."""
         with contextlib.suppress(MemoryError, LuaError):  # no memory: the execution that needs a state fails
-            while len(self._spares) < SPARE_EXECUTIONS:
-                try:
-                    return self._connection.recv(READ_BYTES, socket.MSG_DONTWAIT)
-                except BlockingIOError:
-                    spare = self._new_execution()
-                    spare.prepare()
-                    self._spares.append(spare)
-        return self._connection.recv(READ_BYTES)
+            while len(self._spares) < SPARE_EXECUTIONS and not self._pool.has_waiting_jobs:
+                spare = self._new_execution()
+                spare.prepare()
+                self._spares.append(spare)
 
     def _send(self, data: bytes) -> None:
         """Send the whole of a frame, from any thread."""

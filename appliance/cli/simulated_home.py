@@ -22,7 +22,6 @@ from appliance.home.values import Value
 from appliance.lua.context import Context
 from appliance.lua.execution import UNCOUNTED
 from appliance.lua.executor import Execution, Executor
-from appliance.tasks import Tasks
 
 T = TypeVar("T")
 
@@ -75,9 +74,9 @@ class Turn:
 class SimulatedExecutor(Executor):
     """An `Executor` whose executions begin in the order of their admission, one at a time."""
 
-    def __init__(self, turn: Turn, tasks: Tasks, *parts: Any) -> None:
+    def __init__(self, turn: Turn, *parts: Any) -> None:
         super().__init__(*parts)
-        self._turn, self._tasks = turn, tasks
+        self._turn = turn
 
     def _start(self, execution: Execution) -> None:
         work = self._run_in_turn(execution, self._turn.ask(is_next=bool(execution.request.chain)))

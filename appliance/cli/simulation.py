@@ -230,12 +230,12 @@ async def open_simulation(
     bus, limits = Bus(), settings.automations.runner
     registry = (environment := _environment(settings, stored, bus, clock)).registry
     calls: dict[str, CtxCall] = {}
-    async with open_pool(settings, clock, *home) as pool, Tasks() as tasks:
+    async with open_pool(settings, clock, *home) as pool:
         operations = await _list_operations(settings, home[0], pool.describe)
         dispatcher, turn = SimulatedDispatcher(registry, bus, clock, operations), Turn()
         context = partial(SimulatedContext, registry, dispatcher, clock)
         new_context = partial(_new_context, context, calls, printer, turn)
-        executor = partial(SimulatedExecutor, turn, tasks) if runs_lua else DryExecutor
+        executor = partial(SimulatedExecutor, turn) if runs_lua else DryExecutor
         new_executor = partial(executor, pool, new_context, clock)
         catalog = catalog_of(settings.automations, settings.root, pool.describe, settings.locale, clock)
         in_scenes = build_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)

@@ -113,7 +113,7 @@ class Context:
 
     `results` are the results of its commands in call order, the newest `MAX_RESULTS`. `calls` has the work of its
     methods, `warnings` their first `MAX_WARNINGS` failures. `chain` are the scenes and automations that led to the
-    execution, its own last. No call is done before `after` is set, if there is such an event.
+    execution, its own last.
     """
 
     def __init__(

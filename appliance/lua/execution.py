@@ -1,6 +1,6 @@
-"""An execution: one run of a Lua file, in order from its start to its end.
+"""An execution: one run of a Lua file, as one call that is awaited to its end.
 
-It begins in a worker, answers what Lua requests, and ends with Lua's last frame.
+`run` sends the file to a worker, answers each request of its Lua, and returns how it ended.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import partial
 from math import inf
-from typing import Protocol
+from typing import Any, Protocol
 
 import orjson
 
@@ -24,7 +23,6 @@ from appliance.lua.source import Source
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from appliance.lua_worker.protocol import CPU, LAST, TIMING, FrameKind, Reason, WorkerFrame, encode
 from appliance.tables.checks import nearest
-from appliance.tasks import Tasks
 
 log = logging.getLogger("lua")
 calls_log = logging.getLogger("scripts")
@@ -55,11 +53,11 @@ _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 class Channel(Protocol):
     """The worker, as an execution uses it."""
 
-    async def run(self, execution: LuaExecution) -> WorkerFrame:
+    async def exchange(self, execution: LuaExecution) -> WorkerFrame:
         """Send the execution's frame to Lua as soon as another can run; return the reply."""
 
     def stop(self, execution: LuaExecution) -> None:
-        """Have the Lua of an execution that is in it end, whatever it does."""
+        """End the Lua of an execution that is in it, whatever it does."""
 
     def leave(self, execution: LuaExecution) -> None:
         """Forget the execution, which has ended."""
@@ -73,18 +71,17 @@ The text is why its last worker was lost.
 
 
 class LuaExecution:
-    """The hub's side of one run of a file in a worker, to its last frame; the worker's is a `WorkerExecution`.
+    """The hub's side of one run of a file in a worker; the worker's is a `WorkerExecution`.
 
-    People know it by its `name`. It continues with or without a waiter.
-
-    `kind` names the part of the file that runs; `event` is the last part of its frame, JSON for EXECUTE and CALL.
+    `name` is for log lines and messages. `kind` names the part of the file that runs; `event` is the last part of its
+    frame, JSON for EXECUTE and CALL.
     """
 
     number = 0  # its number in the worker
     deadline = inf
     """When the present step has reached its limit, in seconds of the machine's clock."""
     is_begun = False
-    """Whether its worker was given the file, and so may have run a line of it."""
+    """Whether its worker got the file, and so may have run a line of it."""
     is_cancelled = False
     """Whether `cancel` was called."""
     is_lost = False
@@ -95,7 +92,7 @@ class LuaExecution:
     """The result of DESCRIBE or CALL, as JSON."""
 
     _worker: Channel
-    _task: asyncio.Task[Failure]
+    _task: asyncio.Task[Any] | None = None
     _place = b""
     _is_stopping = _is_over = _is_remarked = False
     _abort_timer: asyncio.TimerHandle | None = None
@@ -114,7 +111,6 @@ class LuaExecution:
         event: bytes,
         calls: LuaCalls,
         settings: ExecutionSettings,
-        find_worker: FindWorker,
     ) -> None:
         self.name = name
         self.kind = kind
@@ -123,20 +119,49 @@ class LuaExecution:
         """The next frame of its Lua, while one is awaited."""
         self._calls = calls
         self._settings = settings
-        self._find_worker = find_worker
         self._files = [source]
         self._outgoing: tuple[FrameKind, tuple[bytes, ...]] = (kind, (source.chunk, source.name.encode(), event))
         self._cpu_left = settings.limits.max_cpu_secs
 
-    def start(self, tasks: Tasks, on_end: Callable[[Failure], None]) -> None:
-        """Run it as one of the tasks. `on_end` is called once with how it ended, never before this has returned."""
-        self._task = tasks.start(self._run(), f"run of {self.name}")
-        self._task.add_done_callback(partial(self._end, on_end))
+    async def run(self, find_worker: FindWorker) -> Failure:
+        """Run the file in a worker, answer what its Lua requests, and return how it ended.
 
-    async def end(self) -> Failure:
-        """Return how the execution ended, once it has."""
-        await asyncio.wait([self._task])
-        return self._failure(self._task)
+        A fault of the hub ends this execution alone. If the calling task is cancelled, Lua is stopped.
+        """
+        try:
+            frame = await self._run(find_worker)
+            if frame.kind is FrameKind.DONE:
+                self.description = frame.parts[0]
+                return None
+            self.is_lost = frame.kind is FrameKind.LOST
+            if self.is_cancelled and frame.kind is FrameKind.STOPPED:
+                frame = _CANCELLED
+            is_kind = self.kind is FrameKind.CALL
+            return await asyncio.to_thread(failure_of, frame, self._files, self._settings.limits, is_kind=is_kind)
+        except Exception as error:
+            log.error("%s failed inside the hub", self.name, exc_info=error)
+            return ScriptFailed(Fault(self._files[0].name, 0, "failed inside the hub; see the hub's log"))
+
+    async def _run(self, find_worker: FindWorker) -> WorkerFrame:
+        """Return the final frame: Lua's, or that of an interruption."""
+        self._task = asyncio.current_task()
+        try:
+            frame = self._final_frame or await self._begin(find_worker)
+            while frame.kind is FrameKind.REQUEST and not self.is_cancelled:
+                self._outgoing = (FrameKind.ANSWER, await self._answer(frame))
+                frame = _CANCELLED if self.is_cancelled else await self._worker.exchange(self)
+        except asyncio.CancelledError:
+            if self._final_frame is None or self._task is None:
+                raise
+            self._task.uncancel()
+            return self._final_frame
+        else:
+            return _CANCELLED if frame.kind is FrameKind.REQUEST else frame
+        finally:
+            self._task = None
+            if self._abort_timer is not None:
+                self._abort_timer.cancel()
+            self._stop()
 
     def describe_activity(self) -> tuple[str, str]:
         """Return its status, `queued`, `running`, or `waiting`, and its activity in words."""
@@ -171,56 +196,27 @@ class LuaExecution:
         limits, now = self._settings.limits, self._settings.machine.monotonic()
         return limits.backstop_secs - (self._backstop - now) if self.is_begun else 0.0
 
-    async def _run(self) -> Failure:
-        """Return how it ended; a fault of the hub ends this execution alone."""
-        try:
-            try:
-                frame = await self._converse()
-            except asyncio.CancelledError:
-                if self._final_frame is None:
-                    raise
-                frame = self._final_frame
-            if frame.kind is FrameKind.DONE:
-                self.description = frame.parts[0]
-                return None
-            self.is_lost = frame.kind is FrameKind.LOST
-            if self.is_cancelled and frame.kind is FrameKind.STOPPED:
-                frame = _CANCELLED
-            is_kind = self.kind is FrameKind.CALL
-            return await asyncio.to_thread(failure_of, frame, self._files, self._settings.limits, is_kind=is_kind)
-        except Exception as error:
-            log.error("%s failed inside the hub", self.name, exc_info=error)
-            return ScriptFailed(Fault(self._files[0].name, 0, "failed inside the hub; see the hub's log"))
-
-    async def _converse(self) -> WorkerFrame:
-        """Begin in a worker, and answer each request; the final frame."""
-        frame = await self._begin()
-        while frame.kind is FrameKind.REQUEST:
-            operation, arguments = frame.parts[0].decode(), frame.parts[1]
-            if operation == "require":
-                answer = await asyncio.to_thread(answer_require, self._settings.scripts, arguments, self._files)
-            elif not self.is_cancelled:
-                answer = await self._call(operation, arguments)
-            if self.is_cancelled:
-                return _CANCELLED
-            self._outgoing = (FrameKind.ANSWER, answer)
-            frame = await self._worker.run(self)
-        return frame
-
-    async def _begin(self) -> WorkerFrame:
+    async def _begin(self, find_worker: FindWorker) -> WorkerFrame:
         """Begin in a worker, and in the next one if it ends before it got the file; return Lua's first frame."""
         reason = ""
         while not self.is_cancelled:
-            worker = self._find_worker(self, reason)
+            worker = find_worker(self, reason)
             if isinstance(worker, str):
                 return _lost(worker)
             self._worker, self._is_over = worker, False
             self._computes_since, self._cpu_left = None, self._settings.limits.max_cpu_secs
-            frame = await worker.run(self)
+            frame = await worker.exchange(self)
             if self.is_begun or frame.kind is not FrameKind.LOST:
                 return frame
             reason = frame.parts[0].decode()
         return _CANCELLED
+
+    async def _answer(self, request: WorkerFrame) -> tuple[bytes, ...]:
+        """Return the parts of ANSWER for what Lua requests: a module, or a call of a method of `ctx`."""
+        operation, arguments = request.parts[0].decode(), request.parts[1]
+        if operation == "require":
+            return await asyncio.to_thread(answer_require, self._settings.scripts, arguments, self._files)
+        return await self._call(operation, arguments)
 
     async def _call(self, operation: str, arguments: bytes) -> tuple[bytes, ...]:
         """Return the parts of ANSWER for a call of a method of `ctx`.
@@ -241,19 +237,8 @@ class LuaExecution:
             self._backstop += self._settings.machine.monotonic() - began + counted - self._calls.counted_secs
         return answer
 
-    def _end(self, on_end: Callable[[Failure], None], task: asyncio.Task[Failure]) -> None:
-        if self._abort_timer is not None:
-            self._abort_timer.cancel()
-        self._stop()
-        on_end(self._failure(task))
-
-    def _failure(self, task: asyncio.Task[Failure]) -> Failure:
-        if task.cancelled():  # before it had begun, or with the hub
-            return ExecutionCancelled(f"{self._files[0].name} was cancelled before it was done")
-        return task.result()
-
     def _stop(self) -> None:
-        """End Lua in the worker, whatever it does. Its final frame still arrives."""
+        """End Lua in the worker, whatever it does; its last frame still arrives."""
         if self._is_over or self._is_stopping:
             return
         if self.is_begun:
@@ -267,7 +252,8 @@ class LuaExecution:
     def _interrupt(self, final_frame: WorkerFrame) -> None:
         if self._final_frame is None:
             self._final_frame = final_frame
-            self._task.cancel()
+            if self._task is not None:
+                self._task.cancel()
 
     # Called by its worker.
 

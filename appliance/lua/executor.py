@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from functools import partial
 from secrets import token_hex
 from typing import Any, Generic
 
@@ -17,12 +16,13 @@ from appliance.errors import ExecutionCancelled, NotFound
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.history.period import Period
 from appliance.lua.context import MAX_TRACE_STEPS, Context
-from appliance.lua.execution import Failure, LuaExecution
+from appliance.lua.execution import LuaExecution
 from appliance.lua.lua_catalog import Catalog, T
 from appliance.lua.modes import Decision, Mode, ModeType, decide, refusal
 from appliance.lua.source import Source
 from appliance.lua.unfinished import UnfinishedExecutions
 from appliance.lua.worker_pool import WorkerPool
+from appliance.tasks import Tasks
 
 REPLACED = "a later execution replaced it (mode restart)"
 STOPPED = "the hub stopped"
@@ -121,6 +121,7 @@ class Executor:
         self._running: dict[Execution, None] = {}
         self._waiting: dict[str, dict[Execution, None]] = {}
         self._ended = dict.fromkeys(ExecutionStatus, 0)
+        self._tasks = Tasks()
 
     async def __aenter__(self) -> Executor:
         return self
@@ -128,6 +129,7 @@ class Executor:
     async def __aexit__(self, *_: object) -> None:
         self.abort_all()
         await asyncio.gather(*(execution.ended for execution in self._running))
+        await self._tasks.__aexit__()
 
     def abort_all(self) -> None:
         """End all that run, in a sleep too, and all that wait, with the sentence that the hub stopped.
@@ -226,13 +228,8 @@ class Executor:
         try:
             execution.context = context = self._new_context(request.label)
             context.chain = (*request.chain, request.label)
-            execution.lua = self._pool.start(
-                request.source,
-                context,
-                request.event,
-                name=request.label,
-                on_end=partial(self._on_lua_end, execution),
-            )
+            execution.lua = self._pool.new_execution(request.source, context, request.event, name=request.label)
+            self._tasks.start(self._run(execution, execution.lua), f"run of {request.label}")
             if self._unfinished is not None:
                 kind = request.label.partition(":")[0]
                 self._unfinished.begin(execution.id, kind, request.id, execution.at)
@@ -254,7 +251,9 @@ class Executor:
     def _counted(self, id_: str) -> list[Execution]:
         return [execution for execution in _of(id_, self._running) if execution.is_counted]
 
-    def _on_lua_end(self, execution: Execution, failure: Failure) -> None:
+    async def _run(self, execution: Execution, lua: LuaExecution) -> None:
+        """Run its Lua to the end, note the result, and let the next one begin."""
+        failure = await self._pool.run(lua)
         if failure is None:
             self._leave(execution, ExecutionStatus.OK, None)
         elif isinstance(failure, ExecutionCancelled):

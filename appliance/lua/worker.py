@@ -131,10 +131,10 @@ class Worker(asyncio.BufferedProtocol):
             if self._process is not None:
                 self._process.kill()
 
-    async def run(self, execution: LuaExecution) -> WorkerFrame:
-        """Send the frame that the execution has for Lua as soon as there is room for another whose Lua runs.
+    async def exchange(self, execution: LuaExecution) -> WorkerFrame:
+        """Send the execution's frame to Lua as soon as there is room for another that runs.
 
-        Return its reply: a request, or the last frame; LOST if the process ends before.
+        Return the reply: a request, or the last frame; LOST if the process ends before.
         """
         execution.reply = asyncio.get_running_loop().create_future()
         if not execution.is_begun:
@@ -148,7 +148,7 @@ class Worker(asyncio.BufferedProtocol):
         return await execution.reply
 
     def stop(self, execution: LuaExecution) -> None:
-        """Have the Lua of an execution that is in it end, whatever it does."""
+        """End the Lua of an execution that is in it, whatever it does."""
         self._note_running(execution)
         self._write(encode(FrameKind.STOP, execution.number, bytes([Reason.CANCELLED])))
 
@@ -163,7 +163,7 @@ class Worker(asyncio.BufferedProtocol):
         self._resident_bytes()
 
     def get_buffer(self, _: int) -> memoryview:
-        """If the next bytes go: always to the same place, which costs nothing."""
+        """Return the buffer for the next bytes: always the same one."""
         return self._buffer
 
     def buffer_updated(self, count: int) -> None:

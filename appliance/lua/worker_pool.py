@@ -7,6 +7,7 @@ import json
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -78,8 +79,7 @@ class WorkerPool:
         self._settings = ExecutionSettings(limits, scripts, clock, timezone, Clock())
         self._on_kill = on_kill
         self._on_start = on_start
-        self._running: set[LuaExecution] = set()
-        self._tasks = Tasks()
+        self._executions: set[LuaExecution] = set()
         self._worker_tasks = Tasks()
         self._workers: list[Worker] = []
         self._current: Worker | None = None
@@ -95,14 +95,15 @@ class WorkerPool:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._tasks.__aexit__()
         self._is_closing = True
+        for execution in list(self._executions):
+            execution.abort()
         await self._worker_tasks.__aexit__()
 
     @property
     def running(self) -> int:
-        """How many executions have begun and not ended."""
-        return len(self._running)
+        """The number of executions in progress, without files that are only read."""
+        return sum(each.kind in _COUNTED for each in self._executions)
 
     def figures(self) -> dict[str, Any]:
         """Return the number of running executions, the workers, and the workers lost since the start."""
@@ -128,9 +129,9 @@ class WorkerPool:
         given = orjson.dumps(call)
         if len(given) > MAX_CALL_BYTES:
             raise ScriptFailed(Fault(source.name, 0, f"{name} cannot take {len(given) >> 20} MiB"))
-        execution, failure = await self._finish(self._begin(FrameKind.CALL, source, given, calls, name))
+        execution, failure = await self._run_once(FrameKind.CALL, source, given, calls, name)
         if call.get("repeat") and execution.is_lost and self._refusal_of(source) is None:
-            execution, failure = await self._finish(self._begin(FrameKind.CALL, source, given, calls, name))
+            execution, failure = await self._run_once(FrameKind.CALL, source, given, calls, name)
         if failure is not None:
             raise failure
         return execution.description
@@ -139,40 +140,22 @@ class WorkerPool:
         """Raise `ScriptFailed` if the file is not Lua; none of it is run."""
         await self._run_file(FrameKind.COMPILE, source)
 
-    def start(
-        self,
-        source: Source,
-        calls: LuaCalls,
-        event: Mapping[str, Any] | None = None,
-        *,
-        name: str,
-        on_end: Callable[[Failure], None] = lambda _: None,
+    def new_execution(
+        self, source: Source, calls: LuaCalls, event: Mapping[str, Any] | None = None, *, name: str
     ) -> LuaExecution:
-        """Begin an execution of the file: its own code, then `execute(ctx)`, or `execute(ctx, event)`.
-
-        `on_end` is called once with how it ended, never before this has returned.
-        """
+        """Return an execution of the file for `run`: its own code, then `execute(ctx)`, or `execute(ctx, event)`."""
         given = b"" if event is None else orjson.dumps(event)
-        return self._begin(FrameKind.EXECUTE, source, given, calls, name, on_end)
+        return LuaExecution(name, FrameKind.EXECUTE, source, given, calls, self._settings)
 
-    def _begin(
-        self,
-        kind: FrameKind,
-        source: Source,
-        given: bytes,
-        calls: LuaCalls,
-        name: str,
-        on_end: Callable[[Failure], None] = lambda _: None,
-    ) -> LuaExecution:
-        def end(failure: Failure) -> None:
-            self._running.discard(execution)
-            on_end(failure)
-
-        execution = LuaExecution(name, kind, source, given, calls, self._settings, self._find_worker)
-        if kind in _COUNTED:
-            self._running.add(execution)
-        execution.start(self._tasks, end)
-        return execution
+    async def run(self, execution: LuaExecution) -> Failure:
+        """Run the execution to its end, and return how it ended. Cancelling the call stops it."""
+        if self._is_closing:
+            return ExecutionCancelled(f"{execution.source.name} was cancelled before it was done")
+        self._executions.add(execution)
+        try:
+            return await execution.run(self._find_worker)
+        finally:
+            self._executions.discard(execution)
 
     def _find_worker(self, execution: LuaExecution, lost_because: str) -> Worker | str:
         """Return the worker for the execution, a fresh one if necessary, or the reason that it does not begin.
@@ -188,17 +171,23 @@ class WorkerPool:
             return self._current
         return self._start_worker()
 
+    async def _run_once(
+        self, kind: FrameKind, source: Source, given: bytes, calls: LuaCalls, name: str
+    ) -> tuple[LuaExecution, Failure]:
+        execution = LuaExecution(name, kind, source, given, calls, self._settings)
+        return execution, await self.run(execution)
+
     async def _run_file(self, kind: FrameKind, source: Source, given: bytes = b"") -> bytes:
         """Return the result of the file's own code; it is read again if the end of a worker cut it off, which may be
         the fault of others. These are read one after another, so that none cuts off the next.
         """
-        calls = _FileCalls(source.name)
-        execution, failure = await self._finish(self._begin(kind, source, given, calls, source.name))
+        begin = partial(self._run_once, kind, source, given, _FileCalls(source.name), source.name)
+        execution, failure = await begin()
         if execution.is_lost:
             async with self._alone:
                 for losses in range(1, MAX_LOSSES):
                     await self._settings.machine.sleep(LOSS_PAUSE_SECS * losses)
-                    execution, failure = await self._finish(self._begin(kind, source, given, calls, source.name))
+                    execution, failure = await begin()
                     if not execution.is_lost:
                         break
         if isinstance(failure, ExecutionCancelled):
@@ -206,13 +195,6 @@ class WorkerPool:
         if failure is not None:
             raise failure
         return execution.description
-
-    async def _finish(self, execution: LuaExecution) -> tuple[LuaExecution, Failure]:
-        """Wait for the execution: it, and how it ended. Aborts it if the waiting task is cancelled."""
-        try:
-            return execution, await execution.end()
-        finally:
-            execution.abort()
 
     def _start_worker(self) -> Worker:
         self._current = worker = Worker(self._settings, self._note_stuck, self._on_end, self._note_walls)

@@ -98,15 +98,15 @@ class Acting(Stage):
         self._look = look
         self._acts: set[asyncio.Task[None]] = set()
 
-    def start(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str, on_end: Any) -> Play:
-        """Begin a run that acts at once."""
-        play = super().start(source, context, event, name=name, on_end=on_end)
+    def new_execution(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
+        """Return a run that acts at once."""
+        play = super().new_execution(source, context, event, name=name)
         unused = cast("Any", None)
         calls = Context(unused, unused, Clock(), name, {"act": self._act})
-        self._acts.add(asyncio.get_running_loop().create_task(self._run(play, calls)))
+        self._acts.add(asyncio.get_running_loop().create_task(self._play(play, calls)))
         return play
 
-    async def _run(self, play: Play, calls: Context) -> None:
+    async def _play(self, play: Play, calls: Context) -> None:
         await calls.call("act", (play.name,))
         play.end()
 

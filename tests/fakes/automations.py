@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -50,11 +50,10 @@ class Play:
 
     counted_secs = 0.0
 
-    def __init__(self, name: str, event: Mapping[str, Any], on_end: Callable[[Failure], None]) -> None:
+    def __init__(self, name: str, event: Mapping[str, Any]) -> None:
         self.name = name.removeprefix("automation:")
         self.event = event
         self.over: asyncio.Future[Failure] = asyncio.get_running_loop().create_future()
-        self.over.add_done_callback(lambda over: on_end(over.result()))
 
     def end(self, failure: Failure = None) -> None:
         """It is over."""
@@ -84,17 +83,19 @@ class Stage:
         self.ends_at_once = True
         self.breaks: set[str] = set()
 
-    def start(
-        self, source: Source, context: Any, event: Mapping[str, Any], *, name: str, on_end: Callable[[Failure], None]
-    ) -> Play:
-        """Begin a run."""
-        play = Play(name, event, on_end)
+    def new_execution(self, source: Source, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
+        """Return a run."""
+        play = Play(name, event)
         if play.name in self.breaks:
             raise ZeroDivisionError("by mistake")
         self.plays.append(play)
         if self.ends_at_once:
             play.end()
         return play
+
+    async def run(self, play: Play) -> Failure:
+        """Wait for the end of a run."""
+        return await play.over
 
 
 class FailingHistory(ExecutionHistory):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from appliance.adapters.lua_kinds.host import LuaCalls
 from appliance.automations.ctx import CtxCalls
 from appliance.automations.timers import Timers
 from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound, ScriptFailed
 from appliance.lua.context import CtxCall
-from appliance.lua.execution import LuaExecution
+from appliance.lua.execution import Failure, LuaExecution
 from appliance.lua.folder import Folder
 from appliance.lua.process import ExecutionLimits
 from appliance.lua.source import Source
@@ -92,7 +94,26 @@ def scene(body: str) -> Source:
     return file(f"return {{id = 'test', name = 'Test', execute = function(ctx, event)\n{body}\nend}}")
 
 
-async def ended(execution: LuaExecution) -> None:
+class Started:
+    """An execution that runs in a task of its own; many can wait for its end."""
+
+    def __init__(self, pool: WorkerPool, execution: LuaExecution) -> None:
+        self.lua = execution
+        self.cancel = execution.cancel
+        self._task = asyncio.get_running_loop().create_task(pool.run(execution))
+
+    async def end(self) -> Failure:
+        """Return how it ended, once it has; a waiter that goes away changes nothing."""
+        await asyncio.wait([self._task])
+        return self._task.result()
+
+
+def start(pool: WorkerPool, source: Source, calls: LuaCalls, event: Any = None, *, name: str) -> Started:
+    """Begin an execution of the file."""
+    return Started(pool, pool.new_execution(source, calls, event, name=name))
+
+
+async def ended(execution: Started) -> None:
     """Return when the execution has ended well; else raise `ScriptFailed` or `ExecutionCancelled`."""
     failure = await execution.end()
     if isinstance(failure, ScriptFailed):  # a new one for each: a kept one keeps the frames of its traceback
@@ -104,5 +125,5 @@ async def ended(execution: LuaExecution) -> None:
 async def run(pool: WorkerPool, body: str, notes: Notes | None = None, event: Any = None) -> Notes:
     """Run the body to its end; its calls and log lines."""
     notes = notes or Notes()
-    await ended(pool.start(scene(body), notes, event, name="scene:test"))
+    await ended(start(pool, scene(body), notes, event, name="scene:test"))
     return notes

@@ -25,7 +25,7 @@ from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.fakes.clock import VirtualClock
 from tests.fakes.instant import InstantHome, open_home
-from tests.lua.bench import calls_of, ended, scene
+from tests.lua.bench import calls_of, ended, scene, start
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -48,7 +48,7 @@ class Stage:
         """Run the body."""
         calls = calls_of(self.home, self.clock)
         self.context = Context(self.home.registry, self.home.dispatcher, self.clock, source, calls, FAILED)
-        await self.clock.run(ended(self.pool.start(scene(body), self.context, name=source)))
+        await self.clock.run(ended(start(self.pool, scene(body), self.context, name=source)))
 
 
 @pytest_asyncio.fixture(loop_scope="module")

@@ -8,7 +8,7 @@ from appliance.errors import ScriptFailed
 from appliance.lua.process import ExecutionLimits
 from appliance.lua.worker_pool import WorkerPool
 from appliance.tables.checks import Function
-from tests.lua.bench import FILE, Notes, ended, file, open_pool, run
+from tests.lua.bench import FILE, Notes, ended, file, open_pool, run, start
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -96,7 +96,7 @@ async def test_a_file_that_cannot_be_described_fails_with_the_line_and_the_error
 
 async def test_a_file_without_execute_fails_when_it_is_run(pool: WorkerPool) -> None:
     with pytest.raises(ScriptFailed, match="execute must be a function, not nil"):
-        await ended(pool.start(file("return {}"), Notes(), name="scene:x"))
+        await ended(start(pool, file("return {}"), Notes(), name="scene:x"))
 
 
 async def test_a_description_is_data_with_functions_by_their_lines(pool: WorkerPool) -> None:

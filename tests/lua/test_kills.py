@@ -8,14 +8,14 @@ import asyncio
 import os
 import random
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from appliance.errors import ScriptFailed
-from appliance.lua.execution import Failure
+from appliance.lua.execution import Failure, LuaExecution
 from appliance.lua.process import ExecutionLimits
 from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.automations import Bench, Play, Stage, automation, bench
@@ -55,13 +55,15 @@ class LuaStage(Stage):
         self._pool = pool
         self._dice = dice
 
-    def start(
-        self, source: Any, context: Any, event: Mapping[str, Any], *, name: str, on_end: Callable[[Failure], None]
-    ) -> Play:
-        """Begin an execution."""
+    def new_execution(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
+        """Return an execution."""
         notes = Notes(lambda *_: asyncio.sleep(self._dice.random() / 100))
         body = scene(self._dice.choice(self.bodies))
-        return cast("Play", self._pool.start(body, notes, event, name=name, on_end=on_end))
+        return cast("Play", self._pool.new_execution(body, notes, event, name=name))
+
+    async def run(self, play: Play) -> Failure:
+        """Run an execution to its end."""
+        return await self._pool.run(cast("LuaExecution", play))
 
 
 def pids(pool: WorkerPool) -> list[int]:

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from appliance.errors import Invalid, ScriptFailed
 from appliance.lua.worker_pool import WorkerPool
-from tests.lua.bench import FILE, Notes, ended, file, open_pool, run
+from tests.lua.bench import FILE, Notes, ended, file, open_pool, run, start
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -104,10 +104,10 @@ async def test_a_script_is_run_once_an_execution_and_read_again_in_the_next(scri
 
 async def test_a_script_that_is_read_again_and_again_is_kept_once(pool: WorkerPool) -> None:
     body = "for _ = 1, 20 do pcall(require, 'failing') end error('x')"
-    execution = pool.start(file(body), Notes(), name="scene:x")
+    execution = start(pool, file(body), Notes(), name="scene:x")
     with pytest.raises(ScriptFailed):
         await ended(execution)
-    assert [each.name for each in execution._files] == [FILE, "config/scripts/failing.lua"]
+    assert [each.name for each in execution.lua._files] == [FILE, "config/scripts/failing.lua"]
 
 
 async def test_require_fails_with_a_sentence_where_scripts_are_disabled() -> None:

@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import ExecutionCancelled, ScriptFailed
-from appliance.lua.execution import LuaExecution
 from appliance.lua.process import ExecutionLimits
 from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.worker_main import MAX_IDLE_THREADS
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
-from tests.lua.bench import Notes, ended, open_pool, run, scene
+from tests.lua.bench import Notes, Started, ended, open_pool, run, scene, start
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -42,7 +41,7 @@ class Gate(Notes):
 @pytest.mark.parametrize("body", [SLEEPER, "pcall(ctx.sleep, ctx, 1) ctx:command('a', {})"])
 async def test_a_cancel_in_a_sleep_takes_effect_when_the_sleep_has_returned(pool: WorkerPool, body: str) -> None:
     gate = Gate()
-    execution = pool.start(scene(body), gate, name="x")
+    execution = start(pool, scene(body), gate, name="x")
     await gate.reached()
     execution.cancel()
     waiting = asyncio.ensure_future(ended(execution))
@@ -57,7 +56,7 @@ async def test_a_cancel_in_a_sleep_takes_effect_when_the_sleep_has_returned(pool
 async def test_a_cancel_in_a_call_that_never_returns_takes_effect_at_the_backstop() -> None:
     gate = Gate()
     async with open_pool(ExecutionLimits(backstop_secs=0.5)) as pool:
-        execution = pool.start(scene("ctx:get_device('a')"), gate, name="x")
+        execution = start(pool, scene("ctx:get_device('a')"), gate, name="x")
         await gate.reached()
         execution.cancel()
         with pytest.raises(ExecutionCancelled):
@@ -74,7 +73,7 @@ async def test_a_cancel_in_a_command_lets_it_finish_and_sends_no_more(pool: Work
         return "ok"
 
     notes = Notes(lambda *_: answer())
-    execution = pool.start(scene("while true do pcall(ctx.command, ctx, 'a', {}) end"), notes, name="x")
+    execution = start(pool, scene("while true do pcall(ctx.command, ctx, 'a', {}) end"), notes, name="x")
     await until(lambda: notes.asked)
     execution.cancel()
     gate.opened.set()
@@ -97,7 +96,7 @@ async def test_a_cancel_in_a_command_lets_it_finish_and_sends_no_more(pool: Work
 )
 async def test_a_cancel_stops_running_lua(pool: WorkerPool, body: str) -> None:
     notes = Notes()
-    execution = pool.start(scene("print('on')\n" + body), notes, name="x")
+    execution = start(pool, scene("print('on')\n" + body), notes, name="x")
     await until(lambda: notes.printed)
     execution.cancel()
     with pytest.raises(ExecutionCancelled):
@@ -107,7 +106,7 @@ async def test_a_cancel_stops_running_lua(pool: WorkerPool, body: str) -> None:
 
 async def test_a_cancel_before_the_first_step_calls_nothing(pool: WorkerPool) -> None:
     notes = Notes()
-    execution = pool.start(scene("ctx:command('a', {})"), notes, name="x")
+    execution = start(pool, scene("ctx:command('a', {})"), notes, name="x")
     execution.cancel()
     with pytest.raises(ExecutionCancelled):
         await ended(execution)
@@ -115,7 +114,7 @@ async def test_a_cancel_before_the_first_step_calls_nothing(pool: WorkerPool) ->
 
 
 async def test_a_cancel_after_the_end_changes_nothing(pool: WorkerPool) -> None:
-    execution = pool.start(scene(""), Notes(), name="x")
+    execution = start(pool, scene(""), Notes(), name="x")
     await ended(execution)
     execution.cancel()
     await ended(execution)
@@ -123,7 +122,7 @@ async def test_a_cancel_after_the_end_changes_nothing(pool: WorkerPool) -> None:
 
 async def test_an_execution_continues_without_a_waiter(pool: WorkerPool) -> None:
     gate = Gate()
-    execution = pool.start(scene("ctx:get_device('a') print('done')"), gate, name="x")
+    execution = start(pool, scene("ctx:get_device('a') print('done')"), gate, name="x")
     waiting = asyncio.ensure_future(ended(execution))
     await gate.reached()
     waiting.cancel()
@@ -134,7 +133,7 @@ async def test_an_execution_continues_without_a_waiter(pool: WorkerPool) -> None
 
 
 async def test_many_can_wait_for_one_run_and_all_learn_how_it_ended(pool: WorkerPool) -> None:
-    execution = pool.start(scene("error('no')"), Notes(), name="x")
+    execution = start(pool, scene("error('no')"), Notes(), name="x")
     ends = await asyncio.gather(*[ended(execution) for _ in range(3)], return_exceptions=True)
     assert [type(each) for each in ends] == [ScriptFailed] * 3
 
@@ -142,8 +141,8 @@ async def test_many_can_wait_for_one_run_and_all_learn_how_it_ended(pool: Worker
 async def test_leaving_the_runner_ends_what_sleeps_what_waits_and_what_spins() -> None:
     gate = Gate()
     async with open_pool() as pool:
-        runs = [pool.start(scene(SLEEPER), gate, name=f"sleeper {each}") for each in range(20)]
-        runs += [pool.start(scene("while true do end"), Notes(), name=f"spinner {each}") for each in range(4)]
+        runs = [start(pool, scene(SLEEPER), gate, name=f"sleeper {each}") for each in range(20)]
+        runs += [start(pool, scene("while true do end"), Notes(), name=f"spinner {each}") for each in range(4)]
         await gate.reached(20)
         assert pool.running == 24
     ends = await asyncio.gather(*[ended(each) for each in runs], return_exceptions=True)
@@ -227,13 +226,13 @@ async def test_a_long_line_is_cut(pool: WorkerPool) -> None:
 async def test_hundreds_that_sleep_use_no_thread() -> None:
     gate = Gate()
     async with open_pool() as pool:
-        runs = [pool.start(scene(SLEEPER), gate, name=f"{each}") for each in range(300)]
+        runs = [start(pool, scene(SLEEPER), gate, name=f"{each}") for each in range(300)]
         await gate.reached(300)
         assert pool.running == 300
         [worker] = pool.figures()["workers"]
         await until(
             lambda: len(list(Path(f"/proc/{worker['pid']}/task").iterdir())) <= MAX_IDLE_THREADS + 2
-        )  # the leader, the first
+        )  # the one that reads, and one that is about to end
         assert (await run(pool, "print('awake')")).printed == ["awake"]
         gate.opened.set()
         await asyncio.gather(*[ended(each) for each in runs])
@@ -244,7 +243,7 @@ async def race(count: int) -> None:
     """Cancel runs at random moments: each ends in one of two ways, and nothing is left."""
     random_ = random.Random(count)
 
-    async def one(execution: LuaExecution) -> None:
+    async def one(execution: Started) -> None:
         for _ in range(random_.randrange(12)):
             await asyncio.sleep(0)
         if random_.random() < 0.3:
@@ -258,7 +257,7 @@ async def race(count: int) -> None:
     body = "for _ = 1, 3 do ctx:get_device('x') ctx:command('a', {}) end"
     async with open_pool() as pool:
         for _ in range(count // 50):
-            runs = [pool.start(scene(body), Notes(lambda *_: asyncio.sleep(0)), name="x") for _ in range(50)]
+            runs = [start(pool, scene(body), Notes(lambda *_: asyncio.sleep(0)), name="x") for _ in range(50)]
             await asyncio.gather(*map(one, runs))
         assert pool.running == 0
         assert pool.figures()["kills"] == 0
@@ -272,7 +271,7 @@ async def test_cancels_race_with_ends() -> None:
 async def test_runners_can_be_left_at_any_moment() -> None:
     for turn in range(40):
         async with open_pool() as pool:
-            runs = [pool.start(scene("ctx:get_device('x')"), Notes(), name="x") for _ in range(3)]
+            runs = [start(pool, scene("ctx:get_device('x')"), Notes(), name="x") for _ in range(3)]
             for _ in range(turn % 8):
                 await asyncio.sleep(0)
         ends = await asyncio.gather(*[ended(each) for each in runs], return_exceptions=True)
@@ -292,7 +291,7 @@ async def test_an_execution_leaves_nothing_that_only_the_collector_of_cycles_fin
         for _ in range(20):
             notes = Notes(lambda *_: asyncio.sleep(0))
             watched.append(weakref.ref(notes))
-            execution = pool.start(scene(body), notes, name="x")
+            execution = start(pool, scene(body), notes, name="x")
             await until(lambda notes=notes: notes.asked or "error" in body)  # type: ignore[misc]
             execution.cancel()
             with contextlib.suppress(ScriptFailed, ExecutionCancelled):
@@ -305,12 +304,12 @@ async def test_an_execution_leaves_nothing_that_only_the_collector_of_cycles_fin
 
 EXIT = """
 import asyncio
-from tests.lua.bench import Notes, ended, open_pool, scene
+from tests.lua.bench import Notes, ended, open_pool, scene, start
 
 async def main():
     async with open_pool() as pool:
         for body in ("while true do end", "while true do pcall(function() while true do end end) end"):
-            pool.start(scene(body), Notes(), name="spinner")
+            start(pool, scene(body), Notes(), name="spinner")
         await asyncio.sleep(0.2)
 
 asyncio.run(main())

@@ -17,7 +17,7 @@ from appliance.lua.process import ExecutionLimits
 from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.lua.attacks import BACKSTOP, CPU, HOSTILE, HOSTILE_FILES
-from tests.lua.bench import FILE, ROOMY, TRIVIAL, Notes, ended, file, open_pool, run, scene
+from tests.lua.bench import FILE, ROOMY, TRIVIAL, Notes, ended, file, open_pool, run, scene, start
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -267,7 +267,7 @@ async def end_of(pool: WorkerPool, text: str, expected: str, *, described: bool 
             if described:
                 await pool.describe(file(text))
             else:
-                await ended(pool.start(file(text), Notes(answer), name="scene:hostile"))
+                await ended(start(pool, file(text), Notes(answer), name="scene:hostile"))
     except ScriptFailed as failure:
         reported = str(failure)
         if re.search(expected, reported) and reported.startswith(f"{FILE}:") and len(reported) < 5_000:
@@ -313,9 +313,9 @@ async def test_describing_a_hostile_file_ends_with_a_clear_error() -> None:
 @pytest.mark.slow
 async def test_a_trivial_script_ends_while_forty_spin() -> None:
     async with open_pool(ExecutionLimits(max_cpu_secs=30.0)) as pool:
-        spinning = [pool.start(scene("while true do end"), Notes(), name=f"spinner {each}") for each in range(40)]
+        spinning = [start(pool, scene("while true do end"), Notes(), name=f"spinner {each}") for each in range(40)]
         async with asyncio.timeout(PATIENCE):
             notes = await run(pool, TRIVIAL)
         assert len(notes.asked) == 1
         assert pool.running >= 40
-        assert all(not each.is_cancelled for each in spinning)
+        assert all(not each.lua.is_cancelled for each in spinning)

@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import ExecutionCancelled, ScriptFailed
-from appliance.lua.execution import LuaExecution
 from appliance.lua.process import ExecutionLimits
 from appliance.lua.worker import MAX_IDLE_GROWTH_BYTES, MAX_RUNNING
 from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.patience import until
-from tests.lua.bench import TRIVIAL, Notes, ended, file, open_pool, run, scene
+from tests.lua.bench import TRIVIAL, Notes, Started, ended, file, open_pool, run, scene, start
 
 PATIENCE = 60.0
 
@@ -35,7 +34,7 @@ async def test_executions_that_sleep_end_at_once_with_their_worker(
     reasons: list[str] = []
     async with open_pool(on_kill=reasons.append) as pool:
         asleep = Notes(lambda *_: asyncio.Event().wait())
-        running = [pool.start(scene("ctx:sleep(1)"), asleep, name="scene:x") for _ in range(3)]
+        running = [start(pool, scene("ctx:sleep(1)"), asleep, name="scene:x") for _ in range(3)]
         await until(lambda: len(asleep.asked) == 3)
         os.kill(pid_of(pool), number)
         for each in running:
@@ -56,7 +55,7 @@ async def test_what_begins_before_the_end_of_a_worker_is_noticed_runs_in_a_fresh
         while _is_alive(worker) or _thread_count(worker) > 1:  # the last thread closes the socket
             pass  # the loop must not notice
         notes = Notes()
-        begun = [pool.start(scene(TRIVIAL), notes, name="scene:x") for _ in range(10)]
+        begun = [start(pool, scene(TRIVIAL), notes, name="scene:x") for _ in range(10)]
         await asyncio.gather(*(ended(each) for each in begun), pool.describe(file("return {}")))
         figures = pool.figures()
     assert len(notes.asked) == 10
@@ -79,9 +78,9 @@ async def test_a_worker_that_ends_young_is_replaced_only_when_something_is_to_ru
 async def test_what_waited_for_room_in_a_worker_that_is_lost_runs_in_a_fresh_one() -> None:
     async with open_pool(ExecutionLimits(max_cpu_secs=60.0)) as pool:
         notes = Notes()
-        full = [pool.start(scene("print('on') while true do end"), notes, name="x") for _ in range(MAX_RUNNING)]
+        full = [start(pool, scene("print('on') while true do end"), notes, name="x") for _ in range(MAX_RUNNING)]
         waiting = Notes()
-        last = pool.start(scene(TRIVIAL), waiting, name="scene:last")
+        last = start(pool, scene(TRIVIAL), waiting, name="scene:last")
         await until(lambda: notes.printed)
         os.kill(pid_of(pool), signal.SIGKILL)
         await ended(last)
@@ -94,7 +93,7 @@ async def test_what_waited_for_room_in_a_worker_that_is_lost_runs_in_a_fresh_one
 async def test_a_worker_that_hangs_is_killed_and_everybody_answered_though_all_in_it_sleep(body: str) -> None:
     async with open_pool(ExecutionLimits(max_cpu_secs=60.0)) as pool:
         notes = Notes(lambda *_: asyncio.Event().wait())
-        running = pool.start(scene(body), notes, name="scene:x")
+        running = start(pool, scene(body), notes, name="scene:x")
         await until(lambda: notes.printed)
         os.kill(pid_of(pool), signal.SIGSTOP)
         with pytest.raises(ScriptFailed, match="the Lua worker gave no sign of life for 4 s, and was killed"):
@@ -135,7 +134,7 @@ async def test_a_stuck_execution_names_the_line_where_it_was_seen_last() -> None
     async def line_of(text: str) -> int:
         async with open_pool(ExecutionLimits(max_cpu_secs=0.4)) as pool:
             with pytest.raises(ScriptFailed, match="could not be stopped, at this line or after it ") as failure:
-                await ended(pool.start(file(text), Notes(), name="scene:stuck"))
+                await ended(start(pool, file(text), Notes(), name="scene:stuck"))
             return failure.value.line
 
     lines = await asyncio.gather(*(line_of(text) for text, _ in STUCK_AT))
@@ -146,14 +145,14 @@ async def test_a_stuck_execution_names_the_line_where_it_was_seen_last() -> None
 async def test_a_stuck_execution_names_the_limit_that_it_passed() -> None:
     async with open_pool(ExecutionLimits(max_cpu_secs=60.0, backstop_secs=0.3)) as pool:
         with pytest.raises(ScriptFailed, match=r"took more than 0\.3 s in all, .* could not be stopped"):
-            await ended(pool.start(scene(STUCK), Notes(), name="scene:stuck"))
+            await ended(start(pool, scene(STUCK), Notes(), name="scene:stuck"))
 
 
 @pytest.mark.slow
 async def test_a_stuck_execution_that_is_cancelled_ends_as_cancelled() -> None:
     async with open_pool() as pool:
         notes = Notes()
-        execution = pool.start(scene("print('on');" + STUCK), notes, name="scene:stuck")
+        execution = start(pool, scene("print('on');" + STUCK), notes, name="scene:stuck")
         await until(lambda: notes.printed)
         execution.cancel()
         with pytest.raises(ExecutionCancelled):
@@ -165,11 +164,11 @@ async def test_a_stuck_execution_ends_its_worker_at_once_and_what_had_not_begun_
     reasons: list[str] = []
     async with open_pool(ExecutionLimits(max_cpu_secs=0.2), on_kill=reasons.append) as pool:
         asleep = Notes(lambda *_: asyncio.Event().wait())
-        innocent = pool.start(scene("ctx:sleep(1)"), asleep, name="scene:i")
+        innocent = start(pool, scene("ctx:sleep(1)"), asleep, name="scene:i")
         await until(lambda: asleep.asked)
-        culprits = [pool.start(scene(STUCK), Notes(), name="scene:culprit") for _ in range(MAX_RUNNING)]
+        culprits = [start(pool, scene(STUCK), Notes(), name="scene:culprit") for _ in range(MAX_RUNNING)]
         notes = Notes()
-        waiting = pool.start(scene(TRIVIAL), notes, name="scene:late")
+        waiting = start(pool, scene(TRIVIAL), notes, name="scene:late")
         with pytest.raises(ScriptFailed, match=r"ran for 0\.2 s without waiting and could not be stopped") as failure:
             await ended(culprits[0])
         assert failure.value.status == "timeout"
@@ -182,12 +181,12 @@ async def test_a_stuck_execution_ends_its_worker_at_once_and_what_had_not_begun_
 
 async def test_what_begins_because_a_worker_is_lost_runs_in_a_fresh_one() -> None:
     notes = Notes(lambda *_: asyncio.Event().wait())
-    started: list[LuaExecution] = []
+    started: list[Started] = []
 
-    def start(_: str) -> None:
-        started.append(pool.start(scene("ctx:sleep(1)"), notes, name="automation:on_error"))
+    def begin(_: str) -> None:
+        started.append(start(pool, scene("ctx:sleep(1)"), notes, name="automation:on_error"))
 
-    async with open_pool(ExecutionLimits(max_cpu_secs=0.1), on_kill=start) as pool:
+    async with open_pool(ExecutionLimits(max_cpu_secs=0.1), on_kill=begin) as pool:
         with pytest.raises(ScriptFailed):
             await run(pool, STUCK)
         await until(lambda: len(notes.asked) == 1)
@@ -196,12 +195,12 @@ async def test_what_begins_because_a_worker_is_lost_runs_in_a_fresh_one() -> Non
 
 @pytest.mark.slow
 async def test_what_could_not_be_stopped_twice_rests_until_it_is_changed() -> None:
-    starts: list[LuaExecution] = []
+    starts: list[Started] = []
 
-    def start(_: str) -> None:
-        starts.append(pool.start(scene(STUCK), Notes(), name="automation:on_error"))
+    def begin(_: str) -> None:
+        starts.append(start(pool, scene(STUCK), Notes(), name="automation:on_error"))
 
-    async with open_pool(ExecutionLimits(max_cpu_secs=0.1), on_kill=start) as pool:
+    async with open_pool(ExecutionLimits(max_cpu_secs=0.1), on_kill=begin) as pool:
         with pytest.raises(ScriptFailed, match="could not be stopped"):
             await run(pool, STUCK)
         await until(lambda: len(starts) == 2)
@@ -239,11 +238,11 @@ async def test_no_lua_is_loaded_in_the_hub() -> None:
 
 HUB = """
 import asyncio, sys
-from tests.lua.bench import Notes, ended, open_pool, scene
+from tests.lua.bench import Notes, ended, open_pool, scene, start
 
 async def main():
     async with open_pool() as pool:
-        pool.start(scene("while true do end"), Notes(), name="x")
+        start(pool, scene("while true do end"), Notes(), name="x")
         while not any(each["pid"] for each in pool.figures()["workers"]):
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.3)

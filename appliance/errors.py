@@ -233,12 +233,15 @@ class Fault(Struct, frozen=True, order=True):
 
 
 class ScriptFailed(LaresError):
-    """A Lua file failed. The message begins with its place; `status` is `timeout` if a limit of time ended it."""
+    """A Lua file failed. `status` is `timeout` if a limit of time ended it.
+
+    The message begins with the place, unless it `is_sentence`: then the file raised it for the user.
+    """
 
     code = "script_failed"
 
-    def __init__(self, fault: Fault, status: str = "error") -> None:
-        super().__init__(str(fault))
+    def __init__(self, fault: Fault, status: str = "error", *, is_sentence: bool = False) -> None:
+        super().__init__(fault.message if is_sentence else str(fault))
         self.fault = fault
         self.file = fault.file
         self.line = fault.line

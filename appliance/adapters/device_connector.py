@@ -149,10 +149,11 @@ def repair_head(head: bytes) -> bytes:
 
 
 class DeviceConnector(aiohttp.TCPConnector):
-    """Keeps idle connections for `keep_secs`."""
+    """Keeps idle connections for `keep_secs`; without it, uses each connection for one request."""
 
-    def __init__(self, keep_secs: float) -> None:
-        super().__init__(keepalive_timeout=keep_secs, limit=0, resolver=DeviceResolver(), socket_factory=_open_socket)
+    def __init__(self, keep_secs: float | None = None) -> None:
+        kept: dict[str, Any] = {"force_close": True} if keep_secs is None else {"keepalive_timeout": keep_secs}
+        super().__init__(limit=0, resolver=DeviceResolver(), socket_factory=_open_socket, **kept)
         build: Callable[..., ResponseHandler] = _Protocol
         self._factory = partial(build, loop=self._loop)
 

@@ -23,11 +23,8 @@ from appliance.errors import BadAnswer, Unanswered, Unreachable, Unreadable
 from appliance.tables.addresses import is_numeric
 from appliance.tasks import time_limit
 
-KEEP_SECS = 1.0
-"""Lifetime of an idle connection that any request may use; no known device closes one sooner."""
-
 LASTING_SECS = 60.0
-"""Lifetime of an idle connection for requests that may be repeated: the device may have closed it meanwhile."""
+"""Lifetime of an idle connection. Only requests that may be repeated use one: the device may be closing it."""
 
 RETRY_AFTER_SECS = 0.25
 """Pause before an unanswered request is repeated."""
@@ -52,19 +49,19 @@ _BOM, _JSON_PADDING = b"\xef\xbb\xbf", b"\0\r\n\t "
 
 
 class DeviceSession:
-    """The session of all adapters: connections that are kept briefly, and lasting ones.
+    """The session of all adapters: `fresh` opens a connection for each request, `lasting` keeps it.
 
     An address that is requested at least once per minute keeps one connection, as long as the device keeps it.
     """
 
     def __init__(self) -> None:
         self._resolver = DeviceResolver()
-        self.brief = _open(DeviceConnector(KEEP_SECS))
+        self.fresh = _open(DeviceConnector())
         self.lasting = _open(DeviceConnector(LASTING_SECS))
 
     def for_sockets(self, middlewares: Sequence[ClientMiddlewareType]) -> aiohttp.ClientSession:
-        """Return the brief session with its own middlewares, which aiohttp does not offer for one handshake."""
-        return _open(self.brief.connector, middlewares, is_owner=False)
+        """Return the fresh session with its own middlewares, which aiohttp does not offer for one handshake."""
+        return _open(self.fresh.connector, middlewares, is_owner=False)
 
     async def resolve(self, host: str, port: int) -> str:
         """Return the address of a name, IPv4 if it has one. Raises `OSError`."""
@@ -80,7 +77,7 @@ class DeviceSession:
 
     async def close(self) -> None:
         """Close every connection."""
-        await self.brief.close()
+        await self.fresh.close()
         await self.lasting.close()
 
 
@@ -187,7 +184,7 @@ class HttpClient:
         (default: as `repeat`), so is a request that the device answers with "busy". Raises `Unreachable`, and
         `BadAnswer` for an answer that is not HTTP.
         """
-        session, pause = self._session.lasting if repeat else self._session.brief, RETRY_AFTER_SECS
+        session, pause = self._session.lasting if repeat else self._session.fresh, RETRY_AFTER_SECS
         try:
             response = await self._exchange_once(session, method, path, headers, **sent)
             if response.status not in BUSY or not (repeat if repeat_busy is None else repeat_busy):
@@ -197,7 +194,7 @@ class HttpClient:
             if not repeat:
                 raise
         await self._clock.sleep(pause)
-        return await self._exchange_once(self._session.brief, method, path, headers, **sent)
+        return await self._exchange_once(self._session.fresh, method, path, headers, **sent)
 
     async def _exchange_once(
         self,
@@ -265,7 +262,7 @@ class HttpClient:
         headers = {"Accept": EVENT_STREAM, **({"Last-Event-ID": last_id} if last_id else {})}
         timeout = aiohttp.ClientTimeout(total=None, sock_read=silence_secs)
         with self._failing(path):
-            async with self._open(self._session.brief, "GET", path, headers, timeout=timeout) as response:
+            async with self._open(self._session.fresh, "GET", path, headers, timeout=timeout) as response:
                 if response.status != 200:
                     raise self._refused(path, response.status)
                 if response.content_type != EVENT_STREAM:

@@ -56,8 +56,12 @@ def failure_of(
     `is_kind`: what failed was a function of a kind of adapter, whose `ctx` is another.
     """
     if frame.kind is FrameKind.FAILED:
-        parts = (part.decode(errors="replace") for part in frame.parts)
-        return ScriptFailed(_fault(*parts, files=files, is_kind=is_kind))
+        message, place, absent = (part.decode(errors="replace") for part in frame.parts)
+        fault = _fault(message, place, absent, files=files, is_kind=is_kind)
+        stated = _PLACE.match(message)
+        has_place = _RETURNED.match(message) is not None or (stated and _file(stated["file"], files)) is not None
+        # `error(sentence, 0)` in a kind: a sentence about the device, not about the file
+        return ScriptFailed(fault, is_sentence=is_kind and bool(place) and not has_place)
     if frame.kind is FrameKind.LOST:
         return ScriptFailed(Fault(files[0].name, 0, frame.parts[0].decode()))
     reasons = [Reason(number) for number in frame.parts[0]]

@@ -432,10 +432,9 @@ async def test_requests_that_follow_each_other_share_a_connection(
         assert (len(vendor.peers), len(set(vendor.peers))) == (3, 1)
 
 
-async def test_a_request_that_may_be_repeated_uses_a_connection_as_long_as_the_device_keeps_it(
-    session: DeviceSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+async def test_only_a_request_that_may_be_repeated_uses_a_connection_that_was_kept(
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
-    monkeypatch.setattr(session.brief.connector, "_keepalive_timeout", 0)
     async with PeerCounter() as vendor:
         http = HttpClient(session, vendor.url, clock)
         for repeat in (True, True, False, False, True):
@@ -455,9 +454,8 @@ class OnceAConnection(PeerCounter):
 
 
 async def test_a_connection_that_the_device_ends_costs_a_request_nothing_but_the_repetition(
-    session: DeviceSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
-    monkeypatch.setattr(session.brief.connector, "_keepalive_timeout", 0)
     async with OnceAConnection() as vendor:
         http = HttpClient(session, vendor.url, clock)
         for _ in range(3):

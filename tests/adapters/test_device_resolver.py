@@ -104,7 +104,7 @@ async def test_a_connection_goes_where_its_one_answer_led_and_the_next_is_judged
         with pytest.raises(Unreachable, match="connection refused"):
             await http.exchange("GET", "/x")
         assert (tried, network.asked) == (["192.0.2.7"], 1)
-        session.brief.connector.clear_dns_cache()  # type: ignore[union-attr]
+        session.fresh.connector.clear_dns_cache()  # type: ignore[union-attr]
         with pytest.raises(Unreachable, match=r"its name resolves to 127\.0\.0\.1"):
             await http.exchange("GET", "/x")
         assert (tried, network.asked) == (["192.0.2.7"], 2)

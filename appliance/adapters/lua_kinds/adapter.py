@@ -34,7 +34,7 @@ from appliance.adapters.lua_kinds.reader import (
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.waiting import WaitingAdapter, replace_when
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
-from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter
+from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter, attributes_in
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.home.commands import Command, check_offered
 from appliance.home.json_shapes import STATED_COMMAND
@@ -157,7 +157,7 @@ class LuaAdapter(PollingAdapter):
         """Return the devices of the function `poll`; without one, remove nothing."""
         if not self._definition.has_poll:
             return Report(adapter=self.name)
-        calls = self.functions.new_calls()
+        calls = self.functions.new_calls(repeats=True)
         found = await self.functions.call(["poll"], repeat=True, calls=calls)
         self._has_polled = True
         self.poll_interval = self._next_poll(found["second"])
@@ -234,8 +234,10 @@ class LuaAdapter(PollingAdapter):
         seen = self._reader.read_one(raw, device_id, "command")
         if seen is None:
             return CommandResult(error=BadAnswer(f"command returned {shown(raw)}, which is not a device"))
-        error = None if expected.is_shown(seen.attributes) else expected.failure(device_id, seen.attributes)
-        return CommandResult(report=Report(adapter=self.name, observations=(seen,)), error=error)
+        report = Report(adapter=self.name, observations=(seen,))
+        attributes = attributes_in(report, device_id)
+        error = None if expected.is_shown(attributes) else expected.failure(device_id, attributes)
+        return CommandResult(report=report, error=error)
 
     @property
     def hooks(self) -> Collection[str]:

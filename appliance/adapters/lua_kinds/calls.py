@@ -122,7 +122,7 @@ class FunctionCalls:
     """The `LuaCalls` of one running function. `request_secs` is the default and the limit of its requests.
 
     `failure` is the last request whose answer did not come or was cut off. `is_asking`: a request is in progress.
-    Unless it `repeats`, no request is sent again.
+    `repeats` is `WebRequest.repeat` of its requests.
     """
 
     counted_secs = 0.0
@@ -136,7 +136,7 @@ class FunctionCalls:
         connection: PushConnection | None = None,
         request_secs: float = DEFAULT_TIMEOUT_SECS,
         *,
-        repeats: bool = True,
+        repeats: bool | None = None,
     ) -> None:
         self._repeats = repeats
         self._answers: list[tuple[str, HttpResponse]] = []
@@ -172,7 +172,7 @@ class FunctionCalls:
 
     async def http(self, request: Any, _: Any) -> Any:
         """Return the response: `{status, headers, body, json?}`."""
-        asked = read_request(request, self._request_secs, once=not self._repeats)
+        asked = read_request(request, self._request_secs, repeat=self._repeats)
         response = await self._transport.exchange(asked)
         if len(self._answers) < MAX_DESCRIBED:
             self._answers.append((asked.path, response))

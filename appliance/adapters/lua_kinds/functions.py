@@ -45,8 +45,8 @@ class KindFunctions:
         """Whether that function was waiting for the device."""
         self._host = host
 
-    def new_calls(self, secs: float = COMMAND_TIMEOUT_SECS, *, repeats: bool = True) -> FunctionCalls:
-        """Return what one call can ask of the hub, with this limit for its requests."""
+    def new_calls(self, secs: float = COMMAND_TIMEOUT_SECS, *, repeats: bool | None = None) -> FunctionCalls:
+        """Return the requests of one call, with this limit of time; `repeats` is `WebRequest.repeat` of each."""
         return FunctionCalls(
             self.section.name, self.transport, self.kept, self.redact, self.connection, secs, repeats=repeats
         )

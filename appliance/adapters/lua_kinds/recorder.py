@@ -19,7 +19,7 @@ from appliance.adapters.lua_kinds.web_request import Transport, WebRequest
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unreachable
 from appliance.tables.fields import Field, Fields
 
-UNRECORDED_FIELDS = ("headers", "once")
+UNRECORDED_FIELDS = ("headers", "repeat")
 UNRECORDED_HEADERS = frozenset({"set-cookie", "authorization", "www-authenticate"})
 
 NO_RECORDING = "the file is not a recording of lares try-adapter"

@@ -60,8 +60,8 @@ class WebRequest(Struct, frozen=True, kw_only=True):
     form: Mapping[str, str] | None = None
     body: bytes | None = None
     timeout_secs: float = DEFAULT_TIMEOUT_SECS
-    once: bool = False
-    """Whether the request has an effect each time, so that it is never repeated."""
+    repeat: bool | None = None
+    """Whether the request is sent again without an answer; None: if its method only reads."""
 
     @property
     def is_reading(self) -> bool:
@@ -122,7 +122,7 @@ _FIELDS: Fields = {
 }
 
 
-def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS, *, once: bool = False) -> WebRequest:
+def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS, *, repeat: bool | None = None) -> WebRequest:
     """Return the request of `ctx:http`, limited to these seconds. Raises `Invalid` with the name of the field."""
     findings = Findings(LUA)
     table = Table(raw if isinstance(raw, Mapping) else {}, findings)
@@ -134,7 +134,7 @@ def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS, *, once: bool = F
         raise Invalid("ctx:http: a request has one of json, form and body")
     filled = {name: found[name] or {} for name in ("query", "headers")}
     timeout_secs = min(found["timeout_secs"] or secs, secs)
-    return WebRequest(**{**found, **filled, "timeout_secs": timeout_secs, "once": once})
+    return WebRequest(**{**found, **filled, "timeout_secs": timeout_secs, "repeat": repeat})
 
 
 def for_lua(response: HttpResponse) -> dict[str, Any]:
@@ -171,7 +171,7 @@ class Origins:
             self._clients[""] = self.main
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """Return the response. A request that only reads is repeated once without an answer."""
+        """Return the response. A request that may be repeated is sent once more without an answer."""
         client = self._client(request.origin)
         for _ in range(MAX_REDIRECTS + 1):
             response = await self._within(client, request)
@@ -214,8 +214,8 @@ class Origins:
             request.method,
             request.path,
             headers=request.headers,
-            repeat=request.is_reading and not request.once,
-            repeat_busy=not request.once,
+            repeat=request.is_reading if request.repeat is None else request.repeat,
+            repeat_busy=request.repeat is not False,
             **sent,
         )
         headers = {name.lower(): _readable(value) for name, value in found.headers.items()}

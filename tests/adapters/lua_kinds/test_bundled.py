@@ -21,7 +21,7 @@ from tests.adapters.lua_kinds.vendor import Answer, Vendor
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-FAULT = re.compile(r"\n|attempt to|bad argument|expected, got|traceback")
+FAULT = re.compile(r"\n|attempt to|bad argument|expected, got|traceback|\.lua")
 """Texts of faults of the file, not of the device."""
 
 NONSENSE = (

@@ -104,7 +104,9 @@ async def test_what_is_not_the_answer_that_was_asked_for_says_what_it_is(
     [
         ("local x = nil\nreturn x.y", r"config/adapters/mine.lua:3: attempt to index a nil value \(local 'x'\)"),
         ("return 7", "the result of poll is invalid: poll must be a list, not 7"),
-        ("error('no weather today', 0)", "no weather today"),
+        ("error('no weather today', 0)", "^no weather today$"),
+        ("error('http://10.0.0.1:80: no weather', 0)", "^http://10.0.0.1:80: no weather$"),
+        ("error('no weather today')", "^config/adapters/mine.lua:2: no weather today$"),
         ("return {}, 'soon'", "the second result of poll must be seconds, not 'soon'"),
         ('ctx.http{path = "/"}', "mine.lua:2: call it with a colon"),
         ('ctx:http{pth = "/"}', "mine.lua:2: ctx:http: path is missing"),
@@ -575,9 +577,9 @@ async def test_a_row_without_attributes_proves_no_command(pool: WorkerPool, tmp_
     assert await it.command("a", "power", "off") == "it:a was sent power off but shows nothing"
 
 
-@pytest.mark.parametrize(("action", "once"), [("on", False), ("toggle", True), ("next", True)])
-async def test_what_has_an_effect_each_time_is_never_sent_again(
-    pool: WorkerPool, tmp_path: Path, action: str, once: bool
+@pytest.mark.parametrize(("action", "repeat"), [("on", True), ("toggle", False), ("next", False)])
+async def test_a_request_of_a_command_is_sent_again_unless_it_has_an_effect_each_time(
+    pool: WorkerPool, tmp_path: Path, action: str, repeat: bool
 ) -> None:
     commands = SWITCH.replace("} } }", '} }, { capability = "media_playback", actions = { "next" } } }')
     device = DEVICE.replace(SWITCH, commands)
@@ -585,7 +587,7 @@ async def test_what_has_an_effect_each_time_is_never_sent_again(
     it = await start(pool, tmp_path, kind(f"return {{ {device} }}", more), Vendor({"/press": {}}))
     await it.poll()
     assert await it.command("a", "media_playback" if action == "next" else "power", action) is None
-    assert [each.once for each in it.vendor.asked] == [once]
+    assert [each.repeat for each in it.vendor.asked] == [repeat]
 
 
 EMPTY: tuple[tuple[Any, str], ...] = (
@@ -637,6 +639,12 @@ COMMANDED: tuple[tuple[str, str | None, Any], ...] = (
     ("return true", None, "off"),
     ('return { attributes = { power = "on" } }', None, "on"),
     ('return { attributes = { power = "off" } }', "it:a was sent power on but shows 'off'", "off"),
+    (
+        'return { attributes = { power = "on" }, state = "unavailable" }',
+        "it:a is unavailable; whether power on was done is unknown",
+        "on",
+    ),
+    ('return { name = "B" }', "it:a was sent power on but shows nothing", "off"),
     ('return nil, "the fuse is out"', "the fuse is out", "off"),
     ("local sent = true", "it:a was sent power on but shows 'off'", "off"),
     ("return 7", "command returned 7, which is not a device", "off"),

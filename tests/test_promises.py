@@ -89,7 +89,7 @@ def test_the_bundled_configuration_is_sound_and_listens_to_the_lan() -> None:
 
 def test_the_errors_that_the_reference_of_lua_explains_are_those_that_are_said() -> None:
     said = [mistake.sentence for mistake in (*AT_CHECK, *AT_RUN)]
-    table = LUA.split("| It says |")[1]
+    table = LUA.split("| Message |")[1]
     for quoted in re.findall(r"`([^`]+)`", " ".join(row.split("|")[1] for row in table.splitlines()[2:] if row)):
         words = quoted.replace("…", ".*")
         assert any(re.search(words, sentence) for sentence in said), quoted

@@ -46,8 +46,8 @@ class AdapterStart:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for name in reversed([*self._stacks]):
-            await self._close(name)
+        """Stop all sections at once: each may take seconds."""
+        await asyncio.gather(*map(self._close, tuple(self._stacks)))
 
     async def enter(self, name: str, part: AbstractAsyncContextManager[Any]) -> None:
         """Enter a part of the section, which is left when the section stops."""

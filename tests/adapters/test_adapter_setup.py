@@ -66,6 +66,25 @@ async def test_no_two_adapters_begin_in_one_turn_of_the_loop() -> None:
     assert max(turns.requests.values()) == 1
 
 
+class Leaving:
+    """A part of a section whose end waits until all others have begun to end."""
+
+    def __init__(self, barrier: asyncio.Barrier) -> None:
+        self._barrier = barrier
+
+    async def __aenter__(self) -> None: ...
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._barrier.wait()
+
+
+async def test_all_sections_stop_at_once() -> None:
+    barrier = asyncio.Barrier(LAMPS)
+    async with asyncio.timeout(5), AdapterStart({}) as start:
+        for each in range(LAMPS):
+            await start.enter(f"lamp{each}", Leaving(barrier))
+
+
 HOME = """
 [adapters.roku_tv]
 ip_address = "192.168.1.30"

@@ -62,7 +62,7 @@ class Reading:
 MAX_FAULTS = 100
 """Different faults of an adapter's commands that are logged; further ones are not."""
 
-MAX_OBSERVATIONS_AT_ONCE = 50
+MAX_OBSERVATIONS_AT_ONCE = 5
 
 log = logging.getLogger("adapters")
 
@@ -121,11 +121,11 @@ class Publisher:
     def report_parts(self, report: Report, reading: Reading | None = None) -> Iterator[None]:
         """Like `report`, in parts of `MAX_OBSERVATIONS_AT_ONCE`, so that other tasks get turns."""
         seen, size = report.observations, MAX_OBSERVATIONS_AT_ONCE
-        while len(seen) > size:
-            self.report(replace(report, present=None, observations=seen[:size]), reading)
-            seen = seen[size:]
+        last = max(len(seen) - 1, 0) // size * size
+        for at in range(0, last, size):
+            self.report(replace(report, present=None, observations=seen[at : at + size]), reading)
             yield
-        self.report(replace(report, observations=seen), reading)
+        self.report(replace(report, observations=seen[last:]), reading)
 
     def attributes(self, device_id: str, attributes: Mapping[str, Value]) -> None:
         """Publish some attributes of a known device; the others stay."""

@@ -33,7 +33,8 @@ MAX_RESIDENT_BYTES = 256 << 20
 MAX_IDLE_GROWTH_BYTES = 16 << 20
 """An idle worker that uses this much more than a fresh one is replaced."""
 
-READ_BYTES = 1 << 16
+READ_BYTES = 1 << 14
+"""Bytes of frames that are handled in one turn of the loop: a log line is searched for secrets."""
 
 
 class Worker(asyncio.BufferedProtocol):

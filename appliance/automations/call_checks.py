@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from appliance.automations.ctx import MAX_SLEEP_SECS, MAX_WAIT_SECS
+from appliance.automations.timers import check_timer
 from appliance.errors import Fault, Invalid, LaresError
 from appliance.home.capabilities import CAPABILITIES, KNOWN_ATTRIBUTES, is_custom
 from appliance.home.commands import Command, CommandSpec, check_offered
@@ -21,12 +22,14 @@ SpecsOf = Mapping[str, tuple[CommandSpec, ...]]
 
 
 def find_wrong_literals(source: Source, specs: SpecsOf) -> Iterator[Fault]:
-    """A sentence for each literal that can only fail when the call runs."""
-    for call in literal_calls(source, COMMANDS | {"sleep", "wait_for"}, "capability"):
+    """Yield a sentence for each literal that can only fail when the call runs."""
+    for call in literal_calls(source, COMMANDS | {"sleep", "start_timer", "wait_for"}, "capability"):
         arguments = (*call.arguments, UNKNOWN, UNKNOWN)
         try:
             if call.method == "sleep":
                 _check_seconds("ctx:sleep", arguments[0], MAX_SLEEP_SECS)
+            elif call.method == "start_timer":
+                _check_timer(arguments[0], arguments[1])
             elif call.method == "wait_for":
                 _check_wait(arguments[1])
             else:
@@ -36,13 +39,18 @@ def find_wrong_literals(source: Source, specs: SpecsOf) -> Iterator[Fault]:
         except LaresError as fault:
             message = str(fault)
             hint = hint_of(ErrorContext(message=message))
-            where = f"ctx:{call.method}: " if call.method in COMMANDS else ""
+            where = f"ctx:{call.method}: " if call.method in {*COMMANDS, "start_timer"} else ""
             yield Fault(source.name, call.line, f"{where}{message}{hint}")
 
 
 def _check_seconds(what: str, seconds: Any, most: int) -> None:
     if is_number(seconds) and not 0 <= seconds <= most:
         raise Invalid(f"{what} takes 0 to {most} seconds, not {seconds:g}")
+
+
+def _check_timer(name: Any, seconds: Any) -> None:
+    if is_number(seconds):
+        check_timer(name if isinstance(name, str) else "…", seconds, None)
 
 
 def _check_wait(table: Any) -> None:
@@ -85,7 +93,7 @@ def _check_parts(capability: Any, action: Any) -> None:
 
 
 def _is_known(value: Any) -> bool:
-    """Whether nothing in the value is computed."""
+    """Return whether nothing in the value is computed."""
     if isinstance(value, dict):
         return all(map(_is_known, value.values()))
     return all(map(_is_known, value)) if isinstance(value, list) else value is not UNKNOWN

@@ -1,4 +1,4 @@
-"""The automation executor: whether an automation that was triggered is executed, how that ended, why it was not."""
+"""Decisions: whether an automation that was triggered runs, or why it does not; and how it ended."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ class Decider:
         self._brake = environment.brake
         self._environment = environment
         self.executor = executor
-        executor.on_end = self._note
 
     def fire(self, active: ActiveTrigger, match: Match) -> None:
         """Run the automation whose trigger has matched, if it is on, may run, and did not just do so."""
@@ -50,7 +49,7 @@ class Decider:
         request = _request(asset, event, outcome)
         if not outcome.holds:
             self.executor.skip(request, outcome.reason)
-        elif self.executor.submit(request).decision is not Decision.DROP:
+        elif self.executor.submit(request, self._note).decision is not Decision.DROP:
             self._brake.note_execution(definition.id, event)
 
     async def run_by_hand(self, asset: Asset[AutomationDefinition], event: TriggerEvent) -> ExecutionEntry:
@@ -58,7 +57,7 @@ class Decider:
         outcome = self._check(asset.definition)
         request = _request(asset, event, outcome, by_hand=True)
         if outcome.holds:
-            return await asyncio.shield(self.executor.submit(request).ended)
+            return await asyncio.shield(self.executor.submit(request, self._note).ended)
         return self.executor.skip(request, outcome.reason)
 
     def _check(self, definition: AutomationDefinition) -> ConditionResult:

@@ -268,7 +268,7 @@ class TriggerIndex:
         self._has_attributes = any(kind == "attribute" for kind, _ in self._by_subject)
 
     def of(self, event: events.Event, waits: Waits) -> list[ActiveTrigger]:
-        """Return the candidate triggers for the event, including those that wait for its device."""
+        """Return the candidate triggers for the event, and the triggers that wait for its device."""
         if isinstance(event, events.DeviceStateChanged):
             found = self.of_device(event.device, event.changed)
             return list(dict.fromkeys([*found, *waits.of(event.device.id)]))

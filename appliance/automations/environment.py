@@ -21,9 +21,8 @@ DEFAULT_LIMITS = AutomationRunner()
 class Environment:
     """Registry, bus, clock with its trust and storage, with an own brake, change times and variables.
 
-    `limits` are for the brake. `began` is the monotonic second at which the hub began to start, None for now;
-    `stopped_at` is the time of the last orderly stop, None if unknown; `left_at` is the newest time at which the hub
-    before this one ran.
+    `limits` are for the brake. `began` is the start of the hub in monotonic seconds, None for now; `stopped_at` is
+    the time of the last orderly stop, None if unknown; `left_at` is the newest known time of the previous run.
     """
 
     def __init__(

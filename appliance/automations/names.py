@@ -104,8 +104,8 @@ class HomeNames(Struct, frozen=True, kw_only=True):
     `adapters` are the sections, `operations` theirs. `members` are the devices of each room and group. `devices` has
     the attributes that each device shows or accepts, `events` the events that it announces or sent, by id. `aliases`
     has the device id of each alias, `named` the ids of each shown name in lower case, `removed` the removed devices.
-    `sources` are the files that can set variables and start timers; the calls of `called` count, and those of
-    `modules`, if one of them requires the module. `commands` are those of each device by id and alias.
+    `sources` are the files that can set variables and start timers; the calls of `called` count, and the calls of a
+    module of `modules` if one of them requires it. `commands` has the commands of each device by id and alias.
     """
 
     adapters: Collection[str]

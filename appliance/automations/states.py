@@ -119,7 +119,7 @@ class States:
         self._removing: Counter[str] = Counter()
         self._tasks = Tasks()
         self._states = read_all(storage.stored, AUTOMATION_PREFIX, lambda _, value: State.decode(value), skip)
-        self._switched = {id_: is_on is not False for id_, is_on in storage.stored.items(TOGGLE_PREFIX)}
+        self._switched = read_all(storage.stored, TOGGLE_PREFIX, lambda _, value: convert(value, bool), skip)
         self._at_first: Mapping[str, bool] = {}
         self.begin_with({})
 

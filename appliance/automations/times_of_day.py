@@ -27,7 +27,7 @@ HORIZON = -0.8333
 """Elevation of the sun's centre in degrees when its rim touches the horizon, with refraction."""
 
 MAX_SEARCH_DAYS = 400
-"""Days in which the next sunrise or sunset is searched, just over a year."""
+"""Days that are searched for the next sunrise or sunset, just over a year."""
 
 
 class SunEvent(StrEnum):
@@ -138,7 +138,7 @@ def _is_up(observer: tuple[float, float], instant: datetime) -> bool:
 
 
 def _crossing(observer: tuple[float, float], start: datetime, end: datetime) -> datetime:
-    """Return the second in which the sun crosses the horizon, once between the two."""
+    """Return when the sun crosses the horizon, to the second; it does so once between the two."""
     rises = _is_up(observer, end)
     low, high = 0, round((end - start).total_seconds())
     base = start.replace(microsecond=0)
@@ -158,7 +158,7 @@ def parse_time(value: Value) -> time:
 
 
 def instant_of(day: date, at: time, zone: ZoneInfo) -> datetime | None:
-    """Return the instant at which the zone's clocks first show this time on this date, in UTC.
+    """Return the instant when the zone's clocks first show this time on this date, in UTC.
 
     A skipped time is the first instant after the gap. None if the zone skips the whole date, as a change of the date
     line does.
@@ -175,7 +175,7 @@ def instant_of(day: date, at: time, zone: ZoneInfo) -> datetime | None:
 def next_wall_clock(
     at: time, locale: Locale, instant: datetime, accepts_day: Callable[[date], bool] = lambda day: True
 ) -> datetime | None:
-    """Return the first instant after the given one at which the home's clocks show this time, on an accepted day;
+    """Return the first instant after the given one when the home's clocks show this time, on an accepted day;
     None if no day within three weeks is accepted."""
     for day in locale.days_around(instant, 2, MAX_DAYS_AHEAD):
         if accepts_day(day):

@@ -143,7 +143,7 @@ class LuaExecution:
             return ScriptFailed(Fault(self._files[0].name, 0, "failed inside the hub; see the hub's log"))
 
     async def _run(self, find_worker: FindWorker) -> WorkerFrame:
-        """Return the final frame: Lua's, or that of an interruption."""
+        """Return the final frame: Lua's last one, or the frame of an interruption."""
         self._task = asyncio.current_task()
         try:
             frame = self._final_frame or await self._begin(find_worker)
@@ -258,7 +258,7 @@ class LuaExecution:
     # Called by its worker.
 
     def take_frame(self) -> bytes | None:
-        """Return the frame for the worker, after which Lua runs; None if it must not run any longer."""
+        """Return the frame for the worker; Lua runs from then on. None if it must not run any longer."""
         if self._is_over or self._is_stopping:
             return None
         now = self._resumed_at = self._settings.machine.monotonic()

@@ -49,6 +49,10 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     steps: tuple[Mapping[str, Any], ...] = ()
 
 
+Note = Callable[[ExecutionRequest, ExecutionEntry], None]
+"""Notes how an execution ended."""
+
+
 class ExecutionView(Struct, frozen=True, kw_only=True):
     """An execution that runs or waits: `of` is the id of its scene or automation, `doing` is in words."""
 
@@ -70,9 +74,10 @@ class Execution:
     `is_counted`: whether its mode counts it.
     """
 
-    def __init__(self, request: ExecutionRequest, at: datetime) -> None:
+    def __init__(self, request: ExecutionRequest, at: datetime, note: Note | None = None) -> None:
         self.id = token_hex(4)
         self.request = request
+        self.note = note
         self.at = at
         self.decision = Decision.RUN
         self.is_counted = not request.by_hand
@@ -99,7 +104,7 @@ class Execution:
 
 
 class Executor:
-    """Runs requests, calls `on_end` with each that ended, and writes what came of it to `history` and log.
+    """Runs requests, and writes how each ended to `history` and log.
 
     Leaving the context ends all of them, including waiting ones.
     """
@@ -114,7 +119,6 @@ class Executor:
     ) -> None:
         self.history = history
         self._unfinished = unfinished
-        self.on_end: Callable[[ExecutionRequest, ExecutionEntry], None] = lambda request, entry: None
         self._pool = pool
         self._new_context = new_context
         self._clock = clock
@@ -170,9 +174,12 @@ class Executor:
                 return True
         return False
 
-    def submit(self, request: ExecutionRequest) -> Execution:
-        """Start the request, queue it, or drop it, as its mode and the executions of its id decide."""
-        execution, mode = Execution(request, self._clock.now()), request.mode
+    def submit(self, request: ExecutionRequest, note: Note | None = None) -> Execution:
+        """Start the request, queue it, or drop it, as its mode and the executions of its id decide.
+
+        `note` is called with the result, before those who wait for it get it.
+        """
+        execution, mode = Execution(request, self._clock.now(), note), request.mode
         if request.by_hand:
             self._begin(execution)
             return execution
@@ -190,7 +197,7 @@ class Executor:
         return execution
 
     def skip(self, request: ExecutionRequest, because: str) -> ExecutionEntry:
-        """Record that the request does not run, and return the entry without calling `on_end`."""
+        """Record that the request does not run, and return the entry."""
         entry = self._entry_of(Execution(request, self._clock.now()), ExecutionStatus.SKIPPED, because)
         self._record(request, entry)
         return entry
@@ -280,7 +287,8 @@ class Executor:
         self._ended[status] += 1
         request, entry = execution.request, self._entry_of(execution, status, error)
         try:
-            self.on_end(request, entry)
+            if execution.note is not None:
+                execution.note(request, entry)
             self._record(request, entry)
         except Exception as failure:  # waiters get the result, and the slot is freed, though it cannot be noted
             log.error("the end of '%s' could not be noted", request.label, exc_info=failure)

@@ -79,7 +79,7 @@ def failure_of(
 
 
 def _fault(message: str, place: str, absent: str, *, files: Sequence[Source], is_kind: bool) -> Fault:
-    """Return the fault at the place with which the message begins, otherwise at the innermost running line."""
+    """Return the fault at the place at the start of the message, otherwise at the innermost running line."""
     file, line = _place(place, files)
     if (returned := _RETURNED.match(message)) is not None:  # no line was running
         path = re.findall(r"[a-zA-Z_]\w*", returned["path"])

@@ -125,7 +125,7 @@ class KindCatalog:
     async def check(self) -> tuple[list[Fault], list[Fault]]:
         """Return every fault of files and sections, and every warning; `checked` are the home's valid files.
 
-        Only for a catalog that no adapter uses, because its operations become those of the valid kinds.
+        Only for a catalog that no adapter uses, because its operations become the operations of the valid kinds.
         """
         reading = await self._read()
         self._in_use = {each.name: reading.kinds[each.kind] for each in self._sections if each.kind in reading.kinds}

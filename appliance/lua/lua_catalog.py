@@ -339,7 +339,7 @@ def hint_of_field(name: str, known: list[str]) -> str:
 def _located(problems: Iterable[Problem], source: Source) -> list[Fault]:
     """Return the problems in order of place, with hints.
 
-    A problem without a line gets that of the table's `return`.
+    A problem without a line gets the line of the table's `return`.
     """
     faults = located(problems, source.name, lambda path: source.line_of(*map(str, path)))
     at = source.line_of_return

@@ -105,7 +105,7 @@ class Source(Struct, frozen=True, kw_only=True):
 
     @property
     def line_of_return(self) -> int:
-        """The line of the last `return` that begins a line, at which the file's table begins; 0 without it."""
+        """The line of the last `return` at the start of a line, the start of the file's table; 0 without it."""
         return self.line_of(_LAST_RETURN)
 
 

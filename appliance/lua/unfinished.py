@@ -1,4 +1,4 @@
-"""Unfinished executions: those that a kill or a power cut ended have an entry in the history after the next start.
+"""Unfinished executions: after a kill or a power cut, each gets an entry in the history at the next start.
 
 An execution that has run for a moment is marked on the card until it ends. Most end before, and cost no writing.
 """
@@ -25,7 +25,7 @@ CUT_OFF = "the hub was killed or lost its power while this ran"
 
 
 class _Mark(Struct, frozen=True):
-    """What is kept of an execution: of what, a scene or an automation, and since when, in milliseconds since 1970."""
+    """An execution in progress: `kind` is scene or automation, `of` its id, `at` its start in ms since 1970."""
 
     kind: str
     of: str

@@ -40,15 +40,14 @@ READ_BYTES = 1 << 14
 class Worker(asyncio.BufferedProtocol):
     """One worker process, from its start to its end.
 
-    `on_stuck` gets the files that could not be stopped, before the process is killed; `on_end` is called after its
-    end; `on_ready` gets the missing parts of its confinement.
+    `on_stuck` gets the files that could not be stopped, before the process is killed; `on_ready` gets the missing
+    parts of its confinement. Follow `live` with `lose_executions`.
     """
 
     def __init__(
         self,
         settings: ExecutionSettings,
         on_stuck: Callable[[Iterable[Source]], None],
-        on_end: Callable[[Worker], None],
         on_ready: Callable[[str], None],
     ) -> None:
         self.ended_because: str | None = None
@@ -56,7 +55,6 @@ class Worker(asyncio.BufferedProtocol):
         self.is_ready = False
         self._settings = settings
         self._on_stuck = on_stuck
-        self._on_end = on_end
         self._on_ready = on_ready
         self._started_at = settings.machine.monotonic()
         self._process: WorkerProcess | None = None
@@ -190,10 +188,11 @@ class Worker(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.close()
             self._transport = None
-        assert self.ended_because is not None
-        self._on_end(self)
+
+    def lose_executions(self) -> None:
+        """End every execution in it; one that has not begun looks for another worker."""
         for execution in list(self._executions.values()):
-            execution.lose(self.ended_because)
+            execution.lose(self.ended_because or "the Lua worker ended")
 
     def _send_waiting(self) -> None:
         while self._waiting and self.is_usable and self.is_ready and len(self._running) < MAX_RUNNING:

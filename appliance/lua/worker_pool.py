@@ -197,11 +197,19 @@ class WorkerPool:
         return execution.description
 
     def _start_worker(self) -> Worker:
-        self._current = worker = Worker(self._settings, self._note_stuck, self._on_end, self._note_walls)
+        self._current = worker = Worker(self._settings, self._note_stuck, self._note_walls)
         self._workers.append(worker)
-        self._worker_tasks.start(worker.live(), "Lua worker")
+        self._worker_tasks.start(self._follow(worker), "Lua worker")
         self._on_start()
         return worker
+
+    async def _follow(self, worker: Worker) -> None:
+        """Run the worker to its end; note that before its executions look for another."""
+        try:
+            await worker.live()
+        finally:
+            self._note_end(worker)
+            worker.lose_executions()
 
     def _note_walls(self, missing: str) -> None:
         if missing and not self._has_warned:
@@ -224,19 +232,18 @@ class WorkerPool:
         left = STUCK_PAUSE_SECS - (now - times[-1])
         return f"could not be stopped {MAX_STUCK} times; it may run again in {left:.0f} s, or once it is changed"
 
-    def _on_end(self, worker: Worker) -> None:
-        """Note the end of a process, before its executions learn of it: those not begun look for another at once."""
+    def _note_end(self, worker: Worker) -> None:
         self._workers.remove(worker)
         reason = worker.ended_because or ""
         if not worker.is_quiet:
-            self._note(worker, reason)
+            self._note_loss(worker, reason)
         self._failed_starts = 0 if worker.is_ready else self._failed_starts + 1
         if worker is self._current:
             self._current = None
             if not self._is_closing and worker.is_ready and worker.age_secs >= MIN_SPARE_AGE_SECS:
                 self._start_worker()
 
-    def _note(self, worker: Worker, reason: str) -> None:
+    def _note_loss(self, worker: Worker, reason: str) -> None:
         self._kill_count += 1
         self._kills.appendleft({"at": timestamp(self._settings.clock.now()), "pid": worker.pid, "reason": reason})
         log.error("a Lua worker is lost: %s", reason)

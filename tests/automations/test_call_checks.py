@@ -18,6 +18,8 @@ WRONG = {
     "ctx:sleep(7200)": "ctx:sleep takes 0 to 3600 seconds, not 7200",
     "ctx:sleep(2 * 60 * 60)": "not 7200",
     "ctx:sleep(-1)": "not -1",
+    'ctx:start_timer("off", -1)': "ctx:start_timer: timer 'off': must take 0 to 34560000 seconds (400 days), not -1",
+    'ctx:start_timer("off." .. id, 400 * 86401)': "must take 0 to 34560000 seconds",
     'ctx:wait_for("x:tv", { attribute = "power", equals = 1, timeout_secs = 7200 })': "timeout_secs takes 0 to 3600",
     'ctx:wait_for("x:tv", { attribute = "powr", equals = "on" })': "'powr' is not an attribute; did you mean power",
     'ctx:command("x:tv", { capability = "brightnes", action = "set", value = 4 })': "did you mean brightness",
@@ -40,6 +42,8 @@ WRONG = {
 RIGHT = [
     "ctx:sleep(3600)",
     "ctx:sleep(seconds)",
+    "ctx:start_timer('off', 60)",
+    "ctx:start_timer(name, minutes * 60, { a = 1 })",
     "ctx:sleep(60 * minutes)",
     "ctx:sleep(7200 / 4)",
     "-- ctx:sleep(7200)",

@@ -1,7 +1,7 @@
 -- Stopping: how an execution ends when the hub wants it to.
--- A hook polls every so often; once the answer is a reason, every further instruction raises STOP, and
--- whatever catches errors (pcall, coroutines, require) raises it again. What the hook cannot stop, such as a library
--- function that takes long, the hub ends by killing the worker.
+-- A hook polls regularly; once the answer is a reason, every further instruction raises STOP, and
+-- whatever catches errors (pcall, coroutines, require) raises it again. If the hook cannot stop the code, such as a
+-- library function that takes long, the hub kills the worker.
 local lares = ...
 
 -- What opens files and runs code of the host's is taken out of the state altogether.

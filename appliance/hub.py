@@ -42,11 +42,11 @@ from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.log_buffer import LogBuffer
+from appliance.lua.catalog import Asset, check_scripts
 from appliance.lua.context import Context, CtxCall, FailedCalls
 from appliance.lua.executor import Executor
 from appliance.lua.folder import find_stray, folder_of
 from appliance.lua.kind_catalog import KindCatalog, enter_kinds
-from appliance.lua.lua_catalog import Asset, check_scripts
 from appliance.lua.reload import LoadWork, Reloaded, Reloader, refusing, targets_of
 from appliance.lua.source import Source
 from appliance.lua.unfinished import UnfinishedExecutions

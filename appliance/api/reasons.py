@@ -25,8 +25,8 @@ from appliance.home.model import Device
 from appliance.home.registry import OFFLINE, UNAVAILABLE
 from appliance.hub import Hub
 from appliance.log_buffer import value_text
+from appliance.lua.catalog import Catalog
 from appliance.lua.executor import list_executions
-from appliance.lua.lua_catalog import Catalog
 from appliance.lua.source import Source
 from appliance.store.records import STATE_PREFIX
 from appliance.tables.checks import nearest, rounded

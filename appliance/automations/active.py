@@ -19,7 +19,7 @@ from appliance.automations.triggers.base import Match, TimedTrigger, Trigger
 from appliance.automations.triggers.device import DeviceTrigger
 from appliance.automations.triggers.time import Interval
 from appliance.clock import EPOCH
-from appliance.lua.lua_catalog import Asset
+from appliance.lua.catalog import Asset
 
 
 def wait_key(trigger: DeviceTrigger) -> str:

@@ -25,9 +25,9 @@ from appliance.home.bus import Bus
 from appliance.home.events import AdapterStarted, Event
 from appliance.home.values import Value
 from appliance.home_locale import Locale
+from appliance.lua.catalog import Catalog, Describe
 from appliance.lua.executor import ExecutableFiles, Executor
 from appliance.lua.folder import folder_of
-from appliance.lua.lua_catalog import Catalog, Describe
 from appliance.settings import AutomationsSettings
 
 log = logging.getLogger("automations")

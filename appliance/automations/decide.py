@@ -19,8 +19,8 @@ from appliance.automations.triggers.base import Match
 from appliance.clock import ClockSteps
 from appliance.history.execution_history import ExecutionEntry
 from appliance.home.values import Value
+from appliance.lua.catalog import Asset
 from appliance.lua.executor import ExecutionRequest, Executor
-from appliance.lua.lua_catalog import Asset
 from appliance.lua.modes import Decision
 
 DISABLED = refused("disabled: the automation is switched off")

@@ -26,7 +26,7 @@ from appliance.clock import Clock
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.home.values import Value
 from appliance.home_locale import Locale
-from appliance.lua.lua_catalog import hint_of_field
+from appliance.lua.catalog import hint_of_field
 from appliance.lua.modes import Mode, ModeType, mode_check
 from appliance.tables.checks import boolean, function, one_of, string
 from appliance.tables.fields import Problem, Table

@@ -30,7 +30,7 @@ from appliance.errors import Fault
 from appliance.home import events
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-from appliance.lua.lua_catalog import Asset, Catalog
+from appliance.lua.catalog import Asset, Catalog
 
 log = logging.getLogger("automations")
 

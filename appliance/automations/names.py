@@ -35,7 +35,7 @@ from appliance.home.events import (
 from appliance.home.layout import Layout, describe_id
 from appliance.home.model import Device
 from appliance.home.values import Value
-from appliance.lua.lua_catalog import Asset
+from appliance.lua.catalog import Asset
 from appliance.lua.source import Source, called_names
 from appliance.store.records import DocumentReader, Storage, read_all, skip
 from appliance.tables.checks import nearest, shown

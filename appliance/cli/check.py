@@ -33,9 +33,9 @@ from appliance.errors import ConfigFailed, Fault, LaresError, StartFailed
 from appliance.files.recipes import check_recipes, own_recipes
 from appliance.home.bus import Bus
 from appliance.home_locale import Locale, load_zone
+from appliance.lua.catalog import Asset, check_scripts
 from appliance.lua.folder import find_stray, folder_of
 from appliance.lua.kind_catalog import catalog_of_kinds
-from appliance.lua.lua_catalog import Asset, check_scripts
 from appliance.lua.source import Source, find_undefined
 from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import build_catalog

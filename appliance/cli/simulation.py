@@ -40,10 +40,10 @@ from appliance.history.execution_history import ExecutionEntry, ExecutionHistory
 from appliance.home.bus import Bus
 from appliance.home.events import CommandEnded, Event, HookCalled
 from appliance.home.registry import Registry
+from appliance.lua.catalog import Asset
 from appliance.lua.context import Context, CtxCall
 from appliance.lua.executor import Execution, Executor
 from appliance.lua.kind_catalog import DescribeKind, catalog_of_kinds
-from appliance.lua.lua_catalog import Asset
 from appliance.scenes import Scene, Scenes, build_catalog
 from appliance.store.records import DocumentSnapshot, Storage, read_devices, read_layout
 from appliance.tables.checks import rounded

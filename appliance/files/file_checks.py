@@ -17,9 +17,9 @@ from appliance.automations.automations import Automations
 from appliance.automations.names import HomeNames
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, ScriptFailed
+from appliance.lua.catalog import Catalog, fault_of
 from appliance.lua.folder import Folder
 from appliance.lua.kind_catalog import KindCatalog
-from appliance.lua.lua_catalog import Catalog, fault_of
 from appliance.lua.source import Source, find_undefined
 from appliance.lua.worker_pool import WorkerPool
 from appliance.scenes import Scene

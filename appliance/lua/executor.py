@@ -15,9 +15,9 @@ from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.history.period import Period
+from appliance.lua.catalog import Catalog, T
 from appliance.lua.context import MAX_TRACE_STEPS, Context
 from appliance.lua.execution import LuaExecution
-from appliance.lua.lua_catalog import Catalog, T
 from appliance.lua.modes import Decision, Mode, ModeType, decide, refusal
 from appliance.lua.source import Source
 from appliance.lua.unfinished import UnfinishedExecutions

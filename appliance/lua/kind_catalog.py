@@ -22,8 +22,8 @@ from appliance.adapters.lua_kinds.section import LuaSection, SectionFaults, Sect
 from appliance.errors import ConfigFailed, Fault
 from appliance.home import events
 from appliance.home.bus import Bus
+from appliance.lua.catalog import Asset, load_file, load_folder
 from appliance.lua.folder import Contents, Folder, read_folder
-from appliance.lua.lua_catalog import Asset, load_file, load_folder
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
 

@@ -20,7 +20,7 @@ from appliance.home.commands import CommandSpec
 from appliance.home.events import CatalogReloaded, DeviceEvent, DeviceRemoved
 from appliance.home.layout import Layout
 from appliance.home.model import Metadata
-from appliance.lua.lua_catalog import Asset
+from appliance.lua.catalog import Asset
 from appliance.lua.source import Source
 from appliance.store.records import Storage
 from appliance.tables.checks import Function

@@ -86,9 +86,9 @@ async def test_without_a_watchdog_for_this_process_nobody_is_fed(
 
 
 BROKEN_ONCE = """
-from appliance.lua import lua_catalog
+from appliance.lua import catalog
 
-reload = lua_catalog.Catalog.reload
+reload = catalog.Catalog.reload
 calls = []
 
 
@@ -99,7 +99,7 @@ async def broken(self):
     return await reload(self)
 
 
-lua_catalog.Catalog.reload = broken
+catalog.Catalog.reload = broken
 """
 """What Python imports at its start: the first reload of a catalog raises."""
 

@@ -24,11 +24,11 @@ from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.events import AdapterAnswered
 from appliance.home.model import Device, DeviceKind, Observation, Report
+from appliance.lua.catalog import Catalog
 from appliance.lua.context import Trace
 from appliance.lua.execution import Failure
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
-from appliance.lua.lua_catalog import Catalog
 from appliance.lua.source import Source
 from appliance.store.records import Storage
 from appliance.tables.checks import Function

@@ -27,10 +27,10 @@ from appliance.home.commands import Command, CommandSpec
 from appliance.home.events import AdapterAnswered, DeviceEvent
 from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.values import Value
+from appliance.lua.catalog import Catalog
 from appliance.lua.context import Context, CtxCall
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
-from appliance.lua.lua_catalog import Catalog
 from appliance.store.records import Storage
 from tests.automations.homes import BERLIN
 from tests.fakes.automations import LONG_AGO, Card

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from appliance.errors import ConfigFailed, Invalid
-from appliance.lua.lua_catalog import read_definition
+from appliance.lua.catalog import read_definition
 from appliance.lua.modes import BOUNDED, Decision, Mode, ModeType, decide, mode_check, refusal
 from appliance.lua.source import Source
 from appliance.scenes import Scene, scene_parser

@@ -13,8 +13,8 @@ from appliance.automations.definition import AutomationDefinition, automation_pa
 from appliance.errors import Fault, Invalid, ScriptFailed
 from appliance.home.bus import Bus
 from appliance.home.events import CatalogReloaded, CatalogReloadFailed
+from appliance.lua.catalog import Catalog
 from appliance.lua.folder import MAX_FOLDER_BYTES, Contents, Folder
-from appliance.lua.lua_catalog import Catalog
 from appliance.lua.reload import Reloader
 from appliance.lua.source import MAX_FILE_BYTES, Source, load
 from appliance.tables.checks import Function

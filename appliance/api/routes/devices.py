@@ -20,7 +20,7 @@ from appliance.home import json_shapes
 from appliance.home.commands import check_stated
 from appliance.home.model import Device
 from appliance.home.texts import alias, identifier, name
-from appliance.lua.lua_catalog import Asset
+from appliance.lua.catalog import Asset
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import TEXT, array_of, record
 

@@ -6,10 +6,12 @@ import faulthandler
 import gc
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,8 +39,8 @@ sys.dont_write_bytecode = False
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-EXAMPLES, QUICK_EXAMPLES = 200, 25
-"""How often Hypothesis tries, and how often where the slow tests are left out."""
+EXAMPLES, QUICK_EXAMPLES = 200, 10
+"""The examples of Hypothesis with the slow tests, and without them."""
 
 # Hypothesis draws the same in every run, and no busy machine is a fault of what it tries.
 settings.register_profile(
@@ -48,6 +50,12 @@ settings.register_profile("quick", settings.get_profile("whole"), max_examples=Q
 
 LIMIT_SECS, SLOW_LIMIT_SECS, BOX_LIMIT_SECS = 300, 1500, 4 * 3600
 """How long a test may take, with its fixtures, before it has failed and its process with it: none hangs for ever."""
+
+ALL_SLOW = re.compile(r"^pytestmark = (?:pytest\.mark\.slow$|\[.*pytest\.mark\.slow\b)", re.MULTILINE)
+"""The line of a file whose tests are all slow."""
+
+ALARM = SimpleNamespace(limit=0, since=0.0)
+"""The limit that runs, and its begin; several short tests share one."""
 
 SEEN = "lares/contract_recorder"
 """What the contract recorder saw in a run that failed, in pytest's cache."""
@@ -59,6 +67,7 @@ FAULT = pytest.StashKey[str]()
 def pytest_configure(config: pytest.Config) -> None:
     """Let Hypothesis try less where only the quick tests were asked for."""
     settings.load_profile("quick" if "not slow" in config.option.markexpr else "whole")
+    gc.disable()  # until all tests are collected, because nothing of that becomes garbage
 
 
 # Hundreds of Lua workers are started too, and most tests are about what runs in one, not about its start.
@@ -118,6 +127,14 @@ def minutes_of(item: pytest.Item) -> float:
     return minutes
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import files of slow tests for the quick tests, unless a file is named."""
+    is_quick = "not slow" in config.option.markexpr and not any(".py" in each for each in config.args)
+    if is_quick and collection_path.suffix == ".py" and ALL_SLOW.search(collection_path.read_text(encoding="utf-8")):
+        return True
+    return None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Note which files this run holds, and let each of its processes begin with a share of what takes long.
@@ -142,6 +159,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 def pytest_collection_finish() -> None:
     """Keep the thousands of tests out of every later search for garbage."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -149,11 +167,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """End the process, with the lines at which each thread is, when the test takes for ever."""
     limits = {"box": BOX_LIMIT_SECS, "musl": SLOW_LIMIT_SECS, "slow": SLOW_LIMIT_SECS}
     limit = next((secs for marker, secs in limits.items() if item.get_closest_marker(marker)), LIMIT_SECS)
-    faulthandler.dump_traceback_later(limit, exit=True, file=item.config.stash[fault_handler_stderr_fd_key])
-    try:
-        return (yield)
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+    if ALARM.limit != limit or time.monotonic() - ALARM.since > limit / 10:  # each alarm is a thread
+        ALARM.limit, ALARM.since = limit, time.monotonic()
+        faulthandler.dump_traceback_later(limit, exit=True, file=item.config.stash[fault_handler_stderr_fd_key])
+    return (yield)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -161,6 +178,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
     A run that failed hands on too, to the one that tries again what failed there.
     """
+    faulthandler.cancel_dump_traceback_later()
     forked.close()
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["contract_recorder"] = contract_recorder.hand_on()

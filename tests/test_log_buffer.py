@@ -82,6 +82,7 @@ def test_whatever_is_logged_it_can_be_sent_as_json(buffer: LogBuffer) -> None:
     assert orjson.loads(orjson.dumps([entry.message, entry.fields]))[0] == "a?\x00b"
 
 
+@pytest.mark.slow
 def test_only_so_many_entries_and_bytes_are_kept(buffer: LogBuffer) -> None:
     for number in range(MAX_LOG_ENTRIES + 100):
         log.info("%s", number)

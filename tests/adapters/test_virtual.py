@@ -250,6 +250,7 @@ def test_every_fault_of_a_section_is_named_with_its_line() -> None:
         assert fault.message.startswith(sentence)
 
 
+@pytest.mark.slow
 async def test_what_was_answered_outlives_a_kill_and_a_changed_configuration_drops_what_no_longer_fits(
     tmp_path: Path,
 ) -> None:

@@ -344,6 +344,7 @@ async def test_what_cannot_begin_keeps_no_place(tmp_path: Path) -> None:
         assert it.fired == ["a"]
 
 
+@pytest.mark.slow
 async def test_of_hundreds_that_wait_and_cannot_begin_each_ends(tmp_path: Path) -> None:
     async with bench(tmp_path, automation({"type": "system_error"}, mode={"type": "queued", "max": 500})) as it:
         it.stage.ends_at_once = False

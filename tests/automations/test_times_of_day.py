@@ -142,6 +142,7 @@ def to_the_minute(instant: datetime) -> datetime:
     return (instant + MINUTE / 2).replace(second=0, microsecond=0)
 
 
+@pytest.mark.slow
 def test_the_observatory_agrees_to_the_minute() -> None:
     off: Counter[int] = Counter()
     for place, event, minute in rows():

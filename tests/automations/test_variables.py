@@ -73,6 +73,7 @@ def test_values_have_their_limits() -> None:
         few.set("v1", deep, WHO)
 
 
+@pytest.mark.slow
 async def test_what_is_on_its_way_to_the_card_counts_for_the_limits() -> None:
     variables = Shelf().variables
     values = [variables.set_durable(f"big{number}", "y" * 16_000, WHO) for number in range(40)]

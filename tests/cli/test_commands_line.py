@@ -650,6 +650,7 @@ class TestDemo:
         assert not [name for name in names(tmp_path) if "lares" in name]
         assert not (tmp_path / "config").exists() and not (tmp_path / "data").exists()
 
+    @pytest.mark.slow
     def test_it_ends_with_the_terminal_it_was_started_in(self, tmp_path: Path) -> None:
         with lares(tmp_path, "demo", "--port", "0", variables={"TMPDIR": str(tmp_path)}) as running:
             running.says(r"Ctrl-C ends the demo\.")
@@ -672,6 +673,7 @@ class TestDemo:
             assert running.end().code == 0
         assert not list(tmp_path.glob("lares-demo-*"))
 
+    @pytest.mark.slow
     def test_one_that_is_kept_is_a_home_that_the_same_command_or_run_opens_again(self, tmp_path: Path) -> None:
         with lares(tmp_path, "demo", "--keep", "home", "--port", "0", variables=WITH_KEY) as running:
             url = running.url()

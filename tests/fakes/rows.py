@@ -27,6 +27,7 @@ def each_row(names: str | Sequence[str], rows: Iterable[Any]) -> Callable[[Calla
             if wrong:
                 raise ExceptionGroup("\n".join(["rows that fail:", *wrong]), [*wrong.values()])
 
+        run.__dict__.update(test.__dict__)  # its marks
         run.__name__, run.__qualname__ = test.__name__, test.__qualname__
         run.__module__, run.__doc__ = test.__module__, test.__doc__
         return run

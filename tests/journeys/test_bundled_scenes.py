@@ -171,6 +171,7 @@ async def test_lights_off_switches_off_the_lights_that_are_on_and_nothing_else()
         assert (await app.post("/scenes/all_off/execute")).json["results"] == []
 
 
+@pytest.mark.slow
 async def test_wind_down_dims_warms_and_ends_the_light_and_begins_anew_when_started_again() -> None:
     clock = VirtualClock()
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)

@@ -94,6 +94,7 @@ async def test_a_camera_shows_its_picture_to_readers(broker: Broker) -> None:
         assert (await app.get("/devices/nope/picture")).json["code"] == "device_not_found"
 
 
+@pytest.mark.slow
 async def test_values_of_a_sensor_outlive_restarts_until_it_goes_or_expires(broker: Broker, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()

@@ -80,6 +80,7 @@ TABLE = [
 """Trigger, field and call of each automation, and what is told of it: nothing where that is empty."""
 
 
+@pytest.mark.slow
 async def test_each_wrong_name_has_its_sentence_in_every_place(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

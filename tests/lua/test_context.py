@@ -111,6 +111,7 @@ async def test_messages_without_targets_are_logged_as_they_are_and_a_flood_is_he
     assert written == [f"100 % of {number}" for number in range(1, MAX_SAME_KIND + 1)]
 
 
+@pytest.mark.slow
 async def test_of_very_many_results_the_latest_are_kept(stage: Stage) -> None:
     await stage.play(f"for i = 1, {MAX_RESULTS + 5} do ctx:command('lamp:' .. i + 10, {ON}) end")
     results = stage.context.results

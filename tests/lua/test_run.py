@@ -180,6 +180,7 @@ async def test_each_call_that_waits_begins_the_running_time_again() -> None:
     assert len(notes.asked) == 60
 
 
+@pytest.mark.slow
 async def test_processor_time_is_limited_in_all_whatever_waits_between(caplog: pytest.LogCaptureFixture) -> None:
     async with open_pool(ExecutionLimits(max_cpu_total_secs=0.3)) as pool:
         with pytest.raises(
@@ -190,6 +191,7 @@ async def test_processor_time_is_limited_in_all_whatever_waits_between(caplog: p
     assert len(notes.asked) == 3
 
 
+@pytest.mark.slow
 async def test_an_execution_that_has_computed_for_long_is_one_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -201,6 +203,7 @@ async def test_an_execution_that_has_computed_for_long_is_one_warning(
     ]
 
 
+@pytest.mark.slow
 async def test_an_execution_that_has_only_read_for_long_is_one_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -264,10 +267,12 @@ async def race(count: int) -> None:
         assert len((await run(pool, body)).asked) == 6
 
 
+@pytest.mark.slow
 async def test_cancels_race_with_ends() -> None:
     await race(400)
 
 
+@pytest.mark.slow
 async def test_runners_can_be_left_at_any_moment() -> None:
     for turn in range(40):
         async with open_pool() as pool:

@@ -179,6 +179,7 @@ async def test_a_stuck_execution_ends_its_worker_at_once_and_what_had_not_begun_
         await until(lambda: len(pool.figures()["workers"]) == 1)
 
 
+@pytest.mark.slow
 async def test_what_begins_because_a_worker_is_lost_runs_in_a_fresh_one() -> None:
     notes = Notes(lambda *_: asyncio.Event().wait())
     started: list[Started] = []

@@ -1,4 +1,4 @@
-"""A home that 0.1.0 left behind, cut from its power in its second run, is whole under this version."""
+"""Homes of earlier versions, killed in their second run, are complete under this version."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from tests.fakes.process import Process, running
 
-HOME = Path(__file__).parents[1] / "fixtures" / "home-0.1.0.tar.gz"
+HOMES = Path(__file__).parents[1] / "fixtures"
 LIGHT, TV = "elgato_lights:light:0", "roku_tv:tv"
+LAMP, HEATING, MOTION = "virtual:lamp", "virtual:heating", "virtual:motion"
 
 
-def unpack(folder: Path, light: LightSimulator, tv: TvSimulator) -> dict[str, Any]:
-    """Lay the home into the folder, its devices where these are; the keys that it had."""
-    with tarfile.open(HOME) as archive:
+def unpack(version: str, folder: Path) -> dict[str, Any]:
+    """Unpack the home of a version into the folder; return its keys."""
+    with tarfile.open(HOMES / f"home-{version}.tar.gz") as archive:
         archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python has it from 3.11.4 on
         archive.extractall(folder)  # noqa: S202 - our own archive
-    file = folder / "config" / "default.toml"
-    text = file.read_text().replace('"LIGHT"', f'"{light.url}"').replace("port = 8060", f"port = {tv.port}")
-    file.write_text(text)
     keys: dict[str, Any] = json.loads((folder / "keys.json").read_text())
     return keys
 
@@ -35,7 +33,10 @@ async def status_for(hub: Process, key: str, path: str = "/rooms") -> int:
 
 async def test_a_home_of_0_1_0_starts_with_everything_there(tmp_path: Path) -> None:
     async with LightSimulator() as light, TvSimulator() as tv:
-        keys = unpack(tmp_path, light, tv)
+        keys = unpack("0.1.0", tmp_path)
+        file = tmp_path / "config" / "default.toml"
+        text = file.read_text().replace('"LIGHT"', f'"{light.url}"').replace("port = 8060", f"port = {tv.port}")
+        file.write_text(text)
         async with running(tmp_path, {"LARES_MASTER_KEY": ""}) as hub:
             hub.session.headers["Authorization"] = f"Bearer {keys['master']}"
             await hub.ready()
@@ -65,3 +66,48 @@ async def test_a_home_of_0_1_0_starts_with_everything_there(tmp_path: Path) -> N
             assert await hub.stop() == 0
         warnings = [line for line in (tmp_path / "hub.log").read_text().splitlines() if " warning " in line]
         assert all("its key is wrong or was revoked" in each for each in warnings), warnings
+
+
+async def test_a_home_of_0_2_0_starts_with_everything_there(tmp_path: Path) -> None:
+    keys = unpack("0.2.0", tmp_path)
+    async with running(tmp_path, {"LARES_MASTER_KEY": ""}) as hub:
+        hub.session.headers["Authorization"] = f"Bearer {keys['master']}"
+        await hub.ready()
+        rooms = {room["id"]: room["name"] for room in await hub.get("/rooms")}
+        assert rooms == {"attic": "Attic", "hall": "Hall", "cellar": "Cellar"}
+        [group] = await hub.get("/groups")
+        assert (group["id"], group["name"], group["members"]) == ("evening", "Evening", [LAMP, HEATING])
+        devices = {device["id"]: device for device in await hub.get("/devices")}
+        assert devices.keys() == {LAMP, HEATING, MOTION}
+        assert (devices[LAMP]["name"], devices[LAMP]["room_id"]) == ("Reading lamp", "attic")
+        assert devices[MOTION]["room_id"] == "hall" and devices[HEATING]["room_id"] is None
+        assert devices[LAMP]["attributes"] == {"power": "on", "brightness": 60, "state": "online"}
+        assert devices[HEATING]["attributes"]["target_temperature"] == {"value": 22, "unit": "°C"}
+
+        valid = ("read", "write", "admin", "automation", "late")
+        assert [await status_for(hub, keys[name]["key"]) for name in valid] == [200] * 5
+        assert await status_for(hub, keys["revoked"]["key"]) == 401
+        assert await status_for(hub, keys["hook"]["key"]) == 403
+        assert await status_for(hub, keys["hook"]["key"], "/hooks/doorbell") == 404, "no automation has it"
+        stored = {(key["id"], key["label"], key["role"]) for key in await hub.get("/auth/keys")}
+        assert stored == {tuple(keys[name][part] for part in ("id", "label", "role")) for name in (*valid, "hook")}
+
+        variables = {each["name"]: each["value"] for each in await hub.get("/variables")}
+        plan = {"days": [1, 2, 3], "text": "Grüße"}
+        assert variables == {"holiday": False, "late": True, "moved": {"count": 1}, "plan": plan}
+        automations = {each["id"]: each for each in await hub.get("/automations")}
+        assert {id_: each["status"] for id_, each in automations.items()} == {
+            "morning": "disabled",
+            "motion": "enabled",
+            "off": "enabled",
+        }
+        timers = [each["name"] for each in await hub.get("/timers")]
+        assert timers == ["lamp_off"] or automations["off"]["last_run"] is not None, "it runs until 2028"
+
+        assert await hub.post("/scenes/reading/execute") == 200
+        since = "start=2026-11-28T09:00:00Z&end=2026-11-28T09:37:00Z"
+        history = await hub.get(f"/devices/{LAMP}/history/power?{since}")
+        assert [each["value"] for each in history["entries"]] == ["on", "off"]
+        assert await hub.stop() == 0
+    warnings = [line for line in (tmp_path / "hub.log").read_text().splitlines() if " warning " in line]
+    assert all("its key is wrong or was revoked" in each for each in warnings), warnings

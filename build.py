@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The one door to Lares for a fresh clone: needs Python 3.11 and nothing else; try `python3 build.py --help`."""
+"""The entry for a fresh clone: needs only Python 3.11; see `python3 build.py --help`."""
 
 import sys
 
@@ -38,16 +38,16 @@ ENVIRONMENT = Environment(ROOT)
 USAGE = """\
 usage: python3 build.py [COMMAND]
 
-  pyz [--target TAG ...]   make dist/lares.pyz, also without a command; with --target a smaller file for each
-  demo [ARG ...]           run the hub against a simulated light, TV and Matter server; ARGs go to the demo
+  pyz [--target TAG ...]   make dist/lares.pyz (the default), or a smaller file for each target
+  demo [ARG ...]           run the hub with a simulated light, TV, and Matter server; ARGs go to the demo
   test [--slow] [--coverage] [ARG ...]
-                           lint, types, tests; --slow adds the long proofs, --coverage tells which branches
-                           the tests did not take, ARGs go to pytest
-  bench [NAME ...]         measure the hub beside its limits and write benchmarks/RESULTS.md
-  lock [--upgrade]         for maintainers: rewrite firmware/*.lock from pyproject.toml
+                           check lint, types, and tests; --slow adds the long proofs, --coverage lists the
+                           branches without a test, ARGs go to pytest
+  bench [NAME ...]         measure the hub and write benchmarks/RESULTS.md
+  lock [--upgrade]         rewrite firmware/*.lock from pyproject.toml (for maintainers)
 
-pyz keeps what it fetches in build/ or, where that is set, in $BUILD_PY_CACHE or $XDG_CACHE_HOME.
-demo, test and bench first make .venv from firmware/*.lock, where it is missing, out of date or damaged.
+pyz keeps downloads in $BUILD_PY_CACHE, $XDG_CACHE_HOME, or build/.
+demo, test, and bench first make .venv from firmware/*.lock if it is missing, outdated, or damaged.
 """
 
 
@@ -55,7 +55,7 @@ def pyz(arguments: Sequence[str]) -> int:
     """Make the single file for all targets, or one for each that is named."""
     tags = list(arguments[1::2])
     if len(arguments) % 2 or any(word != "--target" for word in arguments[::2]):
-        raise BuildFailed("pyz takes --target TAG, more than once if you like, and nothing else", USAGE_ERROR)
+        raise BuildFailed("pyz takes only --target TAG, once or more", USAGE_ERROR)
     check_venv()
     started = time.monotonic()
     compilers = [*pythons.pythons()]
@@ -130,7 +130,7 @@ def main(argv: Sequence[str]) -> int:
         report_failure(str(error))
         return IO_ERROR
     except KeyboardInterrupt:
-        report_failure("interrupted; run this again, it repairs what is unfinished")
+        report_failure("interrupted; run this again to finish")
         return 128 + signal.SIGINT
 
 

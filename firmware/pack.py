@@ -28,8 +28,8 @@ MEMORY = 16 << 20
 """Bytes of memory that a box needs to unpack its machine's objects; with fewer, similar objects of earlier targets
 would be stored again."""
 
-FIRST = ("__main__.py", "lares_launcher.py", "lares_seal.py", "lares_unpack.py")
-"""What runs from within the file."""
+FIRST = ("__main__.py", "lares_launcher.py", "lares_unpack.py")
+"""Modules that run from within the file."""
 
 HUB = ("appliance.cli.main", "appliance.cli.run", "appliance.lua_worker.worker_main", "appliance.cli.serving")
 """Modules that a hub and its Lua worker import before it answers; the file has their bytecode."""
@@ -39,9 +39,6 @@ BUNDLED = "appliance/bundled/"
 
 REST = "rest"
 """Files that are never extracted alone, as one stream, which unpacks faster."""
-
-LATER = ("lares_unpack.py", "lares_settle.py")
-"""What of ours runs once all is unpacked."""
 
 CARRIED = ("install.sh", "systemd/lares.service", "openwrt/lares.init", "avahi/lares.service")
 """What only the installation takes out of the file."""
@@ -122,8 +119,6 @@ class Builder:
     def _add_ours(self, parts: Parts) -> None:
         parts.add_folder(self.root / "appliance", "appliance")
         parts.add_folder(self.root / "config", BUNDLED.rstrip("/"))
-        for name in LATER:
-            parts.pure[name] = (self.root / "firmware" / "boot" / name).read_bytes()
         parts.notices["lares/LICENSE"] = (self.root / "LICENSE").read_bytes()
         self._add_lua(parts)
 

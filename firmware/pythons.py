@@ -16,7 +16,7 @@ MINORS = range(11, 15)
 """Versions 3.x that Lares runs on."""
 
 DATE = 1_500_000_000
-"""That of every unpacked file, `lares_seal` states why; what is compiled names its source's."""
+"""The date of every unpacked file, as in `lares_launcher`; bytecode contains the date of its source."""
 
 TELL = (
     "import sys, venv, ensurepip, ssl, os, platform;"

@@ -129,7 +129,7 @@ def test_no_command_makes_the_single_file(monkeypatch: pytest.MonkeyPatch) -> No
 def test_pyz_takes_only_targets(clone: Path, args: list[str]) -> None:
     done = run(clone, "pyz", *args)
     assert (done.returncode, done.stdout) == (64, "")
-    assert done.stderr == "build.py: pyz takes --target TAG, more than once if you like, and nothing else\n"
+    assert done.stderr == "build.py: pyz takes only --target TAG, once or more\n"
 
 
 @pytest.mark.slow
@@ -332,7 +332,7 @@ def test_a_second_build_waits_and_can_be_interrupted(clone: Path) -> None:
             assert second.stdout is not None
             assert second.stdout.readline() == "waiting for another build.py that works on .venv\n"
             second.send_signal(signal.SIGINT)
-            assert second.stdout.read() == "build.py: interrupted; run this again, it repairs what is unfinished\n"
+            assert second.stdout.read() == "build.py: interrupted; run this again to finish\n"
         assert second.returncode == 130
     assert not (clone / ".venv").exists()
 

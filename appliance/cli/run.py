@@ -27,7 +27,6 @@ from appliance.cli.first_key import open_keyring
 from appliance.cli.logs import start_logging
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import HubPaths, make_data_dir, read_template, write_config
-from appliance.cli.single_file import finish_upgrade
 from appliance.clock import Clock
 from appliance.config_changes import LoadConfig
 from appliance.home.events import Event
@@ -149,7 +148,6 @@ async def serve(
         on_listening(hub, server.port)
         when_ready(hub, keep_present)
         when_ready(hub, notifier.ready)
-        tasks.start(finish_upgrade(clock), "single file")
         async with Tasks() as working:
             working.start(_start_adapters(hub), "start of the adapters")
             working.start(_reload_on(hangup, hub, notifier), "reload on SIGHUP")

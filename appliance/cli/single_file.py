@@ -1,26 +1,14 @@
-"""The single file of this process, if there is one: its content, and the cleanup after an upgrade."""
+"""The single file of this process, if there is one."""
 
 from __future__ import annotations
 
-import importlib
-import logging
 import os
 import sys
-import threading
 import zipfile
 from pathlib import Path
 
 from appliance.cli.terminal import say
-from appliance.clock import Clock
 from appliance.errors import StartFailed
-
-SEAL_AFTER_SECS = 3.0
-"""Seconds after the first answer when unpacked and compiled files are synced, so that they survive a power cut."""
-
-REMOVE_AFTER_SECS = 60.0
-"""Seconds that a version must have served before older ones are removed."""
-
-log = logging.getLogger("hub")
 
 
 def list_targets() -> tuple[str, ...]:
@@ -35,30 +23,8 @@ def running_file() -> Path | None:
     return None if file is None or file.__file__ is None else Path(file.__file__).parent
 
 
-async def finish_upgrade(clock: Clock) -> None:
-    """Sync the unpacked files of this version; remove older versions once it has served for a while."""
-    if list_targets():
-        await clock.sleep(SEAL_AFTER_SECS)
-        _start("seal", "sync the unpacked files")
-        await clock.sleep(REMOVE_AFTER_SECS - SEAL_AFTER_SECS)
-        _start("seal", "sync the unpacked files")
-        _start("remove_old_versions", "remove earlier versions")
-
-
-def _start(step: str, what: str) -> None:
-    """Begin the step; no task, for it may take seconds on a slow card, and can be cut off at any point."""
-    threading.Thread(target=_do, args=(step, what), name=step, daemon=True).start()
-
-
-def _do(step: str, what: str) -> None:
-    try:
-        getattr(importlib.import_module("lares_settle"), step)()
-    except (OSError, ValueError) as error:  # also a seal that is damaged
-        log.warning("cannot %s: %s", what, getattr(error, "strerror", None) or error)
-
-
 NOTICE = "NOTICE"
-"""Its part that holds all of that."""
+"""The file in it with the list and texts of all licences."""
 
 
 def print_licences() -> int:

@@ -1,7 +1,6 @@
-"""Start the hub from its unpacked folder; unpack the single file first if need be.
+"""Find the unpacked folder of this version, unpack the single file if necessary, and run the command from there.
 
-At every start it looks at each unpacked file's size and date, and at the first start after the box has booted at
-every byte: so damage by a power cut is found. It imports little, being a part of every start.
+Each start compares the size and date of every unpacked file. This module imports little, because each start runs it.
 """
 
 from __future__ import annotations
@@ -9,28 +8,43 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import gc
+import json
 import os
 import stat
 import sys
+import zlib
 from collections.abc import Mapping, Sequence
+from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
 from lares_file import BUILD
-from lares_seal import BOOTED, SITE, TAG, is_corrupt, read_text, this_boot
+
+TAG = EXTENSION_SUFFIXES[0][1:-3]
+"""The tag of compiled modules of this Python."""
 
 NAME = f"{BUILD}-{TAG}"
-"""The folder of this build for this Python."""
+"""The name of the folder of this build for this Python."""
+
+SITE = "site-packages"
+FILES = "files.json"
+"""Lists every unpacked file with its size and CRC-32."""
+
+BOOTED = "booted"
+"""Contains the id of the boot at the latest removal of bytecode."""
+
+DATE = 1_500_000_000
+"""The date of every unpacked file, which a change of the file changes."""
 
 ROOM = 24 << 20
-"""Free bytes that unpacking needs: the files, and their bytecode."""
+"""Free bytes for the files and their bytecode."""
 
 OWN = ("STATE_DIRECTORY", "CACHE_DIRECTORY")
 INSTALLED = "/opt/lares"
-"""The folder of install.sh. Root's commands unpack here, because they cannot use files of the hub's user."""
+"""The folder of install.sh, for commands of root, which cannot use files of the hub's user."""
 
 SHARED = ("/var/tmp", "/tmp", "/run")
 UNMAPPED = 65534
-"""The owner that a file of the box's root has in a namespace that knows no such user, as under `PrivateUsers=`."""
+"""The owner of root's files in a namespace without that user, such as under `PrivateUsers=`."""
 
 EX_DATAERR, EX_SOFTWARE, EX_CANTCREAT = 65, 70, 73
 
@@ -39,27 +53,28 @@ held: list[int] = []
 
 
 class Unusable(Exception):
-    """A folder cannot be unpacked to; the message states why."""
+    """The reason why a folder cannot be unpacked to."""
 
 
 def launch() -> int:
     """Run the command line; return the exit code."""
     gc.disable()  # until the command is imported: next to nothing of that is garbage
-    archive = os.path.abspath(os.path.dirname(__file__))
+    archive, bases = os.path.abspath(os.path.dirname(__file__)), candidate_folders(sys.argv[1:], os.environ)
     try:
-        is_for_hub = starts_a_hub(sys.argv[1:])
-        folder = find_folder(archive, candidate_folders(sys.argv[1:], os.environ), is_for_hub=is_for_hub)
+        folder = find_folder(archive, bases)
     except Unusable as error:
         print(f"lares: {error}", file=sys.stderr)
         return EX_CANTCREAT
     except ValueError as error:
         print(f"lares: {archive} is damaged, copy it to this box again ({error})", file=sys.stderr)
         return EX_DATAERR
+    if starts_a_hub(sys.argv[1:]):
+        remove_old_versions(bases, folder)
     return run(archive, folder)
 
 
 def run(archive: str, folder: str) -> int:
-    """Run the hub from the folder; if it fails and something there is damaged, unpack it again and start again."""
+    """Run the command from the folder; if it fails and a file there is damaged, unpack again and start again."""
     if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
         sys.dont_write_bytecode = False  # OpenWrt's Python does not write bytecode by default
     sys.path[:] = [os.path.join(folder, SITE), *filter(is_not_foreign, sys.path[1:])]
@@ -71,7 +86,7 @@ def run(archive: str, folder: str) -> int:
         code = EX_SOFTWARE
     else:
         code = main()
-    if code == EX_SOFTWARE and os.geteuid() == user and is_corrupt(folder, deep=True):
+    if code == EX_SOFTWARE and os.geteuid() == user and is_damaged(folder, deep=True):
         sys.path.insert(0, archive)
         discard(folder)
         os.execv(sys.executable, sys.orig_argv)
@@ -79,11 +94,11 @@ def run(archive: str, folder: str) -> int:
 
 
 def is_not_foreign(path: str) -> bool:
-    """Return whether a folder of modules is Python's own: what else is installed on the box stays outside."""
+    """Return whether a folder of modules belongs to Python itself; other packages of the box are not used."""
     return not path.rstrip("/").endswith(("site-packages", "dist-packages"))
 
 
-# --- where ---------------------------------------------------------------------------------------
+# --- places --------------------------------------------------------------------------------------
 
 
 def candidate_folders(arguments: Sequence[str], environment: Mapping[str, str]) -> list[str]:
@@ -112,13 +127,8 @@ def starts_a_hub(arguments: Sequence[str]) -> bool:
     return True
 
 
-def is_a_hub_s(base: str) -> bool:
-    """Return whether a hub that runs unpacks there, and not only commands that end soon."""
-    return base != os.path.join(INSTALLED, "program") and os.path.dirname(base) not in SHARED
-
-
 def is_ours(folder: str) -> bool:
-    """Return whether it is a folder of this user's: what root puts into another's, that one could not use."""
+    """Return whether this user owns the folder: root must not put files there that its owner cannot use."""
     try:
         status = os.stat(folder)
     except OSError:
@@ -146,26 +156,21 @@ def data_dir(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
         return "/proc/self/cwd/data"  # the working directory was deleted, which the command itself reports
 
 
-def find_folder(archive: str, bases: Sequence[str], *, is_for_hub: bool = False) -> str:
-    """Return a folder that holds all of this build, unpacked now if need be; `Unusable` if there cannot be one.
-
-    After damage, a hub waits for the card like any command.
-    """
+def find_folder(archive: str, bases: Sequence[str]) -> str:
+    """Return a folder with all of this build, unpacked now if necessary; raise `Unusable` without a possible one."""
     refusals = []
     for place in bases:
         base = os.path.join(os.path.realpath(os.path.dirname(place)), os.path.basename(place))
         folder = os.path.join(base, NAME)
         try:
             make_base(base)
-            is_new = not os.path.isdir(folder)
             if not take(folder):
-                check_room(base)
                 if sys.stderr.isatty():
                     print("lares: unpacking, once for this version ...", file=sys.stderr, flush=True)
-                load_unpacker().unpack(archive, folder, is_for_hub=is_for_hub and is_new)
+                load_unpacker().remove_others(base, keep=folder)
+                check_room(base)
+                load_unpacker().unpack(archive, folder)
                 lock_shared(folder)
-                if not is_a_hub_s(base):  # no hub runs there, which would remove earlier versions later
-                    load_unpacker().remove_others(base, keep=folder)
         except Unusable as error:
             refusals.append(str(error))
         except OSError as error:
@@ -178,6 +183,20 @@ def find_folder(archive: str, bases: Sequence[str], *, is_for_hub: bool = False)
     )
 
 
+def remove_old_versions(bases: Sequence[str], folder: str) -> None:
+    """Remove other versions from all places of this user, for a hub that starts."""
+    for base in bases:
+        with contextlib.suppress(OSError):
+            if os.lstat(base).st_uid == os.geteuid() and list_others(os.path.realpath(base), keep=folder):
+                load_unpacker().remove_others(os.path.realpath(base), keep=folder)
+
+
+def list_others(base: str, *, keep: str) -> list[str]:
+    """Return the folders of other versions, and parts of killed starts."""
+    paths = [os.path.join(base, name) for name in os.listdir(base) if "-cpython-" in name]
+    return [path for path in paths if path != keep and not os.path.islink(path)]
+
+
 def make_base(base: str) -> None:
     """Make the folder with mode 0700; raise `Unusable` if it cannot hold programs, or others can change it."""
     check_way(base)
@@ -188,7 +207,7 @@ def make_base(base: str) -> None:
     status = os.lstat(base)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise Unusable(f"{base} is not this user's alone")
-    if status.st_mode & 0o077:  # who may open it may lock it
+    if status.st_mode & 0o077:  # others could open and lock it
         os.chmod(base, 0o700)
     if os.statvfs(base).f_flag & os.ST_NOEXEC:
         raise Unusable(f"{base} does not allow execution")
@@ -227,25 +246,23 @@ def check_room(base: str) -> None:
         raise Unusable(f"{base} has {room.f_bavail * room.f_frsize >> 20} MB free")
 
 
-# --- whether it is whole -------------------------------------------------------------------------
+# --- the unpacked folder -------------------------------------------------------------------------
 
 
 def take(folder: str) -> bool:
-    """Return whether the folder is there and whole; then it is kept from being removed. A damaged one is removed."""
+    """Return whether the folder is complete; then lock it against removal. Remove a damaged one."""
     if not lock_shared(folder):
         return False
-    boot = this_boot()
-    is_first = boot != read_text(os.path.join(folder, BOOTED))
-    if is_corrupt(folder, deep=is_first):
+    if is_damaged(folder):
         discard(folder)
         return False
-    if is_first:
-        load_unpacker().mark_verified(folder, boot)
+    if this_boot() != read_text(os.path.join(folder, BOOTED)):
+        load_unpacker().drop_bytecode(folder)
     return True
 
 
 def lock_shared(folder: str) -> bool:
-    """Lock the folder against being removed; False if it is not there, or just being removed."""
+    """Lock the folder against removal; return False if it is missing or being removed."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:
@@ -259,14 +276,48 @@ def lock_shared(folder: str) -> bool:
     return True
 
 
+def is_damaged(folder: str, *, deep: bool = False) -> bool:
+    """Return whether a file is missing or has another size or date, or, if `deep`, another content."""
+    try:
+        with open(os.path.join(folder, FILES), "rb") as file:
+            files = json.load(file)
+        for name, (size, check) in files.items():
+            status = os.stat(f"{folder}/{name}")
+            if status.st_size != size or status.st_mtime != DATE or (deep and checksum(f"{folder}/{name}") != check):
+                return True
+    except (OSError, ValueError, TypeError, AttributeError):
+        return True
+    return False
+
+
+def checksum(path: str) -> int:
+    """Return the CRC-32 of a file."""
+    with open(path, "rb") as file:
+        return zlib.crc32(file.read())
+
+
 def discard(folder: str) -> None:
-    """Remove the folder, which is locked: it is to be unpacked again."""
+    """Remove the locked folder, so that it is unpacked again."""
     os.close(held.pop())
     load_unpacker().discard(folder)
 
 
+def this_boot() -> str:
+    """Return the id of this boot of the box; empty if it is unknown."""
+    return read_text("/proc/sys/kernel/random/boot_id")
+
+
+def read_text(path: str) -> str:
+    """Return the text of a small file; empty if it cannot be read."""
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
 def load_unpacker() -> Any:
-    """Return the part that writes, which most starts do not need."""
+    """Return the module that writes, which most starts do not need."""
     import lares_unpack
 
     return lares_unpack

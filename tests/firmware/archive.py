@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import lares_seal
+import lares_launcher
 
 from firmware.pack import write_archive
 from firmware.parts import MACHINES, Parts
@@ -32,7 +32,7 @@ NATIVE = {"fast/one.so": b"object one" * 500, "fast/two.so": b"object two" * 500
 
 def this_target() -> Target:
     """Return the target that this Python is."""
-    _, python, machine, _, libc = lares_seal.TAG.split("-")
+    _, python, machine, _, libc = lares_launcher.TAG.split("-")
     return Target(python=f"3.{python[1:]}", machine=machine, libc=libc, wheels=())
 
 
@@ -83,5 +83,5 @@ def expected(version: bytes = b"1") -> dict[str, bytes]:
 
 def age(folder: Path) -> None:
     """Let it look as if the box had booted since."""
-    (folder / lares_seal.BOOTED).write_text("another boot")
+    (folder / lares_launcher.BOOTED).write_text("another boot")
     os.sync()

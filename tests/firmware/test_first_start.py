@@ -1,8 +1,7 @@
-"""The first start of a version: a hub waits for no card, and finds compiled what it imports."""
+"""The first start of a version: everything is on the card before it is used, and imports are compiled already."""
 
 from __future__ import annotations
 
-import json
 import marshal
 import os
 import py_compile
@@ -10,16 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import lares_launcher
-import lares_seal
-import lares_settle
 import lares_unpack
 import pytest
 
 from firmware.parts import imported_by
 from tests.firmware.archive import content, expected, make_archive
-from tests.firmware.test_launcher import started
-
-PART = "site-packages/appliance/part.py"
 
 
 @pytest.fixture
@@ -29,12 +23,9 @@ def archive(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def folder(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """If a hub has unpacked it, for whom nothing was synced."""
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "sync", lambda: pytest.fail("the card was waited for"))
-        patch.setattr(os, "fsync", lambda _: pytest.fail("the card was waited for"))
-        found = lares_launcher.find_folder(str(archive), [str(tmp_path / "program")], is_for_hub=True)
+def folder(archive: Path, tmp_path: Path) -> Iterator[Path]:
+    """Provide the unpacked folder."""
+    found = lares_launcher.find_folder(str(archive), [str(tmp_path / "program")])
     yield Path(found)
     os.close(lares_launcher.held.pop())
 
@@ -65,43 +56,27 @@ def test_bytecode_of_another_python_is_left_in_the_file(
     assert content(tmp_path / "x") == expected() and not compiled(tmp_path / "x")
 
 
-def test_until_it_is_settled_it_holds_in_this_boot_alone(
-    archive: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+def test_all_is_on_the_card_before_the_folder_has_its_name(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = (folder / PART).stat().st_ino
-    (folder.parent.parent / "kept").hardlink_to(folder / PART)  # so that no new file is given its number
-    assert started(archive, folder) and (folder / PART).stat().st_ino == before, "commands run from it"
-    os.close(lares_launcher.held.pop())
-    with monkeypatch.context() as patch:
-        for module in (lares_launcher, lares_seal, lares_unpack):
-            patch.setattr(module, "this_boot", lambda: "after the power was cut")
-        assert started(archive, folder) and (folder / PART).stat().st_ino != before, "it was unpacked anew"
-    assert content(folder) == expected()
+    steps: list[str] = []
+    rename = os.rename
+    folder = tmp_path / "program" / "x"
+    folder.parent.mkdir()
 
+    def sync() -> None:
+        steps.append("sync")
+        assert content(Path(f"{folder}.part")) == expected()
 
-def test_once_settled_it_and_what_was_compiled_outlive_a_boot(
-    archive: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lares_settle.seal_compiled(str(folder))
-    seal = json.loads((folder / lares_seal.SEAL).read_text())
-    assert "boot" not in seal and {str(path.relative_to(folder)) for path in compiled(folder)} <= seal["files"].keys()
-    before = {path: path.stat().st_ino for path in (folder / PART, *compiled(folder))}
-    (folder / lares_seal.BOOTED).write_text("another boot")
-    assert started(archive, folder) and {path: path.stat().st_ino for path in before} == before
+    def note_rename(old: str, new: str) -> None:
+        steps.append("rename")
+        rename(old, new)
 
-
-def test_a_card_that_reads_differently_is_not_settled_and_the_next_start_waits_for_what_it_unpacks(
-    archive: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    date = (folder / PART).stat().st_mtime
-    (folder / PART).write_bytes(b"y" + (folder / PART).read_bytes()[1:])
-    os.utime(folder / PART, (date, date))
-    with pytest.raises(OSError, match="reads differently"):
-        lares_settle.seal_compiled(str(folder))
-    assert "boot" in json.loads((folder / lares_seal.SEAL).read_text())
-    os.close(lares_launcher.held.pop())
-    assert lares_launcher.find_folder(str(archive), [str(folder.parent)], is_for_hub=True) == str(folder)
-    assert "boot" not in json.loads((folder / lares_seal.SEAL).read_text()) and content(folder) == expected()
+    monkeypatch.setattr(os, "sync", sync)
+    monkeypatch.setattr(os, "rename", note_rename)
+    monkeypatch.setattr(os, "fsync", lambda _: steps.append("fsync"))
+    lares_unpack.unpack(str(archive), str(folder))
+    assert steps == ["sync", "rename", "fsync"] and not lares_launcher.is_damaged(str(folder), deep=True)
 
 
 def test_what_a_module_imports_is_found_in_its_text() -> None:

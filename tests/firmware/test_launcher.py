@@ -14,8 +14,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import lares_launcher
-import lares_seal
-import lares_settle
 import lares_unpack
 import pytest
 
@@ -237,10 +235,10 @@ class TestChoice:
     @pytest.mark.slow
     def test_concurrent_starts_unpack_once_and_all_run(self, archive: Path, tmp_path: Path) -> None:
         code = (
-            "import sys, lares_launcher, lares_seal, lares_unpack; fill = lares_unpack.fill\n"
-            "lares_unpack.fill = lambda *each: print('unpacks') or fill(*each)\n"
+            "import sys, lares_launcher, lares_unpack; read_files = lares_unpack.read_files\n"
+            "lares_unpack.read_files = lambda *each: print('unpacks') or read_files(*each)\n"
             "folder = lares_launcher.find_folder(sys.argv[1], [sys.argv[2]])\n"
-            "print(lares_seal.is_corrupt(folder, deep=True))"
+            "print(lares_launcher.is_damaged(folder, deep=True))"
         )
         command = [sys.executable, "-c", code, str(archive), str(tmp_path / "a")]
         starts = [
@@ -266,28 +264,19 @@ def harm_edited(folder: Path) -> None:
     (folder / "site-packages" / "config.toml").write_bytes(b"key = 2\n")
 
 
-def harm_seal(folder: Path) -> None:
-    """A seal that cannot be read."""
-    (folder / "seal.json").write_bytes(bytes(40))
+def harm_list(folder: Path) -> None:
+    """A list that cannot be read."""
+    (folder / "files.json").write_bytes(bytes(40))
 
 
-def harm_seal_of_another_sort(folder: Path) -> None:
-    """A seal that is JSON, and none of ours."""
-    (folder / "seal.json").write_text("0")
+def harm_list_of_another_sort(folder: Path) -> None:
+    """A list that is JSON of another form."""
+    (folder / "files.json").write_text("0")
 
 
-def harm_no_seal(folder: Path) -> None:
-    """No seal."""
-    (folder / "seal.json").unlink()
-
-
-def rot(folder: Path) -> None:
-    """A bit that fell over, which no date shows."""
-    path = folder / "site-packages" / "fast" / "one.so"
-    data = bytearray(path.read_bytes())
-    data[100] ^= 1
-    path.write_bytes(data)
-    os.utime(path, (lares_seal.DATE, lares_seal.DATE))
+def harm_no_list(folder: Path) -> None:
+    """No list."""
+    (folder / "files.json").unlink()
 
 
 def started(archive: Path, folder: Path) -> bool:
@@ -300,8 +289,8 @@ class TestUnpacked:
 
     def test_everything_is_there_and_nothing_of_others(self, folder: Path) -> None:
         assert content(folder) == expected()
-        assert not lares_seal.is_corrupt(str(folder), deep=True)
-        assert {path.stat().st_mtime for path in folder.rglob("*.py")} == {lares_seal.DATE}
+        assert not lares_launcher.is_damaged(str(folder), deep=True)
+        assert {path.stat().st_mtime for path in folder.rglob("*.py")} == {lares_launcher.DATE}
 
     def test_a_second_start_writes_nothing(self, archive: Path, folder: Path) -> None:
         before = {path: path.stat().st_ctime_ns for path in folder.parent.rglob("*")}
@@ -309,35 +298,25 @@ class TestUnpacked:
         assert {path: path.stat().st_ctime_ns for path in folder.parent.rglob("*")} == before
 
     @pytest.mark.parametrize(
-        "harm", [harm_emptied, harm_lost, harm_edited, harm_seal, harm_seal_of_another_sort, harm_no_seal]
+        "harm", [harm_emptied, harm_lost, harm_edited, harm_list, harm_list_of_another_sort, harm_no_list]
     )
     def test_damage_heals_at_the_next_start(self, archive: Path, folder: Path, harm: Callable[[Path], None]) -> None:
         harm(folder)
-        assert lares_seal.is_corrupt(str(folder), deep=False)
+        assert lares_launcher.is_damaged(str(folder))
         assert started(archive, folder)
-        assert content(folder) == expected() and not lares_seal.is_corrupt(str(folder), deep=True)
+        assert content(folder) == expected() and not lares_launcher.is_damaged(str(folder), deep=True)
 
-    def test_damage_that_no_date_tells_heals_after_the_box_has_booted(self, archive: Path, folder: Path) -> None:
-        rot(folder)
-        assert started(archive, folder) and content(folder) != expected()
-        age(folder)
-        assert started(archive, folder) and content(folder) == expected()
-
-    def test_what_was_compiled_before_the_box_has_booted_is_dropped_unless_sealed(
-        self, archive: Path, folder: Path
-    ) -> None:
+    def test_bytecode_that_python_wrote_before_the_boot_is_removed(self, archive: Path, folder: Path) -> None:
+        shipped = sorted(path for path in folder.rglob("*.pyc"))
         cache = folder / "site-packages" / "fast" / "__pycache__"
         cache.mkdir()
-        (cache / "kept.cpython-311.pyc").write_bytes(b"compiled")
-        lares_settle.seal_compiled(str(folder))
         (cache / "half.cpython-311.pyc").write_bytes(b"comp")
-        assert not lares_seal.is_corrupt(str(folder), deep=True)
+        assert started(archive, folder) and len(list(folder.rglob("*.pyc"))) == len(shipped) + 1
         age(folder)
         assert started(archive, folder)
-        assert [path.name for path in cache.iterdir()] == ["kept.cpython-311.pyc"]
-        (cache / "kept.cpython-311.pyc").write_bytes(bytes(8))
-        assert started(archive, folder)
-        assert not cache.exists() and not lares_seal.is_corrupt(str(folder), deep=True)
+        assert shipped and sorted(folder.rglob("*.pyc")) == shipped
+        (cache / "new.cpython-311.pyc").write_bytes(b"compiled")
+        assert started(archive, folder) and (cache / "new.cpython-311.pyc").exists()
 
     def test_a_file_that_was_copied_badly_says_so(self, archive: Path, tmp_path: Path) -> None:
         data = bytearray(archive.read_bytes())
@@ -350,25 +329,26 @@ class TestUnpacked:
 
 
 class TestOthers:
-    """Other versions go when this one has run well, and not before."""
+    """Other versions go when a hub of this one starts, or when this one is unpacked next to them."""
 
-    def test_versions_that_nobody_runs_from_are_removed(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_versions_that_nobody_runs_from_are_removed(self, archive: Path, folder: Path) -> None:
         base, elsewhere = folder.parent, folder.parent.parent / "elsewhere"
         (elsewhere / folder.name / "site-packages").mkdir(parents=True)
         idle, used, foreign = base / "old-cpython-311-x", base / "older-cpython-311-x", base / "photos"
-        for each in (idle, used, foreign):
+        for each in (idle, used, foreign, base / "old-cpython-311-x.part"):
             (each / "site-packages").mkdir(parents=True)
         assert lares_launcher.lock_shared(str(used))
-        monkeypatch.setattr(sys, "path", [str(folder / "site-packages")])
-        monkeypatch.setattr(
-            lares_settle,
-            "candidate_folders",
-            lambda arguments, environment: [str(base), str(elsewhere), "/not/there"],
-        )
-        monkeypatch.setattr(lares_settle, "NAME", folder.name)
-        lares_settle.remove_old_versions()
-        assert {path.name for path in base.iterdir()} == {folder.name, used.name, foreign.name, "lock"}
+        (base / "link-cpython-311-x").symlink_to(foreign)
+        lares_launcher.remove_old_versions([str(base), str(elsewhere), "/not/there"], str(folder))
+        left = {folder.name, used.name, foreign.name, "link-cpython-311-x", "lock"}
+        assert {path.name for path in base.iterdir()} == left
         assert [path.name for path in elsewhere.iterdir()] == ["lock"], "what a first command unpacked elsewhere"
+
+    def test_the_new_version_has_the_room_of_the_old_one(self, archive: Path, tmp_path: Path) -> None:
+        old = tmp_path / "a" / "old-cpython-311-x"
+        old.mkdir(parents=True)
+        old.parent.chmod(0o700)
+        assert lares_launcher.find_folder(str(archive), [str(old.parent)]) and not old.exists()
 
     def test_a_folder_that_is_being_removed_is_not_taken(self, archive: Path, folder: Path) -> None:
         shutil.rmtree(folder)

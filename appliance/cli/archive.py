@@ -15,6 +15,7 @@ import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -29,7 +30,7 @@ from appliance.api.routes.places import GROUP_BODY, ROOM_BODY
 from appliance.automations.timers import check_timer
 from appliance.automations.variables import VARIABLE_PREFIX, check_variable
 from appliance.cli.logs import one_line
-from appliance.cli.owner import read_named
+from appliance.cli.owner import open_named
 from appliance.config import MASTER_KEY_PATH, line_finder, parse_toml
 from appliance.errors import ConfigFailed, Fault, Invalid, StartFailed
 from appliance.home.texts import identifier
@@ -96,7 +97,7 @@ UNREADABLE = (
 class Archive(Struct, frozen=True, kw_only=True):
     """The content of an archive: the document's values, and the files of `config/` by their path in it.
 
-    `months` are the files of history to pack; `packed` is the archive itself if it was read from a file.
+    `months` are the files of history to pack; `packed` is the open file that it was read from.
     `versions` are previous texts of the files of `config/`, by the names of their files.
     """
 
@@ -106,7 +107,7 @@ class Archive(Struct, frozen=True, kw_only=True):
     files: Mapping[PurePosixPath, bytes]
     months: Sequence[Path] = ()
     versions: Mapping[str, bytes] = {}
-    packed: bytes = b""
+    packed: IO[bytes] | None = None
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
         """Return the keys that begin with the prefix, without it, and their values."""
@@ -138,12 +139,18 @@ def pack(archive: Archive) -> bytes:
     return _pack(members, archive.months)
 
 
-def read(file: Path) -> Archive:
-    """Return the content of the archive; raise `StartFailed` if this Lares cannot restore it."""
-    try:
-        packed = read_named(file, MAX_ARCHIVE_BYTES + (1 << 20))  # what is cut off does not unpack
-    except OSError as error:
-        raise StartFailed(f"{file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
+@contextmanager
+def opened(file: Path) -> Iterator[Archive]:
+    """Provide the content of the archive; raise `StartFailed` if this Lares cannot restore it."""
+    with ExitStack() as stack:
+        try:
+            packed = stack.enter_context(open_named(file))
+        except OSError as error:
+            raise StartFailed(f"{file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
+        yield _read(packed, file)
+
+
+def _read(packed: IO[bytes], file: Path) -> Archive:
     try:
         return _parse(_unpack(packed), file, packed)
     except _Refused as fault:
@@ -154,6 +161,8 @@ def read(file: Path) -> Archive:
 
 def history_of(archive: Archive) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield the months of an archive by their file names, each with its content, to be read before the next."""
+    if archive.packed is None:
+        return
     with _open_plain(archive.packed) as plain, tarfile.open(fileobj=plain, mode="r|") as tar:
         for entry in tar:
             path = PurePosixPath(entry.name)
@@ -161,10 +170,12 @@ def history_of(archive: Archive) -> Iterator[tuple[str, IO[bytes]]]:
                 yield path.name, stream
 
 
-def _open_plain(packed: bytes) -> IO[bytes]:
+def _open_plain(packed: IO[bytes]) -> AbstractContextManager[IO[bytes]]:
     """Return the tar, decompressed: browsers and people unpack downloads."""
-    stream = io.BytesIO(packed)
-    return gzip.GzipFile(fileobj=stream) if packed.startswith(_GZIP) else stream  # type: ignore[return-value]
+    packed.seek(0)
+    is_compressed = packed.read(len(_GZIP)) == _GZIP
+    packed.seek(0)
+    return gzip.GzipFile(fileobj=packed) if is_compressed else nullcontext(packed)  # type: ignore[return-value]
 
 
 def _pack(members: Mapping[str, bytes], months: Sequence[Path]) -> bytes:
@@ -188,7 +199,7 @@ class _Refused(Exception):
     """The archive has a fault; the text is the rest of a sentence that begins with its name."""
 
 
-def _unpack(packed: bytes) -> dict[str, bytes]:
+def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
     """Return the bytes of each member by its path, without history; stop if they are more than any backup has."""
     members: dict[str, bytes] = {}
     room, room_of_history, count = MAX_ARCHIVE_BYTES, MAX_HISTORY_BYTES, 0
@@ -235,7 +246,7 @@ def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPa
     return data
 
 
-def _parse(members: dict[str, bytes], file: Path, packed: bytes) -> Archive:
+def _parse(members: dict[str, bytes], file: Path, packed: IO[bytes]) -> Archive:
     """Return the archive of these members; raise an exception for missing or wrong members."""
     page = orjson.loads(members.pop(MANIFEST_FILE))
     if page["kind"] != "lares-backup" or page["format"] < 1:

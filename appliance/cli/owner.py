@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from appliance.cli.paths import write_private
 from appliance.errors import StartFailed
@@ -123,14 +124,13 @@ def worker_ids(*paths: Path) -> tuple[int, ...]:
     return () if owner is None else (owner.st_uid, *_groups_of(owner))
 
 
-def read_named(path: Path, max_bytes: int) -> bytes:
-    """Return at most `max_bytes` of a regular file that the command line names. Root follows no link. Raise
-    `OSError`.
-    """
+@contextmanager
+def open_named(path: Path) -> Iterator[IO[bytes]]:
+    """Open a regular file that the command line names. Root follows no link. Raise `OSError`."""
     with open(_open_named(path), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-        return stream.read(max_bytes)
+        yield stream
 
 
 def _open_named(path: Path) -> int:

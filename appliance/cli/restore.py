@@ -45,7 +45,11 @@ OWN = (CARD, MASTER_KEY)
 
 def restore(arguments: argparse.Namespace) -> int:
     """Restore the archive; refuses while a hub runs on the data directory."""
-    found = archive.read(Path(arguments.file))
+    with archive.opened(Path(arguments.file)) as found:
+        return _restore(arguments, found)
+
+
+def _restore(arguments: argparse.Namespace, found: Archive) -> int:
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.find_config(), paths.find_data_dir()
     become_owner_of_both(file, data_dir)

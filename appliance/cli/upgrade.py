@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from appliance.cli.owner import become_owner, read_named
+from appliance.cli.owner import become_owner, open_named
 from appliance.cli.paths import HubPaths
 from appliance.cli.single_file import running_file
 from appliance.cli.terminal import say, write
@@ -74,8 +74,12 @@ def _read_verified(file: Path) -> bytes:
     """Return the file; raise `StartFailed` if it differs from the checksum next to it."""
     beside = file.with_name(f"{file.name}.sha256")
     try:
-        data = read_named(file, MAX_FILE_BYTES)
-        stated = read_named(beside, MAX_CHECKSUM_BYTES).split() if beside.exists() else None
+        with open_named(file) as stream:
+            data = stream.read(MAX_FILE_BYTES)
+        stated = None
+        if beside.exists():
+            with open_named(beside) as stream:
+                stated = stream.read(MAX_CHECKSUM_BYTES).split()
     except OSError as error:
         raise StartFailed(f"{error.filename} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     if stated is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from appliance.cli.archive import history_of, read
+from appliance.cli.archive import history_of, opened
 from appliance.cli.hub_client import read_state
 from appliance.store.disk import Disk
 from appliance.store.files import Files
@@ -156,8 +156,9 @@ def test_between_a_cut_and_the_next_start_every_command_sees_the_new_home(
     shutil.copytree((old / MONTH).parent, old / "data" / HISTORY_STAGE)
     (old / "data" / HISTORY_STAGE / MONTH.name).write_text(NEW_TEXT)
     command(old, "backup", str(tmp_path / "meanwhile"))
-    assert read(tmp_path / "meanwhile").values == NEW
-    assert [stream.read() for _, stream in history_of(read(tmp_path / "meanwhile"))] == [NEW_TEXT.encode()]
+    with opened(tmp_path / "meanwhile") as found:
+        assert found.values == NEW
+        assert [stream.read() for _, stream in history_of(found)] == [NEW_TEXT.encode()]
     assert (read_state(old / "data")) == {"room/new": b'{"name":"New"}'}
     assert "the next start of the hub completes it" in command(old, "doctor")[1]
     assert (old / "data" / PENDING).exists(), "who only reads changes nothing"

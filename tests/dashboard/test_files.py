@@ -259,6 +259,6 @@ async def test_the_backup_that_is_downloaded_can_be_restored(tmp_path: Path) -> 
         assert process.KEY not in (tmp_path / "hub.log").read_text()
     file = tmp_path / "backup"
     file.write_bytes(packed)
-    found = archive.read(file)
-    assert [value["name"] for _, value in found.items("room/")] == ["Attic"]
+    with archive.opened(file) as found:
+        assert [value["name"] for _, value in found.items("room/")] == ["Attic"]
     assert list(found.files) == [PurePosixPath("default.toml")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import json
 import lzma
@@ -31,7 +32,13 @@ would be stored again."""
 FIRST = ("__main__.py", "lares_launcher.py", "lares_unpack.py")
 """Modules that run from within the file."""
 
-HUB = ("appliance.cli.main", "appliance.cli.run", "appliance.lua_worker.worker_main", "appliance.cli.serving")
+HUB = (
+    "appliance.cli.main",
+    "appliance.cli.run",
+    "appliance.lua_worker.worker_main",
+    "appliance.cli.serving",
+    "argon2",
+)
 """Modules that a hub and its Lua worker import before it answers; the file has their bytecode."""
 
 BUNDLED = "appliance/bundled/"
@@ -111,7 +118,8 @@ class Builder:
     def _compile(self, parts: Parts, stage: Path, wanted: Collection[str]) -> list[str]:
         """Compile the modules that a hub imports first with each available target Python; return their versions."""
         found = [(version, python) for version, python in self.pythons if version.rpartition(".")[0] in wanted]
-        names = imported_by(parts.pure, HUB)
+        kinds = fnmatch.filter(parts.pure, "appliance/adapters/*/kind.py")
+        names = imported_by(parts.pure, [*HUB, *(name[:-3].replace("/", ".") for name in kinds)])
         for _, python in found:
             magic, parts.compiled[magic] = compile_with(python, stage, names, self.run)
         return [version for version, _ in found]

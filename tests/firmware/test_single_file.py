@@ -232,7 +232,7 @@ def test_a_power_cut_leaves_nothing_of_a_start_to_compile_again(single_file: Pat
     with started(command, tmp_path, {}) as box:
         box.comes_up()
         after = compiled_in(program)
-    assert before.items() <= after.items() and len(after) - len(before) < 5
+    assert before.items() <= after.items() and len(after) - len(before) < 9, "it compiles few modules"
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,13 +24,13 @@ def hint_of_addresses(kind: str, raw: Mapping[str, Any], otherwise: Hint) -> Hin
         right = next((each for each in ADDRESS_KEYS if each in known), None)
         if key.lower() not in _SYNONYMS or right is None or right in raw:
             return otherwise(key, known)
-        return f'write {right} = "{_convert(right, kind, raw)}"'
+        return "write " + " and ".join(_lines(right, kind, raw, known))
 
     return hint
 
 
-def _convert(right: str, kind: str, raw: Mapping[str, Any]) -> str:
-    """Return the stated address as the right key has it; an example if it states none."""
+def _lines(right: str, kind: str, raw: Mapping[str, Any], known: list[str]) -> Iterator[str]:
+    """Yield the line of the stated address under the right key, and of its port; an example if it states none."""
     stated = next((raw[each] for each in raw if each.lower() in _SYNONYMS and isinstance(raw[each], str)), "")
     try:
         parts = urlsplit(stated if "//" in stated else f"//{stated}")
@@ -38,8 +38,11 @@ def _convert(right: str, kind: str, raw: Mapping[str, Any]) -> str:
     except ValueError:
         parts, host, port = urlsplit(""), "192.168.1.20", None
     if right in ("host", "ip_address"):
-        return host
-    if right == "url" and kind in _DEFAULT_URL:
-        return _DEFAULT_URL[kind].format(host)
-    scheme = parts.scheme if parts.scheme in ("http", "https") else "http"
-    return f"{scheme}://{host}" + (f":{port}" if isinstance(port, int) else "")
+        yield f'{right} = "{host}"'
+        if parts.port is not None and "port" in known and "port" not in raw:
+            yield f"port = {port}"
+    elif right == "url" and kind in _DEFAULT_URL:
+        yield f'{right} = "{_DEFAULT_URL[kind].format(host)}"'
+    else:
+        scheme = parts.scheme if parts.scheme in ("http", "https") else "http"
+        yield f'{right} = "{scheme}://{host}' + (f':{port}"' if isinstance(port, int) else '"')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -36,8 +36,8 @@ MAX_DECISIONS = 10
 ONE, LATEST = Period(limit=1), Period(limit=MAX_DECISIONS)
 
 AWAY: Mapping[Any, str] = {
-    OFFLINE: ": nobody answers for it",
-    UNAVAILABLE: ": its bridge or broker answers, and says that the device does not",
+    OFFLINE: ": nothing answers for it",
+    UNAVAILABLE: ": its bridge or broker is up, but reports the device as unavailable",
 }
 
 WHY_MISSED = (
@@ -167,6 +167,11 @@ class Reasons:
         was_offline = stored.get("is", {}).get("state") == device.attributes.get("state")
         return device.updated_at if was_offline else started_at(self._hub)
 
+    def _word_for(self, id_: str) -> str:
+        """Return the alias of a device, otherwise the id."""
+        found = self._hub.registry.find_devices([id_])
+        return id_ if not found or found[0].alias is None else found[0].alias
+
     async def _of_automation(self, id_: str, known: HomeNames) -> Explained:
         hub, automations = self._hub, self._hub.automations
         view, asset = automations.view(id_), automations.catalog.get(id_)
@@ -175,7 +180,8 @@ class Reasons:
         waits = [*view.definition.explain(hub.environment, instant)]
         if pending := automations.engine.list_waits(id_):
             waits = [each.replace(ONLY_A_CHANGE, "") for each in waits]
-            waits += [f"'{each}' matches; it fires at {timestamp(at)} if that stays so" for each, at in pending]
+            words = ((self._word_for(each), timestamp(at)) for each, at in pending)
+            waits += [f"'{word}' matches; it fires at {at} if that stays so" for word, at in words]
         now = self._describe_executions(id_)
         wrong = [fault.message for fault in (*known.faults_of(asset), *known.inspect(asset.source))]
         as_it_was = [*self._is_safe(), *await _describe_file(automations.catalog, asset.source)]
@@ -243,7 +249,7 @@ class Reasons:
 
     async def _runs(self, kind: str, id_: str) -> list[ReportedDecision]:
         """Return the decisions of its executions, including those before the start."""
-        return [_run(each) for each in await self._hub.history.list_executions(kind, id_, LATEST)]
+        return [_run(each, self._word_for) for each in await self._hub.history.list_executions(kind, id_, LATEST)]
 
     async def _commands(self, device_id: str) -> list[ReportedDecision]:
         commands: list[ReportedDecision] = []
@@ -322,14 +328,15 @@ def _describe_missed(at: datetime | None) -> Iterator[str]:
         yield f"it was due at {timestamp(at)} and did not run: {WHY_MISSED}"
 
 
-def _run(entry: ExecutionEntry) -> ReportedDecision:
+def _run(entry: ExecutionEntry, word_for: Callable[[str], str]) -> ReportedDecision:
     because = (entry.trigger_payload or {}).get("type")
     trigger = "" if because is None else f" ({because})"
     at = timestamp(entry.executed_at)
     if entry.status in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED):
         return at, f"did not run{trigger}: {entry.error}"
     others = [each for each in entry.warnings if each.partition(": ")[2] not in (entry.error or "")]
-    told = "; ".join([*(f"{each['target']} ok" for each in entry.results if each["status"] == "ok"), *others])
+    reached = [word_for(each["target"]) for each in entry.results if each["status"] == "ok"]
+    told = "; ".join([*(f"{each} ok" for each in reached), *others])
     took = f"{trigger} in {entry.duration_ms} ms" + (f": {told}" if told else "")
     if entry.status is ExecutionStatus.OK:
         return at, f"ran{took}"

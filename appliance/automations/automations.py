@@ -33,7 +33,7 @@ from appliance.settings import AutomationsSettings
 log = logging.getLogger("automations")
 
 
-NOT_YET_ON = "it is off in its file: fill in the names at its top, then switch it on"
+NOT_YET_ON = "it is off in its file: edit the file, then switch it on"
 """The reason for an automation with `enabled = false` that is not switched on."""
 
 

@@ -71,15 +71,15 @@ def _check_command(table: Any, specs: tuple[CommandSpec, ...], device_id: Any) -
     capability, action = table.get("capability", UNKNOWN), table.get("action", UNKNOWN)
     if capability is UNKNOWN or ("action" in table and action is UNKNOWN):
         _check_parts(capability, action)
-    elif _is_known(table):
+        return
+    _check_parts(capability, action)
+    is_named = isinstance(capability, str) and isinstance(action, str)
+    if specs and is_named and not any(each.capability == capability and action in each.actions for each in specs):
+        check_offered(device_id, specs, Command(capability=capability, action=action))
+    if _is_known(table):
         command = Command.parse(table)
         if specs:
             check_offered(device_id, specs, command)
-    elif "action" in table:
-        _check_parts(capability, action)
-        offered = [spec for spec in specs if spec.capability == capability]
-        if specs and action not in {each for spec in offered for each in spec.actions}:
-            check_offered(device_id, specs, Command(capability=capability, action=action))
 
 
 def _check_parts(capability: Any, action: Any) -> None:

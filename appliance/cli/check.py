@@ -24,7 +24,7 @@ from appliance.automations.states import TOGGLE_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
 from appliance.automations.variables import VARIABLE_PREFIX
 from appliance.cli.hub_client import HubRequest, ask, read_state
-from appliance.cli.owner import as_owner, become_owner, worker_ids
+from appliance.cli.owner import as_owner, become_owner, need_access, worker_ids
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import counted, say, with_local_times
 from appliance.clock import Clock
@@ -54,6 +54,7 @@ def check(arguments: argparse.Namespace) -> int:
     """Print every fault as `file:line: message`; return 0 without faults, otherwise 78."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.need_config(), paths.find_data_dir()
+    need_access(data_dir, file)
     with as_owner(data_dir, file):
         settings, faults = _load(file)
     is_sound = not faults
@@ -71,7 +72,7 @@ def check(arguments: argparse.Namespace) -> int:
         return os.EX_CONFIG
     say(*(with_local_times(each, settings.locale.timezone) for each in _list_changes(data_dir)))
     if off:
-        say(f"switched off: {', '.join(off)}; fill in the names at the top of each file, then switch it on")
+        say(f"switched off: {', '.join(off)}; edit each file, then switch it on")
     say(f"{file}: no faults")
     return os.EX_OK
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from appliance.cli.owner import become_owner
+from appliance.cli.owner import become_owner, need_access
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import say
 from appliance.clock import timestamp
@@ -43,6 +43,7 @@ def history(arguments: argparse.Namespace) -> int:
     """Print the export on standard output, and its gaps on standard error."""
     start, end = _instant(arguments.start, "--start"), _instant(arguments.end, "--end")
     data_dir = HubPaths.of_process(arguments.config, arguments.data_dir).need_data_dir()
+    need_access(data_dir)
     become_owner(data_dir)
     export = _Export(MonthFiles(Disk(data_dir)), start, end)
     show: Callable[[Row], str] = json.dumps if arguments.json else _as_csv

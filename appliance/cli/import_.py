@@ -99,10 +99,10 @@ def _known_devices(data_dir: Path) -> dict[str, KnownDevice]:
 
 
 def _mqtt_section(file: Path) -> str:
-    """Return the name of the first MQTT section of the configuration, `mqtt` if there is none."""
+    """Return the name of the first enabled MQTT section of the configuration, `mqtt` if there is none."""
     sections = config.parse_toml(read_plain(file).decode(errors="replace"), str(file)).get("adapters", {})
     for name, section in sections.items() if isinstance(sections, Mapping) else ():
-        if isinstance(section, Mapping) and section.get("type", name) == "mqtt":
+        if isinstance(section, Mapping) and section.get("type", name) == "mqtt" and section.get("enabled", True):
             return str(name)
     return "mqtt"
 

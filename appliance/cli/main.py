@@ -56,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         discard(sys.stdout)
         return os.EX_IOERR
     except PermissionError as error:
-        return _fail(f"permission denied: {error.filename}; use sudo", os.EX_NOPERM)
+        path = "" if error.filename is None else f": {error.filename}"
+        return _fail(f"permission denied{path}; use sudo", os.EX_NOPERM)
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None:
             return _fail(f"{error.filename}: {error.strerror}", os.EX_IOERR)

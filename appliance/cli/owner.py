@@ -15,6 +15,7 @@ from typing import IO
 
 from appliance.cli.paths import write_private
 from appliance.errors import StartFailed
+from appliance.store.disk import for_its_user
 
 ROOT = 0
 MAX_STEPS = 200
@@ -41,6 +42,14 @@ def become_owner(*paths: Path) -> None:
         os.setgroups(groups)
         os.setresgid(groups[0], groups[0], groups[0])
         os.setresuid(uid, uid, uid)
+
+
+def need_access(*paths: Path) -> None:
+    """Raise `StartFailed` if this user cannot read one of the existing paths; root becomes their owner instead."""
+    for path in paths:
+        needed = os.R_OK | os.X_OK if path.is_dir() else os.R_OK
+        if os.geteuid() != ROOT and path.exists() and not os.access(path, needed):
+            raise for_its_user(path)
 
 
 def become_owner_of_both(config: Path, data_dir: Path) -> None:

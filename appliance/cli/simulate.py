@@ -21,10 +21,10 @@ from appliance.automations.triggers.base import TimedTrigger
 from appliance.cli.check import find_wrong_names, is_running
 from appliance.cli.device_events import FileEvent, FileHook, first_instant, read_events, read_instant
 from appliance.cli.hub_client import read_state
-from appliance.cli.owner import as_owner
+from appliance.cli.owner import as_owner, need_access
 from appliance.cli.paths import HubPaths
 from appliance.cli.simulation import Simulation, SimulationPrinter, open_simulation
-from appliance.cli.terminal import say
+from appliance.cli.terminal import say, with_local_times
 from appliance.clock import Clock, SimulatedClock
 from appliance.config import Config
 from appliance.errors import Fault, Invalid, StartFailed
@@ -49,6 +49,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     """Print what would fire and what would not, and why; nothing is commanded and nothing is written."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.need_config(), paths.find_data_dir()
+    need_access(data_dir, file)
     with as_owner(data_dir, file):
         settings, stored = config.load(file, os.environ), read_state(data_dir)
     whole = DocumentSnapshot(stored) if stored or is_running(data_dir) else None
@@ -129,7 +130,7 @@ async def _simulate(
         for fault in simulation.rejected:
             say(f"left out: {fault}", to=sys.stderr)
         for fault in _warnings(settings, whole, simulation):
-            say(f"warning: {fault}", to=sys.stderr)
+            say(f"warning: {with_local_times(str(fault), settings.locale.timezone)}", to=sys.stderr)
         pretended = await simulation.run(until, events)
         printer.print_repetitions()
         printer.is_over = True

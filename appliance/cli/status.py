@@ -28,22 +28,26 @@ def status(arguments: argparse.Namespace) -> int:
         reply = ask_hub(arguments, HubRequest(path="/diagnostics/status"))
         if arguments.watch and sys.stdout.isatty() and not arguments.json:
             sys.stdout.write(CLEAR)
-        say(*([json.dumps(reply)] if arguments.json else map(fit, _screen(reply))))
+        say(*([json.dumps(reply)] if arguments.json else _lines(reply)))
         if not arguments.watch:
             return os.EX_OK
         time.sleep(REDRAW_SECS)
 
 
-def _screen(reply: dict[str, Any]) -> Iterator[str]:
+def _lines(reply: dict[str, Any]) -> Iterator[str]:
+    zone = load_zone(reply["timezone"])
+    return (fit(with_local_times(line, zone)) for line in _screen(reply, zone))
+
+
+def _screen(reply: dict[str, Any], zone: ZoneInfo) -> Iterator[str]:
     memory = "unknown" if reply["memory_bytes"] is None else size(reply["memory_bytes"])
     yield f"Lares {reply['version']}, up {span(reply['uptime_secs'])}, memory {memory}"
     if reply["safe"] is not None:
         yield paint(reply["safe"], "red")
     for change in reply.get("config", ()):
-        yield paint(with_local_times(change, load_zone(reply["timezone"])), "yellow")
+        yield paint(change, "yellow")
     if reply["waiting_for"]:
         yield f"starting: waits for {', '.join(reply['waiting_for'])}"
-    zone = load_zone(reply["timezone"])
     yield _card(reply["card"], zone)
     yield from _adapters(reply["adapters"], zone)
     yield from _devices(reply["devices"], zone)
@@ -75,7 +79,8 @@ def _adapters(adapters: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
 def _devices(devices: dict[str, Any], zone: ZoneInfo) -> Iterator[str]:
     yield f"devices: {devices['total']}, {len(devices['offline'])} of them offline"
     for each in devices["offline"]:
-        yield f"  {each['id']}  {paint(each['state'], 'red')} since {local_time(each['since'], zone)}"
+        name = "" if each["name"] == each["id"] else f" ({each['name']})"
+        yield f"  {each['id']}{name}  {paint(each['state'], 'red')} since {local_time(each['since'], zone)}"
 
 
 def _automations(automations: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
@@ -107,7 +112,8 @@ def _last(last: dict[str, Any] | None, zone: ZoneInfo) -> str:
     if last is None:
         return ""
     because = "" if last["error"] is None else f" ({last['error']})"
-    return f", last {last['status']} at {local_time(last['at'], zone)}{because}"
+    status = "failed in part" if because and last["status"] == "ok" else last["status"]
+    return f", last {status} at {local_time(last['at'], zone)}{because}"
 
 
 def _faults(faults: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:

@@ -19,11 +19,12 @@ from tests.fakes.rows import each_row
         ('elgato_lights]\nurl = "https://lamp.local:9123/x"', 'base_url = "https://lamp.local:9123"'),
         ('wled]\naddress = "strip.local"', 'base_url = "http://strip.local"'),
         ("wled]\nip = 5", 'base_url = "http://192.168.1.20"'),
-        ('mqtt]\nbase_url = "mqtt://broker.lan:1883"', 'host = "broker.lan"'),
+        ('mqtt]\nbase_url = "mqtt://broker.lan:1884"', 'host = "broker.lan" and port = 1884'),
+        ('mqtt]\nurl = "mqtt://broker.lan:1884"\nport = 1885', 'host = "broker.lan"'),
         ('mqtt]\nip_address = "192.168.1.4"', 'host = "192.168.1.4"'),
-        ('mqtt]\nBroker = "[fd00::1]:1883"', 'host = "fd00::1"'),
+        ('mqtt]\nBroker = "[fd00::1]:1883"', 'host = "fd00::1" and port = 1883'),
         ('roku_tv]\nhost = "192.168.1.30"', 'ip_address = "192.168.1.30"'),
-        ('roku_tv]\nbase_url = "http://192.168.1.30:8060"', 'ip_address = "192.168.1.30"'),
+        ('roku_tv]\nbase_url = "http://192.168.1.30:8060"', 'ip_address = "192.168.1.30" and port = 8060'),
         ('matter]\nhost = "127.0.0.1"', 'url = "ws://127.0.0.1:5580/ws"'),
         ('x]\ntype = "notify"\nbase_url = "https://example.org"', 'url = "https://example.org"'),
         ('wled]\nhost = "http://[::1"', 'base_url = "http://192.168.1.20"'),
@@ -32,7 +33,7 @@ from tests.fakes.rows import each_row
 def test_the_wrong_key_is_answered_with_the_right_line(section: str, line: str) -> None:
     with pytest.raises(ConfigFailed) as failed:
         config.parse(f"[adapters.{section}\n", "f", {})
-    assert any(f"; write {line}" in str(fault) for fault in failed.value.faults), failed.value
+    assert any(str(fault).endswith(f"; write {line}") for fault in failed.value.faults), failed.value
 
 
 def test_a_section_of_a_kind_in_lua_is_answered_alike() -> None:

@@ -244,7 +244,7 @@ EXPECTED = """
 06:31 wake_up commands mqtt:dev_lamp: brightness set 60
 06:32 wake_up commands mqtt:dev_lamp: power on
 06:32 wake_up commands mqtt:dev_lamp: brightness set 90
-08:00 things_without_a_counterpart commands mqtt:dev_lamp: power off
+08:00 things_without_a_counterpart logs warn: condition 1 is not translated: write it in this file
 08:02 window_open_heating_off commands mqtt:dev_valve: hvac_mode set "off"
 08:03 window_open_heating_off commands mqtt:dev_valve: hvac_mode set "heat"
 09:01 warm_room notifies: It is 26 degrees
@@ -586,3 +586,152 @@ def test_a_folder_of_something_else_is_refused(home: Path, tmp_path: Path) -> No
     assert result.code == 66
     assert "neither automations.yaml nor .storage" in result.err
     assert bring(home, tmp_path / "nowhere").code == 66
+
+
+PACKAGE = """
+timer: {laundry: {duration: "00:00:40"}}
+input_boolean: {washing: {}}
+automation night:
+  alias: In a package
+  triggers: [{trigger: event, event_type: timer.finished, event_data: {entity_id: timer.laundry}}]
+  actions: [{action: timer.start, target: {entity_id: timer.laundry}}]
+"""
+
+BLUEPRINT = """
+blueprint:
+  name: Motion
+  input: {sensor: {}, wait: {default: 90}, more: {input: {level: {default: 40}}}}
+mode: restart
+triggers: {trigger: state, entity_id: !input sensor, to: "on"}
+actions:
+  - {action: light.turn_on, target: {entity_id: light.hall}, data: {brightness_pct: !input level}}
+  - {delay: !input wait}
+"""
+
+
+def test_packages_includes_and_blueprints_are_read(home: Path, folder: Path) -> None:
+    for name, text in {
+        "configuration.yaml": """
+homeassistant: {packages: !include_dir_named packages}
+automation ui: !include automations.yaml
+automation more: !include_dir_merge_list more/
+""",
+        "automations.yaml": """
+- alias: From a blueprint
+  use_blueprint: {path: mine/motion.yaml, input: {sensor: binary_sensor.hall_motion, wait: 30}}
+- {alias: Without its blueprint, use_blueprint: {path: ../../../etc/passwd}}
+""",
+        "packages/laundry.yaml": PACKAGE,
+        "more/one.yaml": "- {alias: One, triggers: [{trigger: time, at: '07:00'}], actions: !include actions.yaml}",
+        "more/actions.yaml": "- {action: light.turn_on, target: {entity_id: light.hall}}",
+        "blueprints/automation/mine/motion.yaml": BLUEPRINT,
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    result = bring(home, folder)
+    assert "its blueprint is not in this folder" in result.out, result.out
+    written = home / "config" / "automations"
+    assert 'ctx:start_timer("laundry", 40)' in (written / "in_a_package.lua").read_text()
+    assert "packages/laundry.yaml, number 1" in (written / "in_a_package.lua").read_text()
+    assert 'action = "on"' in (written / "one.lua").read_text()
+    made = (written / "from_a_blueprint.lua").read_text()
+    assert all(each in made for each in ('equals = "occupied"', "value = 40", "ctx:sleep(30)", 'mode = "restart"'))
+    assert "imported  variable washing = false" in result.out
+
+
+def lua_of(entities: Entities, *sequence: Any) -> str:
+    made = actions.Actions(entities, (), reads_waits=True)
+    made.sequence([*sequence])
+    return "\n".join(each.strip() for each in made.lines.lines)
+
+
+LAMP = {"target": {"entity_id": "light.hall"}}
+
+
+@pytest.mark.parametrize(
+    ("action", "part"),
+    [
+        (
+            {"repeat": {"until": "{{ repeat.index >= 3 }}", "sequence": []}},
+            "local index = 0\nrepeat\nindex = index + 1\nuntil",
+        ),
+        (
+            {"repeat": {"while": "{{ repeat.first }}", "sequence": []}},
+            "local index = 1\nwhile ha.is_true(index == 1) do",
+        ),
+        ({"condition": "state", "entity_id": "sun.sun", "state": "x"}, "do return end"),
+        ({"wait_for_trigger": [{"trigger": "event"}], "timeout": 5}, "ctx:sleep(5)"),
+        ({"wait_for_trigger": [{"trigger": "event"}]}, "do return end"),
+        ({"wait_template": "{{ x }}", "timeout": 5, "continue_on_timeout": False}, "ctx:sleep(5)\nctx:log"),
+        ({"action": "light.turn_on", **LAMP, "data": {"flash": "long"}}, "light.turn_on without flash, which Lares"),
+        ({"action": "light.turn_on", **LAMP, "data": {"rgb_color": "{{ x }}"}}, "not translated: a colour"),
+        (
+            {"action": "light.turn_on", **LAMP, "data": {"brightness_step_pct": -10}},
+            '"brightness", 0) + -10, 0, 100)',
+        ),
+        ({"action": "notify.x", "data": {"message": "m", "data": {"push": {}}}}, "a message without push"),
+        ({"action": "weather.get_forecasts", "response_variable": "r"}, "not translated: the answer of a service"),
+        ({"set_conversation_response": "ok"}, "not translated: Lares has no voice assistant"),
+        ({"action": "light.turn_on", **LAMP, "enabled": False}, "not translated: it is disabled"),
+        (
+            {"action": "homeassistant.turn_off", "target": {"area_id": "hall"}},
+            'ctx:command("mqtt:dev_lamp", { capability',
+        ),
+    ],
+)
+def test_every_action_is_translated_or_named(entities: Entities, action: Mapping[str, Any], part: str) -> None:
+    assert part in lua_of(entities, action)
+
+
+def test_what_a_wait_found_can_be_asked(entities: Entities) -> None:
+    wait = {"wait_template": "{{ is_state('light.hall', 'on') }}", "timeout": 5}
+    assert "local completed = ctx:wait_for(" in lua_of(entities, wait, "{{ wait.completed }}")
+    assert "if not ((completed or nil) == nil) then" in lua_of(entities, wait, "{{ wait.trigger is none }}")
+
+
+@pytest.mark.parametrize(
+    ("trigger", "expected"),
+    [
+        ({"trigger": "light.turned_on", "target": {"area_id": "hall"}}, {"attribute": "power", "equals": "on"}),
+        (
+            {"trigger": "mqtt", "topic": "z2m/Remote/action", "payload": "hold"},
+            {"type": "device_event", "event": "hold"},
+        ),
+        (
+            {"trigger": "state", "entity_id": "light.hall", "from": "unavailable"},
+            {"attribute": "state", "equals": "online"},
+        ),
+        ({"triggers": [{"trigger": "time", "at": "07:00"}]}, {"type": "wall_clock", "time": "07:00"}),
+    ],
+)
+def test_newer_and_rarer_triggers_are_translated(
+    entities: Entities, trigger: Mapping[str, Any], expected: Mapping[str, Any]
+) -> None:
+    [found] = triggers.translate(trigger, entities)
+    assert expected.items() <= found.table.items()
+
+
+@pytest.mark.parametrize(
+    "trigger",
+    [
+        *(
+            {"trigger": each}
+            for each in ("calendar", "conversation", "geo_location", "persistent_notification", "tag")
+        ),
+        {"trigger": "mqtt", "topic": "a/b"},
+        {"trigger": "event", "event_type": "x"},
+        {"trigger": "climate.started_heating", "target": {"entity_id": "climate.kitchen"}},
+        {"trigger": "state", "entity_id": "light.hall", "from": "unavailable", "to": "on"},
+        {"trigger": "numeric_state", "entity_id": "sensor.kitchen_temperature", "value_template": "{{ 1 }}"},
+    ],
+)
+def test_another_trigger_is_named(entities: Entities, trigger: Mapping[str, Any]) -> None:
+    with pytest.raises(NotTranslated):
+        triggers.translate(trigger, entities)
+
+
+def test_a_condition_can_be_named_after_its_state(entities: Entities) -> None:
+    made = conditions.translate(
+        {"condition": "light.is_on", "target": {"entity_id": "light.hall"}}, Scope(entities=entities)
+    )
+    assert isinstance(made, Declared) and made.table["equals"] == "on"

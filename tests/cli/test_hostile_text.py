@@ -47,7 +47,7 @@ STATUS = {
     "waiting_for": [EVIL],
     "card": {"today_bytes": 1, "bytes_written": 1, "since": AT, "failure": EVIL},
     "adapters": [{"name": EVIL, "status": "degraded", "last_success": None, "message": EVIL}],
-    "devices": {"total": 1, "offline": [{"id": EVIL, "state": EVIL, "since": AT}]},
+    "devices": {"total": 1, "offline": [{"id": EVIL, "name": "lamp", "state": EVIL, "since": AT}]},
     "automations": [
         {"id": EVIL, "is_enabled": True, "next_fire": None, "last": {"status": EVIL, "at": AT, "error": EVIL}}
     ],

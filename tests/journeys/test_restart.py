@@ -385,7 +385,7 @@ async def test_since_when_a_device_is_offline_is_known_over_restarts(tmp_path: P
         await clock.run(app.command(LIGHT, "power", "on"))
         lost_at = app.hub.registry.get_device(LIGHT).updated_at
         since, heard, *_ = (await app.get(f"/why?id={LIGHT}")).json["summary"]
-        assert since == f"it has been offline since {timestamp(lost_at)}: nobody answers for it"
+        assert since == f"it has been offline since {timestamp(lost_at)}: nothing answers for it"
         assert heard.startswith("its last message came at 20")
     assert await offline_since() == lost_at
     assert await offline_since() == lost_at

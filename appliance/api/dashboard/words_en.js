@@ -196,7 +196,7 @@ computing: Computing for {duration}
 degree: °{of}
 percent: %
 [arrange]
-places: Which device is where
+places: Assign rooms
 up: Move {name} up
 down: Move {name} down
 leave: Take {name} out

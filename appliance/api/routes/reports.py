@@ -86,7 +86,7 @@ _ADAPTER = record(
     file_fault=maybe(TEXT),
     last_success=maybe(INSTANT),
 )
-_OFFLINE = record("OfflineDevice", id=TEXT, state=TEXT, since=INSTANT)
+_OFFLINE = record("OfflineDevice", id=TEXT, name=TEXT, state=TEXT, since=INSTANT)
 _LAST_RUN = record("LastRun", at=Part(INSTANT, "executed_at"), status=one_of(*ExecutionStatus), error=maybe(TEXT))
 _NEXT_FIRE: Schema = {**maybe(INSTANT)}  # JSON already
 _AUTOMATION = record("AutomationReport", id=TEXT, is_enabled=BOOLEAN, next_fire=_NEXT_FIRE, last=maybe(_LAST_RUN))
@@ -179,7 +179,12 @@ class ReportsApi(ApiResource):
     def _list_offline(self) -> list[dict[str, Any]]:
         reasons = Reasons(self.hub)
         return [
-            {"id": device.id, "state": device.attributes["state"], "since": reasons.state_since(device)}
+            {
+                "id": device.id,
+                "name": device.name,
+                "state": device.attributes["state"],
+                "since": reasons.state_since(device),
+            }
             for device in self.hub.registry.list_devices()
             if device.attributes.get("state") in UNREACHABLE_STATES
         ]

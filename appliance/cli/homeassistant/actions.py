@@ -7,17 +7,17 @@ integration. A part that has no translation becomes a comment with the reason an
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from ruamel.yaml import YAML
 
 from appliance.cli.homeassistant import conditions, templates
-from appliance.cli.homeassistant.conditions import SECONDS, as_list, numeric_tests, seconds, whole, words
+from appliance.cli.homeassistant.conditions import SECONDS, numeric_tests, seconds, whole
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import Lines, Raw, literal, name, negated, quote
-from appliance.cli.homeassistant.source import Tagged, number
-from appliance.cli.homeassistant.templates import Scope, is_template
+from appliance.cli.homeassistant.source import Tagged, as_list, is_template, number, words
+from appliance.cli.homeassistant.templates import Scope
 
 MAX_WAIT_SECS = 3600
 VOLUME_STEP = 5
@@ -64,6 +64,18 @@ SETTERS: Mapping[str, Mapping[str, str]] = {
     "cover": {"position": "cover_position", "tilt_position": "cover_tilt"},
 }
 """Capabilities that fields of services set, by domain."""
+
+FIELDS = frozenset(
+    {
+        *("brightness", "brightness_pct", "brightness_step", "brightness_step_pct", "transition", "effect", "value"),
+        *("color_temp", "color_temp_kelvin", "kelvin", "rgb_color", "hs_color", "xy_color", "color_name"),
+        *("temperature", "volume_level", "option", "code", *(field for each in SETTERS.values() for field in each)),
+    }
+)
+"""Fields of services on devices that are translated."""
+
+MESSAGE_FIELDS = frozenset({"message", "title", "data", "actions", "notification_id"})
+"""Fields of messages that are translated, or that only matter in Home Assistant."""
 
 CUSTOM: Mapping[str, Mapping[str, tuple[str, Any]]] = {
     "button": {"press": ("press", None)},
@@ -114,6 +126,11 @@ class Actions:
         for each in as_list(value):
             self._one(each)
 
+    def stop(self, what: str) -> None:
+        """Return at a condition without a translation, so that nothing happens that it would have prevented."""
+        self.lines.add(f'ctx:log("warn", {quote(f"{what} is not translated: write it in this file")})')
+        self.lines.add("do return end")
+
     @property
     def scope(self) -> Scope:
         return Scope(entities=self._entities, names=dict(self._names), trigger_entities=self._trigger_entities)
@@ -127,7 +144,7 @@ class Actions:
         if not isinstance(action, Mapping):
             self._skip(action, "it is not a mapping")
             return
-        before = self.lines.mark()
+        before, problems = self.lines.mark(), len(self.problems)
         try:
             if action.get("enabled") is False:
                 raise NotTranslated("it is disabled")
@@ -136,7 +153,14 @@ class Actions:
             self._method(action)(action)
         except (NotTranslated, AttributeError, KeyError, TypeError, ValueError) as reason:
             self.lines.cut(before)
+            del self.problems[problems:]
             self._skip(action, str(reason) if isinstance(reason, NotTranslated) else "its form is not known")
+            if action.get("enabled") is False:
+                return
+            if _is_condition(action):
+                self.stop("this condition")
+            elif "wait_template" in action or "wait_for_trigger" in action:
+                self._without_wait(action)
 
     def _method(self, action: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], None]:
         methods: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
@@ -144,8 +168,9 @@ class Actions:
             "choose": self._choose, "if": self._if, "repeat": self._repeat, "parallel": self._parallel,
             "sequence": lambda each: self.sequence(each["sequence"]), "stop": self._stop,
             "variables": lambda each: self.define(each["variables"]), "scene": self._scene, "event": self._event,
+            "set_conversation_response": self._response,
         }  # fmt: skip
-        if "condition" in action or any(each in action for each in ("and", "or", "not")):
+        if _is_condition(action):
             return self._condition
         if "device_id" in action and "domain" in action and "type" in action:
             return self._device
@@ -213,7 +238,8 @@ class Actions:
             raise NotTranslated("the repetition is not a mapping")
         names, self._loops = dict(self._names), self._loops + 1
         index = f"index{self._loops}" if self._loops > 1 else "index"
-        self._names["repeat_index"] = index
+        self._names |= {"repeat_index": index, "repeat_first": f"{index} == 1"}
+        counts = "repeat." in as_yaml(repeat)
         end = "end"
         if "count" in repeat:
             self.lines.open(f"for {index} = 1, {self._value(repeat['count'])} do")
@@ -223,13 +249,18 @@ class Actions:
             self.lines.open(f"for {index}, {item} in ipairs({self._value(repeat['for_each'])}) do")
         elif "while" in repeat:
             test = conditions.in_lua(repeat["while"], self.scope)
+            self.lines.add(*([f"local {index} = 1"] if counts else []))
             self.lines.open(f"while {test} do")
         elif "until" in repeat:
             end = f"until {conditions.in_lua(repeat['until'], self.scope)}"
+            self.lines.add(*([f"local {index} = 0"] if counts else []))
             self.lines.open("repeat")
+            self.lines.add(*([f"{index} = {index} + 1"] if counts else []))
         else:
             raise NotTranslated("the repetition has no end")
         self.sequence(repeat.get("sequence"))
+        if counts and "while" in repeat:
+            self.lines.add(f"{index} = {index} + 1")
         self.lines.close(end)
         self._names, self._loops = names, self._loops - 1
 
@@ -295,6 +326,16 @@ class Actions:
         wanted = {"attribute": test.target.attribute, test.test: test.value, "timeout_secs": timeout}
         self._finish_wait(f"ctx:wait_for({quote(test.target.device_id)}, {literal(wanted)})", action)
 
+    def _without_wait(self, action: Mapping[str, Any]) -> None:
+        """Wait for the time-out of a wait without a translation; without one, end the run."""
+        try:
+            self._delay({"delay": action["timeout"]})
+        except (KeyError, NotTranslated):
+            self.stop("this wait")
+        else:
+            if action.get("continue_on_timeout", True) is False:
+                self.stop("this wait")
+
     def _timeout(self, action: Mapping[str, Any]) -> int | float:
         if action.get("timeout") is None:
             self.lines.note("Home Assistant waits without a limit; Lares needs one")
@@ -308,12 +349,15 @@ class Actions:
             self.lines.close()
         elif self._reads_waits:
             self.lines.add(f"local completed = {call}")
-            self._names["wait_completed"] = "completed"
+            self._names |= {"wait_completed": "completed", "wait_trigger": "(completed or nil)"}
         else:
             self.lines.add(call)
 
     def _event(self, action: Mapping[str, Any]) -> None:
         raise NotTranslated("Lares has no bus of named events: set a variable, or call a scene")
+
+    def _response(self, action: Mapping[str, Any]) -> None:
+        raise NotTranslated("Lares has no voice assistant")
 
     def _scene(self, action: Mapping[str, Any]) -> None:
         for each in words(action["scene"]):
@@ -346,6 +390,8 @@ class Actions:
     def _service(self, service: str, action: Mapping[str, Any]) -> None:
         if is_template(service):
             raise NotTranslated("a service that is computed is not translated")
+        if action.get("response_variable"):
+            raise NotTranslated("the answer of a service is not translated")
         domain, _, verb = service.partition(".")
         raw = action.get("data") or action.get("data_template") or {}
         if not isinstance(raw, Mapping):
@@ -362,8 +408,16 @@ class Actions:
             return
         ids = self._targets(domain, action, data)
         statements = [self._commands(each, domain, verb, data) for each in ids]
+        self._omit(service, data, FIELDS)
         for entity_id, commands in zip(ids, statements, strict=True):
             self._write(entity_id, commands, data)
+
+    def _omit(self, service: str, data: Mapping[str, Any], known: Collection[str]) -> None:
+        """Write a comment about the fields that have no counterpart."""
+        if others := [str(each) for each in data if each not in known]:
+            reason = f"{service} without {', '.join(others)}, which Lares does not have"
+            self.problems.append(reason)
+            self.lines.note(reason)
 
     def _write(self, entity_id: str, commands: list[tuple[Target, Command]], data: Mapping[str, Any]) -> None:
         transition = (
@@ -379,7 +433,7 @@ class Actions:
         target = action.get("target")
         found: list[str] = []
         for place in (target if isinstance(target, Mapping) else {}, action, data):
-            found += self._named(domain, place)
+            found += self._entities.targeted(domain, place)
         for key in ("entity_id", "device_id", "area_id"):
             data.pop(key, None)
         if "all" in found:
@@ -390,19 +444,6 @@ class Actions:
         if not found:
             raise NotTranslated("it names no entity that is known")
         return list(dict.fromkeys(found))
-
-    def _named(self, domain: str, place: Mapping[str, Any]) -> list[str]:
-        """Return the entities that a target names, itself or by device or area."""
-        if any(is_template(place.get(key)) for key in ("entity_id", "device_id", "area_id")):
-            raise NotTranslated("a target that is computed is not translated")
-        if place.get("label_id") or place.get("floor_id"):
-            raise NotTranslated("labels and floors are not translated")
-        found = [self._entities.entity(each).entity_id for each in words(place.get("entity_id"))]
-        for each in words(place.get("device_id")):
-            found += self._entities.of_device(each, domain)
-        for each in words(place.get("area_id")):
-            found += self._entities.in_area(each, domain)
-        return found
 
     def _commands(
         self, entity_id: str, domain: str, verb: str, data: Mapping[str, Any]
@@ -431,7 +472,7 @@ class Actions:
         if command := SIMPLE.get(domain, {}).get(verb):
             return [command]
         if verb in POWER and domain in SWITCHED:
-            more = self._light(data) if domain == "light" and verb == "turn_on" else []
+            more = self._light(target, data) if domain == "light" and verb == "turn_on" else []
             return [("power", POWER[verb], None), *more]
         if domain == "cover":
             return self._cover(target, verb)
@@ -453,7 +494,7 @@ class Actions:
             raise NotTranslated("a cover has no toggle: test cover_position")
         return []
 
-    def _light(self, data: Mapping[str, Any]) -> list[Command]:
+    def _light(self, target: Target, data: Mapping[str, Any]) -> list[Command]:
         """Return the commands for brightness, colour, and effect."""
         found: list[Command] = []
         if data.get("brightness_pct") is not None:
@@ -462,8 +503,11 @@ class Actions:
             found.append(("brightness", "set", self._scaled(data["brightness"], 100 / 255)))
         for field, factor in (("brightness_step_pct", 1.0), ("brightness_step", 100 / 255)):
             step = data.get(field)
-            if isinstance(step, int | float):
-                found.append(("brightness", "increase" if step > 0 else "decrease", abs(round(step * factor))))
+            if is_template(step):
+                raise NotTranslated("a step that is computed is not translated")
+            if step:
+                shown = templates.number_in_lua(Target(target.device_id, "brightness", "light"), "0")
+                found.append(("brightness", "set", Raw(f"ha.clamp({shown} + {round(float(step) * factor)}, 0, 100)")))
         found += self._color(data)
         if data.get("effect") is not None:
             found.append(("effect", "set", Raw(self._value(data["effect"]))))
@@ -479,8 +523,11 @@ class Actions:
             ("hs_color", "color_hs", ("hue", "saturation")),
             ("xy_color", "color_xy", ("x", "y")),
         ):
-            values = data.get(field)
-            if isinstance(values, list) and len(values) == len(keys):
+            if (values := data.get(field)) is None:
+                continue
+            if not isinstance(values, list) or len(values) != len(keys) or any(map(is_template, values)):
+                raise NotTranslated("a colour that is computed is not translated")
+            if values:
                 exact = [each if capability == "color_xy" else round(each) for each in values]
                 found.append((capability, "set", dict(zip(keys, exact, strict=True))))
         if (color := data.get("color_name")) is not None:
@@ -537,6 +584,7 @@ class Actions:
         if data.get("title") is not None:
             fields["title"] = Raw(self._message(data["title"]))
         more = data.get("data")
+        self._omit("a message", {**data, **(more if isinstance(more, Mapping) else {})}, MESSAGE_FIELDS)
         buttons = more.get("actions") if isinstance(more, Mapping) else None
         if isinstance(buttons, list):
             fields["actions"] = [
@@ -588,6 +636,10 @@ class Actions:
         if isinstance(value, Tagged):
             raise NotTranslated(f"{value.tag} is not read")
         return templates.message(value, self.scope)
+
+
+def _is_condition(action: Mapping[str, Any]) -> bool:
+    return any(each in action for each in ("condition", "and", "or", "not"))
 
 
 def as_yaml(part: Any) -> str:

@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from appliance.cli.homeassistant import conditions, triggers
 from appliance.cli.homeassistant.actions import Actions, as_yaml
-from appliance.cli.homeassistant.conditions import Declared, as_list
+from appliance.cli.homeassistant.conditions import Declared
 from appliance.cli.homeassistant.entities import Entities, NotTranslated
 from appliance.cli.homeassistant.lua import comment, literal, negated, quote, rows
-from appliance.cli.homeassistant.source import object_id
+from appliance.cli.homeassistant.source import as_list, object_id
 from appliance.cli.homeassistant.triggers import Trigger
 
 MODES = ("single", "restart", "queued", "parallel")
@@ -39,14 +39,14 @@ def translate(definition: Any, place: str, entities: Entities, taken: set[str]) 
     if not isinstance(definition, Mapping):
         raise NotTranslated("it is not a mapping")
     if "use_blueprint" in definition:
-        raise NotTranslated("it is made from a blueprint: take control of it in Home Assistant first")
+        raise NotTranslated("its blueprint is not in this folder: take control of it in Home Assistant first")
     title = str(definition.get("alias") or definition.get("id") or "automation").strip()
     id_ = _free_id(title, taken)
     notes: list[str] = []
     found = _triggers(definition, entities, notes)
     event_entities = tuple(dict.fromkeys(each for trigger in found for each in trigger.entities))
     sequence = definition.get("actions", definition.get("action"))
-    actions = Actions(entities, event_entities, reads_waits="wait.completed" in as_yaml(sequence))
+    actions = Actions(entities, event_entities, reads_waits="wait." in as_yaml(sequence))
     actions.define(definition.get("trigger_variables"))
     actions.define(definition.get("variables"))
     found = _guard(found, actions)
@@ -106,6 +106,7 @@ def _conditions(definition: Mapping[str, Any], actions: Actions, notes: list[str
             made = conditions.translate(each, actions.scope)
         except NotTranslated as reason:
             notes.append(_note(f"condition {number}", str(reason), each))
+            actions.stop(f"condition {number}")
             continue
         if isinstance(made, Declared):
             declared.append(made.table)

@@ -15,6 +15,7 @@ from msgspec import Struct
 from appliance.cli.homeassistant import templates
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import literal, negated
+from appliance.cli.homeassistant.source import as_list, is_template, words
 from appliance.cli.homeassistant.templates import Scope
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -69,7 +70,7 @@ def translate(value: Any, scope: Scope) -> Declared | Computed:
     """Translate one condition. Raises `NotTranslated` with the reason."""
     if isinstance(value, bool):
         return Computed(literal(value))
-    if templates.is_template(value):
+    if is_template(value):
         return Computed(templates.condition(value, scope))
     if not isinstance(value, Mapping):
         _unknown(value)
@@ -87,6 +88,8 @@ def translate(value: Any, scope: Scope) -> Declared | Computed:
         "template": lambda each, scope: Computed(templates.condition(str(each.get("value_template", "")), scope)),
         **{each: partial(_combine, each) for each in ("and", "or", "not")},
     }
+    if kind not in methods and kind.partition(".")[2] in CONDITION_STATES:
+        return _by_name(value, scope)
     if kind not in methods:
         _unknown(value)
     return methods[kind](value, scope)
@@ -100,17 +103,6 @@ def in_lua(value: Any, scope: Scope) -> str:
             raise NotTranslated("a condition of this type is possible only at the top of an automation")
         made.append(each.lua)
     return " and ".join(made) or "true"
-
-
-def as_list(value: Any) -> list[Any]:
-    """Return a list of what may be a list, one value, or absent."""
-    return [] if value is None else list(value) if isinstance(value, list) else [value]
-
-
-def words(value: Any) -> list[str]:
-    """Return texts of a list or of a text with commas, such as entity ids."""
-    found = [each for row in as_list(value) for each in (row.split(",") if isinstance(row, str) else [row])]
-    return [str(each).strip() for each in found if str(each).strip()]
 
 
 def seconds(value: Any) -> float:
@@ -338,6 +330,20 @@ def _trigger(value: Mapping[str, Any], scope: Scope) -> Computed:
     ids = [str(each) for each in as_list(value.get("id"))]
     tests = [f"event.trigger_id == {literal(each)}" for each in ids]
     return Computed(tests[0] if len(tests) == 1 else f"({' or '.join(tests) or 'false'})")
+
+
+def _by_name(value: Mapping[str, Any], scope: Scope) -> Declared:
+    """Translate a condition that is named after the state of its target, such as `light.is_on`."""
+    domain, _, verb = str(value["condition"]).partition(".")
+    state = CONDITION_STATES[verb]
+    if domain == "cover":
+        state = {"on": "open", "off": "closed"}.get(state, state)
+    options, target = value.get("options"), value.get("target")
+    behavior = options.get("behavior") if isinstance(options, Mapping) else None
+    tests = [_test(scope.entities.compare(each, state)) for each in scope.entities.targeted(domain, target)]
+    if not tests:
+        raise NotTranslated("the condition names no entity")
+    return _all(tests, is_any=behavior != "all")
 
 
 def _device(value: Mapping[str, Any], scope: Scope) -> Declared:

@@ -14,7 +14,17 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.adapters.mqtt.grouping import DeviceNames, slug
-from appliance.cli.homeassistant.source import HELPERS, HaDevice, HaEntity, Installation, number, object_id
+from appliance.cli.homeassistant.source import (
+    HELPERS,
+    HaDevice,
+    HaEntity,
+    Installation,
+    as_list,
+    is_template,
+    number,
+    object_id,
+    words,
+)
 
 Z2M = "zigbee2mqtt_"
 """Start of the identifiers of Zigbee2MQTT; its unique ids are `<address>_<object id>_<base topic>`."""
@@ -209,14 +219,32 @@ class Entities:
         devices, found = self.installation.devices, []
         for each in self.installation.entities.values():
             device = devices.get(each.device_id or "")
-            if each.domain == domain and (each.area_id or (device.area_id if device else None)) == area_id:
+            is_inside = (each.area_id or (device.area_id if device else None)) == area_id
+            if (
+                _is_of(each, domain) and is_inside and each.platform != "group"
+            ):  # its members are in areas of their own
                 found.append(each.entity_id)
         return sorted(found)
 
     def of_device(self, ha_device_id: str, domain: str) -> list[str]:
         """Return the entities of a domain that belong to a device of the registry."""
         rows = self.installation.entities.values()
-        return sorted(each.entity_id for each in rows if each.device_id == ha_device_id and each.domain == domain)
+        return sorted(each.entity_id for each in rows if each.device_id == ha_device_id and _is_of(each, domain))
+
+    def targeted(self, domain: str, target: Any) -> list[str]:
+        """Return the entities that a target names, itself or by device or area. Raises `NotTranslated`."""
+        place = target if isinstance(target, Mapping) else {}
+        named = [each for key in ("entity_id", "device_id", "area_id") for each in as_list(place.get(key))]
+        if any(map(is_template, named)):
+            raise NotTranslated("a target that is computed is not translated")
+        if place.get("label_id") or place.get("floor_id"):
+            raise NotTranslated("labels and floors are not translated")
+        found = [self.entity(each).entity_id for each in words(place.get("entity_id"))]
+        for each in words(place.get("device_id")):
+            found += self.of_device(each, domain)
+        for each in words(place.get("area_id")):
+            found += self.in_area(each, domain)
+        return found
 
     def custom(self, entity_id: str) -> Target:
         """Return the custom attribute of an entity that Lares has no capability for."""
@@ -269,6 +297,10 @@ class Entities:
                 text = text[len(prefix) + 1 :]
                 return text.rpartition("_")[0] or text if identifier.startswith(Z2M) else text
         return text
+
+
+def _is_of(entity: HaEntity, domain: str) -> bool:
+    return entity.domain == domain or (domain == "homeassistant" and DOMAINS.get(entity.domain) == "power")
 
 
 def _code(text: str) -> str:

@@ -134,6 +134,10 @@ function ha.truncate(value)
   return math.tointeger(value < 0 and math.ceil(value) or math.floor(value))
 end
 
+function ha.clamp(value, low, high)
+  return math.max(low, math.min(high, value))
+end
+
 function ha.min(list)
   return math.min(table.unpack(list))
 end

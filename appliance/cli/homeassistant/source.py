@@ -7,7 +7,7 @@ The formats are those of Home Assistant's documentation of YAML and of its regis
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ from appliance.errors import StartFailed
 from appliance.tables.plain_files import read_plain
 
 MAX_FILE_BYTES = 16 * 1024 * 1024
+
+MAX_INCLUDES = 8
+"""Files that include each other."""
 
 STORAGE = ".storage"
 
@@ -103,7 +106,8 @@ def read_installation(folder: Path) -> Installation:
             f"{folder} holds neither automations.yaml nor .storage; name Home Assistant's configuration folder",
             os.EX_NOINPUT,
         )
-    configuration = _mapping(_read_yaml(folder / "configuration.yaml"))
+    parts = _parts(folder)
+    configuration = _configuration(folder, parts)
     entities = {
         each.entity_id: each for each in map(_entity, _rows(folder, "core.entity_registry", "entities")) if each
     }
@@ -111,7 +115,7 @@ def read_installation(folder: Path) -> Installation:
         areas=dict(_areas(folder)),
         devices={each.id: each for each in map(_device, _rows(folder, "core.device_registry", "devices")) if each},
         entities=entities,
-        automations=tuple(_automations(folder, configuration)),
+        automations=tuple(_automations(folder, parts)),
         timers=_timers(folder, configuration),
         zones=_zones(folder, configuration),
         persons=dict(_persons(folder, configuration)),
@@ -159,28 +163,123 @@ def _entity(row: Mapping[str, Any]) -> HaEntity | None:
     )
 
 
-def _automations(folder: Path, configuration: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield every automation: of automations.yaml, and of each `automation` key of configuration.yaml."""
-    file = folder / "automations.yaml"
-    if file.is_file():
-        yield from _numbered("automations.yaml", _read_yaml(file))
-    for key, value in configuration.items():
-        if str(key).split(" ")[0] != "automation":
-            continue
-        if isinstance(value, Tagged):
-            if value.tag == "!include" and value.value != "automations.yaml":
-                yield from _numbered(str(value.value), _read_yaml(folder / str(value.value)))
-            elif value.tag.startswith("!include_dir"):
-                for each in sorted((folder / str(value.value)).rglob("*.yaml")):
-                    yield from _numbered(str(each.relative_to(folder)), _read_yaml(each))
+def _parts(folder: Path) -> list[tuple[str, Mapping[Any, Any]]]:
+    """Return configuration.yaml and each of its packages, with the path of the file, includes not yet read."""
+    configuration = _mapping(_read_yaml(folder / "configuration.yaml"))
+    core = _mapping(next(_files(folder, "configuration.yaml", configuration.get("homeassistant")), ("", None))[1])
+    found = [("configuration.yaml", {**configuration, "homeassistant": core})]
+    stated = core.get("packages")
+    is_named = isinstance(stated, Tagged) and stated.tag == "!include_dir_named"
+    for place, value in _files(folder, "configuration.yaml", stated):
+        packages = {place: value} if is_named else _mapping(value)
+        found += [each for value in packages.values() for each in _files(folder, place, value)]
+    return [(place, _mapping(value)) for place, value in found]
+
+
+def _files(folder: Path, place: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the content of each file that an include names, with its path; a value without a tag as it is."""
+    if not isinstance(value, Tagged) or not value.tag.startswith("!include"):
+        yield place, value
+        return
+    path = (folder / place).parent / str(value.value)
+    for file in sorted(path.rglob("*.yaml")) if value.tag.startswith("!include_dir") else [path]:
+        if file.resolve().is_relative_to(folder.resolve()):
+            yield str(file.relative_to(folder)), _read_yaml(file)
+
+
+def _included(folder: Path, place: str, value: Any, depth: int = 0) -> Any:
+    """Return the value with the content of included files in place of their names."""
+    if depth > MAX_INCLUDES:
+        return None
+    if isinstance(value, Tagged) and value.tag.startswith("!include"):
+        contents = [
+            (file, _included(folder, file, content, depth + 1)) for file, content in _files(folder, place, value)
+        ]
+        if value.tag == "!include_dir_named":
+            return {Path(file).stem: content for file, content in contents}
+        if value.tag == "!include_dir_list":
+            return [content for _, content in contents]
+        return _merged(content for _, content in contents)
+    if isinstance(value, Mapping):
+        return {key: _included(folder, place, each, depth) for key, each in value.items()}
+    return [_included(folder, place, each, depth) for each in value] if isinstance(value, list) else value
+
+
+def _merged(values: Iterable[Any]) -> Any:
+    """Return mappings or lists as one."""
+    found: Any = None
+    for each in values:
+        if isinstance(found, Mapping) and isinstance(each, Mapping):
+            found = {**found, **each}
+        elif isinstance(found, list) and isinstance(each, list):
+            found = [*found, *each]
         else:
-            yield from _numbered("configuration.yaml", value)
+            found = each if found is None else found
+    return found
 
 
-def _numbered(place: str, value: Any) -> Iterator[tuple[str, Any]]:
-    rows = value if isinstance(value, list) else [] if value is None else [value]
-    for number, each in enumerate(rows, 1):
-        yield f"{place}, number {number}", each
+def _configuration(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]]) -> dict[str, Any]:
+    """Return the integrations of configuration.yaml and its packages, without automations."""
+    found: dict[str, Any] = {}
+    for place, part in parts:
+        for key, value in part.items():
+            if str(key).split(" ")[0] != "automation":
+                found[str(key)] = _merged([found.get(str(key)), _included(folder, place, value)])
+    return found
+
+
+def _automations(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]]) -> Iterator[tuple[str, Any]]:
+    """Yield every automation: of automations.yaml, and of each `automation` key of the configuration."""
+    read = {"automations.yaml"}
+    if (folder / "automations.yaml").is_file():
+        yield from _numbered(folder, "automations.yaml", _read_yaml(folder / "automations.yaml"))
+    for place, part in parts:
+        for key, value in part.items():
+            if str(key).split(" ")[0] != "automation":
+                continue
+            for file, content in _files(folder, place, value):
+                if file not in read or not isinstance(value, Tagged):
+                    yield from _numbered(folder, file, content)
+                    read |= {file} if isinstance(value, Tagged) else set()
+
+
+def _numbered(folder: Path, place: str, value: Any) -> Iterator[tuple[str, Any]]:
+    rows = _included(folder, place, value)
+    for number, each in enumerate(rows if isinstance(rows, list) else [] if rows is None else [rows], 1):
+        yield f"{place}, number {number}", _filled(folder, each)
+
+
+def _filled(folder: Path, definition: Any) -> Any:
+    """Return an automation from a blueprint with its inputs; unchanged if the blueprint's file is missing."""
+    use = _mapping(_mapping(definition).get("use_blueprint"))
+    file = folder / "blueprints" / "automation" / str(use.get("path"))
+    if not use or not file.resolve().is_relative_to(folder.resolve()):
+        return definition
+    blueprint = dict(_mapping(_read_yaml(file)))
+    if not blueprint:
+        return definition
+    inputs = {
+        **dict(_defaults(_mapping(blueprint.pop("blueprint", None)).get("input"))),
+        **_mapping(use.get("input")),
+    }
+    own = {key: each for key, each in definition.items() if key != "use_blueprint"}
+    return {**_replaced(blueprint, inputs), **own}
+
+
+def _defaults(inputs: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the default of each input of a blueprint, also of inputs in sections."""
+    for name, row in _mapping(inputs).items():
+        yield from _defaults(_mapping(row).get("input"))
+        if "default" in _mapping(row):
+            yield str(name), row["default"]
+
+
+def _replaced(value: Any, inputs: Mapping[str, Any]) -> Any:
+    if isinstance(value, Tagged) and value.tag == "!input":
+        return inputs.get(str(value.value), value)
+    if isinstance(value, Mapping):
+        return {key: _replaced(each, inputs) for key, each in value.items()}
+    return [_replaced(each, inputs) for each in value] if isinstance(value, list) else value
 
 
 def _timers(folder: Path, configuration: Mapping[str, Any]) -> dict[str, Any]:
@@ -243,6 +342,21 @@ def number(word: Any) -> Any:
     except ValueError:
         return word
     return int(value) if value.is_integer() else value
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a list of what may be a list, one value, or absent."""
+    return [] if value is None else list(value) if isinstance(value, list) else [value]
+
+
+def words(value: Any) -> list[str]:
+    """Return texts of a list or of a text with commas, such as entity ids."""
+    found = [each for row in as_list(value) for each in (row.split(",") if isinstance(row, str) else [row])]
+    return [str(each).strip() for each in found if str(each).strip()]
+
+
+def is_template(value: Any) -> bool:
+    return isinstance(value, str) and ("{{" in value or "{%" in value)
 
 
 def _is_metric(folder: Path, configuration: Mapping[str, Any]) -> bool:

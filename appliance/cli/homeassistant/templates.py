@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import is_one_call, literal, negated, quote
-from appliance.cli.homeassistant.source import number
+from appliance.cli.homeassistant.source import is_template, number
 
 MAX_TEMPLATE_CHARS = 8192
 
@@ -88,10 +88,6 @@ def number_in_lua(target: Target | Variable, default: str | None = None) -> str:
         return f"ha.to_number({value_in_lua(target)}{more})"
     made = f"ha.number(ctx, {quote(target.device_id)}, {quote(target.attribute)}{more})"
     return made if target.factor == 1 else f"{made} / {target.factor:g}"
-
-
-def is_template(value: Any) -> bool:
-    return isinstance(value, str) and ("{{" in value or "{%" in value)
 
 
 def expression(text: Any, scope: Scope) -> str:
@@ -254,8 +250,8 @@ class _Translator:
         path = _path(node)
         if path[:1] == ["trigger"]:
             return self._trigger(path[1:])
-        if path[:1] == ["repeat"]:
-            return self._repeat(path)
+        if path[:1] in (["repeat"], ["wait"]):
+            return self._local(path)
         if isinstance(node.node, nodes.Call) and _is_call(node.node, {"now"}) and node.attr in _NOW:
             return _NOW[node.attr]
         raise NotTranslated(f"{'.'.join(path) or node.attr} is not translated in templates")
@@ -282,11 +278,11 @@ class _Translator:
         for start in (("event", "data"), ("json",), ("data",), ("payload_json",)):
             if tuple(path[: len(start)]) == start and len(path) > len(start):
                 return "event.data" + "".join(f"[{quote(each)}]" for each in path[len(start) :])
-        if path == ["to_state", "name"]:
+        if path in (["to_state", "name"], ["to_state", "attributes", "friendly_name"]):
             return "ha.name(ctx, event.device_id)"
         raise NotTranslated(f"trigger.{'.'.join(path)} has no counterpart in Lares")
 
-    def _repeat(self, path: list[str]) -> str:
+    def _local(self, path: list[str]) -> str:
         name = "_".join(path)
         if name not in self._scope.names:
             raise NotTranslated(f"{'.'.join(path)} is not known here")

@@ -5,6 +5,7 @@ Trigger types and their fields are those of Home Assistant's documentation of tr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,20 +14,21 @@ from msgspec import Struct
 from appliance.adapters.mqtt.presses import press_name
 from appliance.cli.homeassistant import templates
 from appliance.cli.homeassistant.conditions import (
-    as_list,
     numeric_tests,
     seconds,
     time_of_day,
     weekdays,
     whole,
-    words,
     zone_test,
 )
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import literal
+from appliance.cli.homeassistant.source import as_list, words
+
+GONE = frozenset({"unavailable", "unknown"})
+"""States of entities without a value. In Lares, the attribute keeps its last value and `state` changes."""
 
 WITHOUT_COUNTERPART: Mapping[str, str] = {
-    "mqtt": "Lares has no trigger for a topic: use the device's attribute or event, or a hook",
     "event": "Lares has no bus of named events: use device_event, a hook, or a timer",
     "calendar": "Lares has no calendars",
     "conversation": "Lares has no voice assistant",
@@ -73,6 +75,8 @@ def translate(value: Any, entities: Entities) -> list[Trigger]:
     if value.get("enabled") is False:
         raise NotTranslated("it is disabled")
     kind = str(value.get("trigger") or value.get("platform") or "")
+    if "triggers" in value:
+        return [each for row in as_list(value["triggers"]) for each in translate(row, entities)]
     method = {
         "state": _state,
         "numeric_state": _numeric_state,
@@ -82,10 +86,13 @@ def translate(value: Any, entities: Entities) -> list[Trigger]:
         "zone": _zone,
         "homeassistant": _homeassistant,
         "webhook": _webhook,
+        "mqtt": _mqtt,
         "event": _event,
         "template": _template,
         "device": _device,
     }.get(kind)
+    if method is None and kind.partition(".")[2] in TRIGGER_STATES:
+        method = _by_name
     if method is None:
         raise NotTranslated(
             WITHOUT_COUNTERPART.get(kind, f"the trigger {kind or 'without a type'} is not translated")
@@ -118,10 +125,13 @@ def _state(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     for_secs, attribute = _for(value), value.get("attribute")
     excluded = [*as_list(value.get("not_to")), *as_list(value.get("not_from"))]
     for entity_id in words(value.get("entity_id")):
+        if set(map(str, as_list(value.get("from")))) & GONE:
+            yield _returned(value, entities, entity_id)
+            continue
         target = entities.attribute(entity_id, attribute) if attribute else entities.target(entity_id)
         before = [_value(entities, entity_id, attribute, each) for each in as_list(value.get("from"))]
         guard = _guard("event.previous_value", before)
-        if any(each not in ("unavailable", "unknown") for each in excluded):
+        if any(each not in GONE for each in excluded):
             guards = [guard] if guard else []
             for name, field in (("not_from", "event.previous_value"), ("not_to", "event.value")):
                 values = [_value(entities, entity_id, attribute, each) for each in as_list(value.get(name))]
@@ -140,6 +150,15 @@ def _state(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
             else:
                 test = entities.compare(entity_id, state)
             yield Trigger(table=_test_table(test, for_secs), guard=guard, entities=(entity_id,))
+
+
+def _returned(value: Mapping[str, Any], entities: Entities, entity_id: str) -> Trigger:
+    """Return the trigger of an entity that is available again."""
+    target = entities.target(entity_id)
+    if value.get("to") is not None or value.get("attribute") is not None or isinstance(target, Variable):
+        raise NotTranslated("an attribute of Lares keeps its value while the device is away: use its attribute state")
+    online = Comparison(Target(target.device_id, "state", target.domain), "equals", "online")
+    return Trigger(table=_test_table(online, _for(value)), entities=(entity_id,))
 
 
 def _value(entities: Entities, entity_id: str, attribute: str | None, state: Any) -> Any:
@@ -226,8 +245,30 @@ def _homeassistant(value: Mapping[str, Any], entities: Entities) -> Iterator[Tri
     yield Trigger(table={"type": "adapter_lifecycle", "adapter": entities.section, "event": "started"})
 
 
+def _by_name(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
+    """Translate a trigger that is named after what happens to its target, such as `light.turned_on`."""
+    domain, _, verb = str(value["trigger"]).partition(".")
+    state = TRIGGER_STATES[verb]
+    if domain == "cover":
+        state = {"on": "open", "off": "closed"}.get(state, state)
+    for entity_id in entities.targeted(domain, value.get("target")):
+        yield Trigger(table=_test_table(entities.compare(entity_id, state), _for(value)), entities=(entity_id,))
+
+
 def _webhook(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     yield Trigger(table={"type": "webhook", "hook": str(value.get("webhook_id", ""))})
+
+
+def _mqtt(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
+    """Translate Zigbee2MQTT's topic of the presses of a device, `zigbee2mqtt/<name>/action`."""
+    found = re.fullmatch(r"[^/]+/(.+)/action", str(value.get("topic", "")))
+    names = {each.name: each for each in entities.installation.devices.values()}
+    device_id = entities.device_id(names[found[1]]) if found is not None and found[1] in names else None
+    if device_id is None:
+        raise NotTranslated("Lares has no trigger for a topic: use the device's attribute or event, or a hook")
+    payload = value.get("payload")
+    event = {} if payload is None else {"event": press_name(str(payload))}
+    yield Trigger(table={"type": "device_event", "device_id": device_id, **event})
 
 
 def _event(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:

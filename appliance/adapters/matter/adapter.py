@@ -17,6 +17,7 @@ from appliance.adapters.http_push import Messages
 from appliance.adapters.link import keep_open
 from appliance.adapters.matter.clusters import FAN, IDENTIFY, ON_OFF
 from appliance.adapters.matter.kind import Matter, split_url
+from appliance.adapters.matter.large_json import parse_large, parse_small
 from appliance.adapters.matter.live_nodes import MAX_DEVICES, LiveNodes, Place
 from appliance.adapters.matter.requests import ClusterRequest, command_specs_of, identify, request_for
 from appliance.adapters.matter.server import OPENING_SECS, NodeRefused, NodeUnreachable, ServerConnection
@@ -103,7 +104,7 @@ class MatterAdapter(Adapter):
 
     async def _connect(self) -> None:
         async with self._http.messages(
-            self._path, silence_secs=PING_AFTER_SECS, max_bytes=MAX_MESSAGE_BYTES
+            self._path, silence_secs=PING_AFTER_SECS, max_bytes=MAX_MESSAGE_BYTES, parse=parse_small
         ) as messages:
             await self._session(messages)
 
@@ -141,7 +142,8 @@ class MatterAdapter(Adapter):
 
     async def _keep_receiving(self, server: ServerConnection, messages: Messages) -> None:
         busy = 0.0
-        async for message in messages:
+        async for received in messages:
+            message = await parse_large(received, self.clock)
             began = self.clock.monotonic()
             server.receive(message, self.live.handle)
             self._report_rejected()
@@ -275,7 +277,7 @@ class MatterAdapter(Adapter):
             return place is not None and not self.live.is_away(place) and request.is_done(place.endpoint)
 
         wait: Callable[[asyncio.Event], Any] = partial(self.clock.wait, seconds=max(secs, 0.0))
-        return await self.live.wait_until(is_done, wait)
+        return await self.live.wait_until(device_id, is_done, wait)
 
     def _place(self, device_id: str) -> Place:
         place = self.live.place_of(device_id)
@@ -303,7 +305,7 @@ class MatterAdapter(Adapter):
             raise BadAnswer(f"{error}. {_PAIRING_HINT}") from None
         except (KeyError, TypeError):
             raise BadAnswer("the Matter server did not answer with a node") from None
-        self.live.flush()
+        await in_steps(self.clock, self.live.flushing())
         return {"node_id": node_id, "devices": self.live.ids_of(node_id)}
 
     async def _unpair(self, payload: Mapping[str, Value]) -> Value:

@@ -63,7 +63,7 @@ class LiveNodes:
         self._ids: dict[int, tuple[str, ...]] = {}
         self._changed: dict[str, set[str]] = {}  # by device: the paths that changed since it was published
         self._events: dict[int, deque[Any]] = {}
-        self._waiting: dict[asyncio.Event, Callable[[], bool]] = {}
+        self._waiting: dict[str, tuple[asyncio.Event, Callable[[], bool]]] = {}  # by device
 
     def place_of(self, device_id: str) -> Place | None:
         """Return the place of a device; None if it is unknown."""
@@ -126,30 +126,31 @@ class LiveNodes:
         for path, value in values.items() if isinstance(values, dict) else ():
             self._on_attribute([node_id, path, value])
 
-    def flush(self) -> None:
-        """Publish what changed, and wake the commands that wait for it."""
-        for _ in self.flushing():
-            pass
-
     def flushing(self) -> Iterator[None]:
-        """Like `flush`, one device per step."""
+        """Publish what has changed until now, one device per step."""
         self.has_changes.clear()
-        while self._changed:
-            self._publish_one(next(iter(self._changed)))
+        for device_id in list(self._changed):
+            if device_id in self._changed:
+                self._publish_one(device_id)
             yield
-        for is_over, is_done in self._waiting.items():
-            if is_done():
-                is_over.set()
 
-    async def wait_until(self, is_done: Callable[[], bool], wait: Callable[[asyncio.Event], Any]) -> bool:
-        """Return whether `is_done` became true, and was published, before `wait` returned."""
+    async def wait_until(
+        self, device_id: str, is_done: Callable[[], bool], wait: Callable[[asyncio.Event], Any]
+    ) -> bool:
+        """Return whether `is_done` became true, and was published, before `wait` returned.
+
+        A device has one such wait at a time.
+        """
         is_over = asyncio.Event()
-        self._waiting[is_over] = is_done
+        self._waiting[device_id] = is_over, is_done
         try:
-            self.flush()
+            if device_id in self._changed:
+                self._publish_one(device_id)
+            else:
+                self._wake(device_id)
             await wait(is_over)
         finally:
-            del self._waiting[is_over]
+            del self._waiting[device_id]
         return is_over.is_set()
 
     def _newest(self, node: Node) -> Node:
@@ -299,6 +300,14 @@ class LiveNodes:
             self._publish.device(self._observe(device_id, place, is_old=True))
         else:
             self._publish.availability(device_id, is_available=False)
+        self._wake(device_id)
+
+    def _wake(self, device_id: str) -> None:
+        """End the wait for a result that the device shows."""
+        if device_id in self._waiting:
+            is_over, is_done = self._waiting[device_id]
+            if is_done():
+                is_over.set()
 
     def _observe(self, device_id: str, place: Place, *, is_old: bool = False) -> Observation:
         """Describe the device; without its values if they are old."""

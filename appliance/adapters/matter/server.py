@@ -11,6 +11,7 @@ from typing import Any
 
 from appliance.adapters.http_push import Messages
 from appliance.adapters.link import Replies
+from appliance.adapters.matter.large_json import parse_large
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.tables.checks import shown
@@ -76,6 +77,7 @@ class ServerConnection:
         self.info: Mapping[str, Any] = {}
         self._messages = messages
         self._address = address
+        self._clock = clock
         self._replies = Replies(clock)
 
     async def open(self) -> list[Any]:
@@ -94,7 +96,7 @@ class ServerConnection:
 
     async def _next(self) -> dict[str, Any]:
         async for message in self._messages:
-            return self._checked(message)
+            return self._checked(await parse_large(message, self._clock))
         raise Unreachable(f"{self._address} has closed the connection")
 
     async def ask(self, command: str, arguments: Mapping[str, Any], secs: float) -> Any:

@@ -148,7 +148,7 @@ class HearingHome:
                 self.publish.answered()
             elif "event" in message:
                 self.live.handle(message["event"], message["data"])
-        self.live.flush()
+        list(self.live.flushing())
 
     def hear_all(self, name: str) -> None:
         """A recording from its beginning to its end."""

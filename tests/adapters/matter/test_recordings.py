@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -458,7 +459,7 @@ def test_whatever_a_device_says_of_itself_the_others_are_shown(home: HearingHome
     for odd in nodes:
         for path in odd["attributes"]:
             home.live.handle("attribute_updated", [odd["node_id"], path, junk])
-    home.live.flush()
+    list(home.live.flushing())
     for event in ("node_event", "endpoint_added", "endpoint_removed", "node_removed", "attribute_updated", "other"):
         home.live.handle(event, junk)
         home.live.handle(event, {"node_id": 9, "endpoint_id": 1, "cluster_id": 59, "event_id": 6, "data": junk})
@@ -472,13 +473,31 @@ def test_each_of_several_changes_in_one_report_is_shown_in_order_and_before_the_
     before = len(home.happened)
     for message in ([*path, False], [*path, True], [*path, False]):
         home.live.handle("attribute_updated", message)
-    home.live.flush()
+    list(home.live.flushing())
     shown = [
         each.device.attributes["contact"]
         for each in home.happened[before:]
         if isinstance(each, events.DeviceStateChanged)
     ]
     assert shown == ["open", "closed", "open"]
+
+
+async def test_changes_without_end_do_not_delay_the_result_of_a_command(home: HearingHome) -> None:
+    home.hear(_first_piece())
+    device_id = "matter:uid-sensors:1"
+    shown: list[str] = []
+
+    async def wait(is_over: asyncio.Event) -> None:
+        home.live.handle("attribute_updated", [5, "1/69/0", False])
+        for level, _ in zip(range(100), home.live.flushing(), strict=False):
+            home.live.handle("attribute_updated", [2, "1/8/0", level])
+        shown.append(f"{level} levels, {is_over.is_set()}")
+
+    def is_open() -> bool:
+        return bool(home.shows("uid-sensors:1")["contact"] == "open")
+
+    assert await home.live.wait_until(device_id, is_open, wait)
+    assert shown == ["0 levels, True"]
 
 
 def test_a_null_is_a_gap_of_its_own_attribute_only(home: HearingHome) -> None:

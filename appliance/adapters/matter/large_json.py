@@ -1,0 +1,99 @@
+"""Large messages of the server, parsed in steps: a list of 2,000 nodes would hold the loop for half a second."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from appliance.adapters.device_http import parse_json
+from appliance.clock import Clock
+from appliance.errors import Unreadable
+from appliance.tasks import in_steps
+
+MAX_AT_ONCE = 1 << 19
+"""Characters of a message that is parsed at once, and of one part of a larger one."""
+
+MAX_PARTS = 10_000
+"""Entries of a list."""
+
+_USUAL_PART = 1 << 14
+_DECODER = json.JSONDecoder()
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+def parse_small(message: bytes | str, address: str) -> Any:
+    """Parse a message; return a large one as text. Raises `Unreadable`."""
+    if len(message) <= MAX_AT_ONCE:
+        return parse_json(message, address)
+    return message if isinstance(message, str) else message.decode(errors="replace")
+
+
+async def parse_large(message: Any, clock: Clock) -> Any:
+    """Return the JSON object of a text, parsed in steps; anything else as it is. Raises `Unreadable`."""
+    if not isinstance(message, str):
+        return message
+    found: dict[str, Any] = {}
+    await in_steps(clock, _parsing(message, found))
+    return found
+
+
+def _parsing(text: str, found: dict[str, Any]) -> Iterator[None]:
+    """Add the fields of a JSON object to `found`, one field or one entry of a list per step."""
+    at = _after(text, "{", _skip(text, 0))
+    while text[at : at + 1] != "}":
+        name, at = _parse_part(text, at)
+        at = _after(text, ":", at)
+        if text[at : at + 1] == "[":
+            entries = found[str(name)] = list[Any]()
+            at = _skip(text, at + 1)
+            while text[at : at + 1] != "]":
+                entry, at = _parse_part(text, at)
+                entries.append(entry)
+                if len(entries) > MAX_PARTS:
+                    raise Unreadable(f"a list has more than {MAX_PARTS} entries")
+                at = _next(text, at, "]")
+                yield
+            at = _skip(text, at + 1)
+        else:
+            found[str(name)], at = _parse_part(text, at)
+        at = _next(text, at, "}")
+        yield
+    if _skip(text, at + 1) < len(text):
+        raise Unreadable("data follows the JSON object")
+
+
+def _parse_part(text: str, at: int) -> tuple[Any, int]:
+    """Return the value that begins there, and the index of what follows."""
+    for size in (_USUAL_PART, MAX_AT_ONCE):
+        part = text[at : at + size]
+        try:
+            _, end = _DECODER.raw_decode(part)
+        except (ValueError, RecursionError):
+            continue
+        if end < len(part):
+            try:
+                return orjson.loads(part[:end]), _skip(text, at + end)
+            except orjson.JSONDecodeError:
+                break
+    raise Unreadable(f"a part is not JSON, or longer than {MAX_AT_ONCE} characters")
+
+
+def _next(text: str, at: int, end: str) -> int:
+    """Return the index of the next entry or field, or of the end."""
+    return at if text[at : at + 1] == end else _after(text, ",", at)
+
+
+def _after(text: str, expected: str, at: int) -> int:
+    if text[at : at + 1] != expected:
+        raise Unreadable(f"{expected} is missing at character {at}")
+    return _skip(text, at + 1)
+
+
+def _skip(text: str, at: int) -> int:
+    """Return the index of the next character that is not blank."""
+    found = _SPACE.match(text, at)
+    return at if found is None else found.end()

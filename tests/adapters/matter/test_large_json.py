@@ -1,0 +1,72 @@
+"""Large messages of a server: the same values as when parsed at once, and bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from appliance.adapters.matter.large_json import MAX_AT_ONCE, MAX_PARTS, parse_large, parse_small
+from appliance.errors import Unreadable
+from tests.fakes.clock import VirtualClock
+from tests.fakes.rows import each_row
+
+TEXT = 'x"\\{}[]:, ä' * 10
+
+
+def parse(text: str) -> Any:
+    """Parse a text in steps, to the end."""
+    return asyncio.run(parse_large(text, VirtualClock()))
+
+
+@each_row(
+    "value",
+    [
+        {},
+        {"message_id": "listen", "result": []},
+        {"message_id": "listen", "result": [{"node_id": each, "attributes": {"0/40/1": TEXT}} for each in range(5)]},
+        {"event": "node_added", "data": {"node_id": 1, "attributes": {"1/6/0": [1, [2.5, None], {"a": True}]}}},
+        {"result": [1, "two", None, [], {}, -3.5e2], TEXT: TEXT, "": 12},
+        {"result": [{"value": "x" * (1 << 15)}, {"value": "y" * (1 << 17)}], "more": "z" * (1 << 15)},
+    ],
+)
+def test_the_value_is_the_same_as_when_it_is_parsed_at_once(value: dict[str, Any]) -> None:
+    for text in (json.dumps(value), json.dumps(value, indent=1), json.dumps(value, ensure_ascii=False) + " \n"):
+        assert parse(text) == json.loads(text)
+
+
+@each_row(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "[{}]",
+        '{"a"}',
+        '{"a": 1,}extra',
+        '{"a": 1} {}',
+        '{"a": 1 "b": 2}',
+        '{"a": [1 2]}',
+        '{"a": [1, 2}',
+        '{"a": NaN}',
+        '{"a": "\\ud800"}',
+        '{"a": ' + "[" * 100_000,
+        '{"a": [' + "[" * 100_000,
+        '{"a": "' + "x" * MAX_AT_ONCE + '"}',
+        '{"a": [' + "1, " * MAX_PARTS + "1]}",
+    ],
+)
+def test_what_is_not_json_or_too_large_is_unreadable(text: str) -> None:
+    try:
+        value = parse(text)
+    except Unreadable:
+        return
+    raise AssertionError(f"{text[:20]} became {value!r:.40}")
+
+
+def test_only_large_messages_are_parsed_later() -> None:
+    small, large = '{"a": 1}', json.dumps({"a": "x" * MAX_AT_ONCE})
+    assert parse_small(small, "server") == {"a": 1}
+    assert parse_small(large, "server") == large
+    assert parse_small(large.encode(), "server") == large
+    assert asyncio.run(parse_large({"a": 1}, VirtualClock())) == {"a": 1}

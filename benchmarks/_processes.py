@@ -79,16 +79,22 @@ def _field(file: str, name: str) -> int:
 
 @contextlib.contextmanager
 def hub(
-    config: str = "", *, folder: Path | None = None, command: Sequence[str] = MODULE, is_watched: bool = False
+    config: str = "",
+    *,
+    folder: Path | None = None,
+    command: Sequence[str] = MODULE,
+    is_watched: bool = False,
+    port: int = 0,
 ) -> Iterator[Running]:
     """Provide a `lares run` with these configuration sections, from its first authenticated answer to its end.
 
-    A `folder` keeps configuration and data from one start to the next; otherwise they are temporary.
+    A `folder` keeps configuration and data from one start to the next; otherwise they are temporary. The hub listens
+    at the `port`, by default at a free one.
     A hub that `is_watched` measures its longest turn, and is slower: compare it with nothing.
     """
     with contextlib.ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
-        port = free_port()
+        port = port or free_port()
         file = place / "config" / "default.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
         (place / "data").mkdir(exist_ok=True)
@@ -105,6 +111,8 @@ def hub(
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(15)
+        if process.returncode:
+            raise RuntimeError(f"the hub ended with exit code {process.returncode}")
 
 
 def environment() -> dict[str, str]:

@@ -1,6 +1,7 @@
-"""Floods from outside and inside: the waits of a good client meanwhile, and memory before, at the peak, and after.
+"""Floods from outside and inside: the waits of a good client meanwhile, memory before, at the peak, and after.
 
-`python -m benchmarks.attacks NAME PORT FOLDER` runs one flood against a hub until it is ended.
+`python -m benchmarks.attacks NAME PORT FOLDER` runs one flood against a hub while there is a file `go` in the folder.
+It writes `ready` when a server that it needs listens, and one byte to its output for each success.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import aiomqtt
 from msgspec import Struct
 
 from appliance.adapters.matter.simulator import LAMP, MatterSimulator, simulated_node
-from benchmarks._client import UPGRADE, Client, ask, percentile, request
+from benchmarks._client import UPGRADE, Client, ask, percentile, request, wait_until_ready
 from benchmarks._frame import Row, Sample
 from benchmarks._processes import Running, free_port, hub
 from tests.adapters.mqtt.broker import PASSWORD, USER, OwnBroker
@@ -36,7 +38,7 @@ REST_SECS = 30.0
 """Seconds within which memory must have returned."""
 
 PAUSE_SECS = 0.01
-MAX_WAIT_MS, MAX_GAINED_MB = 50, 10
+MAX_WAIT_MS, MAX_GAINED_MB, MAX_STOP_SECS = 50, 10, 5
 
 SCENE = """return { id = "busy", name = "Busy", mode = { type = "parallel", max = 64 }, execute = function(ctx)
   local kept = {}
@@ -55,12 +57,41 @@ CLOSE_FRAME = b"\x88\x82\0\0\0\0\x03\xe8"
 NO_KEY = b"GET /devices HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
+class Attack:
+    """The hub that a flood runs against, and the files that start and end it."""
+
+    def __init__(self, port: int, folder: Path) -> None:
+        self.port = port
+        self.folder = folder
+        self.server_port = int((folder / "port").read_text())
+
+    @property
+    def continues(self) -> bool:
+        """Whether the flood is to run now."""
+        return (self.folder / "go").exists()
+
+    async def begin(self) -> None:
+        """Wait until the flood is to run."""
+        (self.folder / "ready").touch()
+        while not self.continues:  # noqa: ASYNC110 - another process creates the file
+            await asyncio.sleep(0.02)
+
+    def count(self, successes: int = 1) -> None:
+        """Note that the hub has taken or answered something."""
+        os.write(sys.stdout.fileno(), b"." * successes)
+
+
+Flooding = Callable[[Attack], Coroutine[Any, Any, None]]
+
+
 async def flood_connections(
-    first: bytes, last: bytes, count: int, stay_secs: float, pause_secs: float, port: int, _: Path
+    first: bytes, answer: bytes, last: bytes, count: int, stay_secs: float, pause_secs: float, attack: Attack
 ) -> None:
-    """Open connections, send something, stay, send something more or reset them, and begin again."""
-    while True:
-        opened = [each for each in await asyncio.gather(*(_begin(first, port) for _ in range(count))) if each]
+    """Open connections, send something and read its answer, stay, send something more or reset them, and repeat."""
+    while attack.continues:
+        made = await asyncio.gather(*(_begin(first, answer, attack.port) for _ in range(count)))
+        opened = [each for each in made if each is not None]
+        attack.count(len(opened))
         await asyncio.sleep(stay_secs)
         for each in opened:
             with contextlib.suppress(OSError):
@@ -73,91 +104,116 @@ async def flood_connections(
         await asyncio.sleep(pause_secs)
 
 
-async def _begin(first: bytes, port: int) -> asyncio.StreamWriter | None:
+async def _begin(first: bytes, answer: bytes, port: int) -> asyncio.StreamWriter | None:
+    """Return a connection on which the hub has answered as expected; None if it refused it."""
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(first)
-        if first in (HANDSHAKE, NO_KEY):
-            await reader.readuntil(b"\r\n\r\n")
+        if answer and not (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 " + answer):
+            writer.close()
+            return None
     except (OSError, asyncio.IncompleteReadError):
         return None
     return writer
 
 
-async def run_scenes(port: int, _: Path) -> None:
+async def run_scenes(attack: Attack) -> None:
     """Let 16 clients run a scene that fills its memory, one execution after another."""
 
     async def run_them() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        while True:
+        reader, writer = await asyncio.open_connection("127.0.0.1", attack.port)
+        while attack.continues:
             writer.write(request("POST", "/scenes/busy/execute"))
             head = await reader.readuntil(b"\r\n\r\n")
             await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split()[0]))
+            attack.count(head.startswith(b"HTTP/1.1 200"))
+        writer.close()
 
     await asyncio.gather(*(run_them() for _ in range(16)))
 
 
-async def restart_adapters(port: int, folder: Path) -> None:
+async def restart_adapters(attack: Attack) -> None:
     """Replace the file of a kind in Lua, and reload it."""
-    file = folder / "config/adapters/restarted.lua"
+    file = attack.folder / "config/adapters/restarted.lua"
     for number in itertools.count():
+        if not attack.continues:
+            break
         await asyncio.to_thread(file.write_text, KIND % number)
-        await asyncio.to_thread(ask, port, "POST", "/adapters/reload")
+        await asyncio.to_thread(ask, attack.port, "POST", "/adapters/reload")
+        attack.count()
         await asyncio.sleep(0.1)
 
 
-async def send_commands(_: int, folder: Path) -> None:
-    """Be a broker, and send commands to the hub's own device."""
-    broker = OwnBroker(folder)
-    broker.port = _read_port(folder)
+async def send_commands(attack: Attack) -> None:
+    """Be a broker, and send commands to the hub's own device; its results count."""
+    broker = OwnBroker(attack.folder)
+    broker.port = attack.server_port
     await broker.start()
     payload = json.dumps({"capability": "power", "action": "toggle"}).ljust(60_000)
-    async with broker.client("attacker") as client:
+    async with broker.client("attacker") as client, broker.client("reader") as reader, asyncio.TaskGroup() as tasks:
+        await reader.subscribe("lares/+/devices/+/result")
+        tasks.create_task(_count_messages(reader, attack))
         while True:
-            await asyncio.sleep(0.1)
+            await attack.begin()
             for topic in [each for each in broker.retained if each.endswith("virtual:lamp/state")]:
                 for _ in range(100):
                     await client.publish(topic.removesuffix("state") + "set", payload)
+            await asyncio.sleep(0.1)
 
 
-async def add_nodes(_: int, folder: Path) -> None:
-    """Be a Matter server that reports new nodes without end."""
-    async with MatterSimulator(port=_read_port(folder)) as server:
-        for number in itertools.count(10):
-            await server.add(simulated_node(number, f"Lamp {number}", LAMP))
-            await asyncio.sleep(0)
+async def _count_messages(reader: aiomqtt.Client, attack: Attack) -> None:
+    async for _ in reader.messages:
+        attack.count()
 
 
-def _read_port(folder: Path) -> int:
-    return int((folder / "port").read_text())
+async def add_nodes(attack: Attack) -> None:
+    """Be a Matter server that reports new nodes without end, and removes them afterwards; the hub's devices count."""
+    async with MatterSimulator(port=attack.server_port) as server:
+        while True:
+            await attack.begin()
+            for number in itertools.count(10):
+                if not attack.continues:
+                    break
+                await server.add(simulated_node(number, f"Lamp {number}", LAMP))
+                await asyncio.sleep(0)
+            attack.count(len(json.loads(await asyncio.to_thread(ask, attack.port, "GET", "/devices"))))
+            for number in [each for each in server.nodes if each >= 10]:
+                await server.remove(number)
 
 
-Flooding = Callable[[int, Path], Coroutine[Any, Any, None]]
+async def _run(flood: Flood, attack: Attack) -> None:
+    """Run the flood each time it is to run, until the process is ended."""
+    while True:
+        if not flood.is_server:
+            await attack.begin()
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            await flood.run(attack)
 
 
 class Flood(Struct, frozen=True):
-    """A flood, and the configuration of the hub that it needs."""
+    """A flood, and the configuration of the hub that it needs; a server runs all the time."""
 
     label: str
     run: Flooding
     config: str = ""
+    is_server: bool = False
 
 
 def _at_once(first: bytes, stay_secs: float = 0.2, pause_secs: float = 1.1) -> Flooding:
-    return functools.partial(flood_connections, first, b"", 400, stay_secs, pause_secs)
+    return functools.partial(flood_connections, first, b"", b"", 400, stay_secs, pause_secs)
 
 
-def _in_turn(first: bytes, last: bytes = b"") -> Flooding:
-    return functools.partial(flood_connections, first, last, 4, 0, 0)
+def _in_turn(first: bytes, answer: bytes, last: bytes = b"") -> Flooding:
+    return functools.partial(flood_connections, first, answer, last, 4, 0, 0)
 
 
 FLOODS: Mapping[str, Flood] = {
     "connects": Flood("connections that end without a request", _at_once(b"", pause_secs=0)),
     "heads": Flood("half heads", _at_once(HALF_HEAD)),
     "bodies": Flood("half bodies of 64 kB with a key", _at_once(HALF_BODY, stay_secs=1.0)),
-    "closed": Flood("event streams that end by a Close frame", _in_turn(HANDSHAKE, CLOSE_FRAME)),
-    "reset": Flood("event streams that are reset", _in_turn(HANDSHAKE)),
-    "keys": Flood("requests without a key", _in_turn(NO_KEY)),
+    "closed": Flood("event streams that end by a Close frame", _in_turn(HANDSHAKE, b"101", CLOSE_FRAME)),
+    "reset": Flood("event streams that are reset", _in_turn(HANDSHAKE, b"101")),
+    "keys": Flood("requests without a key", _in_turn(NO_KEY, b"401")),
     "scenes": Flood("executions of Lua", run_scenes, "[scenes]\nenabled = true\n"),
     "adapters": Flood("sections that are replaced", restart_adapters, '[adapters.restarted]\ntype = "restarted"\n'),
     "commands": Flood(
@@ -166,8 +222,14 @@ FLOODS: Mapping[str, Flood] = {
         f'[adapters.mqtt]\nhost = "127.0.0.1"\nport = PORT\nusername = "{USER}"\npassword = "{PASSWORD}"\n'
         'publish = true\n[adapters.virtual]\n[[adapters.virtual.devices]]\nid = "lamp"\n'
         'attributes = { power = "off" }\n',
+        is_server=True,
     ),
-    "nodes": Flood("nodes of a Matter server", add_nodes, '[adapters.matter]\nurl = "ws://127.0.0.1:PORT/ws"\n'),
+    "nodes": Flood(
+        "nodes of a Matter server",
+        add_nodes,
+        '[adapters.matter]\nurl = "ws://127.0.0.1:PORT/ws"\n',
+        is_server=True,
+    ),
 }
 """Each flood by its name on the command line."""
 
@@ -184,25 +246,39 @@ def _measure(name: str, flood: Flood, folder: Path) -> Iterator[Sample]:
         file = folder / f"config/{part}.lua"
         file.parent.mkdir(parents=True)
         file.write_text(text)
-    port = free_port()
+    port, hub_port = free_port(), free_port()
     (folder / "port").write_text(str(port))
-    command = [sys.executable, "-m", "benchmarks.attacks", name]
-    with hub(flood.config.replace("PORT", str(port)), folder=folder) as home:
-        _ask_while(home, 3.0)
-        before = home.resident_mb()
-        with subprocess.Popen([*command, str(home.port), str(folder)]) as attack:
-            try:
+    go, done = folder / "go", folder / "done"
+    command = [sys.executable, "-m", "benchmarks.attacks", name, str(hub_port), str(folder)]
+    with done.open("wb") as output, subprocess.Popen(command, stdout=output) as attack:
+        try:
+            while not (folder / "ready").exists() and attack.poll() is None:
+                time.sleep(0.02)
+            with hub(flood.config.replace("PORT", str(port)), folder=folder, port=hub_port) as home:
+                wait_until_ready(home.port)
+                _ask_while(home, 3.0)
+                before = home.resident_mb()
+                go.touch()
                 waits, peak = _ask_while(home, FLOOD_SECS)
-            finally:
-                attack.terminate()
-        time.sleep(REST_SECS)
-        after = home.resident_mb()
-    label, gained = flood.label, f"memory gained {REST_SECS:g} s later"
+                go.unlink()
+                time.sleep(REST_SECS)
+                after = home.resident_mb()
+                go.touch()
+                _ask_while(home, 3.0)
+                began = time.perf_counter()
+            stop_secs = time.perf_counter() - began
+        finally:
+            attack.terminate()
+    label, gained, successes = flood.label, f"memory gained {REST_SECS:g} s later", done.stat().st_size
+    if not successes:
+        raise RuntimeError(f"{label}: the flood did nothing")
+    yield Row(label=f"{label}: successes", unit="").sample(successes)
     yield Row(label=f"{label}: GET /health, p99", unit="ms", at_most=MAX_WAIT_MS).sample(percentile(waits, 99))
     yield Row(label=f"{label}: GET /health, longest", unit="ms").sample(max(waits))
     yield Row(label=f"{label}: memory before", unit="MB").sample(before)
     yield Row(label=f"{label}: memory at the peak", unit="MB").sample(peak)
     yield Row(label=f"{label}: {gained}", unit="MB", at_most=MAX_GAINED_MB).sample(after - before)
+    yield Row(label=f"{label}: a stop meanwhile", unit="s", at_most=MAX_STOP_SECS).sample(stop_secs)
 
 
 def _ask_while(home: Running, seconds: float) -> tuple[list[float], float]:
@@ -220,4 +296,4 @@ def _ask_while(home: Running, seconds: float) -> tuple[list[float], float]:
 
 
 if __name__ == "__main__":
-    asyncio.run(FLOODS[sys.argv[1]].run(int(sys.argv[2]), Path(sys.argv[3])))
+    asyncio.run(_run(FLOODS[sys.argv[1]], Attack(int(sys.argv[2]), Path(sys.argv[3]))))

@@ -53,8 +53,8 @@ _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 class Channel(Protocol):
     """The worker, as an execution uses it."""
 
-    async def exchange(self, execution: LuaExecution) -> WorkerFrame:
-        """Send the execution's frame to Lua as soon as another can run; return the reply."""
+    async def exchange(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> WorkerFrame:
+        """Send the frame to the execution's Lua as soon as another can run; return the reply."""
 
     def stop(self, execution: LuaExecution) -> None:
         """End the Lua of an execution that is in it, whatever it does."""
@@ -120,7 +120,7 @@ class LuaExecution:
         self._calls = calls
         self._settings = settings
         self._files = [source]
-        self._outgoing: tuple[FrameKind, tuple[bytes, ...]] = (kind, (source.chunk, source.name.encode(), event))
+        self._event = event
         self._cpu_left = settings.limits.max_cpu_secs
 
     async def run(self, find_worker: FindWorker) -> Failure:
@@ -147,16 +147,18 @@ class LuaExecution:
         self._task = asyncio.current_task()
         try:
             frame = self._final_frame or await self._begin(find_worker)
-            while frame.kind is FrameKind.REQUEST and not self.is_cancelled:
-                self._outgoing = (FrameKind.ANSWER, await self._answer(frame))
-                frame = _CANCELLED if self.is_cancelled else await self._worker.exchange(self)
+            while frame.kind is FrameKind.REQUEST:
+                answer = await self._answer(frame)
+                if self.is_cancelled:
+                    return _CANCELLED
+                frame = await self._worker.exchange(self, FrameKind.ANSWER, answer)
         except asyncio.CancelledError:
             if self._final_frame is None or self._task is None:
                 raise
             self._task.uncancel()
             return self._final_frame
         else:
-            return _CANCELLED if frame.kind is FrameKind.REQUEST else frame
+            return frame
         finally:
             self._task = None
             if self._abort_timer is not None:
@@ -198,25 +200,28 @@ class LuaExecution:
 
     async def _begin(self, find_worker: FindWorker) -> WorkerFrame:
         """Begin in a worker, and in the next one if it ends before it got the file; return Lua's first frame."""
-        reason = ""
+        reason, file = "", (self.source.chunk, self.source.name.encode(), self._event)
         while not self.is_cancelled:
             worker = find_worker(self, reason)
             if isinstance(worker, str):
                 return _lost(worker)
             self._worker, self._is_over = worker, False
             self._computes_since, self._cpu_left = None, self._settings.limits.max_cpu_secs
-            frame = await worker.exchange(self)
+            frame = await worker.exchange(self, self.kind, file)
             if self.is_begun or frame.kind is not FrameKind.LOST:
                 return frame
             reason = frame.parts[0].decode()
         return _CANCELLED
 
     async def _answer(self, request: WorkerFrame) -> tuple[bytes, ...]:
-        """Return the parts of ANSWER for what Lua requests: a module, or a call of a method of `ctx`."""
+        """Return the parts of ANSWER for what Lua requests: a module, or a call of a method of `ctx`.
+
+        After a cancel, nothing more is done.
+        """
         operation, arguments = request.parts[0].decode(), request.parts[1]
         if operation == "require":
             return await asyncio.to_thread(answer_require, self._settings.scripts, arguments, self._files)
-        return await self._call(operation, arguments)
+        return () if self.is_cancelled else await self._call(operation, arguments)
 
     async def _call(self, operation: str, arguments: bytes) -> tuple[bytes, ...]:
         """Return the parts of ANSWER for a call of a method of `ctx`.
@@ -257,8 +262,8 @@ class LuaExecution:
 
     # Called by its worker.
 
-    def take_frame(self) -> bytes | None:
-        """Return the frame for the worker; Lua runs from then on. None if it must not run any longer."""
+    def encode_frame(self, kind: FrameKind, parts: tuple[bytes, ...]) -> bytes | None:
+        """Return the frame with its timing; Lua runs from then on. None if it must not run any longer."""
         if self._is_over or self._is_stopping:
             return None
         now = self._resumed_at = self._settings.machine.monotonic()
@@ -268,7 +273,6 @@ class LuaExecution:
             self._backstop = now + self._settings.limits.backstop_secs
         secs, self._limit = min((self._cpu_left, Reason.CPU), (max(0.0, self._backstop - now), Reason.BACKSTOP))
         self.deadline = now + secs
-        kind, parts = self._outgoing
         timing = TIMING.pack(secs, self._limit, self._settings.clock.now().timestamp())
         return encode(kind, self.number, timing, *parts)
 

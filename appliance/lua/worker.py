@@ -64,7 +64,7 @@ class Worker(asyncio.BufferedProtocol):
         self._decoder = Decoder()
         self._executions: dict[int, LuaExecution] = {}
         self._running: set[LuaExecution] = set()
-        self._waiting: deque[LuaExecution] = deque()
+        self._waiting: deque[tuple[LuaExecution, FrameKind, tuple[bytes, ...]]] = deque()
         self._admitted = 0
         self._silent_checks = 0
         self._check_timer: asyncio.TimerHandle | None = None
@@ -130,8 +130,8 @@ class Worker(asyncio.BufferedProtocol):
             if self._process is not None:
                 self._process.kill()
 
-    async def exchange(self, execution: LuaExecution) -> WorkerFrame:
-        """Send the execution's frame to Lua as soon as there is room for another that runs.
+    async def exchange(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> WorkerFrame:
+        """Send the frame to the execution's Lua as soon as there is room for another that runs.
 
         Return the reply: a request, or the last frame; LOST if the process ends before.
         """
@@ -142,7 +142,7 @@ class Worker(asyncio.BufferedProtocol):
             self._executions[execution.number] = execution
         if self.ended_because is not None:
             execution.lose(self.ended_because)
-        self._waiting.append(execution)
+        self._waiting.append((execution, kind, parts))
         self._send_waiting()
         return await execution.reply
 
@@ -196,8 +196,8 @@ class Worker(asyncio.BufferedProtocol):
 
     def _send_waiting(self) -> None:
         while self._waiting and self.is_usable and self.is_ready and len(self._running) < MAX_RUNNING:
-            execution = self._waiting.popleft()
-            frame = execution.take_frame()
+            execution, kind, parts = self._waiting.popleft()
+            frame = execution.encode_frame(kind, parts)
             if frame is not None:
                 self._note_running(execution)
                 self._write(frame)

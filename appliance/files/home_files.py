@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from appliance.adapters.kinds import KINDS
 from appliance.adapters.lua_kinds.kind import KNOWN_SETTINGS
@@ -29,7 +29,7 @@ from appliance.lua.reload import Reloaded
 from appliance.lua.source import MAX_FILE_BYTES
 from appliance.settings import SECTIONS
 from appliance.store.disk import Disk
-from appliance.store.records import Storage
+from appliance.store.records import Storage, read_all, skip
 from appliance.store.saved_files import FileVersion, SavedFiles
 from appliance.tables.fields import line_at
 from appliance.tables.plain_files import read_plain
@@ -50,6 +50,11 @@ _SECRETS = frozenset(
     if field.secret
 )
 """The names of all settings of Lares that are secrets."""
+
+
+class _VersionKey(Struct, frozen=True):
+    key: str
+
 
 _SECRET_NAME = re.compile(r".*(password|token|secret|key)")
 _NAME = re.compile(r"[^./\\][^/\\]*\.lua")
@@ -126,11 +131,11 @@ class HomeFiles:
         self._key = b""
 
     async def __aenter__(self) -> HomeFiles:
-        kept = dict(self._storage.stored.items(VERSION_KEY)).get("")
-        if not isinstance(kept, dict):
-            kept = {"key": secrets.token_hex(16)}
-            self._storage.remember(VERSION_KEY, kept)
-        self._key = str(kept["key"]).encode()
+        found = read_all(self._storage.stored, VERSION_KEY, lambda _, value: convert(value, _VersionKey), skip)
+        if (kept := found.get("")) is None:
+            kept = _VersionKey(key=secrets.token_hex(16))
+            self._storage.remember(VERSION_KEY, {"key": kept.key})
+        self._key = kept.key.encode()
         return self
 
     async def __aexit__(self, *_: object) -> None:

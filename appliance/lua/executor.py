@@ -1,4 +1,4 @@
-"""The executor: runs what scenes and automations start, as their modes admit it, and how each ended."""
+"""The executor: runs the executions of scenes and automations as their modes allow, and records how each ended."""
 
 from __future__ import annotations
 
@@ -48,6 +48,11 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     chain: tuple[str, ...] = ()
     steps: tuple[Mapping[str, Any], ...] = ()
 
+    @property
+    def kind(self) -> str:
+        """`scene` or `automation`."""
+        return self.label.partition(":")[0]
+
 
 Note = Callable[[ExecutionRequest, ExecutionEntry], None]
 """Notes how an execution ended."""
@@ -93,7 +98,7 @@ class Execution:
         status, doing = ("queued", "waits for its turn") if lua is None else lua.describe_activity()
         return ExecutionView(
             id=self.id,
-            kind=request.label.partition(":")[0],
+            kind=request.kind,
             of=request.id,
             name=request.name,
             started_at=self.at,
@@ -167,7 +172,7 @@ class Executor:
         return len(_of(id_, self._running))
 
     def cancel_execution(self, number: str) -> bool:
-        """End one execution at once, in a sleep too; whether there was one."""
+        """End one execution at once, in a sleep too; return whether it was in progress."""
         for execution in (*self._running, *self._all_waiting()):
             if execution.id == number:
                 self.abort(execution, CANCELLED)
@@ -203,7 +208,7 @@ class Executor:
         return entry
 
     def cancel(self, id_: str) -> int:
-        """End what runs and waits of this id at once, in a sleep too; how many those were."""
+        """End the running and waiting executions of this id at once, in a sleep too; return their number."""
         every = (*self._waiting.get(id_, ()), *_of(id_, self._running))
         for execution in every:
             self.abort(execution, CANCELLED)
@@ -218,7 +223,7 @@ class Executor:
             self._end(execution, ExecutionStatus.CANCELLED, because)
 
     def skip_waiting(self, id_: str, because: str) -> None:
-        """Let nothing that waits for its turn run any longer."""
+        """Let no waiting execution of this id run any longer."""
         for execution in (*self._waiting.get(id_, ()),):
             self._end(execution, ExecutionStatus.SKIPPED, because)
 
@@ -236,10 +241,9 @@ class Executor:
             execution.context = context = self._new_context(request.label)
             context.chain = (*request.chain, request.label)
             execution.lua = self._pool.new_execution(request.source, context, request.event, name=request.label)
-            self._tasks.start(self._run(execution, execution.lua), f"run of {request.label}")
             if self._unfinished is not None:
-                kind = request.label.partition(":")[0]
-                self._unfinished.begin(execution.id, kind, request.id, execution.at)
+                self._unfinished.begin(execution.id, request.kind, request.id, execution.at)
+            self._tasks.start(self._run(execution, execution.lua), f"run of {request.label}")
         except Exception as error:  # an execution that cannot begin must not occupy a slot
             reason = f"it could not begin: {type(error).__name__}: {error}"
             log.error("'%s' failed: %s", request.label, reason, exc_info=error)
@@ -310,11 +314,11 @@ class Executor:
         )
 
     def _record(self, request: ExecutionRequest, entry: ExecutionEntry) -> None:
-        kind = request.label.partition(":")[0]
+        part = logging.getLogger(f"{request.kind}s")
         if entry.status in (ExecutionStatus.ERROR, ExecutionStatus.TIMEOUT):
-            logging.getLogger(f"{kind}s").warning("%s '%s' failed: %s", kind, request.id, entry.error)
+            part.warning("%s '%s' failed: %s", request.kind, request.id, entry.error)
         else:
-            logging.getLogger(f"{kind}s").debug("%s '%s': %s", kind, request.id, entry.error or entry.status)
+            part.debug("%s '%s': %s", request.kind, request.id, entry.error or entry.status)
         self.history.add(entry)
 
 
@@ -345,7 +349,7 @@ class ExecutableFiles(Generic[T]):
         self.executor = executor
 
     def cancel(self, id_: str) -> int:
-        """End what runs and waits of it at once, also if a reload has removed it; how many those were."""
+        """End its executions at once, also if a reload has removed it; return their number."""
         count = self.executor.cancel(id_)
         if count == 0:
             self.catalog.get(id_)

@@ -354,6 +354,8 @@ async def test_stored_things_that_nobody_understands_are_left_out_kept_and_said(
             "name/odd": {},
             "key/key_odd": {"role": "read"},
             "thing/new": {"x": 1},
+            **{key: ["odd"] for key in ("files/version_key", "counter/running", "variable/x", "timer/x")},
+            **{key: {"key": "odd"} for key in ("automation/x", "toggle/x", "changed/virtual:x", "sent/virtual:x")},
         }
         await app.hub.document.put_many(odd)
     for _ in range(2):

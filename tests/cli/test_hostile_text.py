@@ -102,6 +102,8 @@ LOCAL = (
     "backup EVIL/no/where",
     "restore EVIL",
     "restore ARCHIVE",
+    "upgrade EVIL",
+    "upgrade --rollback",
     "init OUT",
     "init --adapter EVIL",
     "discover --seconds 0.1",

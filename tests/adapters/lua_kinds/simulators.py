@@ -153,7 +153,9 @@ class Tasmota(Vendor):
         if word.startswith("Power"):
             name = "POWER" if "POWER" in state else f"POWER{word[5:]}"
             wish: Any = {"on": "ON", "off": "OFF", "toggle": "OFF" if state[name] == "ON" else "ON"}[value.lower()]
-        elif word in ("Dimmer", "CT"):
+        elif word.startswith("Shutter"):
+            return self._move(word, value)
+        elif word in ("Dimmer", "CT", "FanSpeed"):
             name, wish = word, int(value)
         elif word == "HSBColor":
             name, wish = word, value
@@ -161,6 +163,14 @@ class Tasmota(Vendor):
             return {"Command": "Unknown"}
         self._take(lambda: state.update({name: wish}))
         return {name: wish}
+
+
+    def _move(self, word: str, value: str) -> Answer:
+        shutter = self.status["StatusSNS"][f"Shutter{word[-1]}"]
+        action = word.removeprefix("Shutter")[:-1]
+        goal = {"Open": 100, "Close": 0, "Stop": shutter["Position"]}.get(action)
+        self._take(lambda: shutter.update(Position=int(value) if goal is None else goal))
+        return {word: shutter["Position"]}
 
 
 def tasmota_status(name: str) -> dict[str, Any]:

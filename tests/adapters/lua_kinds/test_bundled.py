@@ -116,6 +116,57 @@ async def test_tasmota_of_three_phases_and_two_sensors(pool: WorkerPool, tmp_pat
     }
 
 
+async def test_a_tasmota_with_shutters_shows_and_moves_them(pool: WorkerPool, tmp_path: Path) -> None:
+    """By a published answer to `Status 13`; the second shutter counts from its open end."""
+    vendor = Tasmota()
+    del vendor.status["StatusSTS"]["POWER"]
+    vendor.status["StatusSTS"] |= {f"POWER{number}": "OFF" for number in range(1, 6)}
+    vendor.status["Status"]["FriendlyName"] = ["Left", "", "Right", "", "Lamp"]
+    vendor.status["StatusSNS"] = {f"Shutter{number}": {"Position": 30, "Direction": 0} for number in (1, 2)}
+    about = {"Open": 100, "Close": 100, "50perc": 50, "Delay": 0, "Calib": [300, 500, 700, 900, 1000], "Mode": "0"}
+    vendor.status["StatusSHT"] = {
+        "SHT0": {"Relay1": 1, "Relay2": 2, "Opt": "0000", **about},
+        "SHT1": {"Relay1": 3, "Relay2": 4, "Opt": "0001", **about},
+    }
+    it = await start(pool, tmp_path, None, vendor, "tasmota_http")
+    found = await it.poll()
+    assert {id_: each.name for id_, each in found.items()} == {
+        "relay:5": "Lamp",
+        "shutter:1": "Left",
+        "shutter:2": "Right",
+    }
+    assert [found[f"shutter:{number}"].attributes["cover_position"] for number in (1, 2)] == [30, 70]
+    assert await it.command("shutter:2", "cover_position", "set", 20) is None
+    assert await it.command("shutter:1", "cover_position", "open") is None
+    assert await it.command("shutter:1", "cover_position", "stop") is None
+    sent = [each.query["cmnd"] for each in vendor.asked if each.query["cmnd"] != "Status 0"]
+    assert sent == ["ShutterPosition2 80", "ShutterOpen1", "ShutterStop1"]
+    del vendor.status["StatusSHT"]
+    found = await it.poll()
+    assert sorted(found) == ["relay:5", "shutter:1", "shutter:2"] and it.dropped == []
+    assert found["shutter:2"].attributes["cover_position"] == 80
+
+
+async def test_a_tasmota_fan_has_a_light_and_four_speeds(pool: WorkerPool, tmp_path: Path) -> None:
+    vendor = Tasmota()
+    del vendor.status["StatusSTS"]["POWER"]
+    vendor.status["StatusSTS"] |= {"POWER1": "ON", "FanSpeed": 2}
+    it = await start(pool, tmp_path, None, vendor, "tasmota_http")
+    found, speed = await it.poll(), "custom.tasmota_http.speed"
+    assert sorted(found) == ["fan", "relay:1"] and it.dropped == []
+    assert (found["fan"].attributes["power"], found["fan"].attributes[speed]) == ("on", 2)
+    for capability, action, value in (
+        ("power", "off", None),
+        ("power", "toggle", None),
+        (speed, "set", 3),
+        (speed, "set", 0),
+        ("power", "on", None),
+    ):
+        assert await it.command("fan", capability, action, value) is None, value
+    sent = [each.query["cmnd"] for each in vendor.asked if each.query["cmnd"] != "Status 0"]
+    assert sent == [f"FanSpeed {number}" for number in (0, 2, 3, 0, 3)]
+
+
 async def test_tasmota_says_what_it_does_not_understand(pool: WorkerPool, tmp_path: Path) -> None:
     status = tasmota_status("tasmota-switch.json")
     answers = {"Status 0": status, "Power1 on": {"Command": "Unknown"}, "Power1 off": {"WARNING": "Need user"}}

@@ -234,15 +234,11 @@ async def test_tasmota_may_have_words_of_its_own_for_on_and_off(
     assert list(found) == [f"relay:{number}" for number in range(1, len(words) + 1)]
 
 
-async def test_a_coloured_tasmota_and_parts_that_it_does_not_show(
-    pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_coloured_tasmota(pool: WorkerPool, tmp_path: Path) -> None:
     vendor = Tasmota()
     vendor.status["StatusSTS"] |= {"POWER": "ON", "Dimmer": 40, "CT": 300, "HSBColor": "120,90,40", "White": 0}
-    vendor.status["StatusSNS"] = {"Shutter1": {"Position": 4}}
     it = await start(pool, tmp_path, None, vendor, "tasmota_http")
-    for _ in range(2):
-        lamp = (await it.poll())["relay:1"]
+    lamp = (await it.poll())["relay:1"]
     assert (
         lamp.attributes["color_hs"] == {"hue": 120, "saturation": 90} and "color_temperature" not in lamp.attributes
     )
@@ -251,8 +247,7 @@ async def test_a_coloured_tasmota_and_parts_that_it_does_not_show(
     vendor.status["StatusSTS"]["White"] = 40
     lamp = (await it.poll())["relay:1"]
     assert "color_hs" not in lamp.attributes and lamp.attributes["color_temperature"]["value"] == 3333
-    lines = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    assert lines == ["this kind does not show these parts of the Tasmota: Shutter1; MQTT does"] and it.dropped == []
+    assert it.dropped == []
 
 
 async def test_parts_of_hue_that_are_not_shown_are_named_once(

@@ -41,16 +41,37 @@ local function color_of(state)
   if hue and (tonumber(state.White) or 0) == 0 then return { hue = tonumber(hue), saturation = tonumber(saturation) } end
 end
 
--- Report parts that this kind does not show once, by name.
-local function report_unknown(ctx, state, sensors)
-  local unknown = state.FanSpeed and { "FanSpeed" } or {}
-  for name in parts(sensors) do
-    if name:find("^Shutter%d") then unknown[#unknown + 1] = name end
+local SPEED, FULL_SPEED = "custom.tasmota_http.speed", 3
+
+-- Shutters: Status 13 names the relays that move each one, and whether its position counts from the open end (the last
+-- digit of Opt). Return the relays. The slats of a shutter are shown over MQTT only.
+local function add_shutters(ctx, found, devices, about)
+  local relays, inverted = {}, {}
+  for name, each in parts(found, "StatusSNS") do
+    local number = tonumber(name:match("^Shutter(%d+)$"))
+    if number then
+      local told = part(found, "StatusSHT", "SHT" .. number - 1)
+      local first = math.tointeger(told.Relay1) or 2 * number - 1
+      relays[first], relays[math.tointeger(told.Relay2) or first + 1] = true, true
+      inverted[tostring(number)] = (text(told.Opt) or ""):sub(-1) == "1"
+      local position = math.tointeger(each.Position)
+      if position and inverted[tostring(number)] then position = 100 - position end
+      devices[#devices + 1] = about { id = "shutter:" .. number, kind = "Switch", class = "cover", commands = { "cover_position" },
+        name = first, attributes = { cover_position = position } }
+    end
   end
-  if #unknown > 0 and not ctx.memory.reported then
-    ctx:log("warn", "this kind does not show these parts of the Tasmota: " .. table.concat(unknown, ", ") .. "; MQTT does")
-    ctx.memory.reported = true
-  end
+  ctx.memory.inverted = inverted
+  return relays
+end
+
+-- The fan of an iFan: four speeds; 0 is off. `on` restores the last other speed.
+local function add_fan(ctx, state, devices, about)
+  local speed = math.tointeger(state.FanSpeed)
+  if not speed then return end
+  ctx.memory.speed = speed > 0 and speed or ctx.memory.speed
+  devices[#devices + 1] = about { id = "fan", kind = "Switch", class = "fan",
+    commands = { "power", { capability = SPEED, actions = { "set" }, type = "integer", min = 0, max = FULL_SPEED } },
+    attributes = { power = speed > 0 and "on" or "off", [SPEED] = speed } }
 end
 
 -- Values of all connected sensors; of several with the same value, the first one by name counts.
@@ -86,19 +107,25 @@ local function poll(ctx)
   if type(state) ~= "table" or type(status) ~= "table" then error(NOT_TASMOTA, 0) end
   local names = type(status.FriendlyName) == "table" and status.FriendlyName or { status.FriendlyName }
   local info = { manufacturer = "Tasmota", firmware = text(part(found, "StatusFWR").Version), serial = text(part(found, "StatusNET").Mac) }
-  local devices = {}
+  local devices, others = {}, {}
+  local function about(device)
+    device.info, device.name = info, text(names[device.name], status.DeviceName)
+    return device
+  end
+  local moving = add_shutters(ctx, found, others, about)
   for number = 1, MAX_RELAYS do
     local word = state["POWER" .. number] or number == 1 and state.POWER
-    if word then
-      devices[#devices + 1] = { id = "relay:" .. number, kind = "Switch", class = "plug", info = info,
-        name = text(names[number], status.DeviceName), commands = { "power" }, attributes = { power = power_of(status, number, word) } }
+    if word and not moving[number] then
+      devices[#devices + 1] = about { id = "relay:" .. number, kind = "Switch", class = "plug", name = number, commands = { "power" },
+        attributes = { power = power_of(status, number, word) } }
     end
   end
-  local first = devices[1]
+  add_fan(ctx, state, others, about)
+  local first = devices[1] or others[1]
   if not first then
-    first = { id = "sensor", kind = "Sensor", info = info, name = text(names[1], status.DeviceName), attributes = {} }
+    first = about { id = "sensor", kind = "Sensor", name = 1, attributes = {} }
     devices[1] = first
-  elseif state.Dimmer then
+  elseif state.Dimmer and devices[1] then
     first.kind, first.class, first.attributes.brightness = "Light", nil, state.Dimmer
     first.commands = { "power", "brightness" }
     if type(state.CT) == "number" and state.CT > 0 then
@@ -109,14 +136,18 @@ local function poll(ctx)
       if first.attributes.color_hs then first.attributes.color_temperature = nil end
     end
   end
-  report_unknown(ctx, state, found.StatusSNS)
   read_sensors(part(found, "StatusSNS"), first.attributes)
-  return devices
+  return table.move(others, 1, #others, #devices + 1, devices)
 end
 
 local function command(ctx, device, asked)
   local number, words = device.id:match("%d+$"), nil
-  if asked.capability == "power" then words = "Power" .. number .. " " .. asked.action
+  if device.id == "fan" then
+    words = "FanSpeed " .. (asked.value or asked.action == "on" and (ctx.memory.speed or FULL_SPEED) or 0)
+  elseif asked.action == "set" and asked.capability == "cover_position" then
+    words = ("ShutterPosition%s %d"):format(number, part(ctx.memory, "inverted")[number] and 100 - asked.value or asked.value)
+  elseif asked.capability == "cover_position" then words = "Shutter" .. asked.action:gsub("^%l", string.upper) .. number
+  elseif asked.capability == "power" then words = "Power" .. number .. " " .. asked.action
   elseif asked.capability == "brightness" then words = "Dimmer " .. asked.value
   elseif asked.capability == "color_hs" then
     words = ("HSBColor %d,%d,%d"):format(asked.value.hue, asked.value.saturation, device.attributes.brightness or 100)

@@ -39,7 +39,8 @@ class ShellyOne(Vendor):
 class ShellyTwo(Vendor):
     """A Shelly of the second generation, as aioshelly captured it; it takes calls by HTTP and over its WebSocket.
 
-    `config` has the configuration of parts, beyond their ids. With a `password`, its WebSocket asks for it.
+    `config` has the configuration of parts, beyond their ids. `behind` are the components of devices behind a
+    Bluetooth gateway. With a `password`, its WebSocket asks for it.
     """
 
     def __init__(self, name: str = "shelly-pro-3.json", password: str = "", **base: Any) -> None:
@@ -47,6 +48,7 @@ class ShellyTwo(Vendor):
         self.capture = capture(name)
         self.password = password
         self.config: dict[str, dict[str, Any]] = {}
+        self.behind: list[dict[str, Any]] = []
         self.sockets: list[web.WebSocketResponse] = []
         self.answers = {
             "/shelly": self.capture["shelly"],
@@ -120,6 +122,13 @@ class ShellyTwo(Vendor):
             return {"id": call["id"], "result": self._whole_config()}
         if method == "Shelly.GetDeviceInfo":
             return {"id": call["id"], "result": self.capture["shelly"]}
+        if method == "Shelly.GetComponents":
+            page = self.behind[wish["offset"] : wish["offset"] + 2]
+            return {"id": call["id"], "result": {"components": page, "total": len(self.behind), **wish}}
+        if method == "BluTrv.Call":
+            [valve] = [each for each in self.behind if each["key"] == f"blutrv:{wish['id']}"]
+            self._take(lambda: valve["status"].update(target_C=wish["params"]["target_C"]))
+            return {"id": call["id"], "result": None}
         part = self.status.get(f"{method.split('.')[0].lower()}:{wish.get('id')}")
         if part is None:
             return {"id": call["id"], "error": {"code": -105, "message": "Argument 'id' not found!"}}
@@ -129,6 +138,8 @@ class ShellyTwo(Vendor):
     def _change(self, what: str, part: dict[str, Any], wish: Mapping[str, Any]) -> Callable[[], None]:
         if what == "Toggle":
             return lambda: part.update(output=not part["output"])
+        if what == "SetConfig":
+            return lambda: part.update({key: value for key, value in wish["config"].items() if key != "id"})
         if what == "GoToPosition":
             return lambda: part.update(current_pos=wish["pos"])
         told = {"output": wish.get("on"), **{name: wish.get(name) for name in ("brightness", "ct", "rgb", "mode")}}
@@ -163,7 +174,6 @@ class Tasmota(Vendor):
             return {"Command": "Unknown"}
         self._take(lambda: state.update({name: wish}))
         return {name: wish}
-
 
     def _move(self, word: str, value: str) -> Answer:
         shutter = self.status["StatusSNS"][f"Shutter{word[-1]}"]

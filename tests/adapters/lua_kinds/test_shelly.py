@@ -37,7 +37,7 @@ async def test_shelly_of_the_first_generation(pool: WorkerPool, tmp_path: Path) 
     [
         ("shelly-pro-3.json", ["switch:0", "switch:1", "switch:2"]),
         ("shelly-plus-plug-s.json", ["switch:0"]),
-        ("shelly-wall-display.json", ["sensor", "switch:0"]),
+        ("shelly-wall-display.json", ["sensor", "switch:0", "thermostat:0"]),
     ],
 )
 async def test_shelly_of_the_second_generation(pool: WorkerPool, tmp_path: Path, name: str, ids: list[str]) -> None:
@@ -441,3 +441,127 @@ async def test_parts_without_a_device_are_named_once(
         "it: the answer contains no device; it contains /shelly: mac, model, gen, name; "
         "/rpc/Shelly.GetConfig: nothing; /rpc/Shelly.GetStatus: sys, fan:0"
     )
+
+
+CELSIUS_21 = {"value": 21, "unit": "°C"}
+AT_20, AT_22 = {"value": 20, "unit": "°C"}, {"value": 22, "unit": "°C"}
+
+
+async def test_the_thermostat_of_a_wall_display(pool: WorkerPool, tmp_path: Path) -> None:
+    display = ShellyTwo("shelly-wall-display.json")
+    it = await start(pool, tmp_path, None, display, "shelly")
+    shown = (await it.poll())["thermostat:0"]
+    assert shown.attributes == {
+        "target_temperature": CELSIUS_21,
+        "temperature": {"value": 21.3, "unit": "°C"},
+        "hvac_mode": "heat",
+        "hvac_state": "idle",
+        "state": "online",
+    }
+    assert await it.command("thermostat:0", "target_temperature", "set", AT_22) is None
+    assert await it.command("thermostat:0", "hvac_mode", "set", "off") is None
+    assert (display.status["thermostat:0"]["target_C"], display.status["thermostat:0"]["enable"]) == (22, False)
+    display.status["thermostat:0"] |= {"enable": True, "output": True}
+    display.config["thermostat:0"] = {"type": "cooling"}
+    it.adapter.functions.memory = {}
+    shown = (await it.poll())["thermostat:0"]
+    assert (shown.attributes["hvac_mode"], shown.attributes["hvac_state"]) == ("cool", "cooling") and it.dropped == []
+
+
+async def test_a_radiator_valve_of_the_first_generation(pool: WorkerPool, tmp_path: Path) -> None:
+    """By Shelly's published answer of the TRV."""
+    valve = {"pos": 30.0, "target_t": {"enabled": True, "value": 20, "units": "C"}, "schedule": False}
+    valve["tmp"] = {"value": 19.5, "units": "C", "is_valid": True}
+    status = {"mac": "AABB", "thermostats": [valve], "bat": {"value": 88, "voltage": 3.9}, "calibrated": True}
+
+    def set_target(asked: Any) -> Any:
+        valve["target_t"] = {"enabled": True, "value": float(asked.query["target_t"]), "units": "C"}
+        return valve
+
+    answers = {"/shelly": {"type": "SHTRV-01", "mac": "AABB"}, "/status": status, "/thermostat/0": set_target}
+    it = await start(pool, tmp_path, None, Vendor(answers), "shelly")
+    found = await it.poll()
+    assert list(found) == ["thermostat:0"] and it.dropped == []
+    assert found["thermostat:0"].attributes == {
+        "target_temperature": AT_20,
+        "temperature": {"value": 19.5, "unit": "°C"},
+        "battery": 88,
+        "hvac_state": "heating",
+        "custom.shelly.valve": 30,
+        "state": "online",
+    }
+    assert await it.command("thermostat:0", "target_temperature", "set", AT_22) is None
+    [sent] = [each.query for each in it.vendor.asked if each.path == "/thermostat/0"]
+    assert sent == {"target_t_enabled": "1", "target_t": "22"}
+
+
+def component(key: str, status: dict[str, Any], **config: Any) -> dict[str, Any]:
+    """Return a component behind a gateway, as `Shelly.GetComponents` lists it."""
+    number = int(key.partition(":")[2])
+    return {"key": key, "status": {"id": number, **status}, "config": {"id": number, **config}}
+
+
+def objects(address: str, *values: tuple[int, int, Any]) -> list[dict[str, Any]]:
+    """Return the sensors of a device by object, index, and value; those of the second address begin at 210."""
+    first = 210 if address == "b" else 200
+    return [
+        component(f"bthomesensor:{first + at}", {"value": value}, addr=address, obj_id=number, idx=index)
+        for at, (number, index, value) in enumerate(values)
+    ]
+
+
+async def test_valves_and_sensors_behind_a_bluetooth_gateway(pool: WorkerPool, tmp_path: Path) -> None:
+    gateway = ShellyTwo()
+    for key in [key for key in gateway.status if key.startswith(("switch", "input"))]:
+        del gateway.status[key]
+    gateway.status["bthome"] = {}
+    trv = {"target_C": 20, "current_C": 18.5, "pos": 54, "connected": True, "battery": 100, "fw_ver": "v1.2.10"}
+    gateway.behind = [
+        component("blutrv:200", trv, addr="t", name="Bath", trv="bthomedevice:202"),
+        component("bthomedevice:202", {"battery": 100}, addr="t"),
+        component("bthomedevice:200", {"battery": 90}, addr="a", name="Door"),
+        component("bthomedevice:201", {"battery": 80}, addr="b", name="Outside"),
+        *objects("a", (45, 0, True), (58, 0, None), (5, 0, 12.6), (99, 0, 7)),
+        *objects("b", (69, 0, 10.2), (69, 1, 11.5), (46, 0, 79)),
+    ]
+    it = await start(pool, tmp_path, None, gateway, "shelly")
+    found = await it.poll()
+    shown = {id_: {**each.attributes} for id_, each in found.items()}
+    assert it.dropped == [] and {each.name for each in found.values()} == {"Bath", "Door", "Outside"}
+    assert shown == {
+        "blutrv:200": {
+            "target_temperature": AT_20,
+            "temperature": {"value": 18.5, "unit": "°C"},
+            "battery": 100,
+            "hvac_state": "heating",
+            "custom.shelly.valve": 54,
+            "state": "online",
+        },
+        "bthomedevice:200": {
+            "battery": 90,
+            "contact": "open",
+            "illuminance": 13,
+            "custom.shelly.object_99": 7,
+            "state": "online",
+        },
+        "bthomedevice:201": {
+            "battery": 80,
+            "temperature": {"value": 10.2, "unit": "°C"},
+            "custom.shelly.temperature_2": {"value": 11.5, "unit": "°C"},
+            "humidity": {"value": 79, "unit": "%"},
+            "state": "online",
+        },
+    }
+    asked = len(gateway.asked)
+    assert {id_: {**each.attributes} for id_, each in (await it.poll()).items()} == shown
+    assert len(gateway.asked) == asked + 1, "the components are read once a minute; their changes are pushed"
+    await receive(it, {"method": "NotifyStatus", "params": {"bthomesensor:200": {"value": False}}})
+    await receive(it, {"method": "NotifyStatus", "params": {"blutrv:200": {"pos": 0}}})
+    assert it.registry.get_device("it:bthomedevice:200").attributes["contact"] == "closed"
+    assert it.registry.get_device("it:blutrv:200").attributes["hvac_state"] == "idle"
+    press = [{"component": key, "event": "single_push"} for key in ("bthomesensor:201", "bthomedevice:200")]
+    await receive(it, {"method": "NotifyEvent", "params": {"events": press}})
+    assert [(each.device_id, each.event) for each in it.happened] == [("it:bthomedevice:200", "single")]
+    assert await it.command("blutrv:200", "target_temperature", "set", AT_22) is None
+    gateway.behind[0]["status"]["connected"] = False
+    assert (await it.poll())["blutrv:200"].attributes["state"] == "unavailable"

@@ -22,11 +22,14 @@ local PRESSES = {
   S = "single", SS = "double", SSS = "triple", L = "long", SL = "single_long", LS = "long_single",
 }
 -- Parts that are read with another part, or that hold nothing that a home can show.
-local SILENT = { emdata = true, em1data = true, pm1data = true, script = true }
+local SILENT = {
+  emdata = true, em1data = true, pm1data = true, script = true, blutrv = true, blutrv_rstatus = true, blutrv_rinfo = true,
+  bthomedevice = true, bthomesensor = true, bthomecontrol = true,
+}
 local SYSTEM = {           -- tables of the first generation
   wifi_sta = true, wifi_sta1 = true, wifi_ap = true, cloud = true, mqtt = true, actions_stats = true, update = true, relays = true, meters = true,
   emeters = true, lights = true, rollers = true, inputs = true, tmp = true, hum = true, lux = true, bat = true, sensor = true, accel = true,
-  concentration = true, gas_sensor = true, ext_sensors = true, ext_temperature = true, ext_humidity = true, act_reasons = true, adcs = true,
+  thermostats = true, concentration = true, gas_sensor = true, ext_sensors = true, ext_temperature = true, ext_humidity = true, act_reasons = true, adcs = true,
 }
 
 -- Report parts without a device once, by name.
@@ -64,6 +67,17 @@ end
 local function electricity(on, watts, volts, amperes, counted, parts)
   return { power = ON[on], power_consumption = measure(watts, "W"), voltage = measure(volts, "V"), current = measure(amperes, "A"),
     energy_total = measure(counted, "kWh", "total", parts) }
+end
+
+local function target(low, high, step)
+  return { capability = "target_temperature", actions = { "set" }, min = low, max = high, step = step, unit = "°C" }
+end
+
+-- The attributes of a radiator valve, which heats while it is open.
+local function valve_of(wanted, present, position, battery)
+  position = tonumber(position)
+  return { target_temperature = measure(wanted, "°C"), temperature = measure(present, "°C"), battery = battery,
+    hvac_state = position and (position > 0 and "heating" or "idle"), ["custom.shelly.valve"] = position }
 end
 
 -- The sensors of one device, and those of an add-on: the first of each kind is in the device `sensor`, each further one is
@@ -130,6 +144,10 @@ local function first_generation(ctx)
   for number, roller in ipairs(rows(status, "rollers")) do
     add_cover(found, "cover:" .. number - 1, roller.positioning and roller.current_pos or nil, { power_consumption = measure(roller.power, "W") })
   end
+  for number, each in ipairs(rows(status, "thermostats")) do
+    add(found, "thermostat:" .. number - 1, "Switch", "climate", { target(4, 31, 0.5) },
+      valve_of(part(each, "target_t").value, part(each, "tmp").value, each.pos, part(status, "bat").value))
+  end
   add_inputs(ctx, found, rows(status, "inputs"))
   local own, told = {}, part(status, "sensor")
   for number, each in parts(status, "ext_temperature") do
@@ -139,7 +157,8 @@ local function first_generation(ctx)
     add_sensor(found, sensor, "humidity:10" .. number, "humidity", valid(each, measure(each.hum, "%")))
   end
   local has_addon = next(sensor) ~= nil
-  own.humidity, own.illuminance, own.battery = measure(part(status, "hum").value, "%"), part(status, "lux").value, part(status, "bat").value
+  own.humidity, own.illuminance = measure(part(status, "hum").value, "%"), part(status, "lux").value
+  if not status.thermostats then own.battery = part(status, "bat").value end
   local is_shown = #found == 0 or next(own) ~= nil                             -- else it is the temperature of the chip
   if not has_addon and is_shown then own.temperature = valid(part(status, "tmp"), measure(part(status, "tmp").tC, "°C")) end
   own.water_leak, own.smoke, own.contact, own.motion = status.flood, status.smoke, CONTACTS[told.state], MOTIONS[told.motion]
@@ -169,8 +188,17 @@ end
 
 ---------------------------------------------------------------- second generation
 
+-- A thermostat heats or cools, by its type.
+local function thermostat_of(told, kind)
+  local mode, moves = "heat", "heating"
+  if kind == "cooling" then mode, moves = "cool", "cooling" end
+  return { target_temperature = measure(told.target_C, "°C"), temperature = measure(told.current_C, "°C"),
+    hvac_mode = ({ [true] = mode, [false] = "off" })[told.enable], hvac_state = ({ [true] = moves, [false] = "idle" })[told.output] }
+end
+
 -- The attributes of a part: of a whole answer, or of the part that the device pushes.
-local function attributes_of(what, told, counted)
+local function attributes_of(what, told, counted, kind)
+  if what == "thermostat" then return thermostat_of(told, kind) end
   local watts, total = told.apower or told.act_power or told.total_act_power, part(told, "aenergy").total
   local shown = electricity(told.output, watts, told.voltage, told.current or told.total_current,
     total or counted.total_act_energy or counted.total_act, 1000)
@@ -211,9 +239,13 @@ local function second_generation(ctx, config)
   local owners = {}
   for key, told in parts(status) do                                         -- of two sensors, the first one is in `sensor`
     local what = key:match("^([%a%d_]+):%d+$")
-    local shown = what and attributes_of(what, told, part(status, (key:gsub(":", "data:"))))
+    local kind = part(config, key).type
+    local shown = what and attributes_of(what, told, part(status, (key:gsub(":", "data:"))), kind)
     if what == "switch" then add(found, key, "Switch", "plug", { SWITCH }, shown)
     elseif what == "cover" then add_cover(found, key, told.current_pos, shown)
+    elseif what == "thermostat" then
+      local modes = { capability = "hvac_mode", actions = { "set" }, values = { "off", kind == "cooling" and "cool" or "heat" } }
+      add(found, key, "Switch", "climate", { target(5, 35, 0.5), modes }, shown)
     elseif RPC[what] then add(found, key, "Light", nil, commands_of(what, config[key]), shown)
     elseif METERS[what] or what == "voltmeter" then add(found, key, "Sensor", "meter", nil, shown)
     elseif what == "input" then inputs[#inputs + 1] = { key = key, shown = shown }
@@ -233,7 +265,7 @@ local function second_generation(ctx, config)
       or part(config, "switch:" .. number).mode == "detached" or part(config, "light:" .. number).mode == "detached"
     if is_free then add(found, input.key, "Sensor", kind ~= "analog" and kind ~= "count" and "button" or nil, nil, input.shown) end
   end
-  ctx.memory.owners = owners
+  ctx.memory.owners, ctx.memory.is_gateway = owners, status.bthome ~= nil or status.blugw ~= nil
   report_unknown(ctx, unknown)
   return found, sensor
 end
@@ -245,6 +277,93 @@ local function read_config(ctx)
     config[key] = { name = text(each.name), type = text(each.type), mode = text(each.in_mode), ct_range = each.ct_range }
   end
   return answer.status == 200 and config or {}
+end
+
+---------------------------------------------------------------- devices behind a Bluetooth gateway
+
+local COMPONENT_SECS, MAX_COMPONENTS = 60, 200
+local OPEN, HELD = { [true] = "open", [false] = "closed" }, { [true] = "occupied", [false] = "unoccupied" }
+local PLAIN = { [true] = true, [false] = false }
+-- The attribute of each object of BTHome, by its number, with the unit or the words of its values.
+local OBJECTS = {
+  [1] = { "battery" }, [2] = { "temperature", "°C" }, [69] = { "temperature", "°C" }, [87] = { "temperature", "°C" }, [88] = { "temperature", "°C" },
+  [3] = { "humidity", "%" }, [46] = { "humidity", "%" }, [4] = { "pressure", "hPa" }, [5] = { "illuminance", round }, [18] = { "co2", "ppm" },
+  [17] = { "contact", OPEN }, [26] = { "contact", OPEN }, [27] = { "contact", OPEN }, [45] = { "contact", OPEN }, [33] = { "motion", MOTIONS },
+  [35] = { "occupancy", HELD }, [32] = { "water_leak", PLAIN }, [41] = { "smoke", PLAIN },
+  [30] = { "custom.shelly.light" }, [63] = { "custom.shelly.rotation" }, [64] = { "custom.shelly.distance" },
+}
+local BUTTON = 58
+
+-- The attributes of a component: of a whole answer, or of the part that the gateway pushes.
+local function component_of(ctx, key, status)
+  if key:find("^blutrv:") then return key, valve_of(status.target_C, status.current_C, status.pos, status.battery) end
+  if key:find("^bthomedevice:") then return key, { battery = status.battery } end
+  local about, value = part(ctx.memory.objects, key), status.value
+  local known = OBJECTS[about.object] or { "custom.shelly.object_" .. tostring(about.object) }
+  local name, form = known[1], known[2]
+  if about.number and about.number > 1 then name = "custom.shelly." .. name:gsub("^custom%.shelly%.", "") .. "_" .. about.number end
+  if type(form) == "table" then value = form[value]
+  elseif form == round then value = round(value)
+  elseif form then value = measure(value, form)
+  elseif type(value) ~= "number" and type(value) ~= "boolean" then value = nil
+  end
+  return about.device, { [name] = value }
+end
+
+-- Every component behind the gateway, page by page.
+local function read_components(ctx)
+  local found, count = {}, 0
+  repeat
+    local parameters = { offset = count, dynamic_only = true, include = { "status", "config" } }
+    local answer = ctx:http { method = "POST", path = "/rpc", json = { id = 1, method = "Shelly.GetComponents", params = parameters } }
+    local result = part(answer.json, "result")
+    local page = rows(result, "components")
+    for _, each in ipairs(page) do found[text(each.key, "")] = each end
+    count = count + #page
+  until #page == 0 or count >= (tonumber(result.total) or 0) or count >= MAX_COMPONENTS
+  return found
+end
+
+-- The valves and sensors behind the gateway. Between two readings, their rows have only the id: changes are pushed.
+local function behind_gateway(ctx)
+  local now, memory = ctx:now(), ctx.memory
+  if memory.read_at and (not next(memory.behind) or now < memory.read_at + COMPONENT_SECS and now > (memory.watched_until or 0)) then
+    local known = {}
+    for _, id in ipairs(memory.behind) do known[#known + 1] = { id = id } end
+    return known
+  end
+  local components, devices, by_address, owned, objects = read_components(ctx), {}, {}, {}, {}
+  for key, each in parts(components) do
+    local trv = text(part(each, "config").trv)
+    if trv then owned[trv] = true end
+  end
+  for key, each in parts(components) do
+    local config, status = part(each, "config"), part(each, "status")
+    local valve = key:find("^blutrv:") ~= nil
+    if valve or key:find("^bthomedevice:") and not owned[key] then
+      local _, shown = component_of(ctx, key, status)
+      local device = { id = key, name = text(config.name), kind = valve and "Switch" or "Sensor", class = valve and "climate" or nil,
+        info = { manufacturer = "Shelly", serial = text(config.addr), firmware = text(status.fw_ver) },
+        commands = valve and { target(4, 30, 0.1) } or nil, attributes = shown, state = status.connected == false and "unavailable" or nil }
+      devices[#devices + 1], by_address[text(config.addr, key)] = device, device
+    end
+  end
+  memory.objects, memory.buttons = {}, {}
+  for key, each in parts(components) do
+    local config = part(each, "config")
+    local device = key:find("^bthomesensor:") and by_address[text(config.addr, "")]
+    if device and not device.commands then
+      memory.objects[key] = { device = device.id, object = math.tointeger(config.obj_id), number = (math.tointeger(config.idx) or 0) + 1 }
+      if config.obj_id == BUTTON then memory.buttons[device.id] = true
+      else
+        local _, shown = component_of(ctx, key, part(each, "status"))
+        for name, value in pairs(shown) do device.attributes[name] = value end
+      end
+    end
+  end
+  memory.behind, memory.read_at = {}, now
+  for _, each in ipairs(devices) do memory.behind[#memory.behind + 1] = each.id end
+  return devices
 end
 
 ---------------------------------------------------------------- both
@@ -271,6 +390,9 @@ local function poll(ctx)
     each.info = { manufacturer = "Shelly", model = model, firmware = firmware, serial = text(whole.mac) }
     each.name = text(part(ctx.memory.config, each.id).name, is_only and name or name .. suffix)
     ids[each.id] = true
+  end
+  for _, each in ipairs(ctx.memory.is_gateway and behind_gateway(ctx) or {}) do
+    found[#found + 1], ids[each.id] = each, true
   end
   ctx.memory.ids = ids
   return found
@@ -301,17 +423,41 @@ local function request_of(what, asked, has_modes)
   return query, RPC[what] .. ".Set", parameters
 end
 
+-- Commands to a thermostat or a valve. A valve behind a gateway can answer late: then the next readings show its state.
+local function set_climate(ctx, device, what, number, asked)
+  local mode, wanted, _, is_second = asked.capability == "hvac_mode" and asked.value, part(asked, "value").value, about(ctx)
+  if not is_second then return ctx:http { path = "/thermostat/" .. number, query = { target_t_enabled = 1, target_t = wanted } } end
+  local id = tonumber(number)
+  if what == "thermostat" then
+    local config = { id = id, target_C = wanted }
+    if mode then config = { id = id, enable = mode ~= "off" } end
+    return ctx:http { method = "POST", path = "/rpc", json = { id = 1, method = "Thermostat.SetConfig", params = { id = id, config = config } } }
+  end
+  ctx.memory.watched_until = ctx:now() + 10
+  local call = { id = id, method = "Trv.SetTarget", params = { id = 0, target_C = wanted } }
+  local request = { method = "POST", path = "/rpc", timeout_secs = 2.5, json = { id = 1, method = "BluTrv.Call", params = call } }
+  local came, answer = pcall(ctx.http, ctx, request)
+  return came and answer or { status = 200 }
+end
+
 local PATHS = { switch = "/relay/", light = "/light/", cover = "/roller/" }
+
+local function refusal(answer)
+  local reason = part(answer.json, "error").message or answer.status ~= 200 and "status " .. answer.status
+  if reason then return nil, "the Shelly refuses: " .. tostring(reason) end
+end
 
 local function command(ctx, device, asked)
   local what, number = device.id:match("^(%a+):(%d+)$")
+  if asked.capability == "target_temperature" or asked.capability == "hvac_mode" then
+    return refusal(set_climate(ctx, device, what, number, asked))
+  end
   local query, method, parameters = request_of(what, asked, part(ctx.memory, "modes")[device.id])
   local _, is_second = about(ctx)
   parameters.id = tonumber(number)
   local answer = ctx:http(is_second and { method = "POST", path = "/rpc", json = { id = 1, method = method, params = parameters } }
     or { path = PATHS[what] .. number, query = query })
-  local reason = part(answer.json, "error").message or answer.status ~= 200 and "status " .. answer.status
-  if reason then return nil, "the Shelly refuses: " .. tostring(reason) end
+  return refusal(answer)
 end
 
 ---------------------------------------------------------------- pushes of the second generation
@@ -341,7 +487,13 @@ local function presses_of(ctx, happened)
   local events, held = {}, ctx.memory.held or {}
   for _, each in ipairs(happened) do
     local id, raw = text(each.component), text(each.event)
-    if id and raw and id:find("^input:") then
+    local is_press = id and id:find("^input:")
+    if id and id:find("^bthomesensor:") then
+      id = part(ctx.memory.objects, id).device
+      is_press = id and part(ctx.memory.buttons)[id]
+    elseif id and id:find("^bthomedevice:") then is_press = not part(ctx.memory.buttons)[id]
+    end
+    if raw and is_press then
       local name = PRESSES[raw] or raw == "btn_up" and held[id] and "release"
       held[id] = raw == "long_push" or nil
       if name then events[#events + 1] = { id = id, event = name, data = { raw = raw } } end
@@ -351,21 +503,27 @@ local function presses_of(ctx, happened)
   return events
 end
 
+local CHANGES = { config_changed = true, component_added = true, component_removed = true }
+
 local function receive(ctx, message)
   if part(message, "error").code == 401 then return { send = login(ctx, message.error) } end
   local told = part(message, "params")
   if message.method == "NotifyEvent" then
     local changed = false
-    for _, each in ipairs(rows(told, "events")) do changed = changed or each.event == "config_changed" end
-    if changed then ctx.memory.config = nil end
-    return { events = presses_of(ctx, rows(told, "events")), poll = changed }
+    for _, each in ipairs(rows(told, "events")) do changed = changed or CHANGES[each.event] end
+    if changed then ctx.memory.config, ctx.memory.read_at = nil, nil end
+    return { events = presses_of(ctx, rows(told, "events")), poll = changed == true }
   elseif message.method == "NotifyStatus" then
     local devices = {}
     for key, each in parts(told) do
       local what = key:match("^([%a%d_]+):%d+$")
-      local shown = what and attributes_of(what, each, {}) or {}
-      local id = SENSORS[what] and part(ctx.memory.owners)[key] or key
-      if next(shown) and part(ctx.memory, "ids")[id] then devices[#devices + 1] = { id = id, attributes = shown } end
+      local id, shown
+      if SILENT[what] then id, shown = component_of(ctx, key, each)
+      else
+        shown = what and attributes_of(what, each, {}, part(ctx.memory.config, key).type) or {}
+        id = SENSORS[what] and part(ctx.memory.owners)[key] or key
+      end
+      if id and next(shown) and part(ctx.memory, "ids")[id] then devices[#devices + 1] = { id = id, attributes = shown } end
     end
     return { devices = devices }
   end

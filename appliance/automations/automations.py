@@ -105,7 +105,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         forget = bus.listen(on_started, AdapterStarted)
 
     def list_views(self) -> list[View]:
-        """Every automation, sorted by id."""
+        """Return every automation, sorted by id."""
         return [self._view(definition) for definition in self.catalog.list_definitions()]
 
     def view(self, id_: str) -> View:
@@ -138,7 +138,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return self.engine.list_next(id_)
 
     def figures(self) -> dict[str, Any]:
-        """As of all such files, and how each automation is."""
+        """Return the figures of all executions, and of each automation."""
         return {**super().figures(), "each": self.engine.figures()}
 
     def _view(self, definition: AutomationDefinition) -> View:

@@ -154,7 +154,7 @@ class Brake:
             self._records.setdefault(automation_id, _BrakeRecord()).causes = causes
 
     def paused_secs(self, automation_id: str) -> float | None:
-        """For how many seconds more the automation is paused; None if it is not."""
+        """Return for how many more seconds the automation is paused; None if it is not."""
         record = self._records.get(automation_id)
         left = 0.0 if record is None else record.paused_until - self._clock.monotonic()
         return left if left > 0 else None

@@ -38,7 +38,7 @@ MAX_NOTIFICATION_CHARS = 4096
 log = logging.getLogger("notify")
 
 MAX_SNAPSHOT_DEVICES = 1_000
-"""Of one snapshot; each that is not there is noted on the loop."""
+"""Devices of one snapshot; missing ones are logged on the loop."""
 
 COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
 """The attributes of a light's colour; `ctx:restore` sets the first that it shows."""
@@ -210,7 +210,7 @@ class CtxCalls:
         return [await context.send_to(device_id, command) for device_id, command in commands]
 
     async def _notify(self, context: Context, message: str, fields: Any, _: None) -> list[dict[str, Any]]:
-        """Send the message to every target at once; what came of it, in the order of the targets."""
+        """Send the message to every target at once; return the results in the order of the targets."""
         if not message.strip() or len(message) > MAX_NOTIFICATION_CHARS:
             raise Invalid(f"ctx:notify: the message must have 1 to {MAX_NOTIFICATION_CHARS} characters")
         if fields is not None and not isinstance(fields, dict) and fields != []:

@@ -43,8 +43,7 @@ _OTHER_NAMES = {
 
 
 def parse_trigger(table: Table, locale: Locale, now: datetime) -> Trigger | None:
-    """Return the trigger that a table states, for a home at this place; None if something is wrong, which is
-    noted."""
+    """Return the trigger that a table states, for a home at this place; None if it has faults, which are noted."""
     kind = table.need("type", one_of(*TRIGGER_KINDS, meant=_OTHER_NAMES))
     if kind is None:
         return None
@@ -61,9 +60,9 @@ EXAMPLE = "{ { type = … }, … }"
 
 
 class AutomationDefinition(Struct, frozen=True, kw_only=True):
-    """One automation, set off by each of its triggers. Equal definitions do the same, but for their Lua.
+    """One automation, started by each of its triggers. Equal definitions do the same, except for their Lua.
 
-    Without `enabled` it is off until it is switched on.
+    With `enabled = false` it is off until it is switched on.
     """
 
     id: str
@@ -85,10 +84,9 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
 
 
 def state_fields(thing: Trigger | Condition) -> dict[str, Value]:
-    """Return the fields of a trigger or condition as plain data, but for conditions within it; none that was left
-    out.
+    """Return the stated fields of a trigger or condition as plain data, without inner conditions.
 
-    They have the names of the file, but for a date's `month`, `day` and `year`. `timezone` is the effective zone.
+    They have the names of the file, except a date's `month`, `day` and `year`. `timezone` is the effective zone.
     """
     stated: dict[str, Value] = {}
     for name in thing.__struct_fields__:
@@ -116,7 +114,7 @@ _STATED: Mapping[type, Callable[[dict[str, Any]], Mapping[str, Value]]] = {
     tuple: lambda field: {name: f"{month:02}-{day:02}" for name, (month, day) in field.items()},
     time: lambda field: {name: f"{at:%H:%M}" for name, at in field.items()},
 }
-"""How a field of a type is stated, if it does not stand for itself."""
+"""How a field of a type is stated, unless it is plain data already."""
 
 
 def _places(devices: Devices) -> Mapping[str, Value]:

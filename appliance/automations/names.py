@@ -48,7 +48,7 @@ SETTLING_SECS = 60.0
 """How long after a start names are not judged: devices are not known yet."""
 
 TOLERANCE_SECS = 0.5
-"""By how much the loop's clock may be ahead of the hub's then."""
+"""How far the loop's clock may be ahead of the hub's after that time."""
 
 MAX_LISTED_NAMES = 10
 """Names of attributes or events that a sentence lists."""
@@ -169,7 +169,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         return replace(self, sources=sources, called=called)
 
     def list_faults(self, automations: Iterable[Asset[AutomationDefinition]]) -> list[Fault]:
-        """Every wrong name: in these automations, in the calls of all files, and in `[notify] targets`."""
+        """Return every wrong name: in these automations, in the calls of all files, and in `[notify] targets`."""
         found = [fault for asset in automations for fault in self.faults_of(asset)]
         found += [fault for source in self.called for fault in self.inspect(source)]
         for target in self.notify_targets:
@@ -413,7 +413,7 @@ class NameWatcher:
         self.removed = read_removed(storage.stored)
 
     async def find_known(self) -> HomeNames:
-        """Return the names that the home has now, read from the home on the loop, and from the scripts' folder."""
+        """Return the names that the home has now; the home is read on the loop, the folder of scripts on a thread."""
         known, _ = await self._view(self._past, self.removed)
         return known
 

@@ -50,8 +50,8 @@ class PolicyDecision(Struct, frozen=True):
 
 
 def decide(policy: Policy, memory: Memory, event: Mapping[str, Value], now: datetime) -> PolicyDecision:
-    """Return whether the event may run the automation now. A yes takes the cooldown and remembers the event at
-    once."""
+    """Return whether the event may run the automation now. If so, the cooldown begins and the event is
+    remembered at once."""
     memory = _without_expired(policy, memory, now)
     reason = _cooldown(policy, memory, now)
     if reason is not None:

@@ -218,7 +218,7 @@ class Scheduler:
         }
 
     def recheck(self) -> None:
-        """Look at the clock now, since it may have come to be trusted."""
+        """Check the clock now, because it may be trusted since."""
         self._changed.set()
 
     def _start_instant(self, now: datetime) -> datetime:
@@ -337,7 +337,7 @@ class Scheduler:
         _report_passed(alarm.name, count)
 
     def _secs_to_next(self) -> float:
-        """Seconds until something is due or the clock is to be looked at again."""
+        """Return the seconds until something is due, or the clock is to be checked again."""
         waits = [self._clock.recheck_secs]
         if self._timers:
             waits.append(self._timers[0][0] - self._clock.monotonic())

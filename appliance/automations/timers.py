@@ -79,7 +79,7 @@ class StoredTimer(Struct, frozen=True, kw_only=True):
 
 
 class RunningTimer(Struct, eq=False, kw_only=True):
-    """A timer that is under way. `due` and `unheard_since` are in seconds of the monotonic clock.
+    """A timer in progress. `due` and `unheard_since` are in seconds of the monotonic clock.
 
     While it is `STORED`, only its times on the card are known: `due_at` and `unheard_at`, in milliseconds since 1970.
     If it `is_late`, it could not fire when it was due. `handle` ends it, or its wait for a listener.
@@ -173,7 +173,7 @@ class Timers:
                 self._end(timer)
 
     def list_all(self) -> list[Timer]:
-        """Every timer that is under way, by name."""
+        """Return every timer in progress, by name."""
         return [
             Timer(name=name, due_at=from_millis(self._due_at(timer)), payload=orjson.loads(timer.payload))
             for name, timer in sorted(self._timers.items())
@@ -283,7 +283,7 @@ class Timers:
             self._run(timer, monotonic + min(left, timer.secs))
 
     def _run(self, timer: RunningTimer, due: float) -> None:
-        """Let it be over at that second of the monotonic clock."""
+        """Start it; `due` is its end in seconds of the monotonic clock."""
         timer.state, timer.due = TimerState.RUNNING, due
         left = max(0.0, due - self._clock.monotonic())
         timer.handle = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._end, timer))
@@ -333,7 +333,7 @@ class Timers:
         return True
 
     async def _end_later(self, timer: RunningTimer) -> None:
-        """End it once the change that is under way has ended, unless that put another in its place."""
+        """End it after the change in progress, unless that replaces it."""
         async with self._lock(timer.name):
             pass
         self._end(timer)

@@ -90,7 +90,7 @@ class Variables:
             self._remember(VARIABLE_PREFIX + name, _stored(self._values.get(name), ()))
 
     def list_all(self) -> list[Variable]:
-        """Every variable, by name."""
+        """Return every variable, by name."""
         return [Variable(name=name, value=value) for name, value in sorted(self._values.items())]
 
     def find(self, name: str) -> Value:

@@ -52,20 +52,20 @@ class Waits:
             self._begin(active, trigger, device_id, after.dated(self._environment), 0.0)
 
     def end(self, active: ActiveTrigger, device_id: str) -> None:
-        """Let nothing come of the wait, if there is one; after a restart neither."""
+        """End the wait of the device, if it has one, on the card too."""
         self._states.note_wait(active.id, f"{active.key} {device_id}", None)
         self._drop(active, device_id)
 
     def disarm(self) -> None:
-        """Let no wait that is over fire any longer; it does so after the next start."""
+        """Let no wait fire any more; one that ends fires after the next start."""
         self._is_disarmed = True
 
     async def aclose(self) -> None:
-        """End the removals that are under way."""
+        """Cancel the removals in progress."""
         await self._tasks.__aexit__()
 
     def stop(self, active: ActiveTrigger) -> None:
-        """Let nothing come of any wait of the trigger in this run of the hub."""
+        """Drop the waits of the trigger; they continue after a restart."""
         active.is_stopped = True
         for device_id in list(active.waits):
             self._drop(active, device_id)

@@ -181,7 +181,7 @@ class LuaExecution:
         return self.is_begun and self._waits_until <= until
 
     def cancel(self) -> None:
-        """End it at the next `ctx` call, or at once where Lua runs; a sleep or command under way returns first."""
+        """End it at the next call of `ctx`, or at once while Lua runs; a sleep or command first returns."""
         if not self.is_cancelled and self.deadline < inf:  # a call may never return
             left = max(0.0, self.deadline - self._settings.machine.monotonic())
             self._abort_timer = asyncio.get_running_loop().call_later(left, self.abort)
@@ -194,7 +194,7 @@ class LuaExecution:
 
     @property
     def counted_secs(self) -> float:
-        """How many seconds count for the backstop so far."""
+        """The seconds that count for the backstop so far."""
         limits, now = self._settings.limits, self._settings.machine.monotonic()
         return limits.backstop_secs - (self._backstop - now) if self.is_begun else 0.0
 
@@ -277,7 +277,7 @@ class LuaExecution:
         return encode(kind, self.number, timing, *parts)
 
     def receive(self, frame: WorkerFrame) -> bool:
-        """Take a frame of the execution's; True if Lua does not run any longer."""
+        """Take a frame of this execution; return whether Lua no longer runs."""
         if frame.kind is FrameKind.REQUEST:
             self.note_place(frame.parts[2])
             if self._is_stopping:
@@ -302,7 +302,7 @@ class LuaExecution:
         self._calls.log(*texts, orjson.loads(fields) if fields else None)
 
     def note_place(self, place: bytes) -> None:
-        """Lua is at this line, `file:line`, or was when it last looked up."""
+        """Note the line where Lua was at its last poll, `file:line`."""
         self._place = place or self._place
 
     def note_cpu(self, secs: float) -> None:
@@ -326,7 +326,7 @@ class LuaExecution:
         (self.receive if is_running else self._interrupt)(final_frame)
 
     def lose(self, sentence: str) -> None:
-        """End it, because the worker has ended; the sentence is the reason."""
+        """End it, because its worker has ended; the sentence is the reason."""
         if not self._is_over:
             self.receive(_lost(sentence))
 

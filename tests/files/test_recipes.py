@@ -129,7 +129,6 @@ async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
         await app.post("/devices/virtual:radiator/room", {"room_id": "living_room"})
         for event in ("single", "double"):
             await app.post("/adapters/virtual/operations/observe", {"device_id": "virtual:bell", "event": event})
-        await app.ask("PUT", "/variables/vacation", json={"value": True})
         yield app
 
 
@@ -164,6 +163,7 @@ async def test_a_recipe_is_filled_in_checked_and_simulated(home: App, id_: str) 
     recipe = (await listed(home))[id_]
     file = f"my_{id_}"
     body = {"file": file, "name": f"My {id_}", "values": values_of(recipe)}
+    await home.delete("/variables/vacation")
     made = await home.post(f"/recipes/{id_}", body)
     assert made.status == 200, made.json
     assert made.json["path"] == f"config/{recipe['kind']}s/{file}.lua"
@@ -172,6 +172,7 @@ async def test_a_recipe_is_filled_in_checked_and_simulated(home: App, id_: str) 
     assert found and found[0]["name"] == f"My {id_}"
     if recipe["kind"] == "automation":
         assert found[0]["status"] == "enabled"
+        await home.ask("PUT", "/variables/vacation", json={"value": True})
         asked = {"from": "2026-11-20T00:00:00Z", "hours": 30, "run": True, "events": EVENTS.get(id_, [])}
         simulation = (await home.post("/simulate", asked)).json
         own = [line for line in simulation["lines"] if line.get("automation") == file]

@@ -41,6 +41,9 @@ HOURS_A_DAY = 24
 MAX_PARTS = 3
 """Of an hour, that lines of their own have: a writing cuts one in two, a restart again."""
 
+PartHour = tuple[ValueParts, Hour]
+"""An hour of numbers, or a part of it, and the other parts of the values."""
+
 UNBOUNDED = 1 << 30
 """A limit that leaves no entry out."""
 
@@ -161,9 +164,10 @@ class AttributeReader:
         end = period.end if since is None else _earlier(period.end, since - MILLISECOND)
         before = replace(period, end=end)
         known = await self._read_card(device_id, attribute, before)
-        hours = _in_spans(CardValues(hours=known.hours, changes=[]), int, int)
+        older = known.hours if since is None else _without_memory(known.hours, since, self._clock.now())
+        hours = _in_spans(CardValues(hours=older, changes=[]), int, int)
         entries = [*recent, *_of_changes(known.changes), *hours]
-        coarsest = Resolution.HOUR if known.hours else resolution
+        coarsest = Resolution.HOUR if older else resolution
         return AttributeValues(resolution=coarsest, entries=_newest(entries, period))
 
     async def _read_card(self, device_id: str, attribute: str, period: Period, hours: int = 1) -> CardValues:
@@ -198,6 +202,17 @@ class AttributeReader:
     def _hour_of(self, secs: float) -> int:
         """Return the same for all moments of one hour at home."""
         return int((secs * 1000 - self._grid_ms) // HOUR_MS)
+
+
+def _without_memory(hours: list[PartHour], since: datetime, now: datetime) -> list[PartHour]:
+    """Omit the part of an hour that summarises values in memory: the last part of the hour in which memory begins."""
+    for index in reversed(range(len(hours))):
+        hour, first = hours[index][1], since.timestamp()
+        end = hour.start + HOUR_MS // 1000
+        if end > first:
+            is_in_memory = hour.secs <= min(end, now.timestamp()) - first + 1
+            return [*hours[:index], *hours[index + 1 :]] if is_in_memory else hours
+    return hours
 
 
 def _in_spans(

@@ -137,7 +137,14 @@ async def test_what_memory_has_comes_from_memory(tmp_path: Path) -> None:
         box.pass_time(seconds=1)
         box.show(brightness=40)
         assert await box.values("brightness") == [40, 30, (10, 10, 10)]
-        since = Period(start=box.clock.now() - timedelta(seconds=1))
+        box.show(volume=5)
+        box.pass_time(seconds=20)
+        box.show(volume=6)
+        found = await box.history.attributes.list_values("lamp", "volume", ALL, Resolution.RAW)
+        assert ([entry.value for entry in found.entries], found.resolution) == ([6, 5], Resolution.RAW)
+        box.pass_time(hours=3)
+        assert await box.values("volume") == [6, 5]
+        since = Period(start=box.clock.now() - timedelta(hours=3, seconds=21))
         found = await box.history.attributes.list_values("lamp", "brightness", since, Resolution.RAW)
         assert ([entry.value for entry in found.entries], found.resolution) == ([40, 30], Resolution.RAW)
 

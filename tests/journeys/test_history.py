@@ -59,7 +59,8 @@ async def test_a_device_tells_how_it_was_and_each_of_its_attributes(quiet: App, 
     exact = await entries(app, f"/devices/{LIGHT}/history/brightness?start={latest}&end={latest}")
     assert [entry["value"] for entry in exact] == [30]
     assert await entries(app, f"/devices/{LIGHT}/history/humidity") == []
-    assert values["resolution"] == "raw"
+    every = (await app.get(f"/devices/{LIGHT}/history/brightness")).json
+    assert ([each["value"] for each in every["entries"]], every["resolution"]) == ([30, 20, 10, 50], "raw")
     encoded = await app.get("/devices/elgato_lights%3Alight%3A0/history/brightness?resolution=day")
     day = encoded.json["entries"][0]
     assert encoded.json["resolution"] == "day" and (day["min"], day["max"]) == (10, 50) and 10 <= day["value"] <= 50

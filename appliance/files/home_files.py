@@ -376,7 +376,7 @@ def _read_if_present(place: FilePlace) -> bytes | None:
     Raise `Invalid` for a link or another thing than a file.
     """
     try:
-        for each in (place.file, *place.inner_folders()):
+        for each in (*reversed(place.inner_folders()), place.file):  # a link comes before what is missing in it
             if stat.S_ISLNK(os.lstat(each).st_mode):
                 raise Invalid(f"{place.path} is a link; change the file that it leads to, on the box")
         return read_plain(place.file, MAX_FILE_BYTES)

@@ -210,10 +210,16 @@ async def test_links_are_neither_read_nor_replaced(home: App) -> None:
     outside.write_text("secret")
     (root_of(home) / "config/scenes/link.lua").symlink_to(outside)
     (root_of(home) / "config/scripts/inner").symlink_to(root_of(home))
-    for path in ("config/scenes/link.lua", "config/scripts/inner/outside.lua"):
+    for path in (
+        "config/scenes/link.lua",
+        "config/scripts/inner/outside.lua",
+        "config/scripts/inner/new.lua",
+        "config/scripts/inner/new/new.lua",
+    ):
         assert (await home.get(f"/files/{path}")).status == 404
         assert (await put(home, path, "return {}")).status == 400
     assert outside.read_text() == "secret"
+    assert not [*root_of(home).glob("new*")]
 
 
 async def test_secrets_of_the_configuration_never_leave_and_stay(home: App) -> None:

@@ -147,9 +147,11 @@ def ask(data_dir: Path, request: HubRequest) -> Any:
 def ask_hub(arguments: argparse.Namespace, request: HubRequest) -> Any:
     """Send the request to the hub of the command line's data directory.
 
-    Raise `StartFailed` if no hub runs, or if it rejects the request.
+    Raise `StartFailed` if no hub runs, if it rejects the request, or if a named configuration file is missing.
     """
-    folder = HubPaths.of_process(arguments.config, arguments.data_dir).find_data_dir()
+    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    paths.find_config()
+    folder = paths.find_data_dir()
     become_owner(folder)
     try:
         return ask(folder, request)

@@ -71,7 +71,8 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         return file
 
     def need_data_dir(self) -> Path:
-        """Return the data directory; raise `StartFailed` if it is missing."""
+        """Return the data directory; raise `StartFailed` if it, or a named configuration file, is missing."""
+        self.find_config()
         folder = self.find_data_dir()
         if not folder.is_dir():
             raise StartFailed(f"there is no data directory {folder}; `lares run` makes it", os.EX_NOINPUT)

@@ -415,8 +415,11 @@ class TestRefusals:
         message += "give this file another id"
         assert (done.code, done.err.splitlines()[-1]) == (78, message)
 
-    def test_a_named_configuration_that_is_not_there_is_78_and_is_not_written(self, tmp_path: Path) -> None:
-        done = ended(box(tmp_path), "run", LARES_CONFIG="gone.toml")
+    @pytest.mark.parametrize("command", ["run", "check", "reload", "status", "why x", "key list", "history export"])
+    def test_a_named_configuration_that_is_not_there_is_78_and_is_not_written(
+        self, tmp_path: Path, command: str
+    ) -> None:
+        done = ended(box(tmp_path), *command.split(), LARES_CONFIG="gone.toml")
         assert (done.code, done.err) == (78, f"lares: there is no configuration file {tmp_path}/gone.toml\n")
         assert not (tmp_path / "gone.toml").exists()
 

@@ -24,7 +24,7 @@ from appliance.errors import (
     Unsupported,
 )
 from appliance.home.bus import Bus
-from appliance.home.commands import Command, check_offered, needs_unit
+from appliance.home.commands import Command, accepts, check_offered, needs_unit
 from appliance.home.events import CommandEnded, CommandStarted
 from appliance.home.model import Device
 from appliance.home.values import Value
@@ -82,8 +82,11 @@ class Dispatcher:
     async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
         """Command the devices, those at different addresses at once; the outcomes come in the order given.
 
-        `source` is for the audit: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Never raises.
+        `source` is for the audit: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Raises `Invalid` for a
+        number without a unit that no device accepts, otherwise nothing.
         """
+        if command.has_bare_value and not any(accepts(each.commands or (), command) for each in devices):
+            raise needs_unit(command)
         queues: dict[AddressGate | None, _CommandQueue] = {}
         tasks: dict[str, asyncio.Task[dict[str, Outcome]]] = {}
         for batch, checked in self._batches(devices, command):

@@ -244,6 +244,11 @@ def _format(number: float) -> str:
     return shown(int(number) if number == int(number) else number)
 
 
+def accepts(specs: Iterable[CommandSpec], command: Command) -> bool:
+    """Return whether the device offers this action of the capability."""
+    return any(each.capability == command.capability and command.action in each.actions for each in specs)
+
+
 def check_offered(device_id: str, specs: Iterable[CommandSpec], command: Command) -> Command:
     """Return the command, with the unit of this device if its value is a bare number.
 

@@ -151,7 +151,7 @@ class Context:
 
     async def send(self, devices: Sequence[Device], command: Command) -> list[dict[str, Any]]:
         """Command the devices, those at different addresses at once; their results, which are kept, in order."""
-        outcomes = await self._dispatcher.send(devices, command, self.source)
+        outcomes = await self._dispatcher.send(devices, command, self.source) if devices else ()
         return [self._record(outcome, command) for outcome in outcomes]
 
     async def send_to(self, device_id: str, command: Command) -> dict[str, Any]:

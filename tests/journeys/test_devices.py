@@ -184,6 +184,10 @@ MALFORMED: list[tuple[Any, str]] = [
         {"capability": "power", "action": "on", "transition_secs": -1},
         "transition_secs must be a number of seconds from 0 on, not -1",
     ),
+    (
+        {"capability": "target_temperature", "action": "set", "value": 21},
+        'value of target_temperature: needs a unit; write { value = 21, unit = "…" }',
+    ),
 ]
 """What is no command; `tests/home/test_commands.py` has every fault."""
 

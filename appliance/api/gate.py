@@ -29,6 +29,9 @@ _SUBPROTOCOL_PREFIX = "bearer."
 """The beginning of the sub-protocol with a browser's token."""
 
 
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+"""The methods that change nothing; the role `read` is enough for them."""
+
 WRONG_KEY_LOG_SECS = 3600.0
 """Seconds in which wrong keys of one client give one log line."""
 
@@ -148,9 +151,10 @@ class Gate:
         return self._cors.add_headers(request, response)
 
     async def _explain_unmatched(self, request: Request, error: Exception) -> Exception:
-        """Return the error of a request without a route: its key's, otherwise the router's."""
+        """Return the error of a request without a route: its key's or role's, otherwise the router's."""
         try:
-            await self._identify(request, None)
+            principal = await self._identify(request, None)
+            principal.require(Role.READ if request.method in SAFE_METHODS else Role.WRITE)
         except LaresError as refusal:
             return refusal
         return error

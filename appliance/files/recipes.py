@@ -118,12 +118,15 @@ class Recipes:
             log.warning("%s", fault)
         return [recipes[id_] for id_ in sorted(recipes)]
 
-    async def use(self, id_: str, file: str, name: str, values: Mapping[str, Any]) -> SavedFile:
-        """Save a new automation or scene made from the recipe, after the checks of a save."""
+    async def get(self, id_: str) -> Recipe:
+        """Return a recipe; raise `NotFound` if there is no usable one of this id."""
         recipes, _ = await asyncio.to_thread(self._read)
         if id_ not in recipes:
             raise NotFound("recipe", id_)
-        recipe = recipes[id_]
+        return recipes[id_]
+
+    async def use(self, recipe: Recipe, file: str, name: str, values: Mapping[str, Any]) -> SavedFile:
+        """Save a new automation or scene made from the recipe, after the checks of a save."""
         folder = self._folders[recipe.kind]
         stem = file.removeprefix(f"{folder}/").removesuffix(".lua")
         if _FILE.fullmatch(stem) is None:

@@ -217,8 +217,12 @@ ORDER = [
     ("the role comes before the resource", "POST", "/devices/nothing/room", READER.text, 403),
     ("the role comes before the body", "POST", f"/devices/{LIGHT}/command", READER.text, 403),
     ("the method comes before the resource", "PATCH", "/devices/nothing/room", MASTER, 405),
-    ("the method comes before the role", "PATCH", f"/devices/{LIGHT}/room", READER.text, 405),
-    ("the path comes before the role", "POST", "/no/such/path", READER.text, 404),
+    ("the role comes before the method", "PATCH", f"/devices/{LIGHT}/room", READER.text, 403),
+    ("the role comes before the path", "POST", "/no/such/path", READER.text, 403),
+    ("a reader may ask for any path", "GET", "/no/such/path", READER.text, 404),
+    ("a reader may ask with any method that changes nothing", "GET", "/scenes/reload", READER.text, 405),
+    ("the recipe comes before the body", "POST", "/recipes/nothing", MASTER, 404),
+    ("the adapter comes before the body", "POST", "/adapters/nothing/operations/info", MASTER, 404),
     ("the body comes last", "POST", f"/devices/{LIGHT}/room", MASTER, 400),
 ]
 

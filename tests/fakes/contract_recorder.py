@@ -83,7 +83,9 @@ def judge(method: str, path: str, status: int, headers: Mapping[str, str], body:
         described = _operation(named[0])["responses"].get(str(status))
         assert described is not None, f"the document knows no such answer: {what}"
     else:
-        assert status in ({405} if rows else {404}) | {400, 401, 408, 413, 417}, f"nobody would expect this: {what}"
+        assert status in ({405} if rows else {404}) | {400, 401, 403, 408, 413, 417}, (
+            f"nobody would expect this: {what}"
+        )
         described = _refer(status)
     _check(described, headers, None if method == "HEAD" else body, what)
 

@@ -197,9 +197,10 @@ class RecipesApi(ApiResource):
     @route("POST", "/recipes/<recipe_id>", Role.ADMIN, SAVED_FILE, statuses=(200, 409, 503), body=RECIPE_BODY)
     async def use(self, call: Call, recipe_id: str) -> object:
         """Write an automation or scene from the recipe, after the checks of a save; 409 if the file exists."""
+        recipe = await self.hub.recipes.get(recipe_id)
         stated = await call.body()
         try:
-            return await self.hub.recipes.use(recipe_id, stated["file"], stated["name"], stated["values"])
+            return await self.hub.recipes.use(recipe, stated["file"], stated["name"], stated["values"])
         except InvalidFile as error:
             return refuse(error)
 

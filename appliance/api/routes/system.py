@@ -154,8 +154,8 @@ class AdaptersApi(ApiResource):
     )
     async def run_operation(self, call: Call, name: str, operation: str) -> object:
         """Run one of the adapter's own operations with the body as its payload, as `ctx:invoke` does."""
-        payload = self.hub.registry.with_id(await call.body())
         self.hub.health.get_adapter(name)
+        payload = self.hub.registry.with_id(await call.body())
         return {"result": await self.hub.dispatcher.invoke(f"{name}:{operation}", payload)}
 
 

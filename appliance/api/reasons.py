@@ -313,6 +313,8 @@ def _describe(view: View, armed: Mapping[str, Any], runs: Sequence[object]) -> I
     trigger = " or ".join(dict.fromkeys(each.type for each in view.definition.triggers))
     if not view.is_enabled:
         yield "it is switched off" if view.definition.enabled else NOT_YET_ON
+    if (paused := armed.get("braked_secs")) is not None:
+        yield f"it is paused for {paused:.0f} s more, because it triggered itself too often"
     if armed.get("next_fire") is not None:
         yield f"its trigger, {trigger}, is due next at {armed['next_fire']}"
     elif armed.get("waiting"):

@@ -8,6 +8,7 @@ from appliance import config
 from tests.cli.test_commands_line import LOOPBACK
 from tests.fakes.app import open_app
 from tests.fakes.lua import automation, write
+from tests.fakes.patience import until_async
 
 HOME = """
 [adapters.virtual]
@@ -39,3 +40,17 @@ async def test_why_names_the_wait_and_an_unreachable_device(tmp_path: Path) -> N
         assert "must change first" in await summary("other")
         app.hub.registry.set_state("virtual", "offline")
         assert "it is offline now (`lares why virtual:door`)" in await summary("other")
+
+
+async def test_why_names_the_pause_of_an_automation_that_triggers_itself(tmp_path: Path) -> None:
+    body = 'ctx:set("loop", event.value + 1)'
+    trigger = '{ type = "variable_change", name = "loop" }'
+    async with open_app(root=write(tmp_path, {"automations/loop.lua": automation("loop", trigger, body)})) as app:
+
+        async def is_paused() -> bool:
+            summary = (await app.get("/why?id=loop")).json["summary"]
+            return any("s more, because it triggered itself too often" in each for each in summary)
+
+        assert not await is_paused()
+        await app.ask("PUT", "/variables/loop", json={"value": 1})
+        await until_async(is_paused)

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.adapter_setup import AdapterStart, LateSession, open_publishers
+from appliance.adapters.adapter_setup import AdapterStart, LateSession, SectionPublishers, open_publishers
 from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.kinds import kind_of, list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
@@ -475,9 +475,10 @@ class Hub:
             switch=lambda id_, is_enabled: self.automations.switch(id_, is_enabled=is_enabled),
             frame_of=self._frame_of,
         )
-        secrets_of, root = self._store.secrets_of, config.root
-        for each in await open_publishers({name: settings}, secrets_of, access, self.clock, root, self._brokers):
-            await self.adapters.enter(name, each)
+        open_ = partial(
+            open_publishers, {name: settings}, self._store.secrets_of, access, self.clock, config.root, self._brokers
+        )
+        await self.adapters.enter(name, SectionPublishers(name, open_, self.clock))
 
     def _list_watched(self) -> list[Target]:
         reloads = {target: reloader.reload for target, reloader in self.reloaders.items()}

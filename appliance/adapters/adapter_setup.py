@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from datetime import UTC, tzinfo
 from functools import partial
 from pathlib import Path
@@ -19,11 +20,14 @@ from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, next_boo
 from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, keep_published, published_topics
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
+from appliance.errors import StoreFailed
 from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.tables.addresses import server_of
-from appliance.tasks import import_ahead
+from appliance.tasks import Tasks, import_ahead
+
+log = logging.getLogger("adapters")
 
 
 class AdapterStart:
@@ -180,6 +184,47 @@ class LinePost:
         text = response.body[: 4 * MAX_ANSWER_CHARS].decode(errors="replace")[:MAX_ANSWER_CHARS]
         said = " ".join(text.split())
         return response.status, said if self._token is None else said.replace(self._token, "***")
+
+
+PUBLISH_RETRY_SECS = 60.0
+"""Seconds until a publisher again tries to store its ids and the number of its run."""
+
+OpenPublishers = Callable[[], Awaitable[list[AbstractAsyncContextManager[Any]]]]
+
+
+class SectionPublishers:
+    """The publishers of a section, which start once the card has stored their ids and the number of this run."""
+
+    def __init__(self, name: str, open_: OpenPublishers, clock: Clock) -> None:
+        self._name = name
+        self._open = open_
+        self._clock = clock
+        self._stack = AsyncExitStack()
+        self._tasks = Tasks()
+
+    async def __aenter__(self) -> SectionPublishers:
+        try:
+            await self._enter()
+        except StoreFailed as error:
+            log.warning("%s: publishing waits for the card: %s", self._name, error)
+            self._tasks.start(self._retry(), f"{self._name}: start of publishing")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._tasks.__aexit__()
+        await self._stack.aclose()
+
+    async def _enter(self) -> None:
+        for each in await self._open():
+            await self._stack.enter_async_context(each)
+
+    async def _retry(self) -> None:
+        while True:
+            await self._clock.sleep(PUBLISH_RETRY_SECS)
+            with suppress(StoreFailed):
+                await self._enter()
+                log.info("%s: publishing has started", self._name)
+                return
 
 
 async def open_publishers(

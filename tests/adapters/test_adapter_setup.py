@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from appliance import config
-from appliance.adapters.adapter_setup import AdapterStart
+from appliance.adapters.adapter_setup import PUBLISH_RETRY_SECS, AdapterStart, SectionPublishers
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.elgato_lights.kind import ElgatoLights
@@ -17,10 +21,12 @@ from appliance.adapters.kinds import kind_of
 from appliance.adapters.polling import PollingAdapter
 from appliance.adapters.roku_tv.adapter import RokuAdapter
 from appliance.clock import Clock
+from appliance.errors import StoreFailed
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
+from tests.fakes.patience import until
 
 LAMPS = 50
 
@@ -121,3 +127,32 @@ def test_each_section_is_an_adapter_of_its_kind_under_its_name(session: DeviceSe
         (ElgatoAdapter, "elgato_lights", "http://lamp.local", 86400),
         (RokuAdapter, "den", "http://[2001:db8::30]:9060", 5),
     ]
+
+
+async def test_publishers_wait_for_the_card_and_start_once_it_takes_their_ids(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock, steps = VirtualClock(), list[str]()
+    refusals = [StoreFailed("the change cannot be stored now"), StoreFailed("it cannot be stored now")]
+
+    @asynccontextmanager
+    async def publish() -> AsyncIterator[None]:
+        steps.append("start")
+        yield
+        steps.append("stop")
+
+    async def open_() -> list[AbstractAsyncContextManager[Any]]:
+        if refusals:
+            raise refusals.pop()
+        return [publish()]
+
+    with caplog.at_level(logging.INFO):
+        async with SectionPublishers("mqtt", open_, clock):
+            await clock.advance(PUBLISH_RETRY_SECS, sleepers=1)
+            await until(lambda: not refusals)
+            assert not steps
+            await clock.advance(PUBLISH_RETRY_SECS, sleepers=0)
+            await until(lambda: steps == ["start"])
+    assert steps == ["start", "stop"]
+    said = ["mqtt: publishing waits for the card: it cannot be stored now", "mqtt: publishing has started"]
+    assert caplog.messages == said

@@ -17,8 +17,10 @@ import pytest
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.errors import NotFound, StoreFailed
 from appliance.home.layout import Change, Layout
+from tests.cli.test_commands_line import LOOPBACK
 from tests.fakes.app import LIGHT, App, open_app
 from tests.fakes.card import Card
+from tests.fakes.lua import write
 from tests.fakes.moody_disk import MoodyDisk
 from tests.fakes.patience import until
 from tests.fakes.process import Process, configure, light_section, running
@@ -92,6 +94,20 @@ class TestEveryRoute:
                 assert await home.received(frames) != []
                 assert await _seen_in(home) != before, path
                 assert (await home.get("/diagnostics")).json["store"]["failure"] is None
+
+    async def test_sections_start_on_it_also_one_that_publishes(self, disk: MoodyDisk, tmp_path: Path) -> None:
+        file = tmp_path / "config" / "default.toml"
+        broker = '[adapters.mqtt]\nhost = "127.0.0.1"\nport = 9\npublish = true\n'
+        virtual = '[adapters.virtual]\ndevices = [{ id = "a", attributes = { power = "off" } }]\n'
+        write(tmp_path, {"default.toml": LOOPBACK})
+        async with open_app(disk=disk, root=tmp_path, file=file, wait_until_ready=False) as home:
+            disk.mood = errno.EROFS
+            file.write_text(LOOPBACK + broker + virtual)
+            answer = await home.post("/adapters/reload")
+            assert (answer.status, answer.json["status"]) == (200, "ok"), answer.json
+            assert {each["name"] for each in (await home.get("/adapters")).json} == {"mqtt", "virtual"}
+        async with open_app(disk=disk, root=tmp_path, file=file, wait_until_ready=False) as home:
+            assert {each["name"] for each in (await home.get("/adapters")).json} == {"mqtt", "virtual"}
 
     async def test_what_is_wrong_with_a_request_is_said_before_the_card_is_asked(
         self, home: App, disk: MoodyDisk

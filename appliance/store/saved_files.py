@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from errno import ENOSPC
 from urllib.parse import quote
@@ -71,8 +71,8 @@ class SavedFiles:
     def delete(self, path: str, at: datetime, *, previous: bytes) -> None:
         """Delete the file; `previous` becomes a version."""
         self._keep(path, previous, at)
-        self._home.remove(path)
-        self._home.sync_folder(_folder_of(path))
+        with _put_back_on_failure(self._home, path):
+            self._home.remove(path)
 
     def list_versions(self, path: str) -> list[FileVersion]:
         """Return the versions of the file, newest first."""
@@ -129,8 +129,7 @@ class SavedFiles:
 
     def _replace(self, disk: Disk, name: str, text: bytes, like: str | None = None) -> None:
         """Put the text in place of any file of this name, with mode and owner of `like`."""
-        folder, _, last = name.rpartition("/")
-        part = f"{folder}/.{last}{PART}".lstrip("/")  # hidden, so that nothing takes it for a file of the folder
+        part = _hidden(name, PART)
         try:
             descriptor = disk.create(part)
             try:
@@ -140,16 +139,46 @@ class SavedFiles:
                 disk.sync(descriptor)
             finally:
                 disk.close(descriptor)
-            disk.rename(part, name)
+            with _put_back_on_failure(disk, name):
+                disk.rename(part, name)
         except OSError:
             with suppress(OSError):
                 disk.remove(part)
             raise
-        disk.sync_folder(_folder_of(name))
 
     def _check_room(self, disk: Disk, count: int) -> None:
         if disk.free_bytes() - count < MIN_FREE_AFTER_SAVE_BYTES:
             raise OSError(ENOSPC, os.strerror(ENOSPC))
+
+
+@contextmanager
+def _put_back_on_failure(disk: Disk, name: str) -> Iterator[None]:
+    """Sync the folder after the change of the file; if that fails, put the present file back."""
+    kept, is_there = _hidden(name, f".old{PART}"), True
+    disk.remove(kept)
+    try:
+        disk.link(name, kept)
+    except FileNotFoundError:
+        is_there = False
+    try:
+        yield
+        disk.sync_folder(_folder_of(name))
+    except OSError:
+        with suppress(OSError):
+            if is_there:
+                disk.rename(kept, name)
+            else:
+                disk.remove(name)
+        raise
+    finally:
+        with suppress(OSError):
+            disk.remove(kept)
+
+
+def _hidden(name: str, ending: str) -> str:
+    """Return a name next to the file that nothing takes for a file of the folder."""
+    folder, _, last = name.rpartition("/")
+    return f"{folder}/.{last}{ending}".lstrip("/")
 
 
 def is_version(name: str) -> bool:

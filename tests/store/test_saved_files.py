@@ -42,7 +42,7 @@ def test_a_cut_leaves_the_old_text_or_the_new_one_and_no_torn_version() -> None:
     left = images_of(home)
     assert len(left) > 20 and {image[PATH] for image in left} == {OLD, NEW}
     for image in left:
-        assert all(name == PATH or name.endswith("/.evening.lua.part") for name in image)
+        assert all(name == PATH or name.endswith(("/.evening.lua.part", "/.evening.lua.old.part")) for name in image)
     for image in images_of(data):
         assert texts_of(image) in ([], [OLD])
 
@@ -61,7 +61,7 @@ def test_the_version_is_on_the_card_before_the_text_is_replaced() -> None:
     assert texts_of(data.image()) == [OLD], "the same text is not kept twice"
 
 
-@pytest.mark.parametrize("operation", ["create", "copy_access", "write", "sync", "rename"])
+@pytest.mark.parametrize("operation", ["create", "copy_access", "write", "sync", "link", "rename", "sync_folder"])
 @pytest.mark.parametrize("refusal", ["ENOSPC", "EIO", "EROFS"])
 def test_a_refused_save_leaves_the_old_text_and_no_part(operation: str, refusal: Refusal) -> None:
     home, data = RecordingDisk({PATH: OLD}), RecordingDisk()
@@ -77,7 +77,24 @@ def test_a_deletion_keeps_the_text() -> None:
     SavedFiles(home, data).delete(PATH, NOW, previous=OLD)
     assert home.image() == {} and texts_of(data.image()) == [OLD]
     for image in images_of(home):
-        assert image in ({PATH: OLD}, {})
+        assert image.get(PATH, OLD) == OLD and all(name.endswith((".lua", ".old.part")) for name in image)
+
+
+@pytest.mark.parametrize("operation", ["remove", "sync_folder"])
+def test_a_refused_deletion_leaves_the_file(operation: str) -> None:
+    home, data = RecordingDisk({PATH: OLD}), RecordingDisk()
+    home.fault = lambda index, name: "EIO" if name == operation else None
+    with pytest.raises(OSError, match="Input/output"):
+        SavedFiles(home, data).delete(PATH, NOW, previous=OLD)
+    assert home.image() == {PATH: OLD}
+
+
+def test_a_refused_new_file_is_gone() -> None:
+    home, data = RecordingDisk(), RecordingDisk()
+    home.fault = lambda index, name: "EIO" if name == "sync_folder" else None
+    with pytest.raises(OSError, match="Input/output"):
+        SavedFiles(home, data).save(PATH, NEW, NOW, previous=None, is_new=False)
+    assert home.image() == {}
 
 
 def test_versions_are_bounded_per_file_and_together(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from appliance.home.registry import ONLINE, Registry
 from appliance.store.document import Document, encode_values
 from appliance.store.file_format import EncodedChanges
 from appliance.store.records import CARD, DEVICE_PREFIX, KEY_PREFIX, STATE_PREFIX, DocumentReader, encode_device
-from appliance.tasks import Tasks
+from appliance.tasks import Tasks, in_steps
 from appliance.version import MADE_AT
 
 CLOCK = "clock/trust"
@@ -62,6 +62,7 @@ class Recorder:
         self._is_last = False
         self._handed: dict[str, _Handed] = {}
         self._flushing: Collection[str] = ()
+        self._is_flush_free = asyncio.Lock()
         self._puts: dict[int, Collection[str]] = {}
         self._calls = 0
         self._unencodable: set[str] = set()
@@ -92,19 +93,31 @@ class Recorder:
 
     async def flush(self) -> None:
         """Write what changed since the last time. What cannot be stored now is tried again with the next."""
+        async with self._is_flush_free:
+            await self._flush()
+
+    async def _flush(self) -> None:
         dirty, self._dirty = self._dirty, set()
+        devices: dict[str, bytes | None] = {}
+        try:
+            await in_steps(self._clock, self._encoding(dirty, devices))
+        except asyncio.CancelledError:  # the hub stops, and the last flush writes it
+            self._dirty |= dirty
+            raise
+        for _ in self._encoding(dirty & self._dirty, devices):  # they changed meanwhile
+            pass
         handed = {key: each for key, each in self._handed.items() if not self._is_being_put(key, each)}
         self._handed = {key: each for key, each in self._handed.items() if key not in handed}
-        devices = {key: value for device_id in dirty for key, value in self._record_device(device_id).items()}
-        values = devices | {key: each.value for key, each in handed.items()}
-        values = {key: value for key, value in values.items() if self._is_json(key, value)}
+        values = {key: each.value for key, each in handed.items() if self._is_json(key, each.value)}
         forgets = self.trust.forgotten is not None and not self._is_forgotten
 
         def prepare(before: EncodedChanges) -> EncodedChanges:
             changes = {key: value for key, value in values.items() if self._differs(key, value, before)}
             if forgets:
                 changes |= forgetting(self.trust, self._clock.now())
-            return encode_values({**changes, CARD: self._count()}) if changes else {}
+            if not changes and not devices:
+                return {}
+            return {**devices, **encode_values({**changes, CARD: self._count()})}
 
         self._flushing = handed
         try:
@@ -120,6 +133,15 @@ class Recorder:
             log.error("changes cannot be recorded: %s: %s", type(error).__name__, error)
         finally:
             self._flushing = ()
+
+    def _encoding(self, device_ids: Iterable[str], encoded: dict[str, bytes | None]) -> Iterator[None]:
+        """Encode the records of devices that differ from the stored ones, one device per step."""
+        for device_id in device_ids:
+            for key, value in self._record_device(device_id).items():
+                encoded.pop(key, None)
+                if self._is_json(key, value) and self._differs(key, value, {}):
+                    encoded |= encode_values({key: value})
+            yield
 
     async def put(self, changes: Mapping[str, Any]) -> None:
         """Like `Document.put_many`; discards earlier pending values of these keys, unless this fails."""

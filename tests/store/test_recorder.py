@@ -15,11 +15,12 @@ import pytest
 from appliance.clock import timestamp
 from appliance.errors import StoreFailed
 from appliance.home.bus import Bus
+from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.registry import Registry
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.recorder import Recorder
-from appliance.store.records import CARD
+from appliance.store.records import CARD, STATE_PREFIX
 from appliance.version import MADE_AT
 from tests.fakes.clock import VirtualClock
 from tests.fakes.disk import RecordingDisk
@@ -40,6 +41,45 @@ def stored(document: Document, key: str) -> Any:
     """Return what the document holds under the key."""
     value = document.get(key)
     return None if value is None else orjson.loads(value)
+
+
+class SteppingClock(VirtualClock):
+    """A clock that makes every step of long work take a second, so that others run between two."""
+
+    def monotonic(self) -> float:
+        """Let a second pass."""
+        self._elapsed += 1
+        return self._elapsed
+
+    async def sleep(self, seconds: float) -> None:
+        """Return in the next turn of the loop; wait forever for the next flush."""
+        await (asyncio.Event().wait() if seconds >= 300 else asyncio.sleep(0))
+
+
+@pytest.mark.parametrize("turns", range(12))
+async def test_a_device_that_is_stored_during_a_flush_keeps_its_newest_state(tmp_path: Path, turns: int) -> None:
+    clock, bus = SteppingClock(LATER), Bus()
+    registry = Registry(bus, clock)
+
+    def show(battery: int) -> None:
+        seen = [
+            Observation(device_id=f"a:{each}", kind=DeviceKind.SENSOR, attributes={"battery": battery})
+            for each in range(4)
+        ]
+        registry.apply(Report(adapter="a", observations=tuple(seen)))
+
+    async with (
+        Document(Disk(tmp_path), clock) as document,
+        Recorder(registry, bus, document, clock, flush_secs=300) as recorder,
+    ):
+        show(1)
+        flushing = asyncio.create_task(recorder.flush())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        show(2)
+        await recorder.record(registry.list_devices())
+        await flushing
+        assert [stored(document, f"{STATE_PREFIX}a:{each}")["is"] for each in range(4)] == [{"battery": 2}] * 4
 
 
 async def test_none_removes_and_leaving_writes_the_rest(tmp_path: Path) -> None:

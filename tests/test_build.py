@@ -156,7 +156,7 @@ def test_an_old_python_can_read_up_to_that_sentence() -> None:
     ast.parse((ROOT / "build.py").read_text(), feature_version=(3, 6))
 
 
-def test_a_python_without_ensurepip_is_told_what_to_install(clone: Path, tmp_path: Path) -> None:
+def test_a_python_without_ensurepip_gets_the_package_to_install(clone: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     stdlib = home / sys.platlibdir / f"python3.{sys.version_info.minor}"
     stdlib.mkdir(parents=True)
@@ -202,7 +202,7 @@ def test_a_venv_without_a_whole_stamp_was_not_finished(
     assert environment.find_fault((environment.runtime_lock,)) == "it was not finished"
 
 
-def test_a_changed_lock_is_a_fault_for_those_who_need_it(environment: Environment, package: Path) -> None:
+def test_a_changed_lock_is_an_error_if_it_is_needed(environment: Environment, package: Path) -> None:
     both = (environment.runtime_lock, environment.test_lock)
     environment.write_stamp(digests(both))
     environment.test_lock.write_text("two==2.1\n")
@@ -249,7 +249,7 @@ def test_another_or_a_broken_python_is_a_fault(environment: Environment, package
     assert environment.find_fault((environment.runtime_lock,)) == "it belongs to another Python"
 
 
-def test_a_python_that_was_renewed_behind_the_link_is_a_fault(environment: Environment, package: Path) -> None:
+def test_an_updated_python_behind_a_link_is_an_error(environment: Environment, package: Path) -> None:
     environment.write_stamp(digests((environment.runtime_lock,)))
     stamp = json.loads(environment.stamp.read_text())
     environment.stamp.write_text(json.dumps({**stamp, "python": "cpython-310"}))
@@ -271,7 +271,7 @@ echo 'Collecting two==2.0 (from -r firmware/test.lock (line 3))'
 """
 
 
-def test_installing_tells_each_package_and_hides_pip_s_noise(
+def test_installing_shows_each_package_and_hides_the_noise_of_pip(
     clone: Path, environment: Environment, capfd: pytest.CaptureFixture[str]
 ) -> None:
     fake_python(clone, f"{PIP}\necho 'Installing collected packages: two'")
@@ -284,7 +284,7 @@ def test_installing_tells_each_package_and_hides_pip_s_noise(
     ]
 
 
-def test_a_failed_topping_up_says_why_and_leaves_no_stamp(
+def test_a_failed_installation_shows_the_reason_and_leaves_no_stamp(
     clone: Path, environment: Environment, package: Path
 ) -> None:
     environment.write_stamp(digests((environment.runtime_lock,)))
@@ -321,7 +321,7 @@ def test_each_failure_has_its_advice(line: str, advice: str) -> None:
         ("SSLError(HTTPSPool(host='host.example', port=443))", ["SSLError(HTTPSPool(host=(...), port=443))"]),
     ],
 )
-def test_what_pip_says_is_shown_without_hosts_and_folders(line: str, shown: list[str]) -> None:
+def test_messages_of_pip_are_shown_without_hosts_and_folders(line: str, shown: list[str]) -> None:
     assert pip.readable([line]) == shown
 
 
@@ -472,7 +472,7 @@ def test_a_lock_names_no_host_and_no_folder(name: str) -> None:
 
 
 @each_row("name", ["runtime.lock", "test.lock", "build.lock"])
-def test_what_is_left_out_is_in_no_lock(name: str) -> None:
+def test_excluded_packages_are_in_no_lock(name: str) -> None:
     left_out = {"setuptools", "ujson", "uvloop", "pycparser", "setproctitle", "bluetooth-data-tools"}
     assert left_out == locks.LEFT_OUT.keys()
     assert not locks.LEFT_OUT.keys() & pins(name).keys()

@@ -40,7 +40,7 @@ async def test_sleeping_takes_the_time_that_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 0.01, 60])
-async def test_waiting_for_what_has_happened_is_over_at_once(seconds: float) -> None:
+async def test_waiting_for_a_past_event_ends_at_once(seconds: float) -> None:
     event = asyncio.Event()
     event.set()
     assert await Clock().wait(event, seconds) is True
@@ -61,13 +61,13 @@ async def test_waiting_ends_when_it_happens() -> None:
     assert waiting.result() is True
 
 
-async def test_what_happens_in_the_very_moment_when_the_time_is_up_has_happened() -> None:
+async def test_an_event_at_the_very_end_of_the_time_has_happened() -> None:
     event = asyncio.Event()
     asyncio.get_running_loop().call_soon(event.set)
     assert await Clock().wait(event, 0) is True
 
 
-async def test_what_comes_and_goes_again_at_once_has_come() -> None:
+async def test_an_event_that_ends_at_once_has_happened() -> None:
     event = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(Clock().wait(event, 60))
@@ -77,7 +77,7 @@ async def test_what_comes_and_goes_again_at_once_has_come() -> None:
     assert waiting.result() is True
 
 
-async def test_who_waits_can_be_cancelled() -> None:
+async def test_a_wait_can_be_cancelled() -> None:
     waiting = asyncio.ensure_future(Clock().wait(asyncio.Event(), 60))
     await asyncio.sleep(0)
     waiting.cancel()
@@ -126,7 +126,7 @@ def test_a_synchronised_clock_that_is_ahead_of_all_that_was_stored_forgets_nothi
     assert trust.is_trusted() and trust.forgotten is None
 
 
-def test_whoever_vouches_for_the_clock_has_it_trusted() -> None:
+def test_a_confirmed_clock_is_trusted() -> None:
     trust = ClockTrust(VirtualClock(START), START + timedelta(days=1))
     trust.trust_now()
     assert trust.is_trusted() and trust.newest == START
@@ -148,7 +148,7 @@ async def test_setting_the_clock_is_noticed_once(hours: int) -> None:
     assert not steps.poll()
 
 
-def test_drift_and_suspension_are_no_steps() -> None:
+def test_drift_and_suspension_are_not_steps() -> None:
     clock = VirtualClock()
     steps = ClockSteps(clock)
     for _ in range(100):

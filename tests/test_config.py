@@ -138,7 +138,7 @@ class TestTheManual:
         assert settings.adapters == {}
         assert settings.warnings == ()
 
-    def test_its_values_are_those_of_keys_that_are_left_out_unless_it_says_otherwise(self) -> None:
+    def test_its_values_are_the_defaults_unless_it_states_otherwise(self) -> None:
         shown = parse(MANUAL.replace("enabled = false", "enabled = true"))
         left_out = parse(LIGHT + BROKER + TV + STRIP + MESSAGES + "[adapters.virtual]\n[adapters.matter]")
         for section, key in ALL_KEYS:
@@ -147,7 +147,7 @@ class TestTheManual:
             same = value_of(shown, section, key) == value_of(left_out, section, key)
             assert same == (key != "bind_address"), (section, key)
 
-    def test_what_it_says_of_left_out_keys_that_differ_is_true(self) -> None:
+    def test_its_comments_about_different_defaults_are_true(self) -> None:
         assert "127.0.0.1 only the box itself (that is also the value when this key is left out)" in MANUAL
         assert parse("").api.bind_address == Address(host="127.0.0.1", port=3000)
         assert MANUAL.count("true when left out") == len(KINDS)
@@ -175,7 +175,7 @@ class TestTheManual:
             ("adapters.wled", "max_silence_secs", 1, 2592000),
         ],
     )
-    def test_the_bounds_that_it_tells_are_those_that_hold(self, section: str, key: str, low: int, high: int) -> None:
+    def test_the_limits_in_its_comments_are_true(self, section: str, key: str, low: int, high: int) -> None:
         assert f"from {low} to {high}" in " ".join(self.documented()[section, key]).replace("# ", "")
         for sound in (low, low + 1, high - 1, high):
             assert value_of(parse(in_section(section, f"{key} = {sound}")), section, key) == sound
@@ -374,7 +374,7 @@ def test_keys_of_a_broker_that_do_not_go_together_are_one_fault() -> None:
         assert faults(BROKER + lines) == [f"home.toml:1: adapters.mqtt {fault}"]
 
 
-def test_every_key_is_tried_with_what_it_does_not_take() -> None:
+def test_every_key_is_tested_with_invalid_values() -> None:
     tried_there = {each for each in ALL_KEYS if each[0] in TRIED_ELSEWHERE}
     assert {(section, key) for section, key in ALL_KEYS if key not in UNSOUND} - tried_there == set(WHOLE)
 
@@ -412,7 +412,7 @@ def test_an_unsound_value_is_one_fault_that_names_file_line_and_key() -> None:
         ("[adapters.roku_tv]\nenabled = 0\nip_address = 'tv'", "must be true or false, not 0"),
     ],
 )
-def test_a_fault_says_what_is_wanted_and_what_came(text: str, fault: str) -> None:
+def test_an_error_has_the_expected_and_the_actual_value(text: str, fault: str) -> None:
     [found] = faults(text)
     assert found.endswith(fault)
 
@@ -491,7 +491,7 @@ def test_coordinates_come_in_pairs() -> None:
 
 
 @each_row("text", ["5", "true", '"x"', "[]", "[{}]", "1979-05-27T07:32:00Z", "nan"])
-def test_what_should_be_a_section_and_is_not_is_one_fault(text: str) -> None:
+def test_a_value_in_place_of_a_section_is_one_error(text: str) -> None:
     found = {section: faults(f"# first\n{section} = {text}") for section in SECTIONS}
     said = "home.toml:2: {0} must be a section, [{0}], not "
     assert not [
@@ -507,7 +507,7 @@ def test_an_adapter_that_is_not_a_section_is_one_fault(kind: str, text: str) -> 
 
 
 @each_row("text", ["adapters = 5", "adapters = [1]", "[[adapters]]", "adapters = 'x'"])
-def test_adapters_that_are_no_sections_are_one_fault(text: str) -> None:
+def test_values_in_place_of_adapters_are_one_error(text: str) -> None:
     assert faults(text) == ["home.toml:1: adapters must hold sections like [adapters.elgato_lights]"]
 
 
@@ -593,7 +593,7 @@ class TestLines:
 class TestAdapters:
     """Which sections become adapters."""
 
-    def test_a_section_named_after_its_kind_needs_no_type_and_any_other_says_it(self) -> None:
+    def test_only_a_section_named_after_its_kind_needs_no_type(self) -> None:
         settings = parse(f'{LIGHT}{TV}port = 1\n[adapters.desk_2]\ntype = "elgato_lights"\nbase_url = "http://desk"')
         assert settings.adapters == {
             "elgato_lights": ElgatoLights(base_url="http://lamp:9123", poll_interval_secs=5),
@@ -602,10 +602,10 @@ class TestAdapters:
         }
 
     @each_row("kind", KINDS)
-    def test_one_that_is_not_enabled_needs_no_other_key_and_is_left_out(self, kind: str) -> None:
+    def test_a_disabled_section_needs_no_other_key_and_is_ignored(self, kind: str) -> None:
         assert parse(f"[adapters.{kind}]\nenabled = false").adapters == {}
 
-    def test_one_that_is_not_enabled_is_checked_all_the_same(self) -> None:
+    def test_a_disabled_section_is_checked_too(self) -> None:
         assert len(faults("[adapters.roku_tv]\nenabled = false\nport = 0\nipaddress = 1")) == 2
 
     def test_the_type_may_repeat_the_name(self) -> None:
@@ -636,12 +636,12 @@ class TestHostileFiles:
         ],
         ids=repr,
     )
-    def test_what_is_not_toml_is_one_fault_with_its_line(self, text: str, line: int) -> None:
+    def test_invalid_toml_is_one_error_with_its_line(self, text: str, line: int) -> None:
         [fault] = faults(text)
         assert fault.startswith(f"home.toml:{line}: is not TOML: ")
 
     @each_row("text", ["[api]\n[api]", "[auth]\nmaster_key = 'a'\nmaster_key = 'b'"])
-    def test_what_is_stated_twice_is_named(self, text: str) -> None:
+    def test_repeated_keys_are_named(self, text: str) -> None:
         [fault] = faults(text)
         assert re.search(r"is not TOML: (section \[api\]|master_key) already exists in line [12]; ", fault)
 
@@ -650,7 +650,7 @@ class TestHostileFiles:
         ["a = " + "[" * 3000, "a = " + "{a=" * 3000, "a." * 3000 + "a = 1", "a = " + "9" * 5000],
         ids=["arrays", "tables", "dots", "digits"],
     )
-    def test_what_is_too_deep_or_too_long_is_one_fault(self, text: str) -> None:
+    def test_values_that_are_too_deep_or_too_long_are_one_error(self, text: str) -> None:
         [fault] = faults(text)
         assert fault.startswith("home.toml: is not TOML that Lares can read: ")
         assert len(fault) < 200
@@ -699,7 +699,7 @@ class TestHostileFiles:
         ],
         ids=repr,
     )
-    def test_what_is_not_utf_8_is_one_fault_with_its_line(self, tmp_path: Path, content: bytes, line: int) -> None:
+    def test_invalid_utf_8_is_one_error_with_its_line(self, tmp_path: Path, content: bytes, line: int) -> None:
         file = tmp_path / "default.toml"
         file.write_bytes(content)
         assert faults_of_file(file) == [Fault(str(file), line, "is not UTF-8 text")]
@@ -736,7 +736,7 @@ class TestTheMasterKey:
         ]
 
     @each_row("variable", ["LARES_MASTER_KEY", "LARES_MASTER_KEY_FILE"])
-    def test_an_empty_variable_says_nothing(self, variable: str) -> None:
+    def test_an_empty_variable_is_ignored(self, variable: str) -> None:
         assert parse("", **{variable: ""}).auth.master_key is None
 
     def test_the_file_is_not_read_when_the_variable_holds_a_key(self) -> None:
@@ -758,7 +758,7 @@ class TestTheMasterKey:
         assert fault.startswith(f"{file}: the master key must ")
 
     @each_row("key", ["short", "x" * 15, "change-me", "change-me-please-now", "Change-Me-Or-Be-Sorry"])
-    def test_a_key_that_anybody_could_guess_is_refused_where_others_can_try_it(self, key: str) -> None:
+    def test_an_easily_guessed_key_is_refused_if_others_can_reach_the_hub(self, key: str) -> None:
         text = f'{self.LAN}[auth]\nmaster_key = "{key}"'
         [fault] = faults(text)
         assert fault.startswith("home.toml:4: auth.master_key is ")
@@ -781,7 +781,7 @@ class TestTheMasterKey:
             ("change_me_12345678", "is a placeholder"),
         ],
     )
-    def test_the_warning_says_what_is_weak(self, key: str, what: str) -> None:
+    def test_the_warning_names_the_weakness(self, key: str, what: str) -> None:
         [warning] = parse("", LARES_MASTER_KEY=key).warnings
         assert warning.startswith(f"LARES_MASTER_KEY: the master key {what}; ")
 
@@ -794,7 +794,7 @@ class TestTheMasterKey:
         assert parse(text, LARES_MASTER_KEY=STRONG).warnings == ()
 
     @each_row("text", ['"secret word"', '"secret-wörd"', "51423", '["secret"]', '"secret"', '"change-me-secret-key"'])
-    def test_no_fault_ever_tells_it(self, text: str) -> None:
+    def test_no_error_contains_it(self, text: str) -> None:
         for fault in faults(f"{self.LAN}[auth]\nmaster_key = {text}"):
             assert "secret" not in fault and "51423" not in fault
         [fault] = faults("", LARES_MASTER_KEY="secret word")
@@ -884,7 +884,7 @@ def test_every_file_is_a_configuration_or_has_faults(
         assert all(fault.file == str(file) for fault in failed.faults)
 
 
-def test_a_weak_key_is_told_beside_an_address_that_is_none() -> None:
+def test_a_weak_key_is_reported_next_to_an_invalid_address() -> None:
     with pytest.raises(ConfigFailed) as failed:
         config.parse('[api]\nbind_address = "0.0.0.0"\n[auth]\nmaster_key = "short"\n', "home.toml", {})
     assert [fault.line for fault in failed.value.faults] == [2, 4]

@@ -37,13 +37,13 @@ def test_every_zone_can_be_loaded_and_is_the_same_each_time() -> None:
         ("", "'' is not a time zone; names look like Europe/Berlin"),
     ],
 )
-def test_what_is_no_zone_is_refused_with_the_nearest(name: str, sentence: str) -> None:
+def test_an_unknown_zone_is_refused_with_the_nearest(name: str, sentence: str) -> None:
     with pytest.raises(Invalid) as refused:
         load_zone(name)
     assert str(refused.value) == sentence
 
 
-def test_clocks_and_noon_are_those_of_the_zone() -> None:
+def test_clocks_and_noon_follow_the_zone() -> None:
     assert BERLIN.clock(at("2026-03-29T00:59:59")) == "01:59"
     assert BERLIN.clock(at("2026-03-29T01:00:00")) == "03:00"
     assert BERLIN.noon(date(2026, 3, 28)) == at("2026-03-28T11:00:00")

@@ -83,7 +83,7 @@ def test_whatever_is_logged_it_can_be_sent_as_json(buffer: LogBuffer) -> None:
 
 
 @pytest.mark.slow
-def test_only_so_many_entries_and_bytes_are_kept(buffer: LogBuffer) -> None:
+def test_the_entries_and_bytes_are_limited(buffer: LogBuffer) -> None:
     for number in range(MAX_LOG_ENTRIES + 100):
         log.info("%s", number)
     kept = messages(buffer)
@@ -94,7 +94,7 @@ def test_only_so_many_entries_and_bytes_are_kept(buffer: LogBuffer) -> None:
 
 
 @pytest.mark.slow
-def test_no_chatter_pushes_out_what_is_rare_and_what_repeats_is_counted(buffer: LogBuffer) -> None:
+def test_repeated_entries_are_counted_and_do_not_displace_rare_ones(buffer: LogBuffer) -> None:
     log.error("the one error")
     logging.getLogger("hub").info("started")
     for number in range(2 * MAX_LOG_ENTRIES):
@@ -104,7 +104,7 @@ def test_no_chatter_pushes_out_what_is_rare_and_what_repeats_is_counted(buffer: 
     assert messages(buffer).count("the same") <= 100
 
 
-def test_after_its_context_it_hears_nothing() -> None:
+def test_after_its_context_it_receives_nothing() -> None:
     with LogBuffer() as buffer:
         log.warning("inside")
     log.warning("outside")
@@ -170,7 +170,7 @@ def test_lines_of_one_place_that_name_other_things_each_time_are_limited_too() -
     assert log.written[-1] == f"x is refused (and {1000 - MAX_SAME_KIND} more like it before)"
 
 
-def test_what_scripts_write_is_limited_by_its_text_alone() -> None:
+def test_lines_of_scripts_are_limited_by_their_text_alone() -> None:
     log = Log()
     for number in range(1000):
         log.say("%s", f"line {number}")
@@ -190,14 +190,14 @@ def test_a_clock_that_is_set_back_holds_nothing_back_for_long() -> None:
     assert log.written[-1] == "again (and 80 more like it before)"
 
 
-def test_what_is_remembered_is_bounded() -> None:
+def test_remembered_lines_are_limited() -> None:
     log = Log()
     for number in range(3 * MAX_KINDS):
         log.say("%s", f"line {number}")
     assert len(log.limit._windows) == MAX_KINDS
 
 
-def test_a_line_is_never_longer_than_a_log_should_bear() -> None:
+def test_the_length_of_a_line_is_limited() -> None:
     log = Log()
     for number in range(100):
         log.say("%s", f"{number:03}" + "x" * 100_000)

@@ -27,7 +27,7 @@ def test_cycles_that_are_made_after_the_start_are_freed() -> None:
     assert gone() is None
 
 
-def test_returning_memory_goes_on_until_it_is_cancelled() -> None:
+def test_returning_memory_continues_until_it_is_cancelled() -> None:
     async def work() -> bool:
         clock = VirtualClock()
         returning = asyncio.get_running_loop().create_task(return_unused(clock))

@@ -40,7 +40,7 @@ def enlarge(path: Path) -> None:
     ],
     ids=["pipe", "socket", "folder", "device", "circle", "huge", "nothing"],
 )
-def test_what_is_no_plain_file_is_refused_at_once(
+def test_anything_but_a_plain_file_is_refused_at_once(
     tmp_path: Path, make: Callable[[Path], None], sentence: str
 ) -> None:
     file = tmp_path / "default.toml"
@@ -52,7 +52,7 @@ def test_what_is_no_plain_file_is_refused_at_once(
         load(file, {})
 
 
-def test_a_file_beyond_what_a_backup_takes_is_not_read(tmp_path: Path) -> None:
+def test_a_file_too_large_for_a_backup_is_not_read(tmp_path: Path) -> None:
     config = tmp_path / "config"
     config.mkdir()
     (config / "default.toml").touch()

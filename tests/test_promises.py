@@ -41,7 +41,7 @@ def classes_of(module: ModuleType, base: type) -> set[type]:
     return found - {base}
 
 
-def test_every_event_has_a_frame_or_says_that_it_stays_inside() -> None:
+def test_every_event_has_a_frame_or_is_marked_as_internal() -> None:
     assert classes_of(events, events.Event) == set(BY_EVENT)
     for event, build in BY_EVENT.items():
         assert (build is None) == ("Internal" in (inspect.getdoc(event) or "")), event
@@ -58,14 +58,14 @@ def test_a_page_names_every_command() -> None:
         assert f"`lares {name}" in COMMANDS, f"docs/command-line.md does not name {name}"
 
 
-def test_what_the_pages_show_of_the_configuration_is_sound() -> None:
+def test_the_configurations_on_the_pages_are_valid() -> None:
     for page in (ROOT / "docs").glob("*.md"):
         for text in re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL):
             config.parse(text, page.name, {})
 
 
 @each_row(("page", "section"), [("limits.md", "How it grows"), ("mqtt.md", "A cluster of brokers")])
-def test_the_tables_of_a_page_show_what_was_measured(page: str, section: str) -> None:
+def test_the_tables_of_a_page_match_the_measurements(page: str, section: str) -> None:
     text = (ROOT / "docs" / page).read_text().partition(f"## {section}\n")[2].partition("\n## ")[0]
     shown = re.findall(r"(?<![\d.])\d+\.\d+", "\n".join(re.findall(r"^\|.*$", text, re.MULTILINE)))
     assert shown and set(shown) <= set(re.findall(r"\| ([\d.]+) ", RESULTS)), page
@@ -87,7 +87,7 @@ def test_the_bundled_configuration_is_sound_and_listens_to_the_lan() -> None:
     assert not any(each["enabled"] for each in bundled["adapters"].values() if isinstance(each, dict))
 
 
-def test_the_errors_that_the_reference_of_lua_explains_are_those_that_are_said() -> None:
+def test_the_errors_that_the_reference_of_lua_explains_exist() -> None:
     said = [mistake.sentence for mistake in (*AT_CHECK, *AT_RUN)]
     table = LUA.split("| Message |")[1]
     for quoted in re.findall(r"`([^`]+)`", " ".join(row.split("|")[1] for row in table.splitlines()[2:] if row)):
@@ -103,7 +103,7 @@ def test_files_that_the_architecture_names_exist() -> None:
             assert list(base.glob(name)), f"{page} names {name}"
 
 
-def test_the_annotated_journal_is_one_that_the_store_reads() -> None:
+def test_the_store_can_read_the_annotated_journal() -> None:
     blocks = re.findall(r"```text\n(\{.*?)```", (ROOT / "docs" / "store.md").read_text(), re.DOTALL)
     lines = ("".join(line + "\n" for line in block.splitlines() if line[0] == "{") for block in blocks)
     reported, changed, was = lines
@@ -118,7 +118,7 @@ def test_the_annotated_journal_is_one_that_the_store_reads() -> None:
     assert decode_execution(month[5]).subject == "evening" and month[6]["days"] == 12
 
 
-def test_what_stands_on_the_card_is_what_the_page_of_the_store_lists() -> None:
+def test_the_page_of_the_store_lists_every_key_on_the_card() -> None:
     constant = re.compile(r"^[A-Z][A-Z_, ]* = ((?:\"[a-z]+/[a-z]*\"(?:, )?)+)$", re.MULTILINE)
     sources = [file.read_text() for room in ("store", "automations") for file in (APPLIANCE / room).glob("*.py")]
     keys = {key for text in sources for found in constant.findall(text) for key in re.findall(r"\"(.+?)\"", found)}

@@ -94,7 +94,7 @@ async def test_a_task_that_was_never_given_a_turn_is_ended_too() -> None:
     assert task.cancelled()
 
 
-async def test_leaving_ends_where_a_task_has_ended_and_nobody_was_told_yet() -> None:
+async def test_leaving_ends_if_a_task_has_ended_unnoticed() -> None:
     async def end_at_once() -> None:
         pass
 
@@ -104,7 +104,7 @@ async def test_leaving_ends_where_a_task_has_ended_and_nobody_was_told_yet() -> 
         assert task.done()
 
 
-async def test_what_a_task_starts_while_it_ends_is_ended_with_it() -> None:
+async def test_tasks_started_by_an_ending_task_end_with_it() -> None:
     worker = Worker()
     late: list[asyncio.Task[None]] = []
 
@@ -139,7 +139,7 @@ async def test_one_failure_leaves_the_other_tasks_running(caplog: pytest.LogCapt
     assert worker.diary == ["ended"]
 
 
-async def test_a_failure_on_the_way_out_is_logged_and_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failure_during_the_end_is_logged_and_disturbs_no_other(caplog: pytest.LogCaptureFixture) -> None:
     async def fail_at_the_end() -> None:
         try:
             await asyncio.get_running_loop().create_future()
@@ -196,7 +196,7 @@ async def test_work_that_somebody_waits_for_is_finished_without_them_and_tells_w
     assert [record.getMessage() for record in caplog.records] == ["four ended: ZeroDivisionError: x"]
 
 
-async def test_what_came_while_the_loop_was_held_up_is_in_time_and_what_never_comes_is_not() -> None:
+async def test_an_event_during_a_blocked_loop_is_in_time() -> None:
     loop = asyncio.get_running_loop()
 
     async def answer() -> str:
@@ -289,7 +289,7 @@ async def test_whose_works_failed_is_not_cancelled_itself(turns: int) -> None:
             await asyncio.sleep(1)
 
 
-async def test_cancelling_whoever_runs_works_ends_them_first() -> None:
+async def test_cancelling_the_runner_ends_its_works_first() -> None:
     ended = []
 
     async def hold() -> None:

@@ -96,7 +96,7 @@ async def test_a_file_is_noticed_however_it_is_saved_and_not_for_each_write(tmp_
 
 
 @pytest.mark.slow
-async def test_what_is_no_lua_file_of_the_folder_is_not_noticed(tmp_path: Path) -> None:
+async def test_files_other_than_lua_are_not_noticed(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     async with watched(tmp_path) as noted:
         for name in ("x.txt", ".hidden.lua", "x.lua~", ".x.lua.swp", "inner/x.lua", "4913"):
@@ -134,7 +134,7 @@ async def test_a_folder_may_be_missing_come_go_and_come_again(tmp_path: Path) ->
         await until(lambda: noted.count)
 
 
-async def test_a_folder_that_was_removed_is_watched_anew_even_if_another_has_its_number(tmp_path: Path) -> None:
+async def test_a_recreated_folder_is_watched_again_even_if_its_inode_is_reused(tmp_path: Path) -> None:
     begun: list[float] = []
 
     def look(*_: Path, stop_event: threading.Event, **__: Any) -> Iterator[set[Any]]:
@@ -162,7 +162,7 @@ async def test_a_folder_that_is_swapped_for_another_behind_a_link_is_noticed(tmp
         await until(lambda: noted.count)
 
 
-async def test_what_is_saved_while_the_watch_begins_is_noticed(tmp_path: Path) -> None:
+async def test_a_save_during_the_start_of_the_watch_is_noticed(tmp_path: Path) -> None:
     def look(*_: Path, stop_event: threading.Event, **__: Any) -> Iterator[set[Any]]:
         (tmp_path / "x.lua").write_text("x")
         yield set()
@@ -183,9 +183,7 @@ async def test_there_is_one_thread_for_all_folders_and_none_for_none(tmp_path: P
     await until(lambda: not threads())
 
 
-async def test_where_the_system_cannot_watch_the_folder_is_looked_at_instead(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_without_notifications_the_folder_is_polled(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     asked: list[bool | None] = []
 
     def look(*folders: Path, force_polling: bool | None, stop_event: threading.Event, **_: Any) -> Iterator[set[Any]]:

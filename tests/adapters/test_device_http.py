@@ -93,7 +93,7 @@ async def test_the_body_of_a_success_is_returned(
         (b"000 Oddest", "0", 0),
     ],
 )
-async def test_what_is_not_success_is_a_refusal_under_the_usual_name_of_its_status(
+async def test_any_status_but_success_is_a_refusal_with_its_usual_name(
     session: DeviceSession, clock: VirtualClock, status_line: bytes, phrase: str, status: int
 ) -> None:
     async with RawVendor(_answer(status_line)) as vendor:
@@ -148,7 +148,7 @@ BROKEN_OFF: dict[str, Speech | bytes] = {
     [pytest.param(speech, "answered with something that is not HTTP", id=name) for name, speech in NOT_HTTP.items()]
     + [pytest.param(speech, "broke off its answer", id=name) for name, speech in BROKEN_OFF.items()],
 )
-async def test_what_is_not_a_whole_answer_of_http_is_a_bad_answer_that_is_not_asked_for_again(
+async def test_an_incomplete_answer_is_a_bad_answer_and_not_repeated(
     session: DeviceSession, clock: VirtualClock, speech: Speech | bytes, reason: str
 ) -> None:
     async with RawVendor(speech) as vendor:
@@ -261,7 +261,7 @@ async def test_a_good_answer_with_any_byte_wrong_is_an_answer_or_an_error_of_the
             assert str(outcome).isprintable() and len(str(outcome)) < 120
 
 
-async def test_what_a_vendor_is_asked_with(session: DeviceSession, clock: VirtualClock) -> None:
+async def test_headers_and_body_of_a_request(session: DeviceSession, clock: VirtualClock) -> None:
     async with RawVendor(GOOD) as vendor:
         http = HttpClient(session, vendor.url, clock)
         await clock.run(http.request("GET", "/elgato/lights"))
@@ -551,9 +551,7 @@ async def test_others_of_the_loop_come_between_what_is_there_already() -> None:
         assert flood.turns >= 10, flood
 
 
-async def test_responses_that_nobody_asked_for_end_the_connection(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
+async def test_responses_without_a_request_end_the_connection(session: DeviceSession, clock: VirtualClock) -> None:
     ended = asyncio.Event()
 
     async def flood(writer: asyncio.StreamWriter) -> None:
@@ -572,7 +570,7 @@ async def test_responses_that_nobody_asked_for_end_the_connection(
         await ended.wait()
 
 
-async def test_a_websocket_is_left_while_the_other_side_goes_on_sending(
+async def test_a_websocket_can_be_closed_while_the_other_side_sends(
     session: DeviceSession, clock: VirtualClock
 ) -> None:
     async def flood(request: web.Request) -> web.WebSocketResponse:
@@ -656,7 +654,7 @@ async def test_a_stream_that_is_silent_for_too_long_ends(session: DeviceSession,
         (EVENTS + b"data: " + b"x" * 200, BadAnswer, "more than 100 bytes"),
     ],
 )
-async def test_what_is_no_event_stream_is_told(
+async def test_an_answer_other_than_an_event_stream_is_reported(
     session: DeviceSession, clock: VirtualClock, speech: bytes, kind: type[AdapterFailed], sentence: str
 ) -> None:
     async with RawVendor(speech) as vendor:
@@ -699,7 +697,9 @@ async def test_queries_and_forms_are_encoded(session: DeviceSession, clock: Virt
     assert b"Content-Type: application/x-www-form-urlencoded" in vendor.heads[1]
 
 
-async def test_what_is_no_certificate_is_said(session: DeviceSession, clock: VirtualClock, tmp_path: Path) -> None:
+async def test_an_invalid_certificate_file_is_reported(
+    session: DeviceSession, clock: VirtualClock, tmp_path: Path
+) -> None:
     file = tmp_path / "ca.pem"
     file.write_text("nothing")
     for path in (file, tmp_path / "absent.pem"):

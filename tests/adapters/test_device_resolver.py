@@ -34,7 +34,7 @@ MEANINGS = (
 
 
 @each_row(("name", "address", "is_right"), MEANINGS)
-def test_a_name_means_neither_this_machine_nor_nobody(name: str, address: str, is_right: bool) -> None:
+def test_a_name_never_means_this_machine_or_no_address(name: str, address: str, is_right: bool) -> None:
     assert may_mean(name, address) is is_right
 
 

@@ -86,12 +86,12 @@ MALFORMED: dict[str, bytes] = {
 
 
 @each_row("what", MALFORMED)
-def test_what_is_no_answer_is_refused(what: str) -> None:
+def test_invalid_answers_are_refused(what: str) -> None:
     with pytest.raises(dns.Malformed):
         dns.decode_answer(MALFORMED[what])
 
 
-def test_only_so_many_records_are_read_of_one_message() -> None:
+def test_the_records_read_from_one_message_are_limited() -> None:
     records = dns.decode_answer(message(*[record(name("a"), 1, b"\1\2\3\4")] * 500))
     assert len(records) == dns.MAX_RECORDS
 
@@ -295,20 +295,20 @@ async def test_a_search_asks_and_collects_answers_among_rubbish() -> None:
     assert [each.usn for each in done.ssdp] == ["uuid:roku:ecp:P0A07"]
 
 
-async def test_of_a_sender_that_floods_only_so_many_packets_are_read() -> None:
+async def test_the_packets_read_from_one_sender_are_limited() -> None:
     with responding(lambda _: [b"x"] * 90) as mdns, responding(lambda _: []) as other:
         done = await scan(SearchNetwork(mdns=mdns, ssdp=other), packets=MAX_PACKETS_PER_SENDER)
         assert done.packets == MAX_PACKETS_PER_SENDER
 
 
-async def test_where_nothing_can_be_sent_a_search_ends_at_once() -> None:
+async def test_without_a_network_a_search_ends_at_once() -> None:
     assert (await scan(SearchNetwork(interfaces=()), packets=1)).packets == 0
     unreachable = SearchNetwork(mdns=("255.255.255.255", 1), ssdp=("255.255.255.255", 1))
     assert (await scan(unreachable, packets=0)).packets == 0
     assert all(each == "" or not each.startswith("127.") for each in local_network().interfaces)
 
 
-async def test_who_asks_while_a_search_is_under_way_gets_its_result() -> None:
+async def test_a_request_during_a_search_gets_its_result() -> None:
     with responding(lambda _: []) as other, responding(lambda _: [message(*KEY_LIGHT)]) as mdns:
         searches: list[SearchNetwork] = []
 

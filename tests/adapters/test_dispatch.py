@@ -93,7 +93,7 @@ async def test_devices_at_one_address_are_commanded_one_after_another_in_the_ord
         (KeyError("oops"), "the adapter failed (KeyError: 'oops')"),
     ],
 )
-async def test_one_device_that_fails_has_a_message_and_the_others_go_on(
+async def test_a_failed_device_has_a_message_and_the_others_are_commanded(
     desk: FakeAdapter, caplog: pytest.LogCaptureFixture, outcome: CommandResult | Exception, message: str
 ) -> None:
     caplog.set_level(logging.INFO, "adapters")
@@ -113,7 +113,7 @@ async def test_one_device_that_fails_has_a_message_and_the_others_go_on(
 
 
 @pytest.mark.parametrize("shares_outages", [True, False])
-async def test_behind_a_bridge_a_device_without_an_answer_fails_no_command_to_another(
+async def test_a_silent_device_of_a_bridge_fails_no_command_to_another(
     desk: FakeAdapter, monkeypatch: pytest.MonkeyPatch, shares_outages: bool
 ) -> None:
     """Neither of the same room nor of other senders; those to the same device fail at once, unsent."""
@@ -179,7 +179,7 @@ async def test_a_command_that_was_begun_is_finished_though_its_sender_goes_away(
     assert desk.registry.get_device("b:1").attributes["power"] == "on"
 
 
-async def test_senders_of_commands_that_are_given_up_are_told_so(desk: FakeAdapter) -> None:
+async def test_senders_of_abandoned_commands_get_an_error(desk: FakeAdapter) -> None:
     sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ab"), ON, "device"))
     done, given_up = await desk.begun("a"), await desk.begun("b")
     done.set_result(desk.done("a"))
@@ -210,7 +210,7 @@ async def test_leaving_is_quiet_though_a_sender_went_away_before(
 # --- hooks --------------------------------------------------------------------------------------
 
 
-async def test_a_call_of_a_hook_goes_to_those_that_listen_and_what_they_raise_is_told(desk: FakeAdapter) -> None:
+async def test_a_call_of_a_hook_reaches_its_listeners_and_their_errors_are_reported(desk: FakeAdapter) -> None:
     asked: list[HookRequest] = []
 
     class Listening(StubAdapter):
@@ -250,6 +250,6 @@ async def test_an_operation_gets_the_payload_and_its_result_is_returned(
     assert await desk.dispatcher.invoke("a:echo", payload) == payload
 
 
-async def test_an_operation_that_fails_says_why(desk: FakeAdapter) -> None:
+async def test_a_failed_operation_reports_the_reason(desk: FakeAdapter) -> None:
     with pytest.raises(Unreachable, match="nobody is there"):
         await desk.dispatcher.invoke("a:fail", {})

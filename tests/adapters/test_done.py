@@ -53,7 +53,7 @@ def test_half_a_step_is_near_enough_and_the_sentence_names_both() -> None:
     assert str(expected.failure("a:b", {"brightness": 43})) == "a:b was sent brightness 40 but shows 43"
 
 
-def test_a_lamp_that_is_off_is_as_dark_as_it_was_told() -> None:
+def test_a_lamp_that_is_off_counts_as_dimmed() -> None:
     dark = ExpectedState(
         Command(capability="brightness", action="set", value=0), (), {"power": "on", "brightness": 40}
     )

@@ -80,7 +80,7 @@ def _kelvin(value: int) -> dict[str, Any]:
         (2900, 344, 2907),
     ],
 )
-async def test_kelvin_becomes_mired_within_what_lights_take_and_the_light_shows_what_it_took(
+async def test_kelvin_becomes_mired_within_the_range_of_lights_and_the_light_shows_the_result(
     adapter: ElgatoAdapter, light: LightSimulator, kelvin: int, mired: int, shown: int
 ) -> None:
     assert (mired_of(kelvin), kelvin_of(mired)) == (mired, shown)
@@ -105,7 +105,7 @@ def test_every_kelvin_that_a_light_takes_is_shown_within_one_mired(kelvin: int) 
 # --- polls ---------------------------------------------------------------------------------------
 
 
-async def test_every_light_behind_the_address_is_reported_by_its_index(
+async def test_every_light_at_the_address_is_reported_by_its_index(
     adapter: ElgatoAdapter, light: LightSimulator
 ) -> None:
     light.lights = [SimulatedLight(on=True, brightness=1, temperature=143), SimulatedLight(hue=358.0, saturation=6.5)]
@@ -141,7 +141,7 @@ async def test_every_light_behind_the_address_is_reported_by_its_index(
 
 
 @pytest.mark.parametrize("fault", ["silent", "garbage"])
-async def test_a_light_that_does_not_tell_its_facts_is_a_light_without_a_name(
+async def test_a_light_without_details_has_no_name(
     http_client: RecordingClient,
     light: LightSimulator,
     clock: VirtualClock,
@@ -188,7 +188,7 @@ WRONG_ANSWERS: Mapping[str, Sequence[bytes]] = {
 }
 
 
-async def test_what_no_light_answers_is_a_bad_answer_that_is_not_asked_for_again(
+async def test_an_answer_unlike_a_light_is_a_bad_answer_and_not_repeated(
     adapter: ElgatoAdapter, light: LightSimulator
 ) -> None:
     for sentence, bodies in WRONG_ANSWERS.items():
@@ -200,12 +200,12 @@ async def test_what_no_light_answers_is_a_bad_answer_that_is_not_asked_for_again
             assert str(failed.value) == light.url + sentence and light.requests == [GET]
 
 
-async def test_an_address_without_lights_is_no_failure(adapter: ElgatoAdapter, light: LightSimulator) -> None:
+async def test_an_address_without_lights_is_not_a_failure(adapter: ElgatoAdapter, light: LightSimulator) -> None:
     light.lights = []
     assert await adapter.poll() == Report(adapter="desk", present=frozenset(), observations=())
 
 
-async def test_a_bad_light_is_present_unseen_and_told_once_until_it_was_well(
+async def test_an_invalid_light_is_unseen_and_reported_once_until_it_recovers(
     adapter: ElgatoAdapter, light: LightSimulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     lamp = SimulatedLight(temperature=213)
@@ -221,7 +221,7 @@ async def test_a_bad_light_is_present_unseen_and_told_once_until_it_was_well(
     ]
 
 
-async def test_a_wrong_attribute_is_told_and_the_others_are_shown(
+async def test_a_wrong_attribute_is_reported_and_the_others_are_shown(
     adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock
 ) -> None:
     light.lights = [{"on": "yes", "brightness": 50, "temperature": 0}, {"on": 1}]
@@ -303,7 +303,7 @@ async def test_the_other_lights_are_written_as_they_were_just_read(
     assert report is not None and len(report.observations) == 3
 
 
-async def test_fields_that_nobody_knows_are_written_back(adapter: ElgatoAdapter, light: LightSimulator) -> None:
+async def test_unknown_fields_are_written_back(adapter: ElgatoAdapter, light: LightSimulator) -> None:
     light.lights = [{"on": 1, "brightness": 3, "temperature": 150, "scene": "x"}, SimulatedLight(temperature=213)]
     await adapter.command(SECOND, ON)
     assert light.writes[0]["lights"][0] == {"on": 1, "brightness": 3, "temperature": 150, "scene": "x"}
@@ -373,7 +373,7 @@ async def test_a_light_that_is_late_by_up_to_a_second_is_waited_for(
         (temperature(5000), "color_temperature 5000 kelvin but shows 4695 kelvin"),
     ],
 )
-async def test_a_light_that_does_not_do_it_within_a_second_fails_with_what_was_read(
+async def test_a_light_that_does_not_change_within_a_second_fails_with_its_present_values(
     adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, command: Command, expected: str
 ) -> None:
     light.faults.stubborn = True
@@ -387,7 +387,7 @@ async def test_a_light_that_does_not_do_it_within_a_second_fails_with_what_was_r
 
 
 @pytest.mark.parametrize("lights", [[], [None], [{}]])
-async def test_what_the_light_shows_is_told_whatever_it_is(
+async def test_the_present_state_of_the_light_is_reported(
     adapter: ElgatoAdapter,
     light: LightSimulator,
     clock: VirtualClock,
@@ -491,7 +491,7 @@ async def test_identify_makes_a_light_of_this_adapter_blink(adapter: ElgatoAdapt
     assert light.requests == [("POST", "/elgato/identify")] and light.identified == 1
 
 
-async def test_info_returns_what_the_vendor_says(adapter: ElgatoAdapter, light: LightSimulator) -> None:
+async def test_info_returns_the_details_of_the_vendor(adapter: ElgatoAdapter, light: LightSimulator) -> None:
     for capture in CAPTURES.glob("info-*.json"):
         light.info = json.loads(capture.read_bytes())
         assert await adapter.operations["info"]({}) == light.info
@@ -538,7 +538,7 @@ def test_a_light_is_read(raw: Any, light: LightState) -> None:
         ({"flavour": 1}, "has no field of on, brightness, temperature, hue, saturation"),
     ],
 )
-def test_what_is_no_light_says_so(raw: Any, fault: str) -> None:
+def test_an_error_names_what_is_not_a_light(raw: Any, fault: str) -> None:
     with pytest.raises(Invalid) as failed:
         LightState.parse(raw)
     assert str(failed.value) == fault
@@ -557,7 +557,7 @@ def test_what_is_no_light_says_so(raw: Any, fault: str) -> None:
         (COLOUR, "saturation", True, "saturation must be a number, not true"),
     ],
 )
-def test_a_wrong_field_is_said_and_the_rest_of_the_light_counts(
+def test_a_wrong_field_is_reported_and_the_rest_of_the_light_is_used(
     lamp: dict[str, Any], name: str, value: Any, fault: str
 ) -> None:
     light, whole = LightState.parse({**lamp, name: value}), LightState.parse(lamp)

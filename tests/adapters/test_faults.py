@@ -153,7 +153,7 @@ def _fail(error: BaseException) -> Callable[[Scripted], Any]:
     ],
     ids=["unforeseen", "foreseen"],
 )
-async def test_an_adapter_that_fails_is_made_anew_with_back_off_and_said_once(
+async def test_a_failed_adapter_is_restarted_with_back_off_and_reported_once(
     session: DeviceSession,
     clock: VirtualClock,
     caplog: pytest.LogCaptureFixture,
@@ -291,7 +291,7 @@ ORDERS = ENDINGS | st.builds(
     farewell=st.just(lambda _: None) | ENDINGS,
 )
 @pytest.mark.slow
-def test_whatever_an_adapter_does_the_others_go_on_and_it_is_started_again(
+def test_a_failed_adapter_does_not_affect_others_and_is_restarted(
     steps: list[Any], end: Any, orders: list[Any], farewell: Any
 ) -> None:
     Scripted.play([*steps, end], list(orders), farewell)
@@ -355,7 +355,7 @@ async def _send_alone(dispatcher: Dispatcher, devices: Sequence[Device]) -> list
 
 
 @pytest.mark.parametrize("kind", [Bridge, Pair])
-async def test_forty_lamps_behind_one_bridge_all_obey_in_turn(
+async def test_forty_lamps_of_one_bridge_are_commanded_in_order(
     session: DeviceSession, clock: VirtualClock, kind: type[Bridge], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("appliance.adapters.address_gates.LOCK_TIMEOUT_SECS", 0.5)
@@ -376,7 +376,7 @@ async def test_forty_lamps_behind_one_bridge_all_obey_in_turn(
 
 
 @pytest.mark.parametrize("is_alone", [False, True], ids=["a group", "forty clients"])
-async def test_where_nobody_answers_those_behind_are_told_so_and_not_sent(
+async def test_waiting_commands_to_a_silent_address_fail_without_a_request(
     session: DeviceSession, clock: VirtualClock, is_alone: bool
 ) -> None:
     stage = Stage(session, clock)

@@ -137,7 +137,7 @@ WEB: dict[str, tuple[str, tuple[str, str, dict[str, str], str]]] = {
 
 
 @pytest.mark.parametrize(("lines", "expected"), WEB.values(), ids=WEB)
-async def test_a_web_service_receives_the_message_escaped_for_where_it_stands(
+async def test_a_web_service_receives_the_message_escaped_for_its_place(
     session: DeviceSession, lines: str, expected: Request
 ) -> None:
     received: list[Request] = []
@@ -242,7 +242,7 @@ async def test_telegram_shows_buttons_that_open_the_address_of_their_hook(sessio
     }
 
 
-async def test_any_service_takes_buttons_where_its_body_names_them(session: DeviceSession) -> None:
+async def test_a_service_gets_buttons_if_its_body_has_them(session: DeviceSession) -> None:
     received: list[Request] = []
     body = """body = '{"text": {message}, "buttons": {actions}, "as_text": "{actions}"}'"""
     async with listening([], received) as url:
@@ -288,7 +288,7 @@ async def test_the_keys_of_hooks_appear_in_no_error(session: DeviceSession, capl
     assert "lrs_" not in caplog.text
 
 
-async def test_nobody_there_is_unreachable(session: DeviceSession) -> None:
+async def test_a_silent_server_is_unreachable(session: DeviceSession) -> None:
     with pytest.raises(Unreachable, match="three tries failed: http"):
         await send(section("url = 'http://127.0.0.1:1/'", session, InstantClock()))
 
@@ -301,7 +301,7 @@ async def test_messages_go_out_in_turn(session: DeviceSession) -> None:
     assert [body for _, _, _, body in received] == ["0", "0", "0", "1", "2", "3", "4"]
 
 
-async def test_beyond_so_many_an_hour_messages_are_gathered_into_one(
+async def test_messages_beyond_the_limit_per_hour_are_combined(
     session: DeviceSession, caplog: pytest.LogCaptureFixture
 ) -> None:
     received: list[Request] = []
@@ -348,12 +348,12 @@ async def test_beyond_so_many_an_hour_messages_are_gathered_into_one(
         {"message": "x", "fields": {"actions": [{"label": "a", "hook": "b"}] * 4}},
     ],
 )
-async def test_what_is_no_message_is_refused(session: DeviceSession, payload: dict[str, Any]) -> None:
+async def test_invalid_messages_are_refused(session: DeviceSession, payload: dict[str, Any]) -> None:
     with pytest.raises(Invalid):
         await section("url = 'http://127.0.0.1:1/'", session, InstantClock()).operations["send"](payload)
 
 
-async def test_secrets_are_read_from_files_beside_the_configuration(session: DeviceSession, tmp_path: Path) -> None:
+async def test_secrets_are_read_from_files_next_to_the_configuration(session: DeviceSession, tmp_path: Path) -> None:
     received: list[Request] = []
     async with listening([], received) as url:
         adapter = section(f"url = '{url}/'\ntoken_file = 'phone.token'", session, InstantClock(), tmp_path)
@@ -511,7 +511,7 @@ async def test_mail_arrives_with_subject_text_and_a_login_after_the_handshake(
         ({"STARTTLS": ["454 no"] * 3}, "mail server localhost"),
     ],
 )
-async def test_what_a_mail_server_refuses_is_a_sentence_without_secrets(
+async def test_a_refusal_of_a_mail_server_is_an_error_without_secrets(
     session: DeviceSession, certificate: Path, refusals: dict[str, list[str]], reason: str
 ) -> None:
     async with mail_server(certificate, "starttls", refusals) as (server, lines):
@@ -521,9 +521,7 @@ async def test_what_a_mail_server_refuses_is_a_sentence_without_secrets(
     assert "secret" not in str(failed.value) and server.connections == 3 and not server.mails
 
 
-async def test_a_certificate_that_nobody_trusts_is_no_way_for_a_password(
-    session: DeviceSession, certificate: Path
-) -> None:
+async def test_no_password_is_sent_over_an_untrusted_certificate(session: DeviceSession, certificate: Path) -> None:
     async with mail_server(certificate, "starttls") as (server, lines):
         own = "\n".join(each for each in lines.splitlines() if not each.startswith("ca_file"))
         with pytest.raises(AdapterFailed, match="certificate"):
@@ -539,7 +537,7 @@ async def test_a_mail_that_is_refused_for_now_comes_with_the_next_try(
     assert (server.connections, len(server.mails)) == (2, 1)
 
 
-async def test_who_has_a_mail_has_it_once_though_another_recipient_is_refused(
+async def test_accepted_recipients_get_a_mail_once_though_another_is_refused(
     session: DeviceSession, certificate: Path
 ) -> None:
     async with mail_server(certificate, "starttls", {"RCPT": ["550 who"]}) as (server, lines):

@@ -123,7 +123,7 @@ async def bench(session: DeviceSession, clock: VirtualClock) -> Bench:
 
 
 @pytest.mark.parametrize("between", ["report", WRONG])
-async def test_any_answer_between_begins_the_count_anew(bench: Bench, between: str | BadAnswer) -> None:
+async def test_any_answer_restarts_the_count(bench: Bench, between: str | BadAnswer) -> None:
     await bench.poll(GONE)
     await bench.poll(between if isinstance(between, BadAnswer) else bench.seen("off"))
     await bench.poll(GONE)
@@ -146,7 +146,7 @@ async def test_an_answer_that_makes_no_sense_ends_an_outage_and_is_an_error_of_i
     assert [record.message for record in caplog.records] == ["stub: answers again", f"stub: {WRONG}"]
 
 
-async def test_wrong_answers_are_no_outage_and_told_once_until_there_was_a_good_one(
+async def test_wrong_answers_are_not_an_outage_and_are_reported_once_until_a_good_one(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     said = events.SystemErrorReported(message=f"stub: {WRONG}")
@@ -158,7 +158,7 @@ async def test_wrong_answers_are_no_outage_and_told_once_until_there_was_a_good_
     assert said in await bench.poll(WRONG)
 
 
-async def test_an_address_that_answers_polls_and_pushes_nothing_is_said_once(
+async def test_an_address_that_answers_polls_but_pushes_nothing_is_reported_once(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     tries = 0
@@ -193,7 +193,7 @@ async def test_an_address_that_answers_polls_and_pushes_nothing_is_said_once(
 # --- commands ------------------------------------------------------------------------------------
 
 
-async def test_what_a_command_read_is_taken_in_though_it_failed(bench: Bench) -> None:
+async def test_values_read_by_a_failed_command_are_used(bench: Bench) -> None:
     reported = "was told off but shows on"
     error, happened = await bench.command(CommandResult(report=bench.seen("on"), error=BadAnswer(reported)))
     assert (error, bench.power) == (reported, ("on", "online"))
@@ -201,7 +201,7 @@ async def test_what_a_command_read_is_taken_in_though_it_failed(bench: Bench) ->
     assert events.SystemErrorReported not in _kinds(happened)
 
 
-async def test_a_command_that_is_refused_is_no_outage_and_ends_one(bench: Bench) -> None:
+async def test_a_refused_command_is_not_an_outage_and_ends_one(bench: Bench) -> None:
     error, happened = await bench.command(WRONG)
     assert (error, happened) == (str(WRONG), [_errored(str(WRONG))])
     await bench.command(GONE)
@@ -223,7 +223,7 @@ async def test_a_command_that_fails_before_anything_is_asked_ends_no_outage(benc
         assert bench.power == ("off", "offline")
 
 
-async def test_a_command_that_was_answered_at_first_is_no_outage(bench: Bench) -> None:
+async def test_a_command_with_a_first_answer_is_not_an_outage(bench: Bench) -> None:
     task = asyncio.ensure_future(bench.link.ask("stub:1", ON))
     await bench.adapter.begun(bench.adapter.commands)
     bench.adapter.http.answers += 1
@@ -236,7 +236,7 @@ async def test_a_command_that_was_answered_at_first_is_no_outage(bench: Bench) -
 
 
 @pytest.mark.parametrize("stale", ["report", GONE, WRONG])
-async def test_what_was_asked_before_a_command_ended_is_dropped(bench: Bench, stale: str | AdapterFailed) -> None:
+async def test_a_poll_from_before_the_end_of_a_command_is_dropped(bench: Bench, stale: str | AdapterFailed) -> None:
     outcome = stale if isinstance(stale, Exception) else bench.seen("off")
     polling = asyncio.ensure_future(bench.link.poll())
     await bench.adapter.begun(bench.adapter.polls, 2)
@@ -247,7 +247,7 @@ async def test_what_was_asked_before_a_command_ended_is_dropped(bench: Bench, st
     assert (bench.happened, bench.device, bench.link.misses) == before
 
 
-async def test_what_was_asked_while_a_command_was_under_way_is_dropped_though_it_comes_after(
+async def test_a_poll_from_during_a_command_is_dropped_even_if_it_ends_later(
     bench: Bench,
 ) -> None:
     commanding = asyncio.ensure_future(bench.link.ask("stub:1", ON))
@@ -263,7 +263,7 @@ async def test_what_was_asked_while_a_command_was_under_way_is_dropped_though_it
     assert bench.power == ("off", "online")
 
 
-async def test_what_is_pushed_while_a_poll_is_under_way_is_not_undone_by_its_older_answer(bench: Bench) -> None:
+async def test_a_value_pushed_during_a_poll_is_kept_over_its_older_answer(bench: Bench) -> None:
     publish = bench.adapter.publish
     await bench.poll(bench.adapter.seen(power="off", brightness=1))
     bench.happened.clear()
@@ -425,7 +425,7 @@ async def test_a_command_that_waits_too_long_for_its_turn_is_not_sent(
 # --- what may be silent ------------------------------------------------------------------------------------------
 
 
-async def test_what_may_be_silent_is_lost_only_when_nothing_was_heard_for_so_long(bench: Bench) -> None:
+async def test_a_silent_device_is_lost_after_its_own_time(bench: Bench) -> None:
     bench.adapter.max_silence_secs = 100
     await bench.poll(bench.adapter.seen(power="on"))
     for _ in range(3):
@@ -492,7 +492,7 @@ async def test_a_command_is_confirmed_by_polls_until_the_device_shows_it(
     assert (result.report is not None) == (seen[-1] is not WRONG)
 
 
-async def test_a_command_whose_device_does_not_answer_any_more_is_not_confirmed(bench: Bench) -> None:
+async def test_a_command_to_a_device_that_stops_answering_is_not_confirmed(bench: Bench) -> None:
     async def poll() -> Report:
         raise GONE
 

@@ -68,7 +68,7 @@ def _bare(report: Report | None) -> Report | None:
     return replace(report, observations=tuple(bare))
 
 
-async def test_a_tv_tells_its_name_its_facts_and_what_it_takes(adapter: RokuAdapter, tv: TvSimulator) -> None:
+async def test_the_name_details_and_commands_of_a_tv(adapter: RokuAdapter, tv: TvSimulator) -> None:
     tv.faults.body = (CAPTURES / "device-info.xml").read_bytes()
     [seen] = (await adapter.poll()).observations
     assert seen.name == "My Roku 3" and seen.commands == TV_COMMANDS
@@ -104,12 +104,12 @@ async def test_real_devices_are_reported(adapter: RokuAdapter, tv: TvSimulator, 
     assert await adapter.operations["info"]({}) == elements and set(adapter.operations) == {"info"}
 
 
-async def test_a_stick_that_tells_nothing_of_power_is_on(adapter: RokuAdapter, tv: TvSimulator) -> None:
+async def test_a_stick_without_a_power_state_is_on(adapter: RokuAdapter, tv: TvSimulator) -> None:
     tv.info = {"is-stick": "true"}
     assert _bare(await adapter.poll()) == _report("on", None, None, None)
 
 
-async def test_a_tv_that_refuses_or_is_gone_is_told_apart(
+async def test_a_refusing_tv_and_a_missing_tv_have_different_errors(
     adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock
 ) -> None:
     tv.faults.status = 403
@@ -207,7 +207,7 @@ WRONG_ANSWERS: Mapping[str, Sequence[bytes | str]] = {
 }
 
 
-async def test_what_no_tv_answers_is_a_bad_answer_and_nothing_is_pressed(
+async def test_an_answer_unlike_a_tv_is_a_bad_answer_and_no_key_is_pressed(
     adapter: RokuAdapter, tv: TvSimulator
 ) -> None:
     for sentence, bodies in WRONG_ANSWERS.items():
@@ -357,7 +357,7 @@ async def test_an_unreadable_answer_to_a_press_leaves_the_result_to_the_tv(
     assert len(tv.keys) == 1
 
 
-async def test_a_tv_that_refuses_keys_says_which_setting_to_change(adapter: RokuAdapter, tv: TvSimulator) -> None:
+async def test_a_tv_that_refuses_keys_causes_an_error_with_the_setting(adapter: RokuAdapter, tv: TvSimulator) -> None:
     tv.limited = True
     with pytest.raises(BadAnswer, match=r"Settings > System > .*Control by mobile apps"):
         await adapter.command(TV, power("off"))

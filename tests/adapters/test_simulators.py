@@ -86,7 +86,7 @@ async def test_the_states_of_real_lights_match_ours(light: LightSimulator, http:
         ({"temperature": 200, "hue": 10}, None),
     ],
 )
-async def test_what_a_light_is_told_is_held_within_its_ranges_or_refused(
+async def test_values_for_a_light_are_clamped_or_refused(
     light: LightSimulator, http: aiohttp.ClientSession, asked: dict[str, Any], kept: SimulatedLight | None
 ) -> None:
     light.lights.append({"on": "yes"})

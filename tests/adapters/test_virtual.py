@@ -135,7 +135,7 @@ async def running() -> AsyncIterator[Home]:
     work.cancel()
 
 
-async def test_every_command_is_the_state_and_what_is_not_offered_is_refused() -> None:
+async def test_every_command_becomes_the_state_and_other_commands_are_refused() -> None:
     async with running() as home:
         specs = home.registry.get_device(ALL).commands or ()
         stated = {(spec.capability, action) for spec in specs for action in spec.actions}
@@ -251,7 +251,7 @@ def test_every_fault_of_a_section_is_named_with_its_line() -> None:
 
 
 @pytest.mark.slow
-async def test_what_was_answered_outlives_a_kill_and_a_changed_configuration_drops_what_no_longer_fits(
+async def test_confirmed_commands_survive_a_kill_and_a_changed_configuration_drops_values_that_no_longer_fit(
     tmp_path: Path,
 ) -> None:
     process.configure(tmp_path, HOME)

@@ -33,7 +33,7 @@ def _adapter(session: DeviceSession, url: str, clock: VirtualClock) -> WledAdapt
 
 
 @pytest.mark.parametrize("raw", CAPTURED.values(), ids=CAPTURED)
-async def test_what_real_strips_tell_becomes_a_device_and_one_for_each_segment(
+async def test_recorded_strips_become_a_device_and_one_for_each_segment(
     session: DeviceSession, clock: VirtualClock, raw: dict[str, Any]
 ) -> None:
     async with WledSimulator() as strip:
@@ -188,7 +188,7 @@ async def test_a_wrong_attribute_spoils_no_other_of_its_segment(
         assert first.wrong == ({} if sentence is None else {attribute: sentence}) and second == whole[2]
 
 
-async def test_what_is_no_segment_spoils_no_other_and_is_told_once(
+async def test_an_invalid_segment_does_not_affect_others_and_is_reported_once(
     session: DeviceSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with WledSimulator(segments=3) as strip:
@@ -216,7 +216,7 @@ async def test_every_percentage_is_shown_as_it_was_set(session: DeviceSession, c
             assert result.error is None, percent
 
 
-async def test_what_somebody_changes_at_the_strip_is_pushed() -> None:
+async def test_changes_at_the_strip_are_pushed() -> None:
     async with trial(test_contract.TestWled.subject) as it:
         strip = cast("WledSimulator", it.vendor)
         await until(lambda: bool(strip._sockets))

@@ -49,7 +49,7 @@ class TestTheTableOfRoutes:
             assert (route.response_schema is None) == (not {200, 202} & {*route.statuses})
             assert route.handler.__doc__, route.path
 
-    def test_who_only_reads_changes_nothing(self) -> None:
+    def test_reading_changes_nothing(self) -> None:
         for route in ROUTES:
             if route.role in (None, Role.READ):
                 assert route.method == "GET"
@@ -67,7 +67,7 @@ class TestHealth:
             assert (answer.status, answer.json) == (200, {"status": "ok"})
             assert answer.headers["Content-Type"] == "application/json"
 
-    async def test_ready_says_what_is_missing_until_every_first_poll_has_ended(self) -> None:
+    async def test_ready_lists_missing_parts_until_every_first_poll_has_ended(self) -> None:
         clock = VirtualClock()
         async with open_app(clock=clock, wait_until_ready=False, light=None) as app:
             app.light.faults.silent = app.tv.faults.silent = True
@@ -147,7 +147,7 @@ def info(device: Device) -> dict[str, str]:
 class TestEncodedDevices:
     """A device is encoded once per change; and its bytes are those that it would have again."""
 
-    def test_what_is_kept_of_a_device_goes_with_it(self) -> None:
+    def test_the_encoded_device_is_removed_with_the_device(self) -> None:
         encoder = DeviceEncoder()
         devices = [make(number) for number in range(3)]
         encoder.encode_list(devices)
@@ -203,14 +203,14 @@ class TestEncodedDevices:
         ],
         ids="+".join,
     )
-    def test_any_other_change_encodes_it_anew(self, change: dict[str, Any]) -> None:
+    def test_any_other_change_encodes_the_device_again(self, change: dict[str, Any]) -> None:
         encoder, device = DeviceEncoder(), make(1)
         encoder.encode(device)
         changed = replace(device, **change)
         assert encoder.encode(changed) == orjson.dumps(plain(changed))
         assert encoder.encode(device) == orjson.dumps(plain(device)), "and back again"
 
-    def test_its_commands_are_those_of_the_device_as_it_is(self) -> None:
+    def test_its_commands_are_the_present_ones(self) -> None:
         encoder, device = DeviceEncoder(), make(1)
         spec = CommandSpec(capability="power", actions=("on", "off"))
         shown = {"capability": "power", "actions": ["on", "off"], "schema": {"type": "enum", "values": ["on", "off"]}}
@@ -227,13 +227,13 @@ class TestEncodedDevices:
         devices[3] = replace(devices[3], last_seen=MOMENT + timedelta(seconds=1))
         assert encoder.encode_list(devices) == orjson.dumps([plain(device) for device in devices])
 
-    def test_devices_that_are_equal_to_python_and_not_to_json_are_told_apart(self) -> None:
+    def test_devices_that_are_equal_in_python_but_not_in_json_are_distinct(self) -> None:
         encoder = DeviceEncoder()
         for value in (1, 1.0, True):
             device = make(1, brightness=value)
             assert encoder.encode_list([device]) == orjson.dumps([plain(device)])
 
-    def test_what_the_registry_makes_of_reports_is_encoded_as_it_is(self) -> None:
+    def test_reports_are_encoded_as_the_registry_stores_them(self) -> None:
         clock = VirtualClock()
         registry, encoder = PromptRegistry(Bus(), clock), DeviceEncoder()
         registry.put_room("hall", "Hall")

@@ -136,7 +136,7 @@ class TestCost:
         assert {principal.key_id for principal in burst} == {"key_reader"}
         assert used == ["key_reader"]
 
-    async def test_more_guesses_at_one_key_than_may_wait_are_told_to_come_back(
+    async def test_too_many_simultaneous_guesses_at_one_key_are_rejected_with_a_time(
         self, make_authenticator: Callable[..., Authenticator]
     ) -> None:
         keys = make_authenticator()
@@ -177,7 +177,7 @@ class TestCost:
         await asyncio.gather(*guesses, return_exceptions=True)
         assert (await keys.identify(READER.text)).key_id == "key_reader"
 
-    async def test_who_gives_up_waiting_takes_nobody_along(
+    async def test_a_caller_that_gives_up_does_not_cancel_the_others(
         self, make_authenticator: Callable[..., Authenticator]
     ) -> None:
         keys = make_authenticator()
@@ -205,7 +205,7 @@ class TestCost:
 class TestFirstUse:
     """`first_used` is called with the first use of a key."""
 
-    async def test_it_is_told_once_and_of_right_tokens_only(
+    async def test_it_is_logged_once_and_only_for_valid_tokens(
         self, make_authenticator: Callable[..., Authenticator]
     ) -> None:
         used: list[str] = []
@@ -265,7 +265,7 @@ class TestRevocation:
         stored["writer"] = KEYS[1]
         assert (await keys.identify(WRITER.text)).role is Role.WRITE
 
-    async def test_one_that_goes_while_its_token_is_checked_opens_nothing(
+    async def test_a_key_that_is_revoked_during_its_check_is_invalid(
         self, stored: KeysByName, keys: Authenticator
     ) -> None:
         with busy(keys):
@@ -275,7 +275,7 @@ class TestRevocation:
         with pytest.raises(Unauthenticated, match=NO_TOKEN):
             await asking
 
-    async def test_a_check_of_the_old_key_says_nothing_of_the_one_in_its_place(
+    async def test_a_check_of_the_old_key_does_not_apply_to_its_successor(
         self, stored: KeysByName, keys: Authenticator
     ) -> None:
         with busy(keys):
@@ -298,7 +298,7 @@ class TestRevocation:
             await keys.identify(OLD.text)
         assert (await keys.identify(new.text)).key is stored["master"]
 
-    async def test_what_is_known_does_not_outgrow_the_keys_that_there_are(
+    async def test_the_cache_is_not_larger_than_the_number_of_keys(
         self, stored: KeysByName, keys: Authenticator
     ) -> None:
         await keys.identify(OLD.text)
@@ -310,9 +310,7 @@ class TestRevocation:
         assert len(keys._known) == 2
         assert not keys._checks and not keys._waiting
 
-    async def test_a_key_with_a_role_that_there_is_not_opens_nothing(
-        self, stored: KeysByName, keys: Authenticator
-    ) -> None:
+    async def test_a_key_with_an_unknown_role_is_invalid(self, stored: KeysByName, keys: Authenticator) -> None:
         stored["reader"] = replace(KEYS[0], role="emperor")
         with pytest.raises(Unauthenticated):
             await keys.identify(READER.text)

@@ -78,14 +78,14 @@ class TestTable:
         assert connections.find_refusal("b") is None
         assert [each.is_aborted for each in made["a"]] == [False, True, False]
 
-    def test_who_has_more_than_half_of_all_gets_no_more_by_it(self) -> None:
+    def test_an_address_with_more_than_half_of_all_connections_gets_no_more(self) -> None:
         connections = Connections(capacity=10, per_peer=10, now=lambda: 0.0)
         made = fill(connections, a=6, b=4)
         assert connections.find_refusal("a") == "all places are taken (api.max_connections)"
         assert connections.find_refusal("b") is None and made["a"][0].is_aborted
         assert connections.refused == 1
 
-    def test_nobody_yields_who_is_busy(self) -> None:
+    def test_busy_connections_are_not_closed(self) -> None:
         connections = Connections(capacity=4, per_peer=3, now=lambda: 0.0)
         made = fill(connections, a=3, b=1)
         for each in made["a"]:
@@ -101,7 +101,7 @@ class TestTable:
         connections.remove("a", made["a"][0])
         assert connections.find_refusal("a") is None
 
-    def test_what_is_gone_is_not_counted_twice_and_leaves_nothing(self) -> None:
+    def test_a_closed_connection_is_not_counted_twice(self) -> None:
         connections = Connections(capacity=10, per_peer=3, now=lambda: 0.0)
         [one] = fill(connections, a=1)["a"]
         for _ in range(2):
@@ -234,7 +234,7 @@ async def test_a_request_that_is_being_answered_is_not_idle() -> None:
             assert (await waiting.reply(SLACK)).status == 200
 
 
-async def test_without_file_descriptors_a_flood_is_one_line_and_the_hub_goes_on(
+async def test_without_file_descriptors_a_flood_is_one_line_and_the_hub_continues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -330,7 +330,7 @@ def test_only_named_proxies_are_trusted() -> None:
     assert not TrustedProxies(()).trusts("127.0.0.1")
 
 
-async def test_half_sent_requests_of_one_client_shut_out_nobody_else_behind_the_same_proxy() -> None:
+async def test_unfinished_requests_of_one_client_do_not_block_others_at_the_same_proxy() -> None:
     """A client that states more hops itself is still the one that the proxy saw."""
     limits = ApiLimits(connections_per_peer=5, trusted_proxies=(ipaddress.ip_network("127.0.0.1"),))
     async with open_app(limits=limits) as app, AsyncExitStack() as stack:
@@ -350,7 +350,7 @@ async def test_half_sent_requests_of_one_client_shut_out_nobody_else_behind_the_
             assert reply.status == 429
 
 
-async def test_from_anybody_else_the_headers_are_ignored() -> None:
+async def test_headers_from_other_addresses_are_ignored() -> None:
     async with open_app(limits=ApiLimits(connections_per_peer=5)) as app, AsyncExitStack() as stack:
         callers = [await stack.enter_async_context(call(app.url)) for _ in range(6)]
         asked = [request("GET", "/rooms", KEY, f"X-Forwarded-For: 203.0.113.{number}") for number in range(6)]

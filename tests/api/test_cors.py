@@ -116,7 +116,7 @@ async def test_an_origin_that_is_not_exactly_an_allowed_one_is_a_foreign_one() -
             assert (preflight.status, allowed(preflight)) == (401, None), origin
 
 
-async def test_two_origins_are_none() -> None:
+async def test_two_origins_count_as_no_origin() -> None:
     async with open_app(limits=ON) as app:
         reply = await ask(app, "GET", "/devices", KEY, f"Origin: {ORIGIN}", f"Origin: {OTHER}")
         assert (reply.status, allowed(reply)) == (200, None)
@@ -150,7 +150,7 @@ async def test_where_cors_is_off_nothing_speaks_of_it() -> None:
             assert not [name for name, _ in reply.headers if name == "vary" or name.startswith("access-control")]
 
 
-async def test_where_no_origin_is_allowed_every_one_is_foreign() -> None:
+async def test_without_an_allowed_origin_every_origin_is_foreign() -> None:
     async with open_app(limits=ApiLimits(origins=frozenset())) as app:
         reply = await ask(app, "OPTIONS", "/devices", f"Origin: {ORIGIN}", *ASKS)
         assert (reply.status, allowed(reply), reply.header("vary")) == (401, None, "Origin")

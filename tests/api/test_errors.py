@@ -134,7 +134,7 @@ def check(reply: Reply, *, to_head: bool = False) -> None:
 
 
 @pytest.mark.parametrize("what", MALFORMED)
-async def test_what_cannot_be_understood_is_refused_in_json(
+async def test_malformed_requests_are_refused_in_json(
     shared: App, quiet_log: pytest.LogCaptureFixture, what: str
 ) -> None:
     data, status = MALFORMED[what]
@@ -172,14 +172,14 @@ GENTLE: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("what", GENTLE)
-async def test_what_is_merely_odd_is_answered(shared: App, quiet_log: pytest.LogCaptureFixture, what: str) -> None:
+async def test_unusual_requests_are_answered(shared: App, quiet_log: pytest.LogCaptureFixture, what: str) -> None:
     async with call(shared.url) as caller:
         reply = await caller.ask(GENTLE[what])
         assert (reply.status, reply.body) == (200, b'{"status":"ok"}')
         assert {name for name, _ in reply.headers} == {"content-type", "content-length", "connection"}
 
 
-async def test_a_body_that_nobody_asked_for_does_not_become_the_next_request(
+async def test_an_unexpected_body_does_not_become_the_next_request(
     shared: App, quiet_log: pytest.LogCaptureFixture
 ) -> None:
     smuggled = request("GET", "/devices", KEY)
@@ -216,7 +216,7 @@ BODIES = [
 
 
 @pytest.mark.parametrize(("body", "error"), BODIES, ids=range(len(BODIES)))
-async def test_a_body_that_is_not_what_is_asked_for_is_400(
+async def test_a_body_of_another_form_is_400(
     shared: App, quiet_log: pytest.LogCaptureFixture, body: bytes, error: str
 ) -> None:
     for content_type in ("application/json", "text/plain", "application/x-www-form-urlencoded"):
@@ -321,7 +321,7 @@ async def test_unfinished_bodies_of_all_connections_share_a_budget(*, is_chunked
     ],
     ids=["no length", "a length of nothing", "gzip", "identity", "a byte order mark"],
 )
-async def test_the_sentence_names_what_is_wrong_with_a_body(
+async def test_the_error_names_the_problem_of_a_body(
     shared: App, headers: list[str], body: bytes | None, status: int, error: str | None
 ) -> None:
     async with call(shared.url) as caller:
@@ -341,7 +341,7 @@ async def send_large(caller: Caller, method: str, path: str, size: int, is_chunk
     return await caller.ask(b"0\r\n\r\n")
 
 
-async def test_who_asks_before_sending_hears_the_refusal_without_sending(shared: App) -> None:
+async def test_a_client_that_sends_expect_gets_the_refusal_before_its_body(shared: App) -> None:
     for headers, status in (([], 401), ([KEY, "Content-Length: 2000000"], 413)):
         length = [] if any("Content-Length" in header for header in headers) else ["Content-Length: 2"]
         async with call(shared.url) as caller:
@@ -389,7 +389,7 @@ WORDS: dict[type[errors.LaresError], tuple[Any, ...]] = {
 """What those are made of that are not made of a sentence."""
 
 
-async def test_every_error_has_a_status_and_is_told_in_its_own_words() -> None:
+async def test_every_error_has_a_status_and_its_own_message() -> None:
     for kind in below(errors.LaresError) - NEVER_ANSWERED:
         assert kind.code in CODES or kind is errors.NotFound, kind
         if kind.__module__ != errors.__name__:
@@ -413,7 +413,7 @@ async def test_every_error_has_a_status_and_is_told_in_its_own_words() -> None:
     ],
     ids=lambda error: type(error).__name__,
 )
-async def test_an_error_that_nobody_foresaw_is_500_and_one_line_in_the_log(
+async def test_an_unexpected_error_is_500_and_one_line_in_the_log(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

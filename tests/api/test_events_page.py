@@ -32,7 +32,7 @@ def faults_of(frame: Mapping[str, Any]) -> list[str]:
     return [str(each) for each in jsonschema_rs.Draft202012Validator(schema_of(frame["type"])).iter_errors(frame)]
 
 
-def test_every_frame_is_what_the_document_says() -> None:
+def test_every_frame_matches_the_document() -> None:
     seen = {"heartbeat"}
     for event, frame in EVENT_FRAMES:
         encoded = frame_of(event)

@@ -159,7 +159,7 @@ async def test_a_check_warns_as_lares_check_does_and_writes_nothing(home: App) -
     assert len((await put(home, "config/scenes/new.lua", text)).json["warnings"]) == 2
 
 
-async def test_whoever_saves_over_another_change_gets_409(home: App) -> None:
+async def test_saving_over_another_change_is_409(home: App) -> None:
     version = (await home.get(f"/files/{EVENING}")).json["version"]
     (root_of(home) / EVENING).write_text("-- over SSH\n" + SCENE % ("evening", ""))
     refused = await put(home, EVENING, SCENE % ("evening", ""), version)
@@ -170,7 +170,7 @@ async def test_whoever_saves_over_another_change_gets_409(home: App) -> None:
     assert (await put(home, EVENING, SCENE % ("evening", ""), "")).status == 409
 
 
-async def test_two_who_save_at_once_from_the_same_version(home: App) -> None:
+async def test_two_simultaneous_saves_of_the_same_version(home: App) -> None:
     version = (await home.get(f"/files/{EVENING}")).json["version"]
     texts = [SCENE % ("evening", f"local x = {n}") for n in range(2)]
     answers = await asyncio.gather(*(put(home, EVENING, text, version) for text in texts))

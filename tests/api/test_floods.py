@@ -199,7 +199,7 @@ FLOODS: dict[str, tuple[Callable[[Caller], Coroutine[Any, Any, None]], int | Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flood", FLOODS)
-async def test_a_flooded_stream_holds_up_nobody(quiet_log: pytest.LogCaptureFixture, flood: str) -> None:
+async def test_a_flooded_stream_delays_no_other_client(quiet_log: pytest.LogCaptureFixture, flood: str) -> None:
     send, code = FLOODS[flood]
     async with open_app() as app, call(app.url) as caller, read_events(app.url) as other:
         async with read_events(app.url) as stream:
@@ -230,7 +230,7 @@ async def test_pings_that_are_taken_back_are_all_answered(quiet_log: pytest.LogC
 
 
 @pytest.mark.slow
-async def test_a_hundred_floods_at_once_hold_up_nobody(quiet_log: pytest.LogCaptureFixture) -> None:
+async def test_a_hundred_simultaneous_floods_delay_no_other_client(quiet_log: pytest.LogCaptureFixture) -> None:
     async with open_app() as app, call(app.url) as caller, sockets_to(app) as sockets:
         upgrade = request("GET", "/events", KEY, *UPGRADE)
         await sockets.dial("127.0.0.2", 100, upgrade)
@@ -254,7 +254,7 @@ EXPECTED_HEADERS = {
 READABLE = [route.path for route in ROUTES if route.method == "GET" and "<" not in route.path]
 
 
-async def test_nothing_is_compressed_and_nobody_boasts(app: App) -> None:
+async def test_no_answer_is_compressed_or_names_the_server(app: App) -> None:
     for path, token in itertools.product([*READABLE, "/nothing"], (KEY, "X: y")):
         async with call(app.url) as caller:
             reply = await caller.ask(request("GET", path, token, "Accept-Encoding: gzip, deflate, br, zstd"))

@@ -133,7 +133,7 @@ async def test_heads_that_could_be_read_in_two_ways_are_refused() -> None:
     assert not taken
 
 
-async def test_what_no_head_holds_is_refused_as_it_comes() -> None:
+async def test_invalid_heads_are_refused_as_they_arrive() -> None:
     for raw in (b"\x16\x03", b"GET /rooms HTTP/1.1\n", b"GET /\x00", LINE + b"\r\nX: y\n", LINE + b"\r\nX: \x7f"):
         with pytest.raises(BadRequest):
             check_beginning(raw, len(raw) - 1)
@@ -142,7 +142,7 @@ async def test_what_no_head_holds_is_refused_as_it_comes() -> None:
         check_beginning(whole[:end], end - 1)
 
 
-async def test_a_transfer_coding_that_is_not_known_is_told_so_and_ends_the_connection(shared: App) -> None:
+async def test_an_unknown_transfer_coding_is_reported_and_ends_the_connection(shared: App) -> None:
     for value in UNKNOWN:
         coded = request("POST", "/rooms", KEY, f"Transfer-Encoding: {value.decode()}") + ROOM
         async with call(shared.url) as caller:

@@ -71,7 +71,7 @@ async def fired(app: App, count: int) -> Any:
     return (await payloads(app))[0]
 
 
-async def test_a_call_fires_the_automation_with_what_it_stated(shared: App) -> None:
+async def test_a_call_fires_the_automation_with_its_data(shared: App) -> None:
     key, before = (await key_for(shared, "bell"))["key"], shared.hub.automations.figures()["ended"]["ok"]
     answer = await shared.post("/hooks/bell?a=1&a=2&token=mine&b", {"who": ["ann", None]}, token=key)
     assert of(answer) == (200, {"status": "ok"})
@@ -180,7 +180,7 @@ async def test_json_of_more_than_32_levels_is_refused() -> None:
         read_data(b"[" * 33 + b"]" * 33, "")
 
 
-async def test_a_virtual_device_shows_what_its_hook_is_told_and_an_automation_hears_it_too(shared: App) -> None:
+async def test_a_virtual_device_shows_the_data_of_its_hook_and_fires_automations(shared: App) -> None:
     key = (await key_for(shared, DOOR))["key"]
     told = {"attributes": {"contact": "open"}, "event": "pushed", "data": {"by": "wind"}}
     assert (await shared.post(f"/hooks/{DOOR}", told, token=key)).status == 200
@@ -200,7 +200,7 @@ async def test_a_virtual_device_shows_what_its_hook_is_told_and_an_automation_he
     assert (await shared.post("/hooks/device:virtual:window", told)).status == 404
 
 
-async def test_who_makes_a_key_is_told_when_nothing_listens(shared: App) -> None:
+async def test_creating_a_key_warns_if_nothing_listens(shared: App) -> None:
     for hook in ("bell", DOOR):
         made = await key_for(shared, hook)
         assert set(made) == {"id", "label", "role", "created_at", "hook", "key"} and made["hook"] == hook

@@ -49,7 +49,7 @@ def test_a_token_names_its_key_and_is_whole_in_its_text(key_id: str) -> None:
         "a-master-key-of-the-owners-own",
     ],
 )
-def test_a_text_of_another_form_is_no_token(text: str) -> None:
+def test_a_text_of_another_form_is_not_a_token(text: str) -> None:
     assert KeyToken.parse(text) is None
 
 

@@ -44,7 +44,7 @@ async def test_requests_are_counted_by_method_route_and_status_and_timed(app: Ap
     assert sample(text, times.format("sum", "")) > 0
 
 
-async def test_the_home_and_its_parts_are_told(app: App) -> None:
+async def test_the_metrics_cover_the_home_and_its_parts(app: App) -> None:
     await app.command(LIGHT, "power", "on")
     async with app.stream() as frames:
         await app.command(LIGHT, "brightness", "set", 33)

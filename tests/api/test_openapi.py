@@ -48,7 +48,7 @@ class TestTheDocument:
         kept = {f"{kind}/{name}" for kind in ("schemas", "responses") for name in DOCUMENT["components"][kind]}
         assert used == kept
 
-    def test_it_tells_of_every_route_and_nothing_else(self) -> None:
+    def test_it_has_every_route_and_no_other(self) -> None:
         stated = {(method.upper(), path) for path, item in DOCUMENT["paths"].items() for method in item}
         assert stated == {(route.method, re.sub(r"<(\w+)>", r"{\1}", route.path)) for route in ROUTES}
 
@@ -65,7 +65,7 @@ class TestTheDocument:
         with pytest.raises(ValueError, match="two schemas are called Thing"):
             describe(rows)
 
-    async def test_it_is_served_as_it_is_to_who_may_read(self, app: App) -> None:
+    async def test_it_is_served_unchanged_to_readers(self, app: App) -> None:
         answer = await app.get("/openapi.json", token=READER.text)
         assert (answer.status, answer.json) == (200, DOCUMENT)
 
@@ -86,7 +86,7 @@ class TestEachOperation:
             ways = ["bearer", "token"] if route.path == "/events" or route.role is Role.HOOK else ["bearer"]
             assert stated == ([] if route.role is None else [{way: [route.role]} for way in ways])
 
-    def test_it_says_whose_keys_may(self) -> None:
+    def test_it_lists_the_roles_of_each_route(self) -> None:
         for route in ROUTES:
             stated = operation(route)["description"]
             if route.role is None:
@@ -113,7 +113,7 @@ def test_errors_hold_an_error_and_the_headers_that_belong_to_them() -> None:
             ]
 
 
-def test_headers_are_named_where_they_come() -> None:
+def test_headers_are_listed_with_their_statuses() -> None:
     stated = {status: set(each.get("headers", ())) for status, each in DOCUMENT["components"]["responses"].items()}
     assert {status: names for status, names in stated.items() if names} == {
         "401": {"WWW-Authenticate"},
@@ -188,7 +188,7 @@ class TestOneSource:
             with pytest.raises(Invalid, match=r"control characters|1 to|must not contain"):
                 check(value)
 
-    def test_commands_name_what_the_catalog_names(self) -> None:
+    def test_commands_have_the_names_of_the_catalog(self) -> None:
         properties = COMMAND.schema["properties"]
         assert CAPABILITIES.keys() <= set(properties["capability"]["enum"])
         for capability in CAPABILITIES.values():

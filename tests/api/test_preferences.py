@@ -12,7 +12,7 @@ ROOM = MAX_PREFERENCES_BYTES - len('{"a":""}')
 KEPT: dict[str, Any] = {"favourites": ["a:b"], "hidden": [], "deep": {"x": [1, 2.5, None, True, "ä"]}}
 
 
-async def test_what_is_kept_outlives_a_restart_and_is_in_the_overview(tmp_path: Path) -> None:
+async def test_preferences_survive_a_restart_and_are_in_the_overview(tmp_path: Path) -> None:
     async with open_app(data_dir=tmp_path) as app:
         assert (await app.get("/preferences")).json == {}
         answer = await app.ask("PUT", "/preferences", json=KEPT)

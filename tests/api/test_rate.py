@@ -35,7 +35,7 @@ def take(buckets: Buckets, times: int, key_id: str = "a") -> list[float]:
     return received
 
 
-async def test_a_full_bucket_gives_its_burst_and_then_says_how_long_to_wait() -> None:
+async def test_a_full_bucket_allows_a_burst_and_then_returns_the_time_to_wait() -> None:
     assert take(Buckets(TEN, VirtualClock()), 5) == [0, 0, 0, 0.1, 0.1]
 
 
@@ -53,7 +53,7 @@ async def test_a_bucket_fills_with_time_up_to_its_burst() -> None:
     assert take(buckets, 4) == [0, 0, 0, 0.1]
 
 
-async def test_for_long_a_key_may_write_as_often_as_the_rate_says() -> None:
+async def test_over_time_a_key_may_write_at_the_rate() -> None:
     clock = VirtualClock()
     buckets = Buckets(TEN, clock)
     allowed = 0
@@ -69,7 +69,7 @@ async def test_each_key_has_a_bucket_of_its_own() -> None:
     assert take(buckets, 4, "b") == [0, 0, 0, 0.1]
 
 
-async def test_without_a_limit_nobody_waits() -> None:
+async def test_without_a_limit_no_request_waits() -> None:
     assert take(Buckets(None, VirtualClock()), 10_000) == [0] * 10_000
 
 
@@ -103,11 +103,11 @@ def route(method: str, path: str, role: Role | None = Role.WRITE) -> Route:
     ],
     ids=lambda value: value if isinstance(value, bool) else f"{value.method} {value.path}",
 )
-def test_what_counts_is_seen_from_the_row(row: Route, counts: bool) -> None:
+def test_the_route_decides_whether_a_request_counts(row: Route, counts: bool) -> None:
     assert row.is_rate_limited == counts
 
 
-def test_of_the_table_all_writes_count_but_those_of_keys_and_reloads() -> None:
+def test_all_writes_count_except_keys_and_reloads() -> None:
     free = {(row.method, row.path) for row in ROUTES if not row.is_rate_limited and row.method != "GET"}
     assert free - {("POST", path) for path in UNLIMITED_PATHS} == {
         ("POST", "/auth/keys"),
@@ -126,7 +126,7 @@ class TestOverHttp:
         for _ in range(TWO_AT_ALL.burst_size):
             assert (await app.post("/rooms", {"id": "den", "name": "Den"}, token=token)).status == 200
 
-    async def test_beyond_the_limit_it_is_429_and_says_when_to_come_back(self) -> None:
+    async def test_beyond_the_limit_the_answer_is_429_with_a_time(self) -> None:
         async with self.open() as app:
             await self.spend(app)
             answer = await app.post("/rooms", {"id": "hall", "name": "Hall"})
@@ -134,7 +134,7 @@ class TestOverHttp:
             assert 900 <= int(answer.headers["Retry-After"]) <= 1000
             assert (await app.get("/rooms/hall")).status == 404
 
-    async def test_reading_and_the_care_of_keys_go_on(self) -> None:
+    async def test_reading_and_managing_keys_is_never_limited(self) -> None:
         async with self.open() as app:
             await self.spend(app)
             for _ in range(5):

@@ -69,7 +69,7 @@ async def ask(app: App, route: Route, authorization: str | None) -> Received:
 
 
 @pytest.mark.parametrize("what", WRONG)
-async def test_what_is_no_key_opens_public_routes_only(shared: App, what: str) -> None:
+async def test_invalid_keys_open_public_routes_only(shared: App, what: str) -> None:
     wrong = []
     for route in {route.role: route for route in ROUTES}.values():  # the matrix below has all of them
         answer = await ask(shared, route, WRONG[what])
@@ -79,7 +79,7 @@ async def test_what_is_no_key_opens_public_routes_only(shared: App, what: str) -
     assert not wrong
 
 
-async def test_who_may_not_is_not_told_to_authenticate(shared: App) -> None:
+async def test_a_missing_permission_does_not_ask_for_authentication(shared: App) -> None:
     answer = await shared.get("/diagnostics", token=READER.text)
     assert of(answer) == FORBIDDEN and "WWW-Authenticate" not in answer.headers
 
@@ -306,7 +306,7 @@ async def test_an_id_is_decoded_once(shared: App, written: str, meant: str) -> N
             )
 
 
-async def test_what_is_written_in_a_body_is_found_under_its_encoded_path(shared: App) -> None:
+async def test_an_id_from_a_body_is_found_under_its_encoded_path(shared: App) -> None:
     for written, meant in (("a%2Fb", "a/b"), ("100%25", "100%"), ("%25%32%46", "%2F"), ("%E2%98%83%3F", "☃?")):
         assert (await shared.post("/rooms", {"id": meant, "name": "a room"})).status == 200
         async with call(shared.url) as caller:
@@ -373,7 +373,7 @@ class TestTheEventStream:
                 reply = await caller.ask(request("GET", f"/events?{query}", *UPGRADE, header))
             assert (reply.status, reply.json["error"]) == (400, "the request states more than one token")
 
-    async def test_a_header_counts_more_than_what_a_browser_sends(self, shared: App) -> None:
+    async def test_a_header_takes_precedence_over_the_parameters_of_browsers(self, shared: App) -> None:
         async with call(shared.url) as caller:
             wrong = "Authorization: Bearer wrong"
             assert (await caller.ask(request("GET", f"/events?token={MASTER}", *UPGRADE, wrong))).status == 401

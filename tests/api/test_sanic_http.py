@@ -43,7 +43,7 @@ def test_sanic_is_pinned_to_the_version_whose_insides_these_are() -> None:
     assert f'"sanic=={version("sanic")}"' in (ROOT / "pyproject.toml").read_text()
 
 
-async def test_a_start_says_nothing_of_sanic(
+async def test_a_start_does_not_log_sanic(
     caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)

@@ -49,7 +49,7 @@ async def simulated(app: App, **asked: Any) -> Any:
     return answer.json
 
 
-async def test_the_lines_are_those_of_lares_simulate(home: App) -> None:
+async def test_the_lines_match_lares_simulate(home: App) -> None:
     found = await simulated(home)
     assert found == {
         "lines": [{"at": "2026-11-20T12:00:00.000Z", "automation": "daily", "fired": True, "error": None}],
@@ -130,7 +130,7 @@ async def test_a_senseless_request_is_refused(home: App, what: str) -> None:
     assert words in answer.json["error"]
 
 
-async def test_completions_name_what_a_file_can_use(home: App) -> None:
+async def test_completions_list_the_names_for_a_file(home: App) -> None:
     found = (await home.get("/completions")).json
     light = next(each for each in found["devices"] if each["id"] == LIGHT)
     assert light["alias"] == "desk" and light["room"] == "hall"

@@ -196,7 +196,7 @@ class TestFrames:
 class TestReading:
     """From the handshake to the Close frame."""
 
-    async def test_a_reader_is_subscribed_before_it_hears_that_it_is(self) -> None:
+    async def test_a_reader_is_subscribed_before_its_handshake_ends(self) -> None:
         async with quiet_app() as app, call(app.url) as caller:
             app.hub.bus.publish(note(0))
             await caller.send(request("GET", "/events", KEY, *UPGRADE))
@@ -213,7 +213,7 @@ class TestReading:
                 got.append(number_of(await caller.event()))
         assert got[0] <= first and got == list(range(got[0], first + 100)), "from then on, without a gap"
 
-    async def test_an_event_is_encoded_once_whoever_reads(self) -> None:
+    async def test_an_event_is_encoded_once_for_all_readers(self) -> None:
         class Counting:
             """Stands for a room, and counts how often its name is looked at."""
 
@@ -246,7 +246,7 @@ class TestReading:
                 await shown(app, "events", "readers", 1)
             await shown(app, "events", "readers", 0)
 
-    async def test_what_a_client_says_is_ignored(self, quiet_log: pytest.LogCaptureFixture) -> None:
+    async def test_messages_of_a_client_are_ignored(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with quiet_app() as app, read_events(app.url) as stream:
             await stream.send(frame(TEXT, b'{"type": "subscribe"}') + frame(TEXT) + frame(BINARY, bytes(range(256))))
             await stream.send(frame(BINARY, b"\xff\xfe") + frame(PONG, b"unasked") + frame(PONG))
@@ -257,13 +257,13 @@ class TestReading:
             app.hub.bus.publish(note(1))
             assert number_of(await stream.event()) == 1
 
-    async def test_what_is_said_in_one_breath_with_the_handshake_is_heard(self) -> None:
+    async def test_frames_that_arrive_with_the_handshake_are_read(self) -> None:
         async with quiet_app() as app, call(app.url) as caller:
             await caller.send(request("GET", "/events", KEY, *UPGRADE) + frame(PING, b"early") + frame(CLOSE))
             assert (await caller.reply()).status == 101
             assert [await caller.frame(), await caller.frame()] == [(PONG, b"early"), (CLOSE, b"")]
 
-    async def test_a_frame_that_comes_byte_by_byte_is_heard(self) -> None:
+    async def test_a_frame_that_arrives_byte_by_byte_is_read(self) -> None:
         async with quiet_app() as app, read_events(app.url) as stream:
             for byte in frame(PING, b"slow"):
                 await stream.send(bytes([byte]))
@@ -274,7 +274,7 @@ class TestReading:
 class TestHeartbeat:
     """A page cannot see pings; it may ask for frames."""
 
-    async def test_who_asks_hears_at_once_and_ever_again_and_the_others_nothing(self) -> None:
+    async def test_only_readers_that_ask_get_heartbeats_at_once_and_repeatedly(self) -> None:
         async with quiet_app() as app, app.stream() as other, app.stream(query="?heartbeat_secs=1") as stream:
             assert [await stream.next() for _ in range(2)] == [{"type": "heartbeat"}] * 2
             app.hub.bus.publish(note(1))
@@ -335,7 +335,7 @@ class TestFallingBehind:
             assert number_of(await stream.event()) == 25, "and it goes on"
             assert (await app.get("/diagnostics")).json["events"]["dropped"] == lost
 
-    async def test_a_reader_that_pauses_gets_what_was_left_and_the_exact_number_of_what_was_not(self) -> None:
+    async def test_a_paused_reader_gets_the_remaining_frames_and_the_number_of_lost_ones(self) -> None:
         async with quiet_app(event_capacity=50) as app, read_events(app.url, small=True) as stream:
             stream.stop_reading()
             number = 0
@@ -383,7 +383,7 @@ class TestFallingBehind:
                 await asyncio.sleep(0.01)
             await shown(app, "events", "readers", 1)
 
-    async def test_a_reader_that_is_closed_takes_nobody_with_it(self) -> None:
+    async def test_closing_a_reader_affects_no_other(self) -> None:
         async with quiet_app(limits=ApiLimits(stall_secs=0.3), event_capacity=100) as app:
             async with read_events(app.url) as good, read_events(app.url, small=True) as bad:
                 bad.stop_reading()
@@ -427,7 +427,7 @@ class Counter(asyncio.Protocol):
 
 
 @pytest.mark.slow
-async def test_two_hundred_readers_of_which_one_never_reads_lose_only_its_own_frames() -> None:
+async def test_of_two_hundred_readers_a_blocked_one_loses_only_its_own_frames() -> None:
     total, loop = 4000, asyncio.get_running_loop()
     async with quiet_app() as app, read_events(app.url, small=True) as stuck:
         stuck.stop_reading()
@@ -467,7 +467,7 @@ async def account_for(stream: Caller, total: int) -> int:
     return lost
 
 
-async def test_what_was_wrong_at_the_start_reaches_the_first_reader_and_no_other(tmp_path: Path) -> None:
+async def test_errors_from_the_start_reach_only_the_first_reader(tmp_path: Path) -> None:
     broken = tmp_path / "config" / "scenes" / "broken.lua"
     broken.parent.mkdir(parents=True)
     broken.write_text("return {")

@@ -57,7 +57,7 @@ async def stop(stack: AsyncExitStack, within: float) -> float:
 class TestStopping:
     """A stop never hangs, whatever is open."""
 
-    async def test_a_hub_that_nobody_asks_ends_at_once(self) -> None:
+    async def test_an_idle_hub_ends_at_once(self) -> None:
         async with ending(ApiLimits()) as (app, stack), call(app.url) as silent, call(app.url) as idle:
             assert (await idle.ask(request("GET", "/health"))).status == 200
             assert await stop(stack, SLACK) < ApiLimits().stop_secs
@@ -72,9 +72,7 @@ class TestStopping:
             assert (await caller.reply()).json == {"status": "ok"}
             assert await caller.rest() == b""
 
-    async def test_a_command_that_takes_too_long_is_told_that_the_hub_stops(
-        self, quiet_log: pytest.LogCaptureFixture
-    ) -> None:
+    async def test_a_slow_command_gets_an_error_when_the_hub_stops(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with ending(ApiLimits(stop_secs=0.2)) as (app, stack), call(app.url) as caller:
             app.light.faults.silent = True
             await caller.send(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON))
@@ -127,7 +125,7 @@ class TestStopping:
             goodbyes = await asyncio.gather(*(next_frame(stream) for stream in streams))
             assert goodbyes == [(CLOSE, GOING_AWAY)] * 299
 
-    async def test_nothing_is_left_behind(self) -> None:
+    async def test_a_stop_leaves_no_task_or_connection(self) -> None:
         tasks, apps = len(asyncio.all_tasks()), set(Sanic._app_registry)
         async with ending(ApiLimits(stop_secs=0.2)) as (app, stack):
             async with read_events(app.url), call(app.url) as caller:
@@ -177,14 +175,14 @@ class TestLettingGo:
             assert await caller.rest() == b""
             trickle.cancel()
 
-    async def test_a_body_that_nobody_wants_and_that_never_comes_is_the_end(
+    async def test_an_unwanted_body_that_never_arrives_ends_the_connection(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
         async with open_app(limits=ApiLimits(body_secs=0.3)) as app, call(app.url) as caller:
             assert (await caller.ask(request("GET", "/health", "Content-Length: 10"))).status == 200
             assert await caller.rest(0.3 + LINGER_SECS + SLACK) == b""
 
-    async def test_a_body_that_floods_behind_its_answer_ends(self) -> None:
+    async def test_a_body_that_floods_after_its_answer_ends_the_connection(self) -> None:
         async with open_app(limits=ApiLimits(body_bytes=10_000)) as app, call(app.url) as caller:
             assert (await caller.ask(request("POST", "/rooms", "Content-Length: 1000000000"))).status == 401
             caller.send_at_once(b"x" * 50_000)
@@ -204,7 +202,7 @@ class TestLettingGo:
             assert await caller.rest() == b""
             trickle.cancel()
 
-    async def test_a_late_head_is_told_the_same_where_the_loop_was_held_and_sanics_timer_rings_first(
+    async def test_a_late_head_is_408_even_if_the_timer_of_sanic_is_first(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
         async with open_app(limits=ApiLimits(head_secs=0.3)) as app, call(app.url) as caller:
@@ -213,7 +211,7 @@ class TestLettingGo:
             time.sleep(0.5)  # noqa: ASYNC251 - the loop is to be held
             assert (await caller.reply()).json["error"] == "the head did not arrive within 0.3 s"
 
-    async def test_a_client_that_says_nothing_is_let_go(self) -> None:
+    async def test_a_silent_client_is_disconnected(self) -> None:
         async with open_app(limits=ApiLimits(idle_secs=0.3)) as app:
             async with call(app.url) as caller:
                 assert await caller.rest(0.3 + SLACK) == b""
@@ -249,7 +247,7 @@ class TestLettingGo:
             "none",
         ],
     )
-    async def test_a_client_that_ends_its_side_is_answered_what_it_asked(
+    async def test_a_client_that_closes_its_side_gets_its_answer(
         self, quiet_log: pytest.LogCaptureFixture, sent: bytes, answers: list[str]
     ) -> None:
         async with open_app() as app, call(app.url) as caller:
@@ -257,7 +255,7 @@ class TestLettingGo:
             await caller.send_last(sent)
             assert re.findall("HTTP/1.1 (.*)\r", (await caller.rest()).decode()) == answers
 
-    async def test_such_a_client_is_told_what_takes_too_long(
+    async def test_such_a_client_gets_an_error_for_slow_requests(
         self, quiet_log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("appliance.api.sanic_http.connection.MAX_ANSWER_SECS_AFTER_EOF", 0.1)
@@ -268,7 +266,7 @@ class TestLettingGo:
             assert reply.status == 408 and "the work continues" in reply.json["error"]
             assert await caller.rest() == b""
 
-    async def test_an_upgrade_that_is_none_does_not_stop_the_clock(self) -> None:
+    async def test_an_invalid_upgrade_does_not_stop_the_timeout(self) -> None:
         async with open_app(limits=ApiLimits(idle_secs=0.2, head_secs=0.2)) as app, call(app.url) as caller:
             app.light.faults.delay = 0.2
             reply = await caller.ask(
@@ -312,7 +310,7 @@ async def test_a_client_that_hangs_up_anywhere_leaves_no_trace(quiet_log: pytest
         assert (await app.get("/health")).status == 200
 
 
-async def test_an_event_that_cannot_be_encoded_is_said_to_every_reader_and_closes_none(
+async def test_an_event_that_cannot_be_encoded_is_reported_to_every_reader(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)

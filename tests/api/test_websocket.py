@@ -210,7 +210,7 @@ class TestGoodbye:
             await expect(stream, Case(b"", code=WRONG))
 
     @pytest.mark.parametrize("payload", [b"", b"\x03\xe8", b"\x03\xe8" + b"x" * 123, b"\x03\xe8" + GREETING])
-    async def test_its_reason_may_be_as_long_as_a_frame_bears(self, shared: App, payload: bytes) -> None:
+    async def test_its_reason_may_fill_a_frame(self, shared: App, payload: bytes) -> None:
         await self.part(shared, frame(CLOSE, payload), payload)
 
     @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ class TestGoodbye:
         ],
         ids=["half a code", "too long", "not UTF-8", "half a letter"],
     )
-    async def test_one_that_is_malformed_ends_it_as_well(self, shared: App, payload: bytes, code: int) -> None:
+    async def test_a_malformed_close_frame_ends_it_too(self, shared: App, payload: bytes, code: int) -> None:
         async with read_events(shared.url) as stream:
             await stream.send(frame(CLOSE, payload) + PONGS)
             opcode, said = await stream.frame()
@@ -235,7 +235,7 @@ class TestGoodbye:
         [goodbye(DONE), frame(PING, b"p"), frame(TEXT, b"x"), first(TEXT, b"x"), frame(TEXT, b"\xff"), b"\xff" * 100],
         ids=["another", "a ping", "a text", "half a text", "no text", "nothing like it"],
     )
-    async def test_what_follows_it_is_not_heard(self, shared: App, after: bytes) -> None:
+    async def test_later_frames_are_ignored(self, shared: App, after: bytes) -> None:
         await self.part(shared, goodbye(DONE) + after, DONE.to_bytes(2, "big"))
 
     async def part(self, shared: App, said: bytes, code: bytes) -> None:

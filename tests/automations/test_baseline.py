@@ -31,7 +31,7 @@ OTHER = "desk:light:1"
     ],
 )
 @pytest.mark.parametrize("is_online_before", [False, True])
-async def test_what_a_restored_device_shows_first_is_no_change_and_the_next_is(
+async def test_the_first_values_of_a_restored_device_are_not_a_change(
     shown: list[dict[str, str]], fired: int, is_online_before: bool, tmp_path: Path
 ) -> None:
     trigger = {"type": "device_state_change", "device_id": [LAMP, OTHER], "attribute": "power"}
@@ -102,7 +102,7 @@ def test_each_attribute_counts_from_its_own_change_and_does_so_after_a_restart()
     assert it.since(behind) == -3598, "after a start with a late clock, the stored time is all there is"
 
 
-def test_where_nobody_saw_the_change_it_is_at_the_latest_that_of_the_device() -> None:
+def test_an_unseen_change_is_dated_by_the_device_at_the_latest() -> None:
     it = Bench()
     it.show(power="on", brightness=1)
     times = it.times()
@@ -136,7 +136,7 @@ def test_a_range_counts_from_when_the_value_entered_it_over_gaps_and_restarts(
     assert it.since(times, BRIGHT) == it.since(it.times(), BRIGHT) == seconds
 
 
-def test_what_nobody_asks_for_any_more_and_a_device_that_is_gone_are_forgotten() -> None:
+def test_unused_baselines_and_deleted_devices_are_forgotten() -> None:
     it = Bench()
     times = it.times()
     it.show(power="on", brightness=1)
@@ -149,7 +149,7 @@ def test_what_nobody_asks_for_any_more_and_a_device_that_is_gone_are_forgotten()
     assert it.card.values == {CHANGED_PREFIX + LAMP: None}
 
 
-def test_what_cannot_be_understood_on_the_card_is_as_if_it_were_not_there() -> None:
+def test_invalid_entries_on_the_card_are_ignored() -> None:
     it = Bench()
     strange: tuple[Any, ...] = (None, [], {"power": "yesterday"}, {"power": None})
     for stored in strange:

@@ -32,7 +32,7 @@ async def feed_back(it: Bench, times: int, *steps: tuple[str, str]) -> None:
             await it.drain()
 
 
-async def test_an_automation_that_sets_itself_off_is_paused_for_a_minute_and_says_so(
+async def test_an_automation_that_triggers_itself_is_paused_for_a_minute_and_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with bench(tmp_path, automation(CHANGES)) as it:
@@ -62,7 +62,7 @@ async def test_two_that_set_each_other_off_are_paused_too(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("source", ["device", "room", "scene:x", "automation:other"])
-async def test_what_others_do_never_brakes(source: str, tmp_path: Path) -> None:
+async def test_changes_by_others_never_brake(source: str, tmp_path: Path) -> None:
     async with bench(tmp_path, automation(CHANGES)) as it:
         await feed_back(it, 50, (source, "desk:light:0"))
         assert len(it.fired) >= 49
@@ -109,7 +109,7 @@ async def test_a_scene_that_an_automation_runs_counts_as_its_doing(tmp_path: Pat
         ({"type": "device_event", "device_id": "desk:light:0"}, {}),
     ],
 )
-async def test_what_people_do_to_a_device_that_the_automation_commands_is_never_braked(
+async def test_changes_by_people_to_a_commanded_device_never_brake(
     trigger: dict[str, Any], shown: dict[str, Any], tmp_path: Path
 ) -> None:
     asked = Command.parse({"capability": "brightness", "action": "set", "value": 100})
@@ -143,7 +143,7 @@ async def test_a_lamp_that_its_automation_switches_on_and_off_is_braked(tmp_path
     ("trigger", "sent", "is_braked"),
     [(CHANGES, None, True), (PRESSES, "press", True), (PRESSES, "answered", False)],
 )
-async def test_what_an_operation_has_a_device_show_or_send_is_the_doing_of_who_calls_it(
+async def test_events_of_an_operation_belong_to_its_caller(
     trigger: dict[str, Any], sent: str | None, is_braked: bool, tmp_path: Path
 ) -> None:
     async with bench(tmp_path, automation(trigger)) as it:

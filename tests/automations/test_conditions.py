@@ -94,7 +94,7 @@ def test_a_value_that_the_attribute_cannot_take_is_refused(attribute: str, value
     assert str(refused.value) == sentence
 
 
-def test_what_is_wanted_and_what_there_is_are_told_in_words() -> None:
+def test_the_wanted_and_the_present_value_are_in_the_sentence() -> None:
     assert str(Matcher(above=20, below=30.5)) == "above 20 and below 30.5"
     assert [str(Matcher(above=1)), str(Matcher(below=2)), str(Matcher())] == ["above 1", "below 2", "any value"]
     assert [str(Matcher(equals="on")), str(Matcher(equals=True)), str(Matcher(equals=CELSIUS))] == [
@@ -136,11 +136,11 @@ def reason(condition: Condition, attributes: dict[str, Any] | None, instant: dat
         (Matcher(), 0, ""),
     ],
 )
-def test_a_device_state_holds_or_tells_both_values(matcher: Matcher, value: Any, why: str) -> None:
+def test_a_device_state_holds_or_reports_both_values(matcher: Matcher, value: Any, why: str) -> None:
     assert reason(state("brightness", matcher), {"brightness": value}) == why
 
 
-def test_a_missing_device_or_attribute_is_told() -> None:
+def test_a_missing_device_or_attribute_is_reported() -> None:
     condition = state("brightness", Matcher(above=50))
     assert reason(condition, None) == "device 'desk:light:0' not found"
     assert reason(condition, {"power": "on"}) == "device 'desk:light:0' has no brightness, needs above 50"
@@ -160,7 +160,7 @@ def test_a_missing_device_or_attribute_is_told() -> None:
         (0, 0, "room 'hall' had 2 devices, needs at least 0 and at most 0"),
     ],
 )
-def test_a_room_has_so_many_devices(least: int | None, most: int | None, why: str) -> None:
+def test_the_devices_of_a_room_are_counted(least: int | None, most: int | None, why: str) -> None:
     app = home(device({}), device({}, "desk:light:1"), device({}, "desk:light:2"))
     registry = cast("PromptRegistry", app.registry)
     registry.put_room("hall", "Hall")
@@ -172,7 +172,7 @@ def test_a_room_has_so_many_devices(least: int | None, most: int | None, why: st
     assert one.reason == "room 'hall' had 1 device, needs at least 2"
 
 
-def test_a_room_that_does_not_exist_is_told() -> None:
+def test_an_unknown_room_is_reported() -> None:
     assert reason(PlaceState(place_id="attic", max_devices=5), None) == "room 'attic' not found"
 
 
@@ -262,7 +262,7 @@ def test_a_variable_is_compared() -> None:
         ({"type": "date_range", "from": "06-01", "to": "06-01"}, "2026-06-01T00:00:00+02:00", ""),
     ],
 )
-def test_days_are_those_of_the_homes_clocks(condition: Any, local: str, why: str) -> None:
+def test_days_follow_the_time_zone_of_the_home(condition: Any, local: str, why: str) -> None:
     assert why_not(HOME_DEVICES, condition, instant=at(local)) == why
     assert "the clock is not trusted yet" in why_not(HOME_DEVICES, condition, instant=None)
 

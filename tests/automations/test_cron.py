@@ -113,7 +113,7 @@ def test_the_next_time_is_the_first_after_noon_on_a_friday(expression: str, due:
         ("* " * 600, "must be a cron expression of at most 1000 characters"),
     ],
 )
-def test_what_is_no_expression_is_refused_with_a_sentence(expression: str, sentence: str) -> None:
+def test_invalid_expressions_are_refused_with_an_error(expression: str, sentence: str) -> None:
     with pytest.raises(Invalid) as refused:
         Cron.parse(expression)
     assert str(refused.value) == sentence
@@ -135,7 +135,7 @@ def test_a_number_in_the_weekday_field_is_warned_of_by_name(weekday: str, warnin
     assert Cron.parse(f"0 0 0 * * {weekday}").warning == warning
 
 
-def test_what_a_hint_says_to_write_is_accepted() -> None:
+def test_the_suggestion_of_a_hint_is_accepted() -> None:
     for expression in ("0 9 * * 1-5", "* * * * *", "5 4 * * 0"):
         with pytest.raises(Invalid) as refused:
             Cron.parse(expression)

@@ -53,7 +53,7 @@ async def test_conditions_are_asked_of_the_home_as_it_is_after_the_change(tmp_pa
         assert it.outcomes() == [OK]
 
 
-async def test_one_that_is_switched_off_says_so_and_takes_neither_cooldown_nor_the_event(tmp_path: Path) -> None:
+async def test_a_disabled_automation_reports_it_and_uses_neither_cooldown_nor_event(tmp_path: Path) -> None:
     both = {"cooldown_secs": 60, "dedupe_window_secs": 60}
     async with bench(tmp_path, automation(TICK, state=both)) as it:
         await it.parts.switch("a", is_enabled=False)
@@ -85,7 +85,9 @@ def report_error(it: Bench, message: str = "oh") -> None:
 
 
 @pytest.mark.parametrize("clock_is_set_by_hours", [0, 5, -5])
-async def test_of_a_burst_one_runs_and_each_other_is_told_why_not(tmp_path: Path, clock_is_set_by_hours: int) -> None:
+async def test_of_a_burst_one_trigger_runs_and_the_others_get_a_reason(
+    tmp_path: Path, clock_is_set_by_hours: int
+) -> None:
     async with bench(tmp_path, automation(**COOL)) as it:
         burst(it, 50)
         await it.drain()
@@ -142,7 +144,7 @@ async def test_a_cooldown_survives_reload_and_restart(tmp_path: Path) -> None:
         ("queued", 1, "mode: queued lets 3 wait, and 3 do"),
     ],
 )
-async def test_beyond_what_the_mode_admits_triggers_are_dropped_and_told(
+async def test_triggers_beyond_the_mode_are_dropped_with_a_reason(
     mode: Any, begin: int, reason: str, tmp_path: Path
 ) -> None:
     async with bench(tmp_path, automation(mode=mode)) as it:
@@ -164,7 +166,7 @@ class CountedId(str):
         return str.__eq__(self, other)
 
 
-async def test_who_joins_a_long_queue_does_not_go_through_it(tmp_path: Path) -> None:
+async def test_joining_a_long_queue_does_not_scan_it(tmp_path: Path) -> None:
     source, mode = Source(name="b.lua", text=b""), Mode(type=ModeType.QUEUED, max=1000)
     async with bench(tmp_path, automation()) as it:
         await hold(it)
@@ -248,7 +250,7 @@ async def test_an_end_that_cannot_be_noted_is_answered_and_gives_its_place_back(
 # --- views -------------------------------------------------------------------------------
 
 
-async def test_what_was_queued_and_skipped_as_it_was_switched_off_is_no_duplicate_afterwards(
+async def test_an_event_that_was_skipped_after_a_disable_is_not_a_duplicate_later(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     queued = automation(TICK, mode="queued", state={"dedupe_window_secs": 600, "cooldown_secs": 0})

@@ -53,7 +53,7 @@ def faults(raw: Any, locale: Any = BERLIN) -> list[str]:
     return list(read(raw, locale).faults)
 
 
-def test_the_least_and_the_most_that_a_table_says() -> None:
+def test_the_smallest_and_the_largest_definition() -> None:
     assert definition() == AutomationDefinition(
         id="a",
         name="A",
@@ -334,12 +334,12 @@ def test_the_sun_needs_coordinates(kind: str) -> None:
     assert faults(raw, NOWHERE) == [f"trigger.type {kind} {needs}", f"conditions[1].type sun_position {needs}"]
 
 
-def test_every_fault_is_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     raw = table(id="", trigger=POWER | {"equals": 1, "typo": 2}, conditions=[1, {"type": "presence"}], state=[1])
     assert len(faults(raw)) == 6
 
 
-def test_a_weekday_by_number_and_a_schedule_that_is_none_are_warned_of() -> None:
+def test_a_weekday_by_number_and_an_impossible_schedule_cause_warnings() -> None:
     cron = read(table(trigger={"type": "cron", "expression": "0 0 9 * * 2-6", "timezone": "utc"}))
     assert cron.definition is not None
     assert cron.warnings == (

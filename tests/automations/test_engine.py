@@ -88,7 +88,7 @@ async def test_a_change_of_the_wanted_attribute_fires_with_the_values_before_and
         ),
     ],
 )
-async def test_what_happens_fires_whoever_waits_for_it(
+async def test_each_event_fires_its_triggers(
     trigger: dict[str, Any], happens: Any, fires: int, tmp_path: Path
 ) -> None:
     async with bench(tmp_path, automation(trigger)) as it:
@@ -108,7 +108,7 @@ async def test_what_happens_fires_whoever_waits_for_it(
         ({"type": "sunrise"}, 24, ["2026-06-02T02:48"], {"offset_mins": 0}),
     ],
 )
-async def test_what_falls_due_fires_at_its_instant(
+async def test_schedules_fire_at_their_instant(
     trigger: dict[str, Any], within: float, instants: list[str], more: dict[str, Any], tmp_path: Path
 ) -> None:
     async with bench(tmp_path, automation(trigger)) as it:
@@ -123,7 +123,7 @@ async def test_what_falls_due_fires_at_its_instant(
 # --- waits ---------------------------------------------------------------------------------------
 
 
-async def test_debounce_waits_until_the_value_has_rested_and_tells_the_last_one(tmp_path: Path) -> None:
+async def test_debounce_waits_for_a_stable_value_and_reports_the_last_one(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(DEBOUNCE)) as it:
         for value in (30, 40, 50):
             it.show(brightness=value)
@@ -175,7 +175,7 @@ async def test_a_wait_holds_no_place_among_the_runs(tmp_path: Path) -> None:
 # --- intervals -----------------------------------------------------------------------------------
 
 
-async def test_an_interval_keeps_its_phase_over_reloads_and_begins_anew_when_it_changes(tmp_path: Path) -> None:
+async def test_an_interval_keeps_its_phase_over_reloads_and_restarts_when_changed(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(every(600))) as it:
         await it.pass_by(500)
         await it.reload(automation(every(600), name="Renamed"), automation(id_="b"))
@@ -186,7 +186,7 @@ async def test_an_interval_keeps_its_phase_over_reloads_and_begins_anew_when_it_
         assert it.instants[1:] == [after(seconds=1300), after(seconds=2000)]
 
 
-async def test_an_interval_begins_anew_with_a_restart_unless_it_resumes(tmp_path: Path) -> None:
+async def test_an_interval_restarts_with_the_hub_unless_it_resumes(tmp_path: Path) -> None:
     card = Card()
     both = (automation(every(600)), automation(every(600), "r", **RESUMES))
     async with bench(tmp_path, *both, card=card) as it:
@@ -200,7 +200,7 @@ async def test_an_interval_begins_anew_with_a_restart_unless_it_resumes(tmp_path
         ]
 
 
-async def test_what_falls_due_before_the_adapters_have_started_fires_once_when_they_have(tmp_path: Path) -> None:
+async def test_schedules_due_before_the_start_of_the_adapters_fire_once_after_it(tmp_path: Path) -> None:
     both = (automation(every(600), **RESUMES), automation(wall(14, 20), "b"), automation(every(600), "c"))
     has_started, card = False, Card()
     async with bench(tmp_path, *both, card=card) as it:
@@ -319,7 +319,7 @@ async def test_a_fault_in_one_automations_way_hurts_no_other(
     assert "automation 'b': ZeroDivisionError: by mistake" in caplog.text
 
 
-async def test_what_comes_when_one_has_just_ended_waits_in_the_place_of_the_next(tmp_path: Path) -> None:
+async def test_a_trigger_at_the_end_of_an_execution_waits_in_the_queue(tmp_path: Path) -> None:
     async with bench(tmp_path, automation({"type": "system_error"}, mode={"type": "queued", "max": 1})) as it:
         it.stage.ends_at_once = False
         for _ in range(2):
@@ -332,7 +332,7 @@ async def test_what_comes_when_one_has_just_ended_waits_in_the_place_of_the_next
         assert [each["message"] for each in it.events] == ["x", "x", "y"]
 
 
-async def test_what_cannot_begin_keeps_no_place(tmp_path: Path) -> None:
+async def test_an_execution_that_cannot_begin_uses_no_place(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(mode="single")) as it:
         it.stage.breaks.add("a")
         it.show(power="on")
@@ -372,7 +372,7 @@ async def test_a_schedule_that_cannot_be_computed_silences_only_itself(
     assert "automation 'x': its schedule cannot be computed: ZeroDivisionError: by mistake" in caplog.text
 
 
-async def test_after_the_end_nothing_fires_and_nobody_waits(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_after_the_end_nothing_fires_or_waits(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with bench(tmp_path, automation(DURATION), automation(every(60), "i")) as it:
         it.show(power="on")
@@ -386,7 +386,7 @@ async def test_after_the_end_nothing_fires_and_nobody_waits(tmp_path: Path, capl
 # --- figures --------------------------------------------------------------------------------
 
 
-async def test_figures_tell_what_is_armed_what_waits_and_when_each_fires_next(tmp_path: Path) -> None:
+async def test_figures_show_armed_triggers_waits_and_next_times(tmp_path: Path) -> None:
     both = [automation(DURATION), automation(every(600), "i"), automation(wall(18, 0), "w")]
     async with bench(tmp_path, *both) as it:
         await it.parts.switch("w", is_enabled=False)

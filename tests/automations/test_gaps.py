@@ -347,6 +347,6 @@ async def run_random(chance: random.Random, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("seeds", [range(30), pytest.param(range(1000, 11_000), marks=pytest.mark.slow)])
-async def test_random_sequences_do_what_the_model_says(seeds: range, tmp_path: Path) -> None:
+async def test_random_sequences_match_the_model(seeds: range, tmp_path: Path) -> None:
     for seed in seeds:
         assert await run_random(random.Random(seed), tmp_path) == "", f"seed {seed}"

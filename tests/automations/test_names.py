@@ -103,14 +103,14 @@ def test_a_wrong_name_in_a_trigger(trigger: dict[str, Any], said: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=[*KINDS])
-def test_the_operations_of_a_kind_are_those_of_its_adapters(kind: AdapterKind) -> None:
+def test_the_operations_of_a_kind_match_its_adapters(kind: AdapterKind) -> None:
     classes = [each for each in vars(import_module(kind.adapter_module)).values() if isinstance(each, type)]
     [adapter] = [each for each in classes if issubclass(each, Adapter) and each.__module__ == kind.adapter_module]
     made = adapter.__new__(adapter)
     assert kind.operations is not None and set(kind.operations) == set(made.operations)
 
 
-def test_what_is_right_or_cannot_be_known_is_not_told() -> None:
+def test_correct_and_unknowable_names_cause_no_warning() -> None:
     right = [
         {**CHANGE, "device_id": NEW, "attribute": "state"},
         {**CHANGE, "device_id": NEW},
@@ -136,7 +136,7 @@ def test_a_declared_variable_needs_no_value_yet() -> None:
     assert sentences(names(), conditions=[condition]) != []
 
 
-def test_a_computed_name_counts_only_where_the_call_can_happen() -> None:
+def test_a_computed_name_counts_only_if_the_call_can_happen() -> None:
     module = Source(name="config/scripts/deep/climate.lua", text=b"ctx:set(memory, 1)")
     user = Source(name="config/automations/a.lua", text=b'local climate = require("deep.climate")')
     trigger = {"type": "variable_change", "name": "vaction"}
@@ -211,7 +211,7 @@ LINES = """
 """
 
 
-def test_where_a_wrong_name_stands_is_told_by_its_path() -> None:
+def test_a_warning_has_the_path_of_the_wrong_name() -> None:
     known = HomeNames(adapters=["desk"], rooms=["den"])
     fields: dict[str, Any] = {
         "triggers": [{"type": "timer", "name": "t"}, {"type": "device_event", "room_id": "dn"}],
@@ -243,7 +243,7 @@ def test_an_attribute_that_a_device_takes_or_once_showed_is_known() -> None:
     assert wrong.endswith("it has shown brightness, color_temperature, power")
 
 
-def test_where_no_device_is_known_none_is_missed_and_where_there_is_none_each_is() -> None:
+def test_without_known_devices_no_name_is_missing() -> None:
     assert sentences(replace(names(), devices=None), trigger=MOVES) == []
     [sentence] = sentences(replace(names(), devices={}), trigger=MOVES)
     assert sentence == f"trigger.device_id names '{MOTION}', and there is no such device"
@@ -345,12 +345,12 @@ AT = datetime.fromisoformat("2026-06-01T12:00:00Z")
 
 
 @each_row(("trigger", "said"), WAITS)
-def test_why_says_what_a_trigger_waits_for(trigger: dict[str, Any], said: str) -> None:
+def test_why_shows_the_condition_of_a_trigger(trigger: dict[str, Any], said: str) -> None:
     assert words(trigger)[0] == f"waits {said}"
 
 
 @each_row(("condition", "said"), NEEDS)
-def test_why_says_what_a_condition_needs(condition: dict[str, Any], said: str) -> None:
+def test_why_shows_the_requirement_of_a_condition(condition: dict[str, Any], said: str) -> None:
     sentences = words({"type": "interval", "every_secs": 60}, condition)[1:]
     assert sentences == [f"condition 1: {said}"]
 

@@ -118,7 +118,7 @@ async def test_alarms_may_cancel_and_start_each_other_while_they_ring() -> None:
         assert it.fired == [NOON + HOUR, NOON + HOUR + MINUTE]
 
 
-async def test_a_ring_that_fails_silences_nobody(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_alarm_does_not_stop_others(caplog: pytest.LogCaptureFixture) -> None:
     async with bench() as it:
 
         def fail(occurrence: datetime) -> None:
@@ -194,7 +194,7 @@ async def until(happened: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
-async def test_what_is_passed_over_is_counted_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_missed_times_are_counted_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     async with bench() as it:
         it.scheduler.at("automation 'bell'", Each(HOUR), it.note)
         it.scheduler.at("automation 'tick'", Each(SECOND), it.note)
@@ -225,7 +225,7 @@ async def test_a_clock_that_is_not_believed_rings_nothing_until_it_is() -> None:
         assert step["seconds"] == pytest.approx((NOON - BOOT).total_seconds() - 3540)
 
 
-async def test_one_that_keeps_resumes_after_its_last_and_counts_what_it_missed(
+async def test_a_persistent_schedule_resumes_after_its_last_time_and_counts_missed_ones(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with bench() as it:
@@ -239,7 +239,7 @@ async def test_one_that_keeps_resumes_after_its_last_and_counts_what_it_missed(
     ("last", "first"),
     [(1, 2), (1000, 1)],  # the same never twice; an occurrence from a wrong clock is forgotten
 )
-async def test_one_that_keeps_rings_after_its_last(last: int, first: int) -> None:
+async def test_a_persistent_schedule_fires_after_its_last_time(last: int, first: int) -> None:
     async with bench() as it:
         it.scheduler.at("a", Each(HOUR), it.note, never_repeats=True, last=NOON + last * HOUR)
         await it.pass_by(first * HOUR)
@@ -287,7 +287,7 @@ async def test_an_interval_that_was_passed_over_by_little_rings_once_at_once() -
         assert len(it.late) == 1 and it.late[0] < 60
 
 
-async def test_what_was_missed_is_counted_once_though_the_clock_be_set_back_later(
+async def test_missed_times_are_counted_once_even_if_the_clock_is_set_back(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with bench() as it:
@@ -300,7 +300,7 @@ async def test_what_was_missed_is_counted_once_though_the_clock_be_set_back_late
     assert caplog.text.count("not run later") == 1
 
 
-async def test_with_nothing_due_nobody_wakes_and_what_comes_then_is_armed_as_of_now() -> None:
+async def test_without_schedules_nothing_wakes_and_later_ones_start_now() -> None:
     clock = VirtualClock(NOON)
     fired: list[datetime] = []
     async with Scheduler(environment_of(clock, NOON + HOUR)) as scheduler:
@@ -314,7 +314,7 @@ async def test_with_nothing_due_nobody_wakes_and_what_comes_then_is_armed_as_of_
 
 
 @pytest.mark.parametrize(("minutes", "fires"), [(1, True), (5, True), (5.1, False), (60, False)])
-async def test_what_fell_into_a_stop_of_at_most_five_minutes_rings_once(minutes: float, fires: bool) -> None:
+async def test_a_time_missed_by_at_most_five_minutes_fires_once(minutes: float, fires: bool) -> None:
     start = NOON + 20 * SECOND
     async with bench(start, stopped_at=start - minutes * MINUTE) as it:
         alarm = it.scheduler.at("a", Each(HOUR), it.note)
@@ -326,7 +326,7 @@ async def test_what_fell_into_a_stop_of_at_most_five_minutes_rings_once(minutes:
         assert len(it.fired) == fires, "a schedule armed by a reload begins now"
 
 
-async def test_what_fell_into_a_stop_rings_when_the_clock_is_synchronised_soon_after_the_start() -> None:
+async def test_a_missed_time_fires_when_the_clock_is_synchronised_soon_after_the_start() -> None:
     async with bench(BOOT, believed_after=NOON - MINUTE, stopped_at=NOON - MINUTE) as it:
         it.scheduler.at("a", Each(HOUR), it.note)
         await it.pass_by(MINUTE)

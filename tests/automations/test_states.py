@@ -106,7 +106,9 @@ YEARS = 56 * 365 * 86_400
         (COOL, (0, ("ok", 0), Policy(cooldown_secs=5), 4, 5), ["", cooling(1), ""]),
     ],
 )
-def test_what_runs_and_why_the_others_do_not(policy: Policy, steps: tuple[Any, ...], said: list[str]) -> None:
+def test_running_executions_and_the_reasons_of_others(
+    policy: Policy, steps: tuple[Any, ...], said: list[str]
+) -> None:
     assert refusals(policy, *steps) == said
 
 
@@ -132,7 +134,7 @@ def test_the_whole_event_is_compared_but_when_it_was_due(
     assert (fingerprint(one) == fingerprint(other)) is is_same
 
 
-def test_no_more_than_so_many_events_are_remembered_and_none_that_expired() -> None:
+def test_remembered_events_are_limited_and_expire() -> None:
     decided = {fingerprint({"value": n}): NOW for n in range(MAX_REMEMBERED)}
     policy, event = Policy(dedupe_window_secs=86_400), {"value": MAX_REMEMBERED}
     memory = decide(policy, Memory(decided=decided), event, NOW).memory
@@ -149,7 +151,7 @@ def states(card: Card) -> States:
     return States(Storage(stored=card, remember=card.remember, put=card.put))
 
 
-def test_what_is_kept_is_there_after_a_restart() -> None:
+def test_kept_state_survives_a_restart() -> None:
     card = Card()
     first = states(card)
     memory = Memory(ended_at=NOW, decided={"x": NOW})
@@ -176,7 +178,7 @@ def test_a_memory_without_anything_leaves_nothing_on_the_card() -> None:
     assert card.values == {}
 
 
-def test_what_is_as_it_was_is_not_written_again() -> None:
+def test_unchanged_state_is_not_written_again() -> None:
     written: list[str] = []
     card = Card()
     them = States(Storage(stored=card, remember=lambda key, value: written.append(key), put=card.put))
@@ -185,7 +187,7 @@ def test_what_is_as_it_was_is_not_written_again() -> None:
     assert written == ["automation/a"]
 
 
-async def test_what_is_gone_is_forgotten_on_the_card_too() -> None:
+async def test_deleted_automations_are_removed_from_the_card() -> None:
     card = Card()
     async with states(card) as first:
         for id_ in "ab":
@@ -203,7 +205,7 @@ async def test_what_is_gone_is_forgotten_on_the_card_too() -> None:
     + [{"run": {"at": "x", "error": 1}}, {"run": {"at": 1, "status": "x"}}, {"run": {"at": 2**62, "status": "ok"}}]
     + [{"fired": {"daily": at}} for at in ("soon", 1e300, float("nan"), None, True)],
 )
-def test_what_is_not_of_the_form_is_forgotten(value: Any) -> None:
+def test_invalid_state_is_ignored(value: Any) -> None:
     assert states(Card(values={"automation/a": value})).of("a") == State()
 
 
@@ -223,7 +225,7 @@ def test_only_false_switches_off(value: Any, is_enabled: bool) -> None:
     assert states(Card(values={"toggle/a": value})).of("a").is_enabled is is_enabled
 
 
-async def test_a_file_says_what_is_off_at_first_and_a_switch_counts_for_more_over_restarts_too() -> None:
+async def test_a_file_sets_the_first_state_and_a_switch_overrides_it_over_restarts() -> None:
     card = Card()
     for asked, expected, kept in ((None, False, {}), (True, True, {"toggle/a": True}), (False, False, {})):
         async with states(card) as them:
@@ -248,7 +250,7 @@ async def test_a_switch_that_the_card_does_not_take_changes_nothing(tmp_path: Pa
         assert it.parts.view("a").is_enabled is True
 
 
-async def test_a_switch_that_was_begun_is_finished_though_whoever_asked_goes_away(tmp_path: Path) -> None:
+async def test_a_begun_switch_is_finished_even_if_its_caller_leaves(tmp_path: Path) -> None:
     card = Card()
     async with bench(tmp_path, automation(), card=card) as it:
         asker = asyncio.create_task(it.parts.switch("a", is_enabled=False))
@@ -269,7 +271,7 @@ STEPS = ("flush", "card", "one", "two")
 
 
 @pytest.mark.parametrize("steps", [*permutations(STEPS), *permutations(("flush", "card", "one"))], ids=" ".join)
-async def test_a_wait_that_fires_is_off_the_card_before_its_execution_begins_wherever_a_flush_stands(
+async def test_a_fired_wait_is_removed_from_the_card_before_its_execution_begins(
     steps: tuple[str, ...], tmp_path: Path
 ) -> None:
     """Play two waits of one automation with a flush, a slow card, and one or both waits firing."""

@@ -49,7 +49,7 @@ async def start(it: Bench, name: str = "off", secs: float = 600, payload: object
     await it.parts.timers.start(name, secs, payload, "automation:a")
 
 
-async def test_a_timer_fires_once_when_it_is_due_and_bears_its_payload(tmp_path: Path) -> None:
+async def test_a_timer_fires_once_with_its_payload(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(OFF)) as it:
         await start(it, payload={"lamp": 1})
         [timer] = it.parts.timers.list_all()
@@ -81,7 +81,7 @@ async def test_to_start_it_again_restarts_it_and_to_cancel_it_ends_it(tmp_path: 
 
 
 @pytest.mark.parametrize(("secs", "times"), [(0, 10), (0.5, 15)])
-async def test_only_timers_of_no_delay_brake_who_starts_them(tmp_path: Path, secs: float, times: int) -> None:
+async def test_only_timers_without_a_delay_brake_their_starter(tmp_path: Path, secs: float, times: int) -> None:
     async with bench(tmp_path, automation(OFF)) as it:
         for _ in range(15):
             await start(it, secs=secs)
@@ -101,7 +101,7 @@ async def test_the_white_space_around_a_name_does_not_count(tmp_path: Path, trig
 
 
 @pytest.mark.parametrize(("hours", "late"), [(0.05, None), (5, 5 * 3600 - 300)])
-async def test_a_timer_goes_on_after_a_restart_and_fires_late_once_where_it_fell_due_meanwhile(
+async def test_a_timer_continues_after_a_restart_and_fires_late_once(
     hours: float, late: float | None, tmp_path: Path
 ) -> None:
     card = Card()
@@ -193,7 +193,7 @@ async def test_a_box_without_the_time_waits_for_it_and_one_started_before_it_was
     assert card.values["timer/other"]["is_dated"] is True
 
 
-async def test_what_is_not_allowed_or_cannot_be_stored_is_refused(tmp_path: Path) -> None:
+async def test_invalid_timers_are_refused(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(OFF)) as it:
         for name, secs, payload in (
             ("", 1, None),
@@ -236,7 +236,7 @@ async def test_payloads_of_all_timers_together_are_bounded(tmp_path: Path) -> No
             await start(it, "more yet", 5, payload)
 
 
-async def test_a_timer_that_nobody_listens_for_waits_for_a_listener_up_to_a_day_over_restarts(
+async def test_a_timer_without_a_listener_waits_up_to_a_day_over_restarts(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     card, other = Card(), automation({**OFF, "name": "other"}, "b")
@@ -271,7 +271,7 @@ async def test_a_timer_that_nobody_listens_for_waits_for_a_listener_up_to_a_day_
         assert "timer 'off' is removed: for a day no automation has listened for it" in caplog.text
 
 
-async def test_a_timer_that_nobody_listens_for_waits_a_day_of_real_time_whatever_is_done_to_the_clock(
+async def test_a_timer_without_a_listener_waits_a_day_of_real_time_whatever_the_clock_shows(
     tmp_path: Path,
 ) -> None:
     card, other = Card(), automation({**OFF, "name": "other"}, "b")
@@ -289,7 +289,7 @@ async def test_a_timer_that_nobody_listens_for_waits_a_day_of_real_time_whatever
         assert it.fired == ["a"] and 3600 < it.events[0]["late_secs"] < 3630
 
 
-async def test_one_that_is_due_when_the_clock_is_first_trusted_is_over_once(tmp_path: Path) -> None:
+async def test_a_timer_that_is_due_when_the_clock_becomes_trusted_ends_once(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(OFF), start=BOOT, believed_after=NOW) as it:
         it.clock.recheck_secs = 3600.0
         await start(it, secs=60)
@@ -305,7 +305,7 @@ async def test_one_that_is_due_when_the_clock_is_first_trusted_is_over_once(tmp_
         assert len(it.parts.timers.list_all()) == 1
 
 
-async def test_one_that_was_waited_for_by_nobody_and_is_started_anew_outlives_the_day_of_the_old_one(
+async def test_a_restarted_timer_outlives_the_day_of_the_old_one(
     tmp_path: Path,
 ) -> None:
     async with bench(tmp_path, automation({**OFF, "name": "other"}), start=BOOT, believed_after=NOW) as it:
@@ -319,7 +319,7 @@ async def test_one_that_was_waited_for_by_nobody_and_is_started_anew_outlives_th
 
 
 @pytest.mark.parametrize("is_started_anew", [True, False])
-async def test_one_whose_day_is_over_goes_though_the_card_takes_nothing_and_not_while_it_is_started_anew(
+async def test_an_expired_timer_is_removed_even_if_the_card_fails_but_not_while_it_restarts(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, *, is_started_anew: bool
 ) -> None:
     card, other = SlowCard(), automation({**OFF, "name": "other"})

@@ -214,7 +214,7 @@ def test_the_sun_comes_back_after_the_polar_night_and_day() -> None:
     assert sunk is not None and at("2026-07-24") < sunk < at("2026-07-30")
 
 
-def test_where_no_event_comes_within_a_year_there_is_none() -> None:
+def test_without_an_event_within_a_year_there_is_no_time() -> None:
     pole = Locale(timezone=load_zone("UTC"), latitude=90.0, longitude=0.0)
     for event in SunEvent:
         due = next_event(event, pole, at("2026-01-01T12:00"), offset=ZERO)
@@ -351,7 +351,7 @@ PLACES = {
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.slow
-def test_one_edge_is_the_day_or_the_night_for_a_year(place: str) -> None:
+def test_one_edge_means_the_day_or_the_night_for_a_year(place: str) -> None:
     locale = PLACES[place]
     day, night = position("sunrise", "sunset", locale), position("sunset", "sunrise", locale)
     one_edge = {
@@ -441,7 +441,7 @@ def test_while_the_sun_is_up_after_midnight_it_is_not_yet_night() -> None:
         ("sunrise", None, POLAR_NIGHT, TROMSO, "time was 12:00 in the polar night, needs after sunrise"),
     ],
 )
-def test_a_no_tells_the_times_compared(
+def test_a_failed_condition_shows_the_compared_times(
     after: str | None, before: str | None, instant: datetime, locale: Locale, reason: str
 ) -> None:
     outcome = position(after, before, locale).holds(HOME, instant)

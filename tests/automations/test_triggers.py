@@ -99,7 +99,7 @@ def celsius(value: float) -> dict[str, Any]:
         (Matcher(above=20), 19, celsius(21), True),
     ],
 )
-def test_a_change_matches_when_the_value_comes_to_be_what_is_wanted(
+def test_a_change_matches_when_the_value_becomes_the_wanted_one(
     matcher: Matcher, before: Any, after: Any, fires: bool
 ) -> None:
     assert (brightness(matcher).match(shift(before, after)) is not None) is fires
@@ -116,7 +116,7 @@ def test_a_change_matches_when_the_value_comes_to_be_what_is_wanted(
     ],
     ids=["a first appearance", "another attribute", "another device", "a removal", "another event"],
 )
-def test_what_is_no_change_of_the_attribute_does_not_match(event: Event) -> None:
+def test_unchanged_attributes_do_not_match(event: Event) -> None:
     assert POWER.match(event) is None
     assert ON.match(event) is None
 
@@ -167,13 +167,13 @@ RANGE = Matcher(above=50)
         (brightness(Matcher(equals=5), duration_secs=5), (5, 5, 6, 7), ["none", "none", "none"]),
     ],
 )
-def test_a_wait_begins_goes_on_begins_anew_or_ends(
+def test_a_wait_begins_continues_restarts_or_ends(
     trigger: DeviceTrigger, values: tuple[Any, ...], steps: list[str]
 ) -> None:
     assert path(trigger, *values) == steps
 
 
-def test_a_wait_goes_on_where_the_device_appears_anew() -> None:
+def test_a_wait_continues_when_the_device_returns() -> None:
     trigger = brightness(RANGE, duration_secs=5)
     pending = trigger.follow(shift(40, 60), None)
     assert pending is not None

@@ -36,7 +36,7 @@ class Shelf:
             self.changes.append((event.name, event.value, event.previous))
 
 
-async def test_what_is_set_is_there_after_a_restart_and_only_changes_are_told() -> None:
+async def test_variables_survive_a_restart_and_only_changes_are_published() -> None:
     shelf = Shelf()
     shelf.variables.set("a.b_1", {"x": [1, 2.5, True]}, WHO)
     shelf.variables.set("n", 5, WHO)
@@ -74,7 +74,7 @@ def test_values_have_their_limits() -> None:
 
 
 @pytest.mark.slow
-async def test_what_is_on_its_way_to_the_card_counts_for_the_limits() -> None:
+async def test_unsaved_variables_count_for_the_limits() -> None:
     variables = Shelf().variables
     values = [variables.set_durable(f"big{number}", "y" * 16_000, WHO) for number in range(40)]
     ended = await asyncio.gather(*values, return_exceptions=True)
@@ -87,7 +87,7 @@ async def test_what_is_on_its_way_to_the_card_counts_for_the_limits() -> None:
 
 
 @pytest.mark.parametrize("is_bad", [False, True])
-async def test_what_was_set_last_is_what_stays_though_an_earlier_setting_was_on_its_way(is_bad: bool) -> None:
+async def test_the_last_value_wins_over_an_unsaved_earlier_one(is_bad: bool) -> None:
     shelf = Shelf()
     shelf.variables.set("n", 1, WHO)
     shelf.card.is_bad = is_bad

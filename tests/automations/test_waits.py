@@ -28,7 +28,7 @@ RESTS = {"type": "device_state_change", "device_id": LAMP, "attribute": "brightn
         (RESTS, {"brightness": 50}, {"brightness": 51}, {}, None),
     ],
 )
-async def test_a_wait_that_a_stop_interrupts_goes_on_from_where_it_began_if_the_first_observation_matches(
+async def test_an_interrupted_wait_continues_from_its_begin_if_the_first_observation_matches(
     trigger: dict[str, Any],
     first: dict[str, Any],
     then: dict[str, Any],
@@ -87,7 +87,7 @@ async def test_every_device_of_a_list_a_room_or_a_group_has_its_own_wait(tmp_pat
         assert [event["device_id"] for event in it.events] == [LAMP, OTHER]
 
 
-async def test_whoever_belongs_to_the_room_or_group_at_that_moment_counts(tmp_path: Path) -> None:
+async def test_the_present_members_of_the_room_or_group_count(tmp_path: Path) -> None:
     room = {"type": "device_state_change", "room_id": "den", "attribute": "power"}
     group = {"type": "device_state_change", "group_id": "all", "attribute": "power"}
     press = {"type": "device_event", "room_id": "den", "event": "double"}
@@ -113,7 +113,7 @@ async def test_whoever_belongs_to_the_room_or_group_at_that_moment_counts(tmp_pa
         assert it.fired == ["room", "group", "press", "group"]
 
 
-async def test_a_wait_comes_to_nothing_where_the_device_has_left_the_room_or_group_meanwhile(tmp_path: Path) -> None:
+async def test_a_wait_ends_if_the_device_leaves_the_room_or_group(tmp_path: Path) -> None:
     of = {"room": {"room_id": "den"}, "group": {"group_id": "all"}}
     waits = {"attribute": "power", "equals": "on", "duration_secs": 600}
     definitions = [automation({"type": "device_state_change", **waits, **of[name]}, name) for name in of]
@@ -132,7 +132,7 @@ async def test_a_wait_comes_to_nothing_where_the_device_has_left_the_room_or_gro
             assert sorted(it.fired) == ([] if leaves else ["group", "room"])
 
 
-async def test_each_of_several_triggers_sets_off_the_automation_and_says_which_it_was(tmp_path: Path) -> None:
+async def test_each_of_several_triggers_fires_with_its_id(tmp_path: Path) -> None:
     triggers = [
         {"type": "interval", "every_secs": 100, "id": "beat"},
         {"type": "device_state_change", "device_id": LAMP, "attribute": "power"},

@@ -119,7 +119,7 @@ def test_times_on_weekdays_agree_with_a_walk_around_two_changes(name: str) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [31, pytest.param(5, marks=pytest.mark.release)])
-def test_times_on_weekdays_agree_with_a_walk_around_so_many_changes_of_the_zones(step: int) -> None:
+def test_times_on_weekdays_agree_with_a_walk_around_the_changes_of_all_zones(step: int) -> None:
     zones = distinct_zones()
     changes = [(name, shift) for shifts, name in zones.items() for shift in shifts][::step]
     cases = sum(compare(load_zone(name), shift) for name, shift in changes)

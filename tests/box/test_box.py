@@ -124,7 +124,7 @@ def evening(image: Image, installed: Path, tmp_path: Path) -> Iterator[Emulator]
         yield box
 
 
-def test_what_confines_lua_is_there_and_what_a_start_costs(image: Image, installed: Path, tmp_path: Path) -> None:
+def test_lua_is_confined_and_the_cost_of_a_start(image: Image, installed: Path, tmp_path: Path) -> None:
     with evening(image, installed, tmp_path) as box:
         box.wait_for_hub()
         doctor = box.run("lares doctor || true")

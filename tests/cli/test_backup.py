@@ -200,7 +200,7 @@ class TestBackup:
         assert command(tmp_path, "backup", place) == (code, sentence.format(tmp_path))
         assert everything(tmp_path) == before
 
-    def test_where_there_is_nothing_it_says_so(self, tmp_path: Path, command: Command) -> None:
+    def test_without_a_home_it_reports_this(self, tmp_path: Path, command: Command) -> None:
         (home(tmp_path) / "data").rename(tmp_path / "elsewhere")
         code, result = command(tmp_path, "backup", "b")
         assert (code, result) == (66, f"lares: there is no data directory {tmp_path}/data; `lares run` makes it\n")
@@ -229,9 +229,7 @@ class TestBackup:
         code, result = command(tmp_path, "backup", "b")
         assert code == 65 and "move other files out of it" in result
 
-    def test_a_copy_that_still_holds_the_key_and_lua_that_is_left_out_are_told(
-        self, tmp_path: Path, command: Command
-    ) -> None:
+    def test_a_remaining_copy_of_the_key_and_omitted_lua_are_reported(self, tmp_path: Path, command: Command) -> None:
         home(tmp_path, text=f'[auth]\nmaster_key = "{SECRET}"\n[scripts]\ndirectory = "lua"\n')
         shutil.copy(tmp_path / "config" / "default.toml", tmp_path / "config" / "old.toml")
         code, result = command(tmp_path, "backup", "b")
@@ -298,7 +296,7 @@ class TestMasterKey:
             f'auth = {{ master_key = "{SECRET}", more = 1 }}\n',
         ],
     )
-    def test_one_that_cannot_be_taken_out_is_a_sentence_and_no_backup(
+    def test_a_key_that_cannot_be_removed_is_an_error_without_a_backup(
         self, tmp_path: Path, command: Command, text: str
     ) -> None:
         home(tmp_path, text=text)
@@ -307,7 +305,7 @@ class TestMasterKey:
         assert re.search(r"default\.toml:\d: auth\.master_key cannot be left out; write it as a line of its", result)
         assert SECRET not in result and not (tmp_path / "b").exists()
 
-    def test_a_text_in_which_there_is_no_place_for_it_is_a_sentence(self) -> None:
+    def test_a_text_without_a_place_for_the_key_is_an_error(self) -> None:
         with pytest.raises(ConfigFailed, match=r"x: has no place for auth\.master_key"):
             with_key("auth = { more = 1 }\n", SECRET, "x")
 
@@ -349,7 +347,7 @@ class TestRestore:
             assert [ask(url, "GET", path) for path in ("/rooms", "/groups", "/devices")] == before
             running.stop()
 
-    def test_what_it_replaces_is_kept_and_named(self, tmp_path: Path, command: Command) -> None:
+    def test_replaced_files_are_kept_and_listed(self, tmp_path: Path, command: Command) -> None:
         home(tmp_path, {"room/old": {"name": "Old"}}, "[logging]\nlevel = 'debug'\n")
         (tmp_path / "config" / "own.lua").write_text("-- mine")
         pack(tmp_path / "b", entries())
@@ -370,7 +368,7 @@ class TestRestore:
         assert read_document(back).values == {"room/old": b'{"name":"Old"}'}
         assert stored_values(tmp_path) == HOME
 
-    def test_previous_texts_of_files_come_along(self, tmp_path: Path, command: Command) -> None:
+    def test_a_backup_includes_earlier_versions_of_files(self, tmp_path: Path, command: Command) -> None:
         name = "config%2Fscenes%2Fevening.lua.1.1767225600000"
         versions = home(tmp_path / "one") / "data" / "versions"
         versions.mkdir()
@@ -420,7 +418,7 @@ class TestRestore:
         assert [each.name for each in (tmp_path / "config").iterdir()] == ["home.toml"]
         assert key_of((tmp_path / "config" / "home.toml").read_text(), "") == SECRET
 
-    def test_files_get_the_rights_of_those_they_replace(self, tmp_path: Path, command: Command) -> None:
+    def test_files_get_the_permissions_of_the_replaced_ones(self, tmp_path: Path, command: Command) -> None:
         (home(tmp_path) / "config").chmod(0o750)
         (tmp_path / "config" / "default.toml").chmod(0o640)
         pack(tmp_path / "b", {**entries(), "config/lua/new.lua": b""})
@@ -615,7 +613,7 @@ class TestHostileArchives:
             for name, row in REFUSED.items()
         ],
     )
-    def test_the_sentence_names_what_this_hub_does_not_accept(
+    def test_the_error_names_the_unsupported_part(
         self, tmp_path: Path, command: Command, make: Callable[[Path], Path], said: str
     ) -> None:
         file = make(tmp_path / "b")
@@ -636,7 +634,7 @@ class TestHostileArchives:
         names = {each.name for each in (tmp_path / "config").rglob("*")}
         assert "default.toml" in names and not names & {".DS_Store", "._lares-backup.json"}
 
-    def test_one_that_is_cut_or_bent_anywhere_is_refused_or_whole(self, tmp_path: Path) -> None:
+    def test_a_damaged_archive_is_refused_or_complete(self, tmp_path: Path) -> None:
         file = pack(tmp_path / "b", entries())
         data = file.read_bytes()
         with archive.opened(file) as whole:
@@ -653,7 +651,7 @@ class TestHostileArchives:
                     assert replace(found, packed=None) == replace(whole, packed=None)
 
     @pytest.mark.parametrize("newer", [{"format": archive.ARCHIVE_FORMAT + 1}, {"store_format": STORE_FORMAT + 1}])
-    def test_a_newer_one_is_78_and_says_what_to_do(
+    def test_a_newer_archive_is_78_with_a_remedy(
         self, tmp_path: Path, command: Command, newer: dict[str, int]
     ) -> None:
         file = pack(tmp_path / "b", entries({**PAGE, **newer, "version": "9.1"}))
@@ -666,7 +664,7 @@ class TestHostileArchives:
         assert everything(tmp_path) == before
 
     @pytest.mark.parametrize(("name", "why"), [("gone", "No such file or directory"), ("data", "Is a directory")])
-    def test_one_that_cannot_be_read_is_66(self, tmp_path: Path, command: Command, name: str, why: str) -> None:
+    def test_an_unreadable_archive_is_66(self, tmp_path: Path, command: Command, name: str, why: str) -> None:
         code, result = command(home(tmp_path), "restore", name)
         assert (code, result) == (66, f"lares: {name} cannot be read: {why}\n")
 

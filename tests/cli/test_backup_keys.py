@@ -64,7 +64,7 @@ def test_a_box_without_a_master_key_gets_none_from_a_backup(tmp_path: Path, comm
         {name: value for name, value in TABLET.items() if name != "hash"},
     ],
 )
-def test_what_is_no_key_makes_an_archive_none_that_can_be_restored(
+def test_an_invalid_key_makes_an_archive_that_cannot_be_restored(
     tmp_path: Path, command: Command, record: Any
 ) -> None:
     pack(home(tmp_path) / "b", entries(state={**HOME, "key/key_a": record}))
@@ -109,7 +109,7 @@ def first_key(running: Running, folder: Path) -> str:
     return (folder / "data" / "first-key").read_text().strip()
 
 
-async def test_a_backup_holds_what_is_kept_only_where_it_is_asked_to(tmp_path: Path) -> None:
+async def test_a_backup_contains_optional_parts_only_on_request(tmp_path: Path) -> None:
     config, data = tmp_path / "config" / "default.toml", tmp_path / "data"
     config.parent.mkdir()
     config.touch()

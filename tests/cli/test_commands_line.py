@@ -181,7 +181,7 @@ def names(folder: Path) -> set[str]:
 class TestSayings:
     """Commands that print something and end."""
 
-    def test_version_tells_lares_python_and_platform(self, tmp_path: Path) -> None:
+    def test_version_shows_lares_python_and_platform(self, tmp_path: Path) -> None:
         done = ended(tmp_path, "--version")
         assert done.code == 0
         first, second, third = done.out.splitlines()
@@ -216,7 +216,7 @@ class TestSayings:
         assert not (tmp_path / "config").exists()
 
     @pytest.mark.slow
-    def test_a_reader_that_goes_away_or_never_was_is_no_reason_for_a_traceback(self, tmp_path: Path) -> None:
+    def test_a_missing_or_closed_output_causes_no_traceback(self, tmp_path: Path) -> None:
         command = f"{sys.executable} -m appliance --version"
         helped = command.replace("--version", "--help")
         full = "lares: standard output cannot be written: No space left on device\n"
@@ -255,7 +255,7 @@ class TestCheck:
         ]
         assert done.err == "lares: 3 faults found\n"
 
-    def test_every_fault_of_every_lua_file_is_told_beside_those_of_the_configuration(self, tmp_path: Path) -> None:
+    def test_errors_of_all_lua_files_are_reported_with_those_of_the_configuration(self, tmp_path: Path) -> None:
         file = box(tmp_path, "[api]\nbind_adress = 1\n") / "config" / "default.toml"
         lua = {
             "scenes/a.lua": 'return {\n  id = "a",\n  nmae = "A",\n  execute = function(ctx) end,\n}\n',
@@ -283,19 +283,19 @@ class TestCheck:
             assert '["end"] =' in done.out
             box(tmp_path)
 
-    def test_what_is_not_enabled_is_not_looked_at(self, tmp_path: Path) -> None:
+    def test_disabled_sections_are_not_checked(self, tmp_path: Path) -> None:
         box(tmp_path, "[scenes]\nenabled = false\n[scripts]\nenabled = false\n")
         for folder in ("scenes", "scripts"):
             (tmp_path / "config" / folder).mkdir()
             (tmp_path / "config" / folder / "x.lua").write_text("return {")
         assert ended(tmp_path, "check").code == 0
 
-    def test_a_warning_is_told_and_is_no_fault(self, tmp_path: Path) -> None:
+    def test_a_warning_is_shown_and_is_not_an_error(self, tmp_path: Path) -> None:
         done = ended(box(tmp_path), "check", LARES_MASTER_KEY="short")
         assert done.code == 0
         assert done.out.startswith("warning: LARES_MASTER_KEY: the master key is shorter than 16 characters; ")
 
-    def test_files_that_sections_name_and_that_are_not_there_are_told(self, tmp_path: Path) -> None:
+    def test_missing_files_of_sections_are_reported(self, tmp_path: Path) -> None:
         sections = {
             "hue": ("type = 'hue'\nbase_url = 'http://127.0.0.1'", "token_file", "secrets/hue"),
             "ntfy": ("type = 'notify'\nurl = 'http://127.0.0.1/'", "token_file", "n"),
@@ -308,7 +308,7 @@ class TestCheck:
             assert f"adapters.{name}.{key} names " in done.out and f"{file}, and there is no such file" in done.out
         assert done.out.count("warning: ") == len(sections)
 
-    def test_where_there_is_no_configuration_none_is_written(self, tmp_path: Path) -> None:
+    def test_without_a_configuration_none_is_written(self, tmp_path: Path) -> None:
         done = ended(tmp_path, "check")
         assert done == Ended(
             code=78,
@@ -317,7 +317,7 @@ class TestCheck:
         )
         assert not (tmp_path / "config").exists()
 
-    def test_a_name_that_is_no_text_is_shown_all_the_same(self, tmp_path: Path) -> None:
+    def test_an_undecodable_name_is_shown(self, tmp_path: Path) -> None:
         folder = tmp_path / os.fsdecode(b"caf\xe9")
         box(folder, "[api]\nx = 1\n")
         done = ended(folder, "check", LC_ALL="C.UTF-8")
@@ -349,7 +349,7 @@ class TestInit:
             (["python3", "bin/lares"], True, "lares"),
         ],
     )
-    def test_it_names_what_the_user_can_type(
+    def test_it_shows_the_command_that_the_user_can_type(
         self,
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
@@ -379,7 +379,7 @@ class TestInit:
         assert Path("scenes/all_off.lua") in bundled
         assert ended(tmp_path, "check", "--config", "home/config/default.toml").code == 0
 
-    def test_what_exists_is_left_alone_and_what_is_missing_is_added(self, tmp_path: Path) -> None:
+    def test_existing_files_stay_and_missing_ones_are_added(self, tmp_path: Path) -> None:
         box(tmp_path, "# mine\n")
         done = ended(tmp_path, "init", ".")
         assert "default.toml\n" not in done.out.split("Run it with")[0]
@@ -423,7 +423,7 @@ class TestRefusals:
         assert (done.code, done.err) == (78, f"lares: there is no configuration file {tmp_path}/gone.toml\n")
         assert not (tmp_path / "gone.toml").exists()
 
-    def test_a_port_that_is_taken_is_69_and_a_sentence_that_says_what_to_do(self, tmp_path: Path) -> None:
+    def test_a_used_port_is_69_with_a_remedy(self, tmp_path: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as other:
             port = other.getsockname()[1]
             box(tmp_path, f'[api]\nbind_address = "127.0.0.1:{port}"\n')
@@ -447,7 +447,7 @@ class TestRefusals:
 class TestFirstConfiguration:
     """Without a configuration, the bundled one is written."""
 
-    def test_it_is_written_and_told_even_if_the_start_then_fails(self, tmp_path: Path) -> None:
+    def test_it_is_written_and_reported_even_if_the_start_fails(self, tmp_path: Path) -> None:
         done = ended(tmp_path, "run", LARES_MASTER_KEY="short")
         assert done.code == 78
         assert done.err.splitlines()[-1].startswith("lares: LARES_MASTER_KEY: the master key is shorter than 16")
@@ -520,9 +520,7 @@ def read_all(terminal: io.FileIO) -> str:
 class TestPrecedence:
     """What wins over what."""
 
-    def test_places_are_those_of_systemd_of_the_environment_and_of_the_flags_and_are_printed(
-        self, tmp_path: Path
-    ) -> None:
+    def test_places_come_from_systemd_the_environment_and_flags_and_are_printed(self, tmp_path: Path) -> None:
         etc = box(tmp_path / "etc")
         (tmp_path / "named.toml").write_text(LOOPBACK)
         systemd = {"CONFIGURATION_DIRECTORY": str(etc), "STATE_DIRECTORY": str(tmp_path / "var"), **WITH_KEY}
@@ -615,7 +613,7 @@ class TestLogLines:
 class TestDemo:
     """`lares demo`: a home to try."""
 
-    def test_it_runs_a_copy_of_what_is_named_and_keeps_data_that_is_named(self, tmp_path: Path) -> None:
+    def test_it_runs_a_copy_of_the_named_configuration_and_keeps_named_data(self, tmp_path: Path) -> None:
         scene = box(tmp_path) / "config" / "scenes" / "mine.lua"
         scene.parent.mkdir()
         scene.write_text('return { id = "mine", name = "Mine", execute = function(ctx) end }')
@@ -660,7 +658,7 @@ class TestDemo:
             running.stop(signal.SIGHUP)
         assert not list(tmp_path.glob("lares-demo-*"))
 
-    def test_it_ends_when_nobody_reads_it_any_more(self, tmp_path: Path) -> None:
+    def test_it_ends_when_its_output_is_closed(self, tmp_path: Path) -> None:
         reading, writing = os.pipe()
         with (
             io.FileIO(reading) as reader,
@@ -677,7 +675,7 @@ class TestDemo:
         assert not list(tmp_path.glob("lares-demo-*"))
 
     @pytest.mark.slow
-    def test_one_that_is_kept_is_a_home_that_the_same_command_or_run_opens_again(self, tmp_path: Path) -> None:
+    def test_a_kept_demo_is_a_home_that_the_same_command_or_run_opens_again(self, tmp_path: Path) -> None:
         with lares(tmp_path, "demo", "--keep", "home", "--port", "0", variables=WITH_KEY) as running:
             url = running.url()
             assert url.startswith("http://127.0.0.1:") and "A home to try is in" in running.out

@@ -72,7 +72,7 @@ async def test_devices_are_listed_found_and_described(tmp_path: Path, is_running
     assert none.code == 67 and "did you mean" in none.err
 
 
-def test_a_home_without_devices_says_what_to_do(tmp_path: Path) -> None:
+def test_a_home_without_devices_shows_a_remedy(tmp_path: Path) -> None:
     configure(tmp_path)
     (tmp_path / "data").mkdir(mode=0o700)
     result = ended(tmp_path, "devices")

@@ -96,7 +96,7 @@ def test_it_writes_nothing(tmp_path: Path, command: Command) -> None:
     assert not list(empty.iterdir())
 
 
-def test_an_empty_place_is_1_and_says_what_makes_what_is_missing(tmp_path: Path, command: Command) -> None:
+def test_an_empty_folder_is_1_with_the_command_to_create_a_home(tmp_path: Path, command: Command) -> None:
     found = Findings(command(tmp_path, "doctor"))
     assert found.code == 1
     assert found.of("configuration") == [
@@ -142,7 +142,7 @@ def test_a_card_that_is_read_only_is_called_so(
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 @pytest.mark.parametrize("mode", [0o700, 0o755])
-def test_a_user_who_may_not_use_the_data_is_told_so(open_folder: Path, mode: int) -> None:
+def test_a_user_without_access_to_the_data_gets_an_error(open_folder: Path, mode: int) -> None:
     tmp_path = open_folder
     (home(tmp_path) / "data").chmod(mode)
     result = subprocess.run(
@@ -162,7 +162,7 @@ def test_a_user_who_may_not_use_the_data_is_told_so(open_folder: Path, mode: int
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_a_user_who_may_not_enter_the_folder_is_told_so_in_a_sentence(open_folder: Path) -> None:
+def test_a_user_without_access_to_the_folder_gets_an_error(open_folder: Path) -> None:
     home(open_folder)
     open_folder.chmod(0o700)
     result = subprocess.run(
@@ -172,7 +172,7 @@ def test_a_user_who_may_not_enter_the_folder_is_told_so_in_a_sentence(open_folde
     assert re.fullmatch(r"lares: permission denied: \S+; use sudo\n", result.stderr)
 
 
-def test_a_cut_write_is_told_and_needs_no_care(tmp_path: Path, command: Command) -> None:
+def test_an_interrupted_write_is_reported_and_harmless(tmp_path: Path, command: Command) -> None:
     journal = next((home(tmp_path) / "data").glob("journal.*"))
     journal.write_bytes(journal.read_bytes().rstrip(b"\0") + b'{"seq":1,"len')
     found = Findings(command(tmp_path, "doctor"))
@@ -191,7 +191,7 @@ def test_a_damaged_journal_needs_care(tmp_path: Path, command: Command) -> None:
     assert found.of("store")[1] == ("ok", f"generation 1, record 0, {len(HOME)} entries")
 
 
-def test_a_store_that_cannot_be_read_needs_care_and_says_what_to_do(tmp_path: Path, command: Command) -> None:
+def test_an_unreadable_store_needs_care_and_has_a_remedy(tmp_path: Path, command: Command) -> None:
     next((home(tmp_path) / "data").glob("snapshot.*")).write_bytes(b"nonsense")
     found = Findings(command(tmp_path, "doctor"))
     assert found.code == 1
@@ -200,7 +200,7 @@ def test_a_store_that_cannot_be_read_needs_care_and_says_what_to_do(tmp_path: Pa
     assert found.of("written") == []
 
 
-def test_a_hub_that_runs_is_named_and_is_no_fault(tmp_path: Path) -> None:
+def test_a_running_hub_is_reported_and_not_an_error(tmp_path: Path) -> None:
     box(tmp_path)
     with lares(tmp_path, "run", variables=WITH_KEY) as running:
         running.url()
@@ -242,7 +242,7 @@ def test_it_holds_no_lock_that_a_starting_hub_needs(tmp_path: Path, monkeypatch:
     brief.release()
 
 
-def test_what_was_written_is_told(tmp_path: Path, command: Command) -> None:
+def test_the_written_bytes_are_shown(tmp_path: Path, command: Command) -> None:
     home(tmp_path, {"counter/card": {**CARD, "bytes_written": 7_340_000, "syncs": 2081}})
     found = Findings(command(tmp_path, "doctor"))
     assert found.of("written") == [("ok", "7.3 MB in 2081 syncs since 2026-01-01T00:00:00.000Z")]
@@ -282,7 +282,7 @@ def test_little_free_space_needs_care(tmp_path: Path, command: Command, monkeypa
     assert "needs" in found.of("free space")[0][1]
 
 
-def test_one_write_by_a_clock_of_2036_needs_care_until_somebody_trusts_the_present(
+def test_one_write_with_a_clock_of_2036_needs_care_until_the_clock_is_trusted(
     tmp_path: Path, command: Command
 ) -> None:
     key = {"label": "x", "role": "read", "hash": "h", "created_at": "2037-01-01T00:00:00.000Z"}

@@ -79,7 +79,7 @@ async def box(tmp_path: Path) -> AsyncIterator[Box]:
     await made.stop()
 
 
-async def test_only_a_hash_of_the_key_is_kept_and_the_log_tells_the_path_alone(
+async def test_only_a_hash_of_the_key_is_kept_and_the_log_has_only_the_path(
     box: Box, caplog: pytest.LogCaptureFixture
 ) -> None:
     await box.start()
@@ -105,7 +105,7 @@ async def test_a_configured_key_leaves_the_box_as_it_is(box: Box) -> None:
     assert who(await authenticator.identify("configured-by-its-owner")) == OWNER
 
 
-async def test_a_configured_key_stands_in_place_of_the_boxs_own_for_as_long_as_it_is_there(box: Box) -> None:
+async def test_a_configured_key_replaces_that_of_the_box_while_it_exists(box: Box) -> None:
     await box.start()
     key = box.first_key.read_text().strip()
     authenticator = await box.start(Auth(master_key="configured-by-its-owner", source="home.toml"))
@@ -140,7 +140,7 @@ class TestPrivateFiles:
         assert (tmp_path / "key").read_text() == "secret\n"
         assert [file.name for file in tmp_path.iterdir()] == ["key"]
 
-    def test_one_that_exists_is_replaced_and_its_rights_with_it(self, tmp_path: Path) -> None:
+    def test_an_existing_file_is_replaced_with_its_permissions(self, tmp_path: Path) -> None:
         (tmp_path / "key").write_text("old and longer\n")
         (tmp_path / "key").chmod(0o644)
         write_private(tmp_path / "key", b"new\n")

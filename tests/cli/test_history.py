@@ -90,7 +90,7 @@ def _at(hours: int) -> datetime:
     return datetime.fromtimestamp(NOON + 3600 * hours, UTC)
 
 
-def test_what_is_damaged_is_left_out_and_said(past: Path, command: Command) -> None:
+def test_damaged_lines_are_omitted_and_reported(past: Path, command: Command) -> None:
     file = past / "data" / "history" / "2026-11.jsonl"
     file.write_bytes(file.read_bytes().replace(b'"kWh"', b'"KWh"') + b"\nrubbish")
     code, result = command(past, "history", "export")
@@ -98,7 +98,7 @@ def test_what_is_damaged_is_left_out_and_said(past: Path, command: Command) -> N
 
 
 @pytest.mark.parametrize("flag", ["--start", "--end"])
-def test_a_time_that_is_none_is_wrong_usage(past: Path, command: Command, flag: str) -> None:
+def test_an_invalid_time_is_wrong_usage(past: Path, command: Command, flag: str) -> None:
     code, result = command(past, "history", "export", flag, "yesterday")
     assert code == 64 and result.startswith(f"lares: {flag} must be a time like 2026-11-01")
 
@@ -110,7 +110,7 @@ def test_a_home_without_history_has_an_empty_table(tmp_path: Path, command: Comm
     assert code == 66 and "there is no data directory" in result
 
 
-def test_a_backup_brings_the_history_along_and_keeps_what_it_replaces(past: Path, command: Command) -> None:
+def test_a_backup_includes_history_and_keeps_the_replaced_one(past: Path, command: Command) -> None:
     before = everything(past / "data" / "history")
     code, result = command(past, "backup", "b.tar.gz")
     assert (code, result) == (
@@ -140,7 +140,7 @@ def test_a_backup_without_history_leaves_that_of_the_box(past: Path, command: Co
     assert not [*(past / "data").glob("history.*")]
 
 
-def test_a_history_that_is_no_plain_file_is_left_out_of_a_backup(past: Path, command: Command) -> None:
+def test_a_history_that_is_not_a_plain_file_is_not_in_a_backup(past: Path, command: Command) -> None:
     file = past / "data" / "history" / "2026-10.jsonl"
     file.symlink_to("/etc/hostname")
     code, result = command(past, "backup", "b.tar.gz")

@@ -160,7 +160,7 @@ def said(capfd: pytest.CaptureFixture[str], home: Path, *words: str) -> str:
 
 
 @pytest.mark.parametrize("command", ANSWERED)
-def test_what_a_hub_answers_is_shown_and_does_nothing(
+def test_answers_of_a_hub_are_shown_harmlessly(
     command: str, home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     name, reply = ANSWERED[command]
@@ -178,7 +178,7 @@ def test_what_a_hub_answers_is_shown_and_does_nothing(
 
 
 @pytest.mark.parametrize("command", [command for command in ANSWERED if command.split()[0] != "key"])
-def test_what_a_hub_refuses_is_shown_and_does_nothing(
+def test_refusals_of_a_hub_are_shown_harmlessly(
     command: str, home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(arguments: Any, request: HubRequest) -> Any:
@@ -190,7 +190,7 @@ def test_what_a_hub_refuses_is_shown_and_does_nothing(
 
 
 @pytest.mark.parametrize("command", LOCAL)
-def test_what_files_and_their_names_say_is_shown_and_does_nothing(
+def test_names_and_contents_of_files_are_shown_harmlessly(
     command: str, home: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     out, archive = tmp_path / f"out{EVIL}", tmp_path / f"a{EVIL}.tar.gz"
@@ -226,7 +226,7 @@ def test_no_command_is_left_out() -> None:
     assert set(paths(_parser())) <= tried | {each.split()[0] for each in ANSWERED}
 
 
-def test_one_place_prints() -> None:
+def test_only_the_terminal_module_prints() -> None:
     is_own: Callable[[ast.AST], bool] = lambda node: (  # noqa: E731
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     )
@@ -234,7 +234,7 @@ def test_one_place_prints() -> None:
     assert sorted(printing) == ["terminal.py"]
 
 
-def test_a_line_of_json_steers_nothing_and_says_the_same() -> None:
+def test_a_line_of_json_has_no_control_characters_and_the_same_content() -> None:
     record = logging.LogRecord("hub", logging.INFO, "", 1, f"grün {EVIL}", None, None)
     line = JsonLines().format(record)
     assert is_clean(line) and json.loads(line)["message"] == f"grün {EVIL}"

@@ -79,7 +79,7 @@ class TestWithoutAHub:
         none = ended(home, "key", "list")
         assert (none.code, none.out, none.err) == (0, "", "there are no keys but the master key\n")
 
-    def test_a_key_of_a_hook_says_which_and_a_running_hub_warns_where_nothing_listens(self, home: Path) -> None:
+    def test_a_key_of_a_hook_names_it_and_a_running_hub_warns_without_a_listener(self, home: Path) -> None:
         create = ("key", "create", "--label", "bell", "--role", "hook", "--hook", "bell")
         made = ended(home, *create)
         assert made.code == 0 and SECRET.fullmatch(made.out)
@@ -91,7 +91,7 @@ class TestWithoutAHub:
             warned = ended(home, *create)
         assert SECRET.fullmatch(warned.out) and "\nwarning: nothing listens to the hook 'bell' yet; " in warned.err
 
-    def test_who_is_locked_out_gets_back_in_with_one_command(self, home: Path) -> None:
+    def test_a_locked_out_owner_gets_access_with_one_command(self, home: Path) -> None:
         with lares(home, "run") as running:
             running.url()
             old = first_key(home)
@@ -161,7 +161,7 @@ class TestWithoutAHub:
 
     @pytest.mark.slow
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-    def test_what_root_writes_belongs_to_who_owns_the_data(self, open_folder: Path) -> None:
+    def test_files_written_by_root_belong_to_the_owner_of_the_data(self, open_folder: Path) -> None:
         home = box(open_folder)
         (home / "data").mkdir(mode=0o700)
         shutil.chown(home / "data", 12345, 54321)
@@ -174,7 +174,7 @@ class TestWithoutAHub:
 CONFIGURED = "a-master-key-that-is-configured"
 
 
-def test_a_configured_master_key_is_changed_where_it_is_configured(home: Path) -> None:
+def test_a_configured_master_key_is_changed_at_its_place(home: Path) -> None:
     """The running hub decides, whatever the environment of the command is."""
     variables = {"LARES_MASTER_KEY": CONFIGURED}
     sentence = "lares: the master key is the one of LARES_MASTER_KEY: change it there; nothing was changed\n"
@@ -237,7 +237,7 @@ class TestWithAHub:
         hub.stop()
         assert not file.exists()
 
-    def test_one_that_was_left_behind_is_replaced(self, home: Path, hub: Running) -> None:
+    def test_a_stale_socket_is_replaced(self, home: Path, hub: Running) -> None:
         hub.process.kill()
         hub.process.wait()
         assert (home / "data" / "control.sock").exists()
@@ -268,7 +268,7 @@ class TestBothWays:
             assert "cannot reach" not in running.stop().err
         assert not (folder / "data" / "control.sock").exists()
 
-    def test_something_in_the_way_of_the_socket_is_told_and_left_and_the_hub_runs(self, home: Path) -> None:
+    def test_an_obstacle_at_the_socket_is_reported_and_kept_and_the_hub_runs(self, home: Path) -> None:
         (home / "data" / "control.sock").write_text("mine")
         with lares(home, "run") as running:
             assert status_of(running.url(), None) == 401
@@ -376,7 +376,7 @@ def test_the_socket_serves_the_api_without_a_key_and_the_port_does_not(home: Pat
 ADMIN = HubRequest(method="POST", path="/auth/keys", body={"label": "x", "role": "admin"})
 
 
-def test_those_who_say_nothing_keep_nobody_out(home: Path) -> None:
+def test_silent_clients_do_not_block_others(home: Path) -> None:
     with lares(home, "run") as running:
         running.url()
         silent = []

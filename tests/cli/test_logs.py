@@ -115,7 +115,7 @@ class TestJson:
             "none": None,
         }
 
-    def test_a_field_cannot_pass_for_what_the_entry_says_of_itself(self) -> None:
+    def test_a_field_cannot_imitate_other_fields_of_the_entry(self) -> None:
         parsed = json.loads(JsonLines().format(entry("%s", "hello", part="store", time=0)))
         assert (parsed["part"], parsed["message"]) == ("hub", "hello") and parsed["time"] > 0
         assert (parsed["part_"], parsed["time_"]) == ("store", 0)
@@ -172,7 +172,7 @@ class TestStart:
             ("error", ["error"]),
         ],
     )
-    def test_the_level_decides_what_is_told(
+    def test_the_level_filters_entries(
         self, capsys: pytest.CaptureFixture[str], level: str, expected: list[str]
     ) -> None:
         start_logging(Logging(level=level, format="json"), {})
@@ -190,7 +190,7 @@ class TestStart:
         assert text.endswith(" info    hub: said")
         assert json.loads(as_json)["message"] == "said"
 
-    def test_starting_again_does_not_tell_everything_twice(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_second_start_does_not_log_twice(self, capsys: pytest.CaptureFixture[str]) -> None:
         for _ in range(3):
             start_logging(Logging(level="info", format="text"), {})
         logging.getLogger("hub").info("said")
@@ -208,7 +208,7 @@ class TestStart:
         assert re.fullmatch(r".* warning \S+: trouble\n", capsys.readouterr().err)
 
 
-def test_a_fault_that_nobody_foresaw_is_logged_once_with_its_traceback_and_told_in_a_sentence(
+def test_an_unexpected_error_is_logged_once_with_its_traceback(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def check(_: object) -> int:

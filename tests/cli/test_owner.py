@@ -90,7 +90,7 @@ def test_a_data_directory_that_is_a_link_is_refused(
 
 
 @pytest.mark.parametrize("lay", ["link", "fifo", "device", "hard link"])
-def test_what_root_names_is_a_plain_file_and_no_link(theirs: Path, open_folder: Path, lay: str) -> None:
+def test_paths_from_root_are_plain_files_and_not_links(theirs: Path, open_folder: Path, lay: str) -> None:
     archive = theirs / "home.tar.gz"
     match lay:
         case "link":
@@ -138,7 +138,7 @@ def test_an_adapter_is_tried_with_nothing_that_the_user_may_not_read(theirs: Pat
 
 
 @pytest.mark.parametrize("command", ["run", "demo"])
-def test_root_runs_no_hub_in_another_s_home_and_says_what_to_do(theirs: Path, command: str) -> None:
+def test_root_runs_no_hub_in_the_home_of_another_user_and_gets_a_remedy(theirs: Path, command: str) -> None:
     result = ended(theirs, command, "--data-dir", str(theirs / "data"))
     assert result.code == 77 and "run it as that user" in result.err and "setpriv --reuid=12345" in result.err
     assert list((theirs / "data").iterdir()) == []
@@ -220,13 +220,13 @@ def furnish(folder: Path) -> Path:
     return config
 
 
-def test_what_the_hub_can_read_is_no_fault(open_folder: Path) -> None:
+def test_readable_files_are_not_an_error(open_folder: Path) -> None:
     (furnish(open_folder) / "scenes" / ".#a.lua").symlink_to("an@editor.lock")
     assert ended(open_folder, "check").code == 0
 
 
 @pytest.mark.parametrize("name", ["default.toml", "scenes", "scenes/a.lua"])
-def test_what_it_cannot_read_is_named_with_what_to_do(open_folder: Path, name: str) -> None:
+def test_unreadable_files_are_listed_with_a_remedy(open_folder: Path, name: str) -> None:
     path = furnish(open_folder) / name
     os.chown(path, 0, 0)
     result = ended(open_folder, "check")

@@ -145,7 +145,7 @@ class TestDataDirectory:
         make_data_dir(tmp_path / "deep" / "data")
         assert stat.S_IMODE((tmp_path / "deep" / "data").stat().st_mode) == 0o700
 
-    def test_one_that_exists_is_taken_as_it_is(self, tmp_path: Path) -> None:
+    def test_an_existing_folder_is_used_unchanged(self, tmp_path: Path) -> None:
         (tmp_path / "data").mkdir(mode=0o750)
         make_data_dir(tmp_path / "data")
         assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o750
@@ -166,9 +166,7 @@ class TestDataDirectory:
         assert str(failed.value) == f"the data directory {tmp_path}/data cannot be written by this user"
         assert failed.value.exit_code == 73
 
-    def test_one_on_a_card_that_is_read_only_now_will_do(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_folder_on_a_read_only_card_is_accepted(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os, "access", lambda folder, mode: False)
         monkeypatch.setattr(os, "statvfs", lambda folder: SimpleNamespace(f_flag=os.ST_RDONLY))
         make_data_dir(tmp_path)

@@ -127,7 +127,7 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     assert line["part"] == "hub" and line["at"].endswith("Z")
 
 
-async def test_a_log_that_is_followed_goes_on_with_the_lines_to_come(hub: Process, tmp_path: Path) -> None:
+async def test_a_followed_log_continues_with_new_lines(hub: Process, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "appliance", "log", "-f", "--lines", "1", "--contains", "asked to"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
     follower = await asyncio.create_subprocess_exec(
@@ -141,7 +141,7 @@ async def test_a_log_that_is_followed_goes_on_with_the_lines_to_come(hub: Proces
     await follower.communicate()
 
 
-def test_without_a_hub_each_says_so(tmp_path: Path) -> None:
+def test_without_a_hub_each_command_reports_it(tmp_path: Path) -> None:
     for arguments in (("status",), ("why", "x"), ("log",)):
         done = ended(tmp_path, *arguments)
         assert (done.code, done.out) == (69, "") and "no hub answers on" in done.err, arguments
@@ -153,7 +153,7 @@ def test_without_a_hub_each_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lives", [False, True])
-def test_a_hub_that_hangs_is_told_from_one_that_is_busy(
+def test_a_hanging_hub_and_a_busy_hub_have_different_errors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lives: bool
 ) -> None:
     monkeypatch.setattr(hub_client, "HUB_PATIENCE_SECS", 1.0 if lives else 0.05)
@@ -215,12 +215,12 @@ def test_a_refusal_counts_also_of_a_hub_that_listens_no_more_because_it_stops(
 
 
 @each_row(("count", "text"), [(0, "0.0 kB"), (99_999, "100.0 kB"), (12_345_678, "12.3 MB")])
-def test_sizes_are_told_as_people_read_them(count: int, text: str) -> None:
+def test_sizes_are_shown_for_people(count: int, text: str) -> None:
     assert size(count) == text
 
 
 @each_row(("secs", "text"), [(0.4, "0 s"), (61, "1 min 1 s"), (86_400, "1 d"), (266_461, "3 d 2 h")])
-def test_spans_are_told_in_two_units(secs: float, text: str) -> None:
+def test_durations_have_two_units(secs: float, text: str) -> None:
     assert span(secs) == text
 
 
@@ -315,7 +315,7 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
     assert terminal.paint("x", "red") == "x"
 
 
-def test_zsh_and_fish_are_told_of_every_command(tmp_path: Path) -> None:
+def test_zsh_and_fish_complete_every_command(tmp_path: Path) -> None:
     for shell in ("zsh", "fish"):
         script = ended(tmp_path, "completion", shell).out
         for command in commands():
@@ -369,7 +369,7 @@ async def test_a_message_is_sent_or_gathered_and_a_wrong_section_is_named(tmp_pa
 
 
 @pytest.mark.slow
-async def test_a_failure_names_what_was_wrong_and_never_the_token(tmp_path: Path) -> None:
+async def test_an_error_has_the_reason_and_never_the_token(tmp_path: Path) -> None:
     async with phone(tmp_path, 503) as received:
         failed = await asked(tmp_path, "notify", "phone", "It works")
         assert failed.code == 69 and "three tries failed" in failed.err and "503" in failed.err

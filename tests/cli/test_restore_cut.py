@@ -128,14 +128,14 @@ def test_a_fault_after_the_exchange_leaves_one_home_or_the_other(
 
 
 @pytest.mark.slow
-def test_a_home_whose_path_is_no_utf8_is_restored_and_diagnosed(tmp_path: Path, old: Path, archive: Path) -> None:
+def test_a_home_with_a_path_outside_utf8_is_restored_and_diagnosed(tmp_path: Path, old: Path, archive: Path) -> None:
     box = old.rename(tmp_path / os.fsdecode(b"\xff% \xc3\xa4"))
     assert cut(box, archive, 10**6) == 0 and present(box) == (NEW, NEW_TEXT)
     assert Files(Disk(box / "data"), "now").figures()["folder"] == f"{tmp_path}/\\xff% ä/data"
 
 
 @pytest.mark.slow
-def test_a_cut_behind_the_exchange_is_finished_by_the_next_start(tmp_path: Path, old: Path, archive: Path) -> None:
+def test_a_cut_after_the_exchange_is_finished_by_the_next_start(tmp_path: Path, old: Path, archive: Path) -> None:
     marker = old / "config" / ".restored"
     prepare(old / "data", NEW, marker, "token", own=[])
     assert present(old) == (OLD, OLD_TEXT), "nothing counts without the marker"
@@ -169,7 +169,7 @@ def test_between_a_cut_and_the_next_start_every_command_sees_the_new_home(
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root restores for somebody else")
-def test_what_root_restores_belongs_to_the_one_who_runs_the_hub(open_folder: Path, archive: Path) -> None:
+def test_files_restored_by_root_belong_to_the_user_of_the_hub(open_folder: Path, archive: Path) -> None:
     old, nobody = home(open_folder, OLD, OLD_TEXT), 65534
     for path in (old, old / "data", *(old / "data").iterdir(), old / "config", *(old / "config").iterdir()):
         os.chown(path, nobody, nobody)

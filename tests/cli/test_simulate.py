@@ -74,13 +74,13 @@ def test_it_prints_what_would_fire_in_order_with_local_times(tmp_path: Path) -> 
     ]
 
 
-def test_what_is_due_at_the_very_beginning_fires(tmp_path: Path) -> None:
+def test_a_time_at_the_very_begin_fires(tmp_path: Path) -> None:
     furnish(tmp_path, BERLIN, MORNING)
     result = ended(tmp_path, "simulate", "--from", "2026-12-24T07:00", "--hours", "1")
     assert result.out.splitlines() == ["Thu 2026-12-24 07:00:00 CET  morning  fires"]
 
 
-def test_what_would_not_run_is_told_with_its_reason(tmp_path: Path) -> None:
+def test_a_skipped_run_is_printed_with_its_reason(tmp_path: Path) -> None:
     furnish(tmp_path, "", DARK, COOLING_DOWN)
     assert lines(tmp_path, "--from", "2026-12-24T00:00:00Z", "--hours", "7") == [
         {"at": f"2026-12-24T{at}:00.000Z", "automation": id_, "fired": error is None, "error": error}
@@ -136,7 +136,7 @@ def test_a_day_on_which_the_clocks_change_has_each_time_once(
     assert [each["at"] for each in lines(tmp_path, "--from", start, "--hours", str(hours))] == instants
 
 
-def test_a_polar_place_has_days_without_sunset_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_a_polar_place_has_days_without_sunset_and_the_rest_runs(tmp_path: Path) -> None:
     furnish(tmp_path, TROMSO, SUNSET, MORNING)
     expected = lines(tmp_path, "--from", "2027-06-01T00:00", "--hours", "240")
     assert [each["automation"] for each in expected] == ["morning"] * 10
@@ -209,7 +209,7 @@ def test_it_touches_nothing_also_while_the_hub_runs(tmp_path: Path) -> None:
     assert image(tmp_path) == before
 
 
-def test_the_page_shows_what_a_home_with_recipes_prints(tmp_path: Path) -> None:
+def test_the_example_of_the_page_is_the_output(tmp_path: Path) -> None:
     assert ended(tmp_path, "init", ".").code == 0
     for name in ("evening_light", "low_batteries", "vacation_lights", "wake_up_light"):
         (tmp_path / "config" / "automations" / f"{name}.lua").write_text(filled(name))
@@ -278,7 +278,7 @@ def test_check_and_simulate_know_the_operations_of_kinds_in_lua(tmp_path: Path) 
     ]
 
 
-def test_automations_that_are_not_enabled_are_told_of(tmp_path: Path) -> None:
+def test_disabled_automations_are_listed(tmp_path: Path) -> None:
     furnish(tmp_path, "[automations]\nenabled = false\n", MORNING)
     result = ended(tmp_path, "simulate")
     assert (result.code, result.out) == (0, "") and "automations.enabled is false" in result.err

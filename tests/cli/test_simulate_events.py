@@ -60,7 +60,7 @@ def simulate(folder: Path, events: str, *arguments: str) -> Ended:
     return ended(folder, "simulate", "--events", "events.txt", *arguments)
 
 
-def test_lua_runs_for_a_pretended_home_and_what_it_does_is_told_in_order(tmp_path: Path) -> None:
+def test_lua_runs_for_a_simulated_home_and_its_effects_are_printed_in_order(tmp_path: Path) -> None:
     furnish(tmp_path, BERLIN, LIT, LATER, SEEN)
     write(tmp_path, {"scenes/all.lua": SCENE})
     before = image(tmp_path / "config")
@@ -106,7 +106,7 @@ def test_a_line_calls_a_hook_with_data_or_without(tmp_path: Path) -> None:
     assert wrong.code == 65 and "events.txt:1: must have 1 to 263 characters" in wrong.err
 
 
-def test_without_run_what_would_fire_is_told_and_no_lua_runs(tmp_path: Path) -> None:
+def test_without_run_times_are_printed_and_no_lua_runs(tmp_path: Path) -> None:
     furnish(tmp_path, BERLIN, LIT, LATER)
     result = simulate(tmp_path, EVENTS, "--json")
     assert [json.loads(line) for line in result.out.splitlines()] == [
@@ -114,7 +114,7 @@ def test_without_run_what_would_fire_is_told_and_no_lua_runs(tmp_path: Path) -> 
     ]
 
 
-def test_as_json_each_line_says_who_does_what(tmp_path: Path) -> None:
+def test_json_lines_have_source_and_effect(tmp_path: Path) -> None:
     furnish(tmp_path, BERLIN, LIT)
     lines = [json.loads(line) for line in simulate(tmp_path, EVENTS, "--json", "--run").out.splitlines()]
     assert [sorted(line) for line in lines] == [
@@ -132,7 +132,7 @@ def test_as_json_each_line_says_who_does_what(tmp_path: Path) -> None:
     }
 
 
-def test_the_stored_home_is_where_it_begins(tmp_path: Path) -> None:
+def test_the_simulation_begins_with_the_stored_home(tmp_path: Path) -> None:
     stored = {
         "device/x:hall": {"kind": "Sensor", "source": "x", "vendor_specific": {}},
         "state/x:hall": {"at": 1767225600000, "is": {"motion": "clear", "temperature": {"value": 19, "unit": "C"}}},
@@ -183,7 +183,7 @@ FAULTS = {
 }
 
 
-def test_every_bad_line_is_named_with_what_is_wrong(tmp_path: Path) -> None:
+def test_every_bad_line_is_listed_with_its_problem(tmp_path: Path) -> None:
     furnish(tmp_path, BERLIN, LIT)
     text = "\n".join(["# nothing", *FAULTS])
     result = simulate(tmp_path, text, "--from", "2026-12-24", "--run")
@@ -204,7 +204,7 @@ def test_every_bad_line_is_named_with_what_is_wrong(tmp_path: Path) -> None:
         ("large.txt", b"#" * ((16 << 20) + 1), 65, "large.txt is larger than 16 MiB"),
     ],
 )
-def test_a_file_that_is_none_is_said(name: str, data: bytes | None, code: int, sentence: str, tmp_path: Path) -> None:
+def test_an_invalid_file_is_reported(name: str, data: bytes | None, code: int, sentence: str, tmp_path: Path) -> None:
     furnish(tmp_path, "", LIT)
     if data is not None:
         (tmp_path / name).write_bytes(data)
@@ -212,7 +212,7 @@ def test_a_file_that_is_none_is_said(name: str, data: bytes | None, code: int, s
     assert (result.code, result.err) == (code, f"lares: {sentence}\n")
 
 
-def test_one_that_lets_no_time_pass_is_named_and_ends_it(tmp_path: Path) -> None:
+def test_an_automation_that_takes_no_time_ends_the_simulation_with_its_name(tmp_path: Path) -> None:
     endless = automation("endless", MOTION, body="while true do ctx:sleep(0) end")
     furnish(tmp_path, BERLIN, endless)
     result = simulate(tmp_path, EVENTS, "--run")
@@ -228,7 +228,7 @@ def test_the_documents_example_is_a_sound_file(tmp_path: Path) -> None:
     assert simulate(tmp_path, events, "--run").code == 0
 
 
-def test_what_runs_at_one_instant_runs_one_after_another(tmp_path: Path) -> None:
+def test_executions_at_one_instant_run_one_after_another(tmp_path: Path) -> None:
     body = """for n = 1, 3 do ctx:set('last', '{id}') ctx:log('info', ctx:get('last') .. n) end
   ctx:sleep(1) ctx:log('info', 'slept')"""
     hourly = "{ type = 'cron', expression = '0 0 * * * *' }"

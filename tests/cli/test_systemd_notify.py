@@ -62,7 +62,7 @@ def test_a_name_that_is_in_no_file_system_works_too() -> None:
 
 
 @each_row("environment", [{}, {"NOTIFY_SOCKET": "/nowhere/at/all"}, {"NOTIFY_SOCKET": ""}])
-def test_where_nobody_listens_nothing_happens(environment: dict[str, str]) -> None:
+def test_without_a_socket_nothing_happens(environment: dict[str, str]) -> None:
     Notifier(environment, VirtualClock()).ready()
 
 

@@ -156,7 +156,7 @@ end } }"""
 
 
 @pytest.mark.slow
-async def test_what_is_pushed_is_shown_recorded_and_replayed(tmp_path: Path) -> None:
+async def test_pushed_values_are_shown_recorded_and_replayed(tmp_path: Path) -> None:
     write(tmp_path, {"adapters/mine.lua": TOLD})
     async with Chatty() as vendor:
         stated = ("--set", f"base_url={vendor.url}", "token=wonderful", "--record", "it.json")
@@ -198,7 +198,7 @@ class Chatty(SimulatedDevice):
 
 
 @pytest.mark.slow
-async def test_what_is_wrong_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
+async def test_an_error_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
     unreachable = await lares(tmp_path, "try-adapter", "shelly", "--set", "base_url=http://127.0.0.1:1")
     assert unreachable[0] == os.EX_UNAVAILABLE and "does not answer (connection refused)" in unreachable[1]
     code, said = await lares(tmp_path, "try-adapter", "shelly", "--set", "bse_url=http://127.0.0.1:1")

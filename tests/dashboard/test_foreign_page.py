@@ -144,7 +144,7 @@ async def _open(browser: Browser, address: str) -> Page:
     return page
 
 
-async def test_what_clients_of_the_reference_hub_call_is_answered_across_origins(
+async def test_requests_of_clients_of_the_reference_hub_are_answered_across_origins(
     browser: Browser, tmp_path: Path
 ) -> None:
     async with origin() as there, at_home(tmp_path, there) as hub:

@@ -37,7 +37,7 @@ def made(segments: list[tuple[int, int]], *, table: int = 64, length: int = 4096
     ],
     ids=["one", "two", "any order", "table at the end", "nothing to cut", "none"],
 )
-def test_what_is_loaded_stays_byte_for_byte(segments: list[tuple[int, int]], table: int, left: int) -> None:
+def test_loaded_sections_stay_byte_for_byte(segments: list[tuple[int, int]], table: int, left: int) -> None:
     whole = made(segments, table=table)
     lean = elf.cut(whole)
     assert len(lean) == left and lean[64:] == whole[64:left]
@@ -56,7 +56,7 @@ def test_what_is_loaded_stays_byte_for_byte(segments: list[tuple[int, int]], tab
         (made([(0, 100)], table=4000)[:4010], "table of segments"),
     ],
 )
-def test_what_is_no_whole_elf_file_is_refused(data: bytes, why: str) -> None:
+def test_an_incomplete_elf_file_is_refused(data: bytes, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         elf.cut(data)
 

@@ -35,7 +35,7 @@ def compiled(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.pyc"))
 
 
-def test_what_a_hub_imports_is_there_as_python_would_compile_it(folder: Path) -> None:
+def test_imported_modules_are_compiled_as_python_would(folder: Path) -> None:
     assert content(folder) == expected()
     assert [path.name.partition(".")[0] for path in compiled(folder)] == ["__init__", "part", "run"]
     for path in compiled(folder):
@@ -79,7 +79,7 @@ def test_all_is_on_the_card_before_the_folder_has_its_name(
     assert steps == ["sync", "rename", "fsync"] and not lares_launcher.is_damaged(str(folder), deep=True)
 
 
-def test_what_a_module_imports_is_found_in_its_text() -> None:
+def test_imports_are_found_in_the_text() -> None:
     pure = {
         "a/__init__.py": "from . import b\n",
         "a/b.py": "import c.d\nif TYPE_CHECKING:\n    import e\nelse:\n    import f\n",

@@ -287,7 +287,7 @@ def sysupgrade(root: Root) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_sysupgrade_keeps_is_a_whole_home(root: Root, single_file: Path) -> None:
+def test_a_sysupgrade_keeps_a_whole_home(root: Root, single_file: Path) -> None:
     make_openwrt(root)
     host = "127.0.0.3"  # if nobody's connection takes the port between two starts
     port = free_port(host)
@@ -318,7 +318,7 @@ def test_an_image_that_is_only_being_made_gets_the_bundled_configuration(root: R
 
 
 @pytest.mark.slow
-def test_a_file_that_does_not_fit_says_so_and_changes_nothing(root: Root, tmp_path: Path) -> None:
+def test_an_unfit_file_reports_it_and_changes_nothing(root: Root, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "other.pyz", "w") as archive:
         archive.write(ROOT / "firmware" / "boot" / "__main__.py", "__main__.py")
         archive.writestr("lares_file.py", "GLIBC = '2.28'\nTARGETS = ('cpython-399-aarch64-linux-gnu',)\n")
@@ -342,7 +342,7 @@ def test_any_shell_that_is_here_can_read_the_scripts(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["install.sh", "openwrt/lares.init"])
-def test_shellcheck_has_nothing_to_say(name: str) -> None:
+def test_shellcheck_finds_nothing(name: str) -> None:
     own = own_architecture()
     tool = shutil.which("shellcheck")
     if tool is None:

@@ -96,7 +96,7 @@ class TestPlaces:
             (["--data-dir"], {}, ["data"]),
         ],
     )
-    def test_what_is_named_and_is_there_comes_first(
+    def test_an_existing_named_folder_comes_first(
         self,
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
@@ -151,7 +151,7 @@ class TestChoice:
         ],
         ids=["noexec", "read-only", "full"],
     )
-    def test_where_none_will_do_a_sentence_says_why(
+    def test_without_a_usable_folder_an_error_has_the_reason(
         self,
         archive: Path,
         tmp_path: Path,
@@ -164,7 +164,7 @@ class TestChoice:
             self.choose(archive, tmp_path / "a", tmp_path / "b")
         assert f"{tmp_path}/a {why}; {tmp_path}/b {why}; name a better one with --data-dir" in str(refused.value)
 
-    def test_what_others_may_write_to_is_not_trusted(self, archive: Path, tmp_path: Path) -> None:
+    def test_folders_that_others_can_write_are_not_trusted(self, archive: Path, tmp_path: Path) -> None:
         (tmp_path / "open").mkdir()
         (tmp_path / "open").chmod(0o777)
         (tmp_path / "link").symlink_to(tmp_path / "open")
@@ -174,9 +174,7 @@ class TestChoice:
     @pytest.mark.slow  # which keeps a quick run of an ordinary user from skipping seven
     @pytest.mark.skipif(USER != 0, reason="only root can give folders away")
     @pytest.mark.parametrize("what", ["folder", "link", "link to ours", "file", "way", "open way", "new in theirs"])
-    def test_what_another_user_could_have_laid_is_never_run_nor_written(
-        self, archive: Path, tmp_path: Path, what: str
-    ) -> None:
+    def test_files_of_another_user_are_never_run_or_written(self, archive: Path, tmp_path: Path, what: str) -> None:
         ours, way, base = tmp_path / "ours", tmp_path / "way", tmp_path / "way" / "a"
         ours.mkdir(mode=0o700)
         way.mkdir()
@@ -224,7 +222,7 @@ class TestChoice:
         assert self.choose(archive, tmp_path / "a", tmp_path / "b") == tmp_path / "b"
         assert [path.name for path in (tmp_path / "a").iterdir()] == ["lock"]
 
-    def test_what_a_killed_start_has_left_is_removed(self, archive: Path, tmp_path: Path) -> None:
+    def test_files_of_a_killed_start_are_removed(self, archive: Path, tmp_path: Path) -> None:
         part = tmp_path / "a" / f"{lares_launcher.NAME}.part"
         (part / "site-packages").mkdir(parents=True)
         (part / "site-packages" / "half").write_text("ha")
@@ -318,7 +316,7 @@ class TestUnpacked:
         (cache / "new.cpython-311.pyc").write_bytes(b"compiled")
         assert started(archive, folder) and (cache / "new.cpython-311.pyc").exists()
 
-    def test_a_file_that_was_copied_badly_says_so(self, archive: Path, tmp_path: Path) -> None:
+    def test_a_damaged_copy_is_reported(self, archive: Path, tmp_path: Path) -> None:
         data = bytearray(archive.read_bytes())
         for found in re.finditer(b"\xfd7zXZ", archive.read_bytes()):
             data[found.start() + 30 : found.start() + 40] = bytes(10)
@@ -331,7 +329,7 @@ class TestUnpacked:
 class TestOthers:
     """Other versions go when a hub of this one starts, or when this one is unpacked next to them."""
 
-    def test_versions_that_nobody_runs_from_are_removed(self, archive: Path, folder: Path) -> None:
+    def test_unused_versions_are_removed(self, archive: Path, folder: Path) -> None:
         base, elsewhere = folder.parent, folder.parent.parent / "elsewhere"
         (elsewhere / folder.name / "site-packages").mkdir(parents=True)
         idle, used, foreign = base / "old-cpython-311-x", base / "older-cpython-311-x", base / "photos"
@@ -365,5 +363,5 @@ class TestOthers:
         ("/root/.local/lib/python3.11/site-packages/", False),
     ],
 )
-def test_what_else_is_installed_on_the_box_stays_outside(path: str, stays: bool) -> None:
+def test_other_packages_of_the_box_are_not_used(path: str, stays: bool) -> None:
     assert lares_launcher.is_not_foreign(path) == stays

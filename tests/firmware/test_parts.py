@@ -68,7 +68,7 @@ def test_python_is_shared_objects_are_their_target_s_and_dead_weight_stays_out(t
     assert len(parts.native[GNU]["a/y.so"]) == len(LEAN)
 
 
-def test_what_differs_between_targets_is_refused(tmp_path: Path) -> None:
+def test_differences_between_targets_are_refused(tmp_path: Path) -> None:
     parts = Parts()
     add(parts, GNU, wheel(tmp_path, "a", x_dot_py=b"x"))
     with pytest.raises(UnsupportedWheel, match=r"x\.py of a-1\.0-py3-none-any\.whl is not the same for all targets"):
@@ -84,7 +84,7 @@ def test_another_machine_s_code_is_refused(tmp_path: Path) -> None:
         add(Parts(), GNU, wheel(tmp_path, "a", **{"a-1.data__scripts__run": b"x"}))
 
 
-def test_licences_come_along_in_one_text(tmp_path: Path) -> None:
+def test_licences_are_in_one_text(tmp_path: Path) -> None:
     parts = Parts()
     licences = {"b.dist-info__licenses__LICENSE": b"be kind", "a.dist-info__LICENSE": b"be"}
     add(parts, GNU, wheel(tmp_path, "a", **licences))
@@ -156,7 +156,7 @@ def test_our_own_files_come_without_what_was_made_of_them(tmp_path: Path) -> Non
     assert set(parts.pure) == {"appliance/a.py", "appliance/data/.luarc.json", "appliance/data/prelude.lua"}
 
 
-def test_what_a_box_needs_lies_side_by_side() -> None:
+def test_all_parts_of_a_target_are_side_by_side() -> None:
     native = {MUSL: {"a.so": b""}, INTEL: {"a.so": b""}, GNU: {"b.so": b"", "a.so": b""}}
     found = [(target.libc, name) for target, name in in_order(native, "aarch64")]
     assert found == [("gnu", "a.so"), ("gnu", "b.so"), ("musl", "a.so")]
@@ -187,7 +187,7 @@ def test_a_new_version_has_another_name_and_the_same_one_the_same(tmp_path: Path
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
-def test_wheels_that_are_not_what_the_lock_names_are_not_used(tmp_path: Path) -> None:
+def test_wheels_other_than_in_the_lock_are_not_used(tmp_path: Path) -> None:
     lock = tmp_path / "runtime.lock"
     lock.write_text("a==1.0 \\\n    --hash=sha256:" + "0" * 64 + "\n")
 

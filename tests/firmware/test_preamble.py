@@ -78,7 +78,9 @@ def test_a_box_that_fits_starts(boot: Path, version: str, tag: str, glibc: str) 
         ("2.7.18", "", "glibc 2.31", "Python 2.7.18"),
     ],
 )
-def test_one_that_does_not_is_told_what_it_needs(boot: Path, version: str, tag: str, glibc: str, has: str) -> None:
+def test_an_unsupported_python_gets_the_requirements(
+    boot: Path, version: str, tag: str, glibc: str, has: str
+) -> None:
     done = start(boot, version, tag, glibc)
     assert (done.returncode, done.stdout) == (69, "")
     assert done.stderr.startswith(f"{NEEDS}; {sys.executable} is Python ") and has in done.stderr
@@ -97,7 +99,7 @@ def test_old_pythons_can_read_it(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_each_old_python_that_is_here_says_so_itself(boot: Path) -> None:
+def test_each_old_python_reports_itself(boot: Path) -> None:
     environment = {**os.environ, "PYENV_VERSION": known_to_pyenv()}
     names = ("python2.7", *(f"python3.{minor}" for minor in range(6, 11)))
     found = [python for name in names if (python := shutil.which(name)) and _runs(python, environment)]
@@ -112,7 +114,7 @@ def _runs(python: str, environment: dict[str, str]) -> bool:
     return subprocess.run([python, "-c", "pass"], env=environment, capture_output=True).returncode == 0
 
 
-def test_a_file_that_is_cut_off_says_so(tmp_path: Path) -> None:
+def test_an_incomplete_file_reports_it(tmp_path: Path) -> None:
     whole = io.BytesIO()
     whole.write(b"#!/usr/bin/env python3\n" + WHEN_CUT)
     with zipfile.ZipFile(whole, "w") as archive:

@@ -127,7 +127,7 @@ async def test_the_last_hours_before_a_stop_are_there_after_it(tmp_path: Path) -
         ]
 
 
-async def test_what_memory_has_comes_from_memory(tmp_path: Path) -> None:
+async def test_values_in_memory_come_from_memory(tmp_path: Path) -> None:
     box = Box(tmp_path)
     async with box.run():
         box.show(brightness=10)
@@ -301,7 +301,7 @@ async def test_a_card_that_takes_nothing_ends_the_writing_alone(
         assert len(await box.values("temperature", Resolution.HOUR)) == 9, "nothing was lost"
 
 
-async def test_what_cannot_be_written_for_another_reason_is_kept_too(
+async def test_lines_that_fail_for_another_reason_are_kept_too(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     box = Box(tmp_path)
@@ -334,7 +334,7 @@ async def test_a_damaged_file_costs_its_own_lines_and_is_counted(tmp_path: Path)
         assert await box.values("brightness") == [(5, 5, 5), (2, 2, 2), (0, 0, 0)]
 
 
-async def test_what_an_older_version_wrote_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lines_of_an_older_version_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     box = Box(tmp_path)
     box.clock.set(MADE_AT - timedelta(days=40))
     with monkeypatch.context() as older:
@@ -425,14 +425,14 @@ async def test_months_that_are_not_needed_are_not_read(tmp_path: Path) -> None:
         assert len(await box.values("brightness", Resolution.HOUR, period=today)) >= 1
 
 
-async def test_nothing_is_written_where_nothing_was_shown(tmp_path: Path) -> None:
+async def test_without_values_nothing_is_written(tmp_path: Path) -> None:
     box = Box(tmp_path)
     async with box.run():
         await box.card.write()
     assert not (tmp_path / "history").exists()
 
 
-async def test_what_cannot_be_kept_is_left_out(tmp_path: Path) -> None:
+async def test_values_that_cannot_be_kept_are_omitted(tmp_path: Path) -> None:
     box = Box(tmp_path)
     async with box.run():
         box.show(name="x" * 300, huge=list(range(1000)), big=1 << 70, shape={"r": 1, "g": 2})
@@ -496,7 +496,7 @@ def test_each_quarter_of_a_day_brings_its_part_of_the_budget() -> None:
 
 
 @pytest.mark.slow
-async def test_a_day_stays_within_its_budget_and_says_what_was_thinned(tmp_path: Path) -> None:
+async def test_a_day_stays_within_its_budget_and_lists_thinned_attributes(tmp_path: Path) -> None:
     box = Box(tmp_path, card_kb_per_day=16)
     async with box.run():
         for minute in range(2 * 24 * 60):

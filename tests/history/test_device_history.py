@@ -132,7 +132,7 @@ def test_a_clock_that_is_set_back_leaves_no_entry_in_the_future() -> None:
     assert [(entry.observed_at, entry.value) for entry in entries] == [(after(0), 3), (after(0), 2), (after(0), 1)]
 
 
-def test_one_chatty_sensor_takes_nothing_from_the_others() -> None:
+def test_a_chatty_sensor_does_not_displace_others() -> None:
     home = Home(max_bytes=96 << 10)
     for hour in range(40):
         for quiet in range(10):

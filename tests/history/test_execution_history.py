@@ -45,7 +45,7 @@ def test_a_period_includes_its_ends_as_they_are_shown() -> None:
     assert len(numbers(history, "x", Period())) == 200
 
 
-def test_what_has_no_json_changes_nothing() -> None:
+def test_a_value_without_json_changes_nothing() -> None:
     history = ExecutionHistory(max_bytes=1500)
     with pytest.raises(TypeError):
         history.add(replace(entry("bad", 1), warnings=("\ud800",)))
@@ -61,7 +61,7 @@ def test_of_each_only_the_latest_thousand_are_kept() -> None:
     assert numbers(history, "x") == [*range(1002, 2, -1)]
 
 
-def test_all_take_only_so_many_bytes_and_whoever_takes_most_loses_first() -> None:
+def test_histories_share_a_limit_and_the_largest_loses_first() -> None:
     history = ExecutionHistory(max_bytes=6000)
     history.add(entry("quiet", 1))
     for number in range(40):
@@ -97,7 +97,7 @@ def send(bus: Bus, second: int, device_id: str, message: str | None = None) -> N
     bus.publish(CommandEnded(at=at, status="ok" if message is None else "error", **ended))  # type: ignore[arg-type]
 
 
-def test_commands_come_newest_first_and_who_is_commanded_often_loses_first() -> None:
+def test_commands_are_newest_first_and_the_most_commanded_device_loses_first() -> None:
     bus = Bus()
     audit = CommandAudit(bus, 100_000)
     for number in range(2000):

@@ -96,14 +96,14 @@ def test_peeking_keeps_all() -> None:
     assert rows(hours.peek(now)) == rows(hours.peek(now)) == rows(hours.take(now))
 
 
-def test_hours_begin_where_they_do_at_home() -> None:
+def test_hours_follow_the_time_zone_of_the_home() -> None:
     hours = NumberHours(None, grid_ms=30 * MINUTE)
     hours.report(TEN, 1)
     hours.report(TEN + 45 * MINUTE, 2)
     assert rows(hours.take(TEN + 60 * MINUTE)) == [(-0.5, 1800, 1, 1, 1), (0.5, 1800, 1, 1.5, 2)]
 
 
-def test_a_meter_tells_its_last_value_and_what_it_counted() -> None:
+def test_a_meter_has_its_last_value_and_the_counted_amount() -> None:
     meter = NumberHours({"unit": "kWh", "period": "total"})
     meter.report(TEN, 100, before=99)
     meter.report(TEN + 10 * MINUTE, 101, before=100)
@@ -115,7 +115,7 @@ def test_a_meter_tells_its_last_value_and_what_it_counted() -> None:
     assert rows([join_all(found[0].start, [*found, later])]) == [(0, 7200, 0, 2.0, 101, 4.0)]
 
 
-def test_hours_that_nobody_takes_are_bounded_and_counted() -> None:
+def test_unsaved_hours_are_limited_and_counted() -> None:
     hours = NumberHours(None)
     for hour in range(100):
         hours.report(TEN + hour * 60 * MINUTE, hour)

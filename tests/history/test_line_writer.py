@@ -48,7 +48,7 @@ def test_a_value_is_a_line(value: Any, fields: str) -> None:
 
 
 @each_row("value", [None, {}, {"a": "b"}, float("nan"), float("inf")])
-def test_what_says_nothing_is_no_line(value: Any) -> None:
+def test_an_empty_value_is_not_a_line(value: Any) -> None:
     assert encode_line("lamp", None, "power", value, 1) is None
 
 
@@ -130,14 +130,14 @@ async def test_an_hour_without_the_server_loses_no_value(caplog: pytest.LogCaptu
     ]
 
 
-async def test_what_came_last_is_sent_at_the_stop() -> None:
+async def test_the_last_values_are_sent_at_the_stop() -> None:
     home = Home(LineServer())
     async with home.writer:
         home.show(1)
     assert home.received() == home.shown
 
 
-async def test_a_refusal_drops_what_is_refused_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_refusal_drops_only_the_refused_lines(caplog: pytest.LogCaptureFixture) -> None:
     home = Home(LineServer(max_bytes=40_000))
     assert isinstance(home.clock, VirtualClock)
     async with home.writer:

@@ -11,7 +11,7 @@ def news(number: int) -> events.Event:
     return events.SystemErrorReported(message=str(number))
 
 
-def test_everybody_hears_everything_in_the_order_of_publishing() -> None:
+def test_every_listener_gets_every_event_in_order() -> None:
     bus, one, other = Bus(), list[events.Event](), list[events.Event]()
     bus.listen(one.append)
     bus.listen(other.append)
@@ -20,7 +20,7 @@ def test_everybody_hears_everything_in_the_order_of_publishing() -> None:
     assert one == other == [news(number) for number in range(5)]
 
 
-def test_a_listener_hears_nothing_from_before_it_came_and_nothing_after_it_left() -> None:
+def test_a_listener_gets_no_event_from_before_or_after_its_time() -> None:
     bus, received = Bus(), list[events.Event]()
     bus.publish(news(1))
     leave = bus.listen(received.append)
@@ -30,7 +30,7 @@ def test_a_listener_hears_nothing_from_before_it_came_and_nothing_after_it_left(
     assert received == [news(2)]
 
 
-def test_a_listener_that_leaves_or_brings_another_while_it_listens_disturbs_nobody() -> None:
+def test_a_listener_that_leaves_or_adds_another_does_not_disturb_others() -> None:
     bus, late, last = Bus(), list[events.Event](), list[events.Event]()
 
     def once(_: events.Event) -> None:
@@ -45,7 +45,7 @@ def test_a_listener_that_leaves_or_brings_another_while_it_listens_disturbs_nobo
     assert late == [news(2)]
 
 
-def test_a_listener_that_names_kinds_hears_those_only_whoever_else_comes_and_goes() -> None:
+def test_a_listener_for_kinds_gets_only_those() -> None:
     bus, some, every = Bus(), list[events.Event](), list[events.Event]()
     bus.listen(some.append, events.DeviceRemoved, events.RoomRemoved)
     device, room = events.DeviceRemoved(device_id="a:1"), events.RoomRemoved(room_id="r")

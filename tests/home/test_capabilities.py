@@ -131,7 +131,7 @@ def test_ownership_names_where_each_sort_of_data_lives() -> None:
     }
 
 
-def test_every_number_that_has_a_unit_says_which_and_every_sum_over_what() -> None:
+def test_every_number_has_its_unit_and_every_sum_its_period() -> None:
     entries = CAPABILITIES.values()
     needing = {each.key for each in entries if each.type in ("measurement", "accumulation", "percentage")}
     others = {"wind_direction", "uv_index", "cloud_coverage", "illuminance", "transition", "color_temperature"}

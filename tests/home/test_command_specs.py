@@ -96,7 +96,7 @@ def test_a_bare_number_gets_the_unit_of_a_device_that_accepts_exactly_one() -> N
     assert str(failed.value) == 'value of target_temperature: needs a unit; write { value = 20, unit = "…" }'
 
 
-def test_how_far_to_go_up_is_no_place_within_the_range() -> None:
+def test_a_step_may_be_outside_the_range() -> None:
     check_offered("x", [DIM], body(DIM, 5, "increase"))
 
 
@@ -109,7 +109,7 @@ def test_how_far_to_go_up_is_no_place_within_the_range() -> None:
         ([BUTTON], body(BUTTON, 1), "… custom.mqtt.restart set; its actions are: press"),
     ],
 )
-def test_an_action_that_is_not_offered_is_refused_with_those_that_are(
+def test_an_unsupported_action_is_refused_with_the_supported_ones(
     specs: list[CommandSpec], command: Command, said: str
 ) -> None:
     with pytest.raises(Unsupported) as failed:

@@ -130,7 +130,7 @@ UNSOUND: dict[str, list[Any]] = {
 """Wrong commands, by the sentence of their rejection."""
 
 
-def test_an_unsound_command_is_refused_with_what_is_wrong_and_what_there_is() -> None:
+def test_an_invalid_command_is_refused_with_the_problem_and_the_choices() -> None:
     for sentence, stated in UNSOUND.items():
         assert {refusal(raw) for raw in stated} == {sentence}
 

@@ -40,6 +40,6 @@ EMPTY = {"value": 0, **ENERGY}
         (("media_playback", "next", None), {}, {}),
     ],
 )
-def test_a_command_changes_what_it_is_for(command: Any, shown: dict[str, Any], changes: dict[str, Any]) -> None:
+def test_a_command_changes_its_attribute(command: Any, shown: dict[str, Any], changes: dict[str, Any]) -> None:
     capability, action, value = command
     assert changes_of(Command(capability=capability, action=action, value=value), shown) == changes

@@ -82,14 +82,14 @@ class TestReports:
         home.registry.apply(report(seen(power="off")))
         assert home.device().attributes == {"power": "off", "state": "online"}
 
-    def test_what_did_not_change_stays_the_same_object_so_that_its_bytes_can_be_kept(self) -> None:
+    def test_unchanged_values_stay_the_same_object_so_that_bytes_can_be_kept(self) -> None:
         home = Home(report(seen(power="on")))
         before = home.device()
         home.registry.apply(report(seen(power="on")))
         assert home.device().attributes is before.attributes
         assert home.device().metadata is before.metadata
 
-    def test_a_changed_attribute_moves_both_times_to_the_same_instant_and_is_told_with_what_was(self) -> None:
+    def test_a_changed_attribute_updates_both_times_and_publishes_the_old_value(self) -> None:
         home = Home(report(seen(power="on", brightness=30)))
         before = home.device()
         home.registry.apply(report(seen(power="on", brightness=31)))
@@ -191,7 +191,7 @@ def test_last_values_are_stored_with_the_device() -> None:
     assert restored.known("brightness") == (5,) and restored.last == home.device().last
 
 
-def test_a_poll_does_not_bring_back_what_a_push_ended_meanwhile() -> None:
+def test_a_poll_does_not_restore_a_value_that_a_push_removed() -> None:
     home = Home(Report(adapter="a", observations=(seen(power="off", brightness=5),)))
     publish = Publisher("a", home.registry, home.bus, home.clock)
     with publish.reading() as reading:

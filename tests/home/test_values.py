@@ -156,7 +156,7 @@ def test_a_value_outside_the_schema_is_refused_with_a_sentence_of_one_line() -> 
     ],
     ids=lambda part: repr(part)[:60],
 )
-def test_the_sentence_says_what_was_expected_and_what_came(type_: str, value: Any, sentence: str) -> None:
+def test_the_error_has_the_expected_and_the_actual_value(type_: str, value: Any, sentence: str) -> None:
     with pytest.raises(Invalid) as refused:
         CHECKS[type_](value)
     assert str(refused.value) == sentence

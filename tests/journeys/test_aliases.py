@@ -175,7 +175,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("alias", REFUSED.values(), ids=[*REFUSED])
-async def test_what_is_no_alias_is_refused(app: App, alias: Any) -> None:
+async def test_invalid_aliases_are_refused(app: App, alias: Any) -> None:
     answer = await app.post(f"/devices/{LAMP}/alias", {"alias": alias})
     assert answer.status == 400 and "alias" not in await app.device(LAMP)
 
@@ -192,7 +192,7 @@ async def test_an_alias_is_of_one_device(app: App) -> None:
     assert sorted(answer.status for answer in await asyncio.gather(*tried)) == [200, 409, 409]
 
 
-async def test_errors_give_the_id_and_the_alias_of_what_is_named(app: App) -> None:
+async def test_errors_have_the_id_and_the_alias(app: App) -> None:
     await give(app, LAMP, "lamp")
     meant = "device 'hall lamp' not found; that is the name of virtual:lamp (alias lamp)"
     assert (await app.get("/devices/hall%20lamp")).json["error"] == meant

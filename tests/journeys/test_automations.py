@@ -104,7 +104,7 @@ async def test_a_change_at_the_lamp_runs_the_lua_that_switches_the_tv(tmp_path: 
         assert payload == {"type": "device_state_change", "device_id": LIGHT, **reported}
 
 
-async def test_history_tells_why_an_automation_did_not_run_with_the_values_compared(lua: App) -> None:
+async def test_history_has_the_compared_values_of_a_skipped_run(lua: App) -> None:
     await lua.post("/automations/follows/enabled", {"enabled": False})
     for number in range(2):
         await lua.command(LIGHT, "power", "off")
@@ -136,7 +136,7 @@ async def test_automations_are_listed_by_id_and_each_can_be_asked_for(lua: App) 
 # --- switching -----------------------------------------------------------------------------------
 
 
-async def test_one_that_is_switched_off_does_not_run_and_runs_again_when_switched_on(lua: App) -> None:
+async def test_a_disabled_automation_does_not_run_until_it_is_enabled(lua: App) -> None:
     off = await lua.post("/automations/follows/enabled", {"enabled": False})
     assert of(off) == (200, shown("follows", description="TV follows the light", status="disabled"))
     assert of(await lua.get("/automations/follows")) == of(off)
@@ -204,14 +204,14 @@ async def test_by_hand_a_payload_may_be_as_deep_as_lua_takes_it(lua: App) -> Non
     assert (await lua.post("/automations/follows/execute", data=nested(32))).json["status"] == "ok"
 
 
-async def test_by_hand_a_body_that_is_no_payload_is_400_and_nothing_runs(lua: App) -> None:
+async def test_by_hand_an_invalid_payload_is_400_and_nothing_runs(lua: App) -> None:
     for data in (b"not JSON", b"[]", b'{"trigger_payload": 7}', b'{"trigger_payload": []}', nested(33), nested(900)):
         answer = await lua.post("/automations/follows/execute", data=data)
         assert answer.status == 400 and answer.json["error"], data[:40]
         assert await entries(lua, "follows") == [], data[:40]
 
 
-async def test_by_hand_a_failure_is_400_with_file_line_and_what_was_done_before_it(lua: App) -> None:
+async def test_by_hand_a_failure_is_400_with_file_line_and_earlier_results(lua: App) -> None:
     answer = await lua.post("/automations/fails/execute")
     assert answer.status == 400
     wanted = "automation 'fails' failed: config/automations/fails.lua:7: attempt to perform arithmetic"
@@ -245,9 +245,7 @@ FAULTY: tuple[tuple[str | None, list[tuple[int, str]]], ...] = (
 """What a file may come to be, and each line with the beginning of its sentence; None for no file."""
 
 
-async def test_validate_refuses_what_a_reload_would_and_tells_every_fault(
-    lua: App, tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+async def test_validate_reports_the_errors_of_a_reload(lua: App, tmp_path: Path, subtests: pytest.Subtests) -> None:
     file = tmp_path / "config/automations/follows.lua"
     for text, reported in FAULTY:
         with subtests.test(text):
@@ -264,7 +262,7 @@ async def test_validate_refuses_what_a_reload_would_and_tells_every_fault(
 # --- the hub around them -------------------------------------------------------------------------
 
 
-async def test_a_hub_that_was_started_safe_runs_none_and_says_so(tmp_path: Path) -> None:
+async def test_a_hub_in_safe_mode_runs_no_automation_and_reports_it(tmp_path: Path) -> None:
     configure(tmp_path)
     write(tmp_path, {**FILES, "automations/zwei.lua": automation("follows", LIT)})
     async with running(tmp_path, arguments=["--safe"]) as hub:
@@ -276,7 +274,7 @@ async def test_a_hub_that_was_started_safe_runs_none_and_says_so(tmp_path: Path)
         assert "started with --safe" in hub.log.read_text()
 
 
-async def test_diagnostics_tell_of_the_clock_and_of_each_automation(lua: App, tmp_path: Path) -> None:
+async def test_diagnostics_show_the_clock_and_each_automation(lua: App, tmp_path: Path) -> None:
     write(tmp_path, {"automations/daily.lua": automation("daily", "{ type = 'wall_clock', hour = 18, minute = 30 }")})
     await lua.post("/automations/reload")
     await lua.post("/automations/bright/enabled", {"enabled": False})

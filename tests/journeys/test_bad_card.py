@@ -109,18 +109,14 @@ class TestEveryRoute:
         async with open_app(disk=disk, root=tmp_path, file=file, wait_until_ready=False) as home:
             assert {each["name"] for each in (await home.get("/adapters")).json} == {"mqtt", "virtual"}
 
-    async def test_what_is_wrong_with_a_request_is_said_before_the_card_is_asked(
-        self, home: App, disk: MoodyDisk
-    ) -> None:
+    async def test_errors_of_a_request_come_before_errors_of_the_card(self, home: App, disk: MoodyDisk) -> None:
         disk.mood = errno.EIO
         assert (await home.delete("/rooms/nowhere")).status == 404
         assert (await home.post("/groups/none/members", {"members": []})).status == 404
         assert (await home.post("/groups", {"id": "x", "name": "X", "members": ["ghost"]})).status == 400
         assert (await home.post("/rooms", {"id": "x"})).status == 400
 
-    async def test_changes_that_came_to_nothing_are_no_reason_to_refuse_others(
-        self, home: App, disk: MoodyDisk
-    ) -> None:
+    async def test_failed_changes_do_not_block_others(self, home: App, disk: MoodyDisk) -> None:
         group, changes = "all-of-downstairs", home.hub.changes
         asked: tuple[Change, ...] = (
             lambda layout, _: layout.remove_group(group),

@@ -75,7 +75,7 @@ SAID = {
 """What each scene says in a home without devices."""
 
 
-async def test_in_a_home_without_devices_they_do_nothing_and_say_so(
+async def test_in_a_home_without_devices_they_do_nothing_and_report_it(
     clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "scripts")
@@ -97,14 +97,14 @@ async def test_movie_night_dims_the_light_and_switches_the_tv_on(home: App) -> N
     assert targets(await home.post("/scenes/movie_night/execute")) == [LIGHT, LIGHT]
 
 
-async def test_movie_night_tells_the_log_when_the_tv_stays_off(home: App, caplog: pytest.LogCaptureFixture) -> None:
+async def test_movie_night_logs_that_the_tv_stays_off(home: App, caplog: pytest.LogCaptureFixture) -> None:
     home.tv.faults.status = 500
     answer = await home.post("/scenes/movie_night/execute")
     assert (answer.status, answer.json["results"][-1]["status"]) == (200, "error")
     assert "movie night: the TV stays off" in caplog.text
 
 
-async def test_good_night_switches_off_what_is_on(home: App, clock: VirtualClock) -> None:
+async def test_good_night_switches_off_all_devices_that_are_on(home: App, clock: VirtualClock) -> None:
     await home.command(LIGHT, "power", "on")
     began = clock.now()
     assert targets(await home.post("/scenes/good_night/execute")) == [LIGHT]
@@ -145,7 +145,7 @@ async def _answer(running: asyncio.Future[Received]) -> Received:
 
 
 @pytest.mark.parametrize("example", [text for _, text in EXAMPLES], ids=[name for name, _ in EXAMPLES])
-async def test_what_the_documents_show_can_be_run(example: str, clock: VirtualClock, tmp_path: Path) -> None:
+async def test_the_examples_of_the_documents_run(example: str, clock: VirtualClock, tmp_path: Path) -> None:
     shutil.copytree(SCRIPTS, tmp_path / "config/scripts")
     text = example if "\n  id = " in example else scene("lines", example)
     [id_] = re.findall(r'^  id = "(\w+)"', text, re.MULTILINE)
@@ -172,7 +172,7 @@ async def test_lights_off_switches_off_the_lights_that_are_on_and_nothing_else()
 
 
 @pytest.mark.slow
-async def test_wind_down_dims_warms_and_ends_the_light_and_begins_anew_when_started_again() -> None:
+async def test_wind_down_dims_warms_and_ends_the_light_and_restarts_when_started_again() -> None:
     clock = VirtualClock()
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     async with open_app(root=ROOT, clock=clock, light=light, tv=tv, poll_interval_secs=600) as app:

@@ -31,7 +31,7 @@ async def clock_of(app: App) -> Any:
     return (await app.get("/diagnostics")).json["clock"]
 
 
-async def test_what_a_clock_of_2036_stored_is_overruled_by_a_person_also_after_a_restart(tmp_path: Path) -> None:
+async def test_entries_of_a_clock_of_2036_are_overruled_by_a_person_also_after_a_restart(tmp_path: Path) -> None:
     async with open_app(clock=VirtualClock(NOW), data_dir=tmp_path, adapters={}) as app:
         await app.hub.document.put_many(WRONG)
     async with open_app(clock=VirtualClock(NOW), data_dir=tmp_path, adapters={}) as app:
@@ -49,7 +49,7 @@ async def test_what_a_clock_of_2036_stored_is_overruled_by_a_person_also_after_a
         assert (await clock_of(app))["trusted"] is False, "a clock behind the present is wrong all the same"
 
 
-async def test_a_synchronised_clock_forgets_what_is_ahead_of_it_and_says_so(tmp_path: Path) -> None:
+async def test_a_synchronised_clock_forgets_later_entries_and_reports_it(tmp_path: Path) -> None:
     async with open_app(clock=VirtualClock(NOW), data_dir=tmp_path, adapters={}) as app:
         await app.hub.document.put_many(WRONG)
     for is_synchronised in (True, False):
@@ -166,7 +166,7 @@ async def test_eight_hours_ahead_and_one_hour_back_make_neither_burst_nor_silenc
 
 
 @pytest.mark.slow
-async def test_a_suspend_is_slept_over_and_everything_goes_on(tmp_path: Path) -> None:
+async def test_after_a_suspend_everything_continues(tmp_path: Path) -> None:
     async with hub(tmp_path, NOON) as it:
         await it.pass_by(minutes=1)
         it.clock.suspend(timedelta(hours=8, minutes=5).total_seconds())

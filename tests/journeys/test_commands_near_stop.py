@@ -89,7 +89,7 @@ async def test_a_key_that_was_printed_opens_the_next_hub(tmp_path: Path, card: C
         assert [await status_with(hub, each) for each in secrets] == [200] * len(secrets)
 
 
-async def test_a_key_that_was_revoked_opens_the_next_hub_no_more(tmp_path: Path, card: Card) -> None:
+async def test_a_revoked_key_does_not_open_the_next_hub(tmp_path: Path, card: Card) -> None:
     revoked = 0
     for delay in MOMENTS_SECS:
         async with running(tmp_path, card.environment) as hub:
@@ -103,7 +103,7 @@ async def test_a_key_that_was_revoked_opens_the_next_hub_no_more(tmp_path: Path,
     assert revoked
 
 
-async def test_what_a_restore_brought_back_is_what_the_next_hub_has(tmp_path: Path, card: Card) -> None:
+async def test_the_next_hub_has_the_restored_state(tmp_path: Path, card: Card) -> None:
     async with running(tmp_path) as hub:
         assert await hub.post("/rooms", id="kept", name="Kept") == 200
         assert (await command(tmp_path, card, "backup", "home.tar.gz"))[0] == 0

@@ -116,13 +116,13 @@ def of(answer: Received) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("case", HOLDS)
-async def test_ctx_does_what_the_specification_says(lua: App, case: str) -> None:
+async def test_ctx_follows_the_specification(lua: App, case: str) -> None:
     answer = await lua.post(f"/scenes/holds{[*HOLDS].index(case)}/execute")
     assert of(answer) == (200, None)
 
 
 @pytest.mark.parametrize("case", FAILS)
-async def test_what_cannot_be_is_an_error_at_its_line(lua: App, case: str) -> None:
+async def test_impossible_calls_are_errors_at_their_line(lua: App, case: str) -> None:
     number = [*FAILS].index(case)
     status, error = of(await lua.post(f"/scenes/fails{number}/execute"))
     assert status == 400
@@ -130,7 +130,7 @@ async def test_what_cannot_be_is_an_error_at_its_line(lua: App, case: str) -> No
     assert FAILS[case][1] in error.partition(".lua:5: ")[2]
 
 
-async def test_what_a_scene_logs_carries_its_id_and_its_fields(lua: App, caplog: pytest.LogCaptureFixture) -> None:
+async def test_log_lines_of_a_scene_have_its_id_and_fields(lua: App, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     assert (await lua.post("/scenes/logs/execute")).status == 200
     [hello] = [entry for entry in caplog.records if entry.getMessage() == "hello"]

@@ -131,7 +131,7 @@ async def test_scenes_that_wait_for_each_other_are_a_circle_too(tmp_path: Path) 
         assert all("scenes run each other in a circle: scene:" in end.json["error"] for end in ends)
 
 
-async def test_scenes_that_run_each_other_at_once_and_wait_for_no_turn_are_no_circle(tmp_path: Path) -> None:
+async def test_scenes_that_run_each_other_without_a_queue_are_not_a_circle(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         first = asyncio.ensure_future(run(app, "dusk"))  # it waits for the first run of "dark", which sleeps
         await until(lambda: app.hub.variables.find("m"))
@@ -140,7 +140,7 @@ async def test_scenes_that_run_each_other_at_once_and_wait_for_no_turn_are_no_ci
         assert (await first).status == 400
 
 
-async def test_what_a_scene_runs_counts_for_it_too(tmp_path: Path) -> None:
+async def test_a_scene_run_by_a_scene_counts_for_it_too(tmp_path: Path) -> None:
     toml = "[automations.runner]\nbackstop_timeout_secs = 0.5\n"
     async with open_app(root=write(tmp_path, FILES), toml=toml) as app:
         async with asyncio.timeout(10):
@@ -148,7 +148,7 @@ async def test_what_a_scene_runs_counts_for_it_too(tmp_path: Path) -> None:
         assert ended.status == 400 and "took more than 0.5 s in all" in ended.json["error"]
 
 
-async def test_lights_are_brought_back_and_the_trace_tells_each_step(tmp_path: Path) -> None:
+async def test_lights_are_restored_and_the_trace_has_each_step(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         before = (await app.device(LIGHT))["attributes"]
         assert (await run(app, "look")).status == 200
@@ -171,7 +171,7 @@ async def test_lights_are_brought_back_and_the_trace_tells_each_step(tmp_path: P
         assert entry["warnings"] == []
 
 
-async def test_what_is_not_there_is_brought_back_with_a_sentence_and_names_are_cut(tmp_path: Path) -> None:
+async def test_missing_lights_are_restored_with_an_error_and_names_are_cut(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         answer = await run(app, "absent")
         assert answer.json["results"] == [
@@ -187,7 +187,7 @@ async def test_a_snapshot_omits_a_device_that_is_gone(tmp_path: Path, caplog: py
     assert "ctx:snapshot omits devices that are missing" in caplog.text
 
 
-async def test_the_trace_tells_of_a_scene_that_failed_and_of_a_wait_that_was_cancelled(tmp_path: Path) -> None:
+async def test_the_trace_has_a_failed_scene_and_a_cancelled_wait(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         assert (await run(app, "round")).status == 400
         assert await last_step(app, "round") == {"step": "scene", "scene_id": "round_2", "status": "error"}
@@ -262,7 +262,7 @@ async def test_to_cancel_ends_what_runs_in_a_sleep_and_what_waits(tmp_path: Path
         assert (await app.post("/automations/none/cancel")).status == 404
 
 
-async def test_a_scene_that_waits_for_its_turn_does_not_begin_once_the_one_that_runs_it_is_cancelled(
+async def test_a_waiting_scene_does_not_begin_after_its_caller_is_cancelled(
     tmp_path: Path,
 ) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
@@ -276,7 +276,7 @@ async def test_a_scene_that_waits_for_its_turn_does_not_begin_once_the_one_that_
         await asyncio.gather(*running)
 
 
-async def test_what_waits_for_its_turn_does_not_begin_once_its_automation_is_switched_off(tmp_path: Path) -> None:
+async def test_a_waiting_execution_does_not_begin_after_its_automation_is_disabled(tmp_path: Path) -> None:
     from appliance.home.events import SystemErrorReported
 
     async with open_app(root=write(tmp_path, FILES)) as app:
@@ -294,7 +294,7 @@ async def test_what_waits_for_its_turn_does_not_begin_once_its_automation_is_swi
 SOURCE = "automation:x"
 
 
-async def test_a_variable_is_set_read_told_and_removed_and_outlives_a_restart(tmp_path: Path) -> None:
+async def test_a_variable_is_set_read_published_and_removed_and_survives_a_restart(tmp_path: Path) -> None:
     async with open_app(data_dir=tmp_path, adapters={}) as app:
         assert (await app.get("/variables")).json == []
         done = await app.ask("PUT", "/variables/home.mode", json={"value": {"who": ["a", 1, 2.5, True]}})
@@ -312,7 +312,7 @@ async def test_a_variable_is_set_read_told_and_removed_and_outlives_a_restart(tm
         assert (await app.delete("/variables/b")).status == 404
 
 
-async def test_what_is_no_variable_is_refused() -> None:
+async def test_invalid_variables_are_refused() -> None:
     async with open_app(adapters={}) as app:
         for name, body in (("A", {"value": 1}), ("a%20b", {"value": 1}), ("x" * 65, {"value": 1}), ("a", {})):
             assert (await app.ask("PUT", f"/variables/{name}", json=body)).status == 400, name

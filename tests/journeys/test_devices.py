@@ -95,7 +95,7 @@ async def test_ids_choose_devices_in_their_order(app: App) -> None:
 # --- what moves the times, and what is heard -----------------------------------------------------
 
 
-async def test_a_sighting_moves_last_seen_alone_and_is_not_heard(quiet: App, clock: VirtualClock) -> None:
+async def test_an_unchanged_poll_updates_only_last_seen_and_is_not_published(quiet: App, clock: VirtualClock) -> None:
     before = await quiet.device(LIGHT)
     async with quiet.stream() as frames:
         await clock.advance(3.5, sleepers=3)
@@ -103,7 +103,9 @@ async def test_a_sighting_moves_last_seen_alone_and_is_not_heard(quiet: App, clo
     assert await quiet.device(LIGHT) == {**before, "last_seen": "2026-01-01T12:00:03.000Z"}
 
 
-async def test_a_change_at_the_device_moves_both_and_is_heard_once(quiet: App, clock: VirtualClock) -> None:
+async def test_a_change_at_the_device_updates_both_times_and_is_published_once(
+    quiet: App, clock: VirtualClock
+) -> None:
     quiet.light.lights[0].brightness = 7
     async with quiet.stream() as frames:
         await clock.advance(2, sleepers=3)
@@ -116,9 +118,7 @@ async def test_a_change_at_the_device_moves_both_and_is_heard_once(quiet: App, c
     assert changed["last_seen"] == "2026-01-01T12:00:02.000Z"
 
 
-async def test_a_change_of_metadata_alone_is_shown_and_neither_heard_nor_dated(
-    quiet: App, clock: VirtualClock
-) -> None:
+async def test_a_change_of_metadata_is_shown_but_not_published_or_dated(quiet: App, clock: VirtualClock) -> None:
     quiet.tv.power_mode = "DisplayOn"
     await clock.advance(1, sleepers=3)
     before = await quiet.device(TV)
@@ -153,7 +153,7 @@ async def test_a_device_is_put_into_a_room_moved_and_taken_out(quiet: App, clock
 # --- commands ------------------------------------------------------------------------------------
 
 
-async def test_a_command_answers_once_its_result_is_seen_and_heard(app: App) -> None:
+async def test_a_command_returns_after_its_result_is_shown_and_published(app: App) -> None:
     async with app.stream() as frames:
         answer = await app.command(LIGHT, "power", "on")
         assert (answer.status, answer.json) == (200, {"status": "ok"})
@@ -215,7 +215,7 @@ CANONICAL: list[dict[str, Any]] = [
 ]
 
 
-async def test_what_is_canonical_in_other_words_is_taken(app: App) -> None:
+async def test_other_forms_of_canonical_values_are_accepted(app: App) -> None:
     for body in CANONICAL:
         answer = await app.post(f"/devices/{LIGHT}/command", body)
         assert (answer.status, answer.json) == (200, {"status": "ok"}), body
@@ -275,7 +275,7 @@ async def test_a_name_outlives_a_restart_and_a_device_that_is_away(tmp_path: Pat
         assert (await app.device(LIGHT))["name"] == "Simulated light"
 
 
-async def test_what_each_device_takes_is_told_on_demand(app: App) -> None:
+async def test_the_commands_of_each_device_are_shown_on_request(app: App) -> None:
     light, tv = (await app.get("/devices?include=commands")).json
     assert light["commands"] == [
         {
@@ -301,7 +301,7 @@ async def test_what_each_device_takes_is_told_on_demand(app: App) -> None:
     assert (await app.get("/devices/nobody?include=x")).status == 404
 
 
-async def test_what_the_catalog_does_not_allow_is_dropped_and_said_once(app: App) -> None:
+async def test_values_outside_the_catalog_are_dropped_and_reported_once(app: App) -> None:
     bad = {"brightness": 300, "power": "on", "colour": "red", "custom.x.y": [1], "humidity": None, "presence": True}
     seen = Observation(device_id="roku_tv:probe", kind=DeviceKind.SENSOR, attributes=bad)
     for _ in range(3):
@@ -330,7 +330,7 @@ async def test_what_the_catalog_does_not_allow_is_dropped_and_said_once(app: App
         assert [each["device_id"] for each in listed] == ["roku_tv:lost"], "a device that is gone has no drops"
 
 
-async def test_what_happens_at_a_device_is_told_each_time_and_is_no_state(app: App) -> None:
+async def test_each_event_of_a_device_is_published_and_is_not_a_state(app: App) -> None:
     registry = app.hub.registry
     before = await app.device(TV)
     async with app.stream() as frames:
@@ -346,7 +346,7 @@ async def test_what_happens_at_a_device_is_told_each_time_and_is_no_state(app: A
     assert (await app.device(TV))["attributes"] == before["attributes"]
 
 
-async def test_stored_things_that_nobody_understands_are_left_out_kept_and_said(tmp_path: Path) -> None:
+async def test_unknown_stored_entries_are_kept_and_reported(tmp_path: Path) -> None:
     async with open_app(data_dir=tmp_path) as app:
         await app.post("/rooms", {"id": "den", "name": "Den"})
         device = {"kind": "Robot", "source": "roku_tv", "vendor_specific": {}}

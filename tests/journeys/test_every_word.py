@@ -100,7 +100,7 @@ def test_the_tables_know_every_trigger_condition_and_call() -> None:
     assert CALLS.keys() == CTX_METHODS.keys()
 
 
-async def test_the_api_shows_each_and_a_condition_says_why_not(tmp_path: Path) -> None:
+async def test_the_api_shows_each_and_a_condition_shows_its_reason(tmp_path: Path) -> None:
     files = {
         f"automations/{kind}.lua": automation(kind, f"{{ type = '{kind}', id = 'it', {sound} }}")
         for kind, sound in TRIGGERS.items()
@@ -144,7 +144,7 @@ STATED: dict[str, dict[str, Any]] = {
 """What `GET /why` states of these, beside the type and whether it holds."""
 
 
-async def test_why_states_the_fields_of_each_for_programs_that_say_them_in_other_words(tmp_path: Path) -> None:
+async def test_why_has_the_fields_of_each_for_programs(tmp_path: Path) -> None:
     files = {
         f"automations/{kind}.lua": automation(kind, f"{{ type = '{kind}', {sound} }}")
         for kind, sound in TRIGGERS.items()
@@ -166,7 +166,7 @@ async def test_why_states_the_fields_of_each_for_programs_that_say_them_in_other
         assert (await app.get(f"/why?id={LIGHT}")).json["automation"] is None
 
 
-async def test_a_call_that_is_wrong_says_where(tmp_path: Path) -> None:
+async def test_a_wrong_call_has_its_place(tmp_path: Path) -> None:
     files = {f"scenes/{call}.lua": scene(call, f"ctx:{call}({wrong})") for call, (wrong, _) in CALLS.items()}
     async with open_app(root=write(tmp_path, files), adapters={}) as app:
         for call, (_, sentence) in CALLS.items():

@@ -38,7 +38,7 @@ async def started(app: App, path: str, count: int) -> asyncio.Task[Any]:
     return task
 
 
-async def test_what_runs_and_waits_is_listed_in_words_and_each_can_be_cancelled(tmp_path: Path) -> None:
+async def test_running_and_waiting_executions_are_listed_and_can_be_cancelled(tmp_path: Path) -> None:
     toml = "[scripts]\nmax_cpu_secs = 600\nmax_cpu_total_secs = 600\n"
     async with open_app(root=write(tmp_path, FILES), toml=toml) as app:
         assert await listed(app) == []
@@ -78,7 +78,7 @@ async def test_what_runs_and_waits_is_listed_in_words_and_each_can_be_cancelled(
         assert await listed(app) == [] and (await app.get("/automations/long")).json["running"] == 0
 
 
-async def test_what_a_reload_removed_while_it_runs_can_be_cancelled(tmp_path: Path) -> None:
+async def test_a_running_execution_of_a_removed_file_can_be_cancelled(tmp_path: Path) -> None:
     root = write(tmp_path, FILES)
     async with open_app(root=root) as app:
         running = [await started(app, "/scenes/sleepy/execute", 1)]

@@ -30,7 +30,7 @@ def _ids(answer: Received) -> list[str]:
 # --- the groups themselves -----------------------------------------------------------------------
 
 
-async def test_a_group_is_created_changed_and_removed_and_only_changes_are_heard(app: App) -> None:
+async def test_a_group_is_created_changed_and_removed_and_only_changes_are_published(app: App) -> None:
     async with app.stream() as frames:
         for body, group, received in [
             (_group([TV, LIGHT]), _group([TV, LIGHT]), ["group.added"]),
@@ -64,7 +64,7 @@ async def test_a_group_is_created_changed_and_removed_and_only_changes_are_heard
         assert await app.received(frames) == []
 
 
-async def test_members_left_out_are_none_in_a_new_group_and_unchanged_in_an_old_one(app: App) -> None:
+async def test_missing_members_are_empty_in_a_new_group_and_unchanged_in_an_old_one(app: App) -> None:
     bare = {"id": "all", "name": "All"}
     async with app.stream() as frames:
         assert (await app.post("/groups", bare)).json == _group([])
@@ -76,7 +76,7 @@ async def test_members_left_out_are_none_in_a_new_group_and_unchanged_in_an_old_
         assert await app.received(frames) == [{"type": "group.updated", "group": _group([LIGHT], "Every")}]
 
 
-async def test_members_given_twice_come_once_where_they_came_first(app: App) -> None:
+async def test_repeated_members_count_once_at_their_first_place(app: App) -> None:
     assert (await put(app, "all", TV, LIGHT, TV, LIGHT, LIGHT)).json == _group([TV, LIGHT])
     answer = await app.post("/groups/all/members", {"members": [LIGHT, TV, LIGHT]})
     assert answer.json == _group([LIGHT, TV])
@@ -94,7 +94,7 @@ async def test_groups_are_listed_by_id(app: App) -> None:
 # --- members -------------------------------------------------------------------------------------
 
 
-async def test_members_are_replaced_and_only_a_change_is_heard(app: App) -> None:
+async def test_members_are_replaced_and_only_a_change_is_published(app: App) -> None:
     await put(app, "all", TV)
     async with app.stream() as frames:
         for members in ([LIGHT, TV], [LIGHT, TV], [TV, LIGHT], [], []):

@@ -31,7 +31,7 @@ async def entries(app: App, path: str) -> list[Any]:
     return found
 
 
-async def test_a_device_tells_how_it_was_and_each_of_its_attributes(quiet: App, clock: VirtualClock) -> None:
+async def test_the_history_of_a_device_and_of_each_attribute(quiet: App, clock: VirtualClock) -> None:
     app = quiet
     for brightness in (10, 20, 30):
         clock.suspend(1)
@@ -66,7 +66,7 @@ async def test_a_device_tells_how_it_was_and_each_of_its_attributes(quiet: App, 
     assert encoded.json["resolution"] == "day" and (day["min"], day["max"]) == (10, 50) and 10 <= day["value"] <= 50
 
 
-async def test_the_audit_tells_who_switched_what(tmp_path: Path) -> None:
+async def test_the_audit_has_the_source_of_each_command(tmp_path: Path) -> None:
     for kind, text in (("scenes", SCENE), ("automations", AUTOMATION)):
         (tmp_path / "config" / kind).mkdir(parents=True)
         (tmp_path / "config" / kind / "evening.lua").write_text(text)
@@ -137,7 +137,7 @@ async def test_history_runs_log_and_metrics_are_never_on_the_card(tmp_path: Path
     assert b"evening" not in written and b"a line of the log" not in written
 
 
-async def test_what_was_is_there_after_a_restart(tmp_path: Path) -> None:
+async def test_history_survives_a_restart(tmp_path: Path) -> None:
     async with open_app(data_dir=tmp_path) as app:
         for brightness in (10, 30):
             await app.command(LIGHT, "brightness", "set", brightness)

@@ -308,7 +308,7 @@ async def play(home: Household, what: str, *words: str) -> None:
 
 
 @pytest.mark.slow
-async def test_the_ten_wishes_of_a_household_come_true_through_restarts_and_kills(
+async def test_the_ten_automations_of_a_household_work_through_restarts_and_kills(
     broker: Broker, tmp_path: Path
 ) -> None:
     furnish(tmp_path)

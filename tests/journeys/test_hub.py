@@ -32,7 +32,7 @@ async def test_the_capabilities_of_every_attribute_are_in_the_catalog(app: App) 
             assert CAPABILITIES[key].check(value) == value
 
 
-async def test_what_a_search_found_is_listed_and_its_seconds_are_bounded() -> None:
+async def test_results_of_a_search_are_listed_and_its_seconds_are_limited() -> None:
     section = '[adapters.wled]\nbase_url = "http://10.0.0.2"\n'
     lamp = Found(kind="wled", name="Desk", address="10.0.0.2:80", serial=None, section=section)
     async with open_app(adapters={}, found=[lamp]) as app:
@@ -44,7 +44,7 @@ async def test_what_a_search_found_is_listed_and_its_seconds_are_bounded() -> No
         assert (await app.get("/discovery", token=READER.text)).status == 403
 
 
-async def test_the_log_tells_its_latest_lines_newest_first(app: App) -> None:
+async def test_the_log_has_its_latest_lines_first(app: App) -> None:
     logging.getLogger("hub").warning("one %s", "thing", extra={"room": "attic"})
     logging.getLogger("store").error("another")
     answer = await app.get("/diagnostics/log?level=warning&limit=2")
@@ -75,7 +75,7 @@ def test_without_a_word_the_limits_are_the_contracts_and_rate_and_cors_are_off()
     assert ApiLimits().rate is None and ApiLimits().origins is None
 
 
-def test_what_is_configured_but_not_enabled_is_off() -> None:
+def test_a_configured_but_disabled_adapter_is_off() -> None:
     text = f'[api.rate_limit]\nburst_size = 1\n[api.cors]\nallowed_origins = ["{PANEL}"]\n'
     assert ApiLimits.of(config.parse(text, "x", {}).api) == ApiLimits()
 

@@ -119,7 +119,7 @@ class TestRevoking:
 class TestTheFloodOfWrongOnes:
     """Guesses at a key that exists."""
 
-    async def test_they_are_turned_away_or_told_to_come_back_and_the_owner_is_served(self, app: App) -> None:
+    async def test_guesses_are_rejected_or_delayed_and_the_owner_is_served(self, app: App) -> None:
         made = await make(app)
         stem = made["key"][:-43]
 

@@ -31,7 +31,7 @@ def init(root: Path, *arguments: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-async def test_a_kind_is_changed_broken_and_mended_without_a_restart(tmp_path: Path) -> None:
+async def test_a_kind_is_changed_broken_and_repaired_without_a_restart(tmp_path: Path) -> None:
     (tmp_path / "config" / "adapters").mkdir(parents=True)
     (tmp_path / "config" / "test.toml").touch()
     assert "shelly.lua" in init(tmp_path, "--adapter", "shelly")
@@ -83,7 +83,7 @@ async def says(app: App, fault: str | None) -> None:
     await until_async(asked)
 
 
-async def test_a_kind_that_is_broken_at_the_start_is_left_out_loudly_and_comes_once_it_is_mended(
+async def test_a_kind_that_is_broken_at_the_start_is_reported_and_runs_once_it_is_repaired(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(tmp_path, {"adapters/mine.lua": "return {\n  name = 7,\n}\n"})
@@ -122,7 +122,7 @@ KIND = """return {
 }"""
 
 
-async def test_what_a_hook_brings_shows_and_a_fault_of_the_file_is_a_sentence(tmp_path: Path) -> None:
+async def test_data_of_a_hook_is_shown_and_an_error_of_the_file_is_reported(tmp_path: Path) -> None:
     write(tmp_path, {"adapters/bell.lua": KIND})
     adapters = {"door": section("bell", {}, "door")}
     async with open_app(adapters=adapters, root=tmp_path) as app:

@@ -27,14 +27,14 @@ def lay_out(root: Path, kind: str, mistake: Mistake) -> str:
 
 
 @pytest.mark.parametrize(("kind", "mistake"), CHECKED)
-def test_check_tells_of(kind: str, mistake: Mistake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reports_each(kind: str, mistake: Mistake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     reported = lay_out(tmp_path, kind, mistake)
     code = check(argparse.Namespace(config=str(tmp_path / "config/default.toml"), data_dir=None))
     assert (code, capsys.readouterr().out) == (78, f"{reported}\n")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_reloads_tell_of_them(kind: str, tmp_path: Path) -> None:
+async def test_reloads_report_each(kind: str, tmp_path: Path) -> None:
     async with open_app(root=tmp_path) as app:
         for mistake in (each for each in AT_CHECK if kind in each.kinds):
             reported = lay_out(tmp_path, kind, mistake)
@@ -46,7 +46,7 @@ async def test_reloads_tell_of_them(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_runs_tell_of_them(kind: str, tmp_path: Path) -> None:
+async def test_runs_report_each(kind: str, tmp_path: Path) -> None:
     async with open_app(root=tmp_path) as app:
         for mistake in AT_RUN:
             reported = lay_out(tmp_path, kind, mistake)
@@ -58,7 +58,7 @@ async def test_runs_tell_of_them(kind: str, tmp_path: Path) -> None:
                 script.unlink()
 
 
-def test_check_warns_of_names_that_nobody_gives_a_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_warns_of_names_without_a_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "config" / "default.toml"
     body = 'house.name = "x"\n    ctxx:sleep(1)\n    ctx:log("info", string.fomat("x"))'
     write(tmp_path, {"default.toml": "", "scenes/x.lua": scene("x", body), "scripts/lib/house.lua": "house = {}"})

@@ -80,7 +80,7 @@ def _device(app: App, adapter: str) -> SimulatedDevice:
 
 
 @pytest.mark.parametrize(("adapter", "ids"), CASES)
-async def test_ten_minutes_without_power_are_one_event_a_device_one_error_and_one_line_each_way(
+async def test_ten_minutes_without_power_are_one_event_per_device_and_one_error_and_line_each_way(
     home: App, clock: VirtualClock, caplog: pytest.LogCaptureFixture, adapter: str, ids: list[str]
 ) -> None:
     device = _device(home, adapter)

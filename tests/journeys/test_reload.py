@@ -52,7 +52,7 @@ def done(count: int, target: str = "scenes") -> Any:
 # --- scenes --------------------------------------------------------------------------------------
 
 
-async def test_a_reload_brings_what_is_new_and_takes_what_is_gone(lua: App, tmp_path: Path) -> None:
+async def test_a_reload_adds_new_files_and_removes_deleted_ones(lua: App, tmp_path: Path) -> None:
     assert await ids(lua) == ["one", "two"]
     write(tmp_path, {"scenes/three.lua": scene("three"), "scenes/one.lua": scene("uno", name="Uno")})
     (tmp_path / "config/scenes/two.lua").unlink()
@@ -226,7 +226,7 @@ async def test_a_file_that_computes_for_ever_is_one_fault_and_the_others_are_jud
         assert ["scripts.max_cpu_secs" in each["message"] for each in answer["errors"]] == [False, True]
 
 
-async def test_a_hub_starts_without_its_broken_files_and_says_which(
+async def test_a_hub_starts_without_its_broken_files_and_lists_them(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(tmp_path, {**GOOD, "scenes/broken.lua": "return {\n  id = 1,\n  name = 'B',\n  execute = print\n}\n"})
@@ -253,7 +253,7 @@ KINDS = {
 """How the frames of each begin, one of its files, and how many there are."""
 
 
-async def test_reloads_are_told_on_the_event_stream(lua: App, tmp_path: Path) -> None:
+async def test_reloads_are_on_the_event_stream(lua: App, tmp_path: Path) -> None:
     write(tmp_path, {"automations/a.lua": automation("a", "{ type = 'system_error' }")})
     async with lua.stream() as frames:
         for target in KINDS:
@@ -309,7 +309,7 @@ async def test_a_reload_under_a_hundred_executions_loses_none(tmp_path: Path) ->
         assert (await app.post("/scenes/many/execute")).json["error"].endswith("the new one")
 
 
-async def test_what_waits_in_a_queue_runs_the_text_that_it_was_admitted_with(tmp_path: Path) -> None:
+async def test_a_queued_execution_runs_the_text_of_its_admission(tmp_path: Path) -> None:
     wait = "repeat ctx:sleep(0.01) until ctx:get_room('open')"
     write(tmp_path, {"scenes/q.lua": scene("q", f"{wait}\n    ctx:log('info', 'old')", mode='"queued"')})
     async with open_app(root=tmp_path) as app:
@@ -372,7 +372,7 @@ async def test_a_scene_that_requires_a_broken_script_when_it_is_loaded_has_the_f
 # --- what is not enabled -------------------------------------------------------------------------
 
 
-async def test_what_is_not_enabled_is_not_there(tmp_path: Path) -> None:
+async def test_disabled_folders_are_not_loaded(tmp_path: Path) -> None:
     uses = scene("uses", 'require("deep.math")')
     write(tmp_path, {**GOOD, "scenes/uses.lua": uses, "automations/one.lua": automation("one", "{}")})
     for target in KINDS:
@@ -396,7 +396,7 @@ def frames_of(app: App) -> list[str]:
     return [type(event).__name__ for event in app.events if type(event).__name__.startswith("Catalog")]
 
 
-async def test_which_folders_are_watched_is_told_as_configured(app: App, tmp_path: Path) -> None:
+async def test_the_watched_folders_are_shown_as_configured(app: App, tmp_path: Path) -> None:
     answer = await app.get("/diagnostics/reload_watch")
     targets = ("scenes", "automations", "scripts")
     watches = [{"target": each, "enabled": False, "directory": f"config/{each}"} for each in targets]
@@ -411,7 +411,7 @@ async def test_which_folders_are_watched_is_told_as_configured(app: App, tmp_pat
         ]
 
 
-async def test_a_saved_scene_is_in_force_and_a_broken_one_is_told_of_and_changes_nothing(tmp_path: Path) -> None:
+async def test_a_saved_scene_is_loaded_and_a_broken_one_is_reported_and_changes_nothing(tmp_path: Path) -> None:
     write(tmp_path, {"scenes/one.lua": scene("one")})
     async with open_app(root=tmp_path, toml="[scenes]\nwatch = true\n") as app, app.stream() as frames:
         write(tmp_path, {"scenes/two.lua": scene("two")})

@@ -183,9 +183,7 @@ class TestWhatIsThereAgain:
 class TestWhatIsWritten:
     """Of what devices show: rarely, and only what is new."""
 
-    async def test_what_a_device_shows_is_written_once_when_flush_secs_are_over(
-        self, tmp_path: Path, clock: VirtualClock
-    ) -> None:
+    async def test_values_are_written_once_after_flush_secs(self, tmp_path: Path, clock: VirtualClock) -> None:
         async with living(tmp_path, clock) as app:
             await clock.advance(FLUSH_SECS, sleepers=SLEEPERS)
             bytes_before, syncs_before = await cost_of(app)
@@ -200,7 +198,7 @@ class TestWhatIsWritten:
             assert 0 < bytes_after - bytes_before < 2048
             assert (await store_of(app))["last_write"] == "2026-01-01T12:10:00.000Z"
 
-    async def test_what_a_device_shows_is_written_at_the_stop_before_the_history_that_may_take_long(
+    async def test_values_are_written_at_the_stop_before_the_slower_history(
         self, tmp_path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         written, leave = [], HomeHistory.__aexit__
@@ -214,7 +212,7 @@ class TestWhatIsWritten:
             assert (await app.command(LIGHT, "brightness", "set", 35)).status == 200
         assert written == [True]
 
-    async def test_an_hour_of_polls_in_which_nothing_changes_and_the_stop_after_it_write_nothing(
+    async def test_an_hour_of_unchanged_polls_and_a_stop_write_nothing(
         self, tmp_path: Path, clock: VirtualClock
     ) -> None:
         async with living(tmp_path, clock) as app:
@@ -230,7 +228,7 @@ class TestWhatIsWritten:
         assert (figures["bytes_written"], figures["syncs"]) == cost
 
 
-async def test_diagnostics_tell_what_the_card_had_to_bear(tmp_path: Path, clock: VirtualClock) -> None:
+async def test_diagnostics_show_the_load_of_the_card(tmp_path: Path, clock: VirtualClock) -> None:
     async with living(tmp_path, clock) as app:
         first = await store_of(app)
         await app.post("/rooms", {"id": "den", "name": "Den"})
@@ -251,7 +249,7 @@ async def test_diagnostics_tell_what_the_card_had_to_bear(tmp_path: Path, clock:
 class TestFilesThatCannotBeTrusted:
     """Damage is told; what is whole is there."""
 
-    async def test_damage_is_told_in_the_log_as_an_event_and_in_diagnostics(
+    async def test_damage_is_in_the_log_an_event_and_diagnostics(
         self, tmp_path: Path, clock: VirtualClock, caplog: pytest.LogCaptureFixture
     ) -> None:
         async with living(tmp_path, clock) as app:
@@ -277,7 +275,7 @@ class TestFilesThatCannotBeTrusted:
             assert (await store_of(app))["last_recovery"]["notes"] == []
 
 
-async def test_a_second_hub_on_the_same_data_is_told_who_has_it(tmp_path: Path) -> None:
+async def test_a_second_hub_on_the_same_data_names_the_first(tmp_path: Path) -> None:
     configure(tmp_path)
     for _ in range(2):
         async with running(tmp_path) as hub:
@@ -342,7 +340,7 @@ def _check_sentence(said: str, expected: str) -> None:
     assert expected in said.splitlines()[-1]
 
 
-async def test_what_another_kind_of_adapter_left_under_the_same_name_is_not_restored(
+async def test_values_of_another_kind_under_the_same_name_are_not_restored(
     tmp_path: Path, clock: VirtualClock
 ) -> None:
     async with living(tmp_path, clock) as app:
@@ -353,7 +351,7 @@ async def test_what_another_kind_of_adapter_left_under_the_same_name_is_not_rest
         assert (await app.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
 
 
-async def test_each_of_many_who_move_a_device_at_once_is_told_of_the_own_move(app: App) -> None:
+async def test_each_of_many_simultaneous_moves_of_a_device_gets_its_own_answer(app: App) -> None:
     rooms = [f"r{number}" for number in range(4)]
     for room in rooms:
         await app.post("/rooms", {"id": room, "name": room})

@@ -29,7 +29,7 @@ async def furnish(app: App, room_id: str, *device_ids: str) -> None:
 # --- the rooms themselves ------------------------------------------------------------------------
 
 
-async def test_a_room_is_created_renamed_and_removed_and_each_is_heard_once(app: App) -> None:
+async def test_a_room_is_created_renamed_and_removed_and_each_change_is_published_once(app: App) -> None:
     den, lounge = {"id": "den", "name": "Den"}, {"id": "den", "name": "Lounge"}
     async with app.stream() as frames:
         for room in (den, den, lounge, lounge):
@@ -124,7 +124,7 @@ async def test_a_room_without_devices_has_no_results(app: App) -> None:
     assert (answer.status, answer.json) == (200, [])
 
 
-async def test_a_device_that_does_not_offer_it_is_unsupported_and_the_others_go_on(app: App) -> None:
+async def test_an_unsupported_command_is_reported_and_the_others_are_commanded(app: App) -> None:
     await furnish(app, "den", TV, LIGHT)
     body = {"capability": "brightness", "action": "set", "value": 5}
     unsupported = {
@@ -137,7 +137,7 @@ async def test_a_device_that_does_not_offer_it_is_unsupported_and_the_others_go_
     assert app.light.lights[0].brightness == 5
 
 
-async def test_a_device_that_refuses_or_fails_is_an_error_and_the_others_go_on(app: App) -> None:
+async def test_a_failed_command_is_an_error_and_the_others_are_commanded(app: App) -> None:
     await furnish(app, "den", TV, LIGHT)
     warm = {"capability": "color_temperature", "action": "set", "value": {"value": 2500, "unit": "kelvin"}}
     [light, tv] = (await app.post("/rooms/den/command", warm)).json

@@ -121,7 +121,7 @@ async def test_running_needs_no_body_and_reads_none(lua: App) -> None:
         assert of(await lua.post("/scenes/a%20b%2F%C3%BC/execute", data=body)) == OK
 
 
-async def test_a_failure_names_file_and_line_and_what_was_done_before_it(lua: App) -> None:
+async def test_a_failure_has_file_line_and_earlier_results(lua: App) -> None:
     answer = await lua.post("/scenes/fails/execute")
     assert answer.status == 400
     assert answer.json["error"].startswith("scene 'fails' failed: config/scenes/fails.lua:6: attempt to perform")
@@ -137,13 +137,13 @@ async def test_a_scene_that_computes_for_ever_is_stopped_and_the_next_one_works(
     assert (await lua.post("/scenes/evening/execute")).status == 200
 
 
-async def test_a_failure_of_lua_is_no_system_error(lua: App) -> None:
+async def test_a_failure_of_lua_is_not_a_system_error(lua: App) -> None:
     async with lua.stream() as frames:
         await lua.post("/scenes/fails/execute")
         assert [frame["type"] for frame in await lua.received(frames)] in ([], ["device.state_changed"])
 
 
-async def test_an_execution_goes_on_when_its_client_hangs_up(lua: App, clock: VirtualClock) -> None:
+async def test_an_execution_continues_after_its_client_disconnects(lua: App, clock: VirtualClock) -> None:
     impatient = start(lua, "restart")
     await asleep(clock, 1)
     impatient.cancel()
@@ -158,9 +158,7 @@ async def test_an_execution_goes_on_when_its_client_hangs_up(lua: App, clock: Vi
 
 
 @pytest.mark.parametrize(("id_", "most"), [("parallel", 3), ("two", 2), ("single", 1)])
-async def test_beyond_what_a_mode_lets_run_at_once_executions_are_dropped(
-    lua: App, clock: VirtualClock, id_: str, most: int
-) -> None:
+async def test_executions_beyond_the_mode_are_dropped(lua: App, clock: VirtualClock, id_: str, most: int) -> None:
     running = [start(lua, id_) for _ in range(most)]
     await under_way(lua, running=most)
     for _ in range(2):
@@ -187,7 +185,7 @@ async def _all(tasks: list[asyncio.Task[Received]]) -> list[Received]:
     return [await task for task in tasks]
 
 
-async def test_restart_ends_the_one_that_runs_once_it_has_slept_and_its_client_is_told(
+async def test_restart_ends_the_running_execution_after_its_sleep_and_its_client_gets_an_error(
     lua: App, clock: VirtualClock
 ) -> None:
     first = start(lua, "restart")

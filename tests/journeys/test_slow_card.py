@@ -37,9 +37,7 @@ async def hub(tmp_path: Path, card: Card) -> AsyncIterator[Process]:
         assert await hub.stop() == 0
 
 
-async def test_a_change_is_acknowledged_when_its_sync_has_returned_and_seen_by_nobody_before(
-    hub: Process, card: Card
-) -> None:
+async def test_a_change_is_answered_after_its_sync_and_invisible_before(hub: Process, card: Card) -> None:
     frames: list[tuple[float, str]] = []
 
     async def listen(socket: aiohttp.ClientWebSocketResponse) -> None:
@@ -69,7 +67,7 @@ async def test_a_change_is_acknowledged_when_its_sync_has_returned_and_seen_by_n
     assert card.syncs == syncs + 1
 
 
-async def test_what_needs_no_card_does_not_wait_for_it(hub: Process) -> None:
+async def test_requests_without_the_card_do_not_wait_for_it(hub: Process) -> None:
     changing = asyncio.ensure_future(
         asyncio.gather(*(hub.post("/rooms", id=f"room-{number}", name="Room") for number in range(16)))
     )

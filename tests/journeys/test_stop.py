@@ -86,7 +86,7 @@ async def test_a_hub_under_load_stops_in_order_within_five_seconds(tmp_path: Pat
 
 
 @pytest.mark.slow
-async def test_who_waits_for_a_sleeping_flow_is_told_that_the_hub_stopped_and_nothing_new_begins(
+async def test_clients_of_a_sleeping_scene_get_an_error_at_the_stop_and_nothing_new_begins(
     tmp_path: Path,
 ) -> None:
     configure(tmp_path)
@@ -126,7 +126,7 @@ COMMAND_TO_TV = 'ctx:command("roku_tv:tv", { capability = "power", action = "off
     ],
     ids=["a command", "a short sleep", "a long sleep", "a wait", "a loop without an end"],
 )
-async def test_what_an_automation_is_doing_has_the_same_time_as_a_request(
+async def test_running_commands_of_an_automation_have_the_same_time_as_a_request(
     tmp_path: Path, lua: str, *, is_finished: bool
 ) -> None:
     file = tmp_path / "config" / "automations" / "busy.lua"

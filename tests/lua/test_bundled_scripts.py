@@ -123,7 +123,7 @@ LIGHTS = (
 )
 
 
-async def test_lights_command_what_they_are_asked_for_within_what_each_light_takes(pool: WorkerPool) -> None:
+async def test_lights_are_commanded_within_their_ranges(pool: WorkerPool) -> None:
     for body, expected in LIGHTS:
         home = lamps()
         await play(pool, home, "lights", body)
@@ -137,14 +137,14 @@ async def test_lights_return_whether_all_obeyed_and_never_raise(pool: WorkerPool
     assert await play(pool, home, "lights", body) == ["false\ttrue\tfalse\tfalse"]
 
 
-async def test_a_fade_leaves_alone_what_is_switched_off_by_hand_and_takes_its_time(pool: WorkerPool) -> None:
+async def test_a_fade_skips_lights_that_are_switched_off_by_hand(pool: WorkerPool) -> None:
     home = lamps()
     home.by_hand = {2: "b"}
     await play(pool, home, "lights", "lights.fade(ctx, 'b', { to = 90, secs = 40, steps = 4 })")
     assert (home.commanded, home.sleeps) == (["b brightness 60"], [10, 10])
 
 
-async def test_what_is_offline_is_not_on(pool: WorkerPool) -> None:
+async def test_an_offline_light_is_not_on(pool: WorkerPool) -> None:
     home = lamps()
     home.devices["b"]["attributes"]["state"] = "offline"
     assert await play(
@@ -174,7 +174,7 @@ CLIMATE: tuple[tuple[str, str, list[str]], ...] = (
 )
 
 
-async def test_climate_commands_what_it_is_asked_for_within_what_the_device_takes(pool: WorkerPool) -> None:
+async def test_climate_is_commanded_within_the_range_of_the_device(pool: WorkerPool) -> None:
     for body, printed, commanded in CLIMATE:
         home = heating()
         assert (await play(pool, home, "climate", f"print({body})"), home.commanded) == ([printed], commanded), body
@@ -239,7 +239,7 @@ async def test_schedule_goes_by_the_clocks_of_the_home_on_long_and_short_days_to
             assert await play(pool, Home(), "schedule", f"print({body})") == [printed], (at, body)
 
 
-async def test_what_a_device_does_not_take_is_not_offered(pool: WorkerPool) -> None:
+async def test_unsupported_commands_are_not_offered(pool: WorkerPool) -> None:
     home = lamps()
     body = "local c = ctx:get_device('c') print(offers.find(c, 'brightness', 'set'), offers.find(c, 'power', 'set'))"
     assert await play(pool, home, "offers", body) == ["nil\tnil"]

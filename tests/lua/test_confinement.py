@@ -189,7 +189,7 @@ def judge_protection(python: Sequence[str | Path], path: Sequence[str] = ()) -> 
     assert ended.stdout == "True 0\n"
 
 
-def test_without_ctypes_lua_still_runs_and_what_is_missing_is_said(tmp_path: Path) -> None:
+def test_without_ctypes_lua_runs_and_the_missing_barrier_is_reported(tmp_path: Path) -> None:
     (tmp_path / "ctypes.py").write_text("raise ImportError")
     code = (
         "import sys, os; sys.path[:0] = [sys.argv[1]]\n"

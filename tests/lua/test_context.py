@@ -71,7 +71,7 @@ async def test_of_an_id_that_is_too_long_for_any_the_beginning_is_noted(stage: S
     assert result["message"] == f"device '{'x' * 255}…' not found"
 
 
-async def test_a_device_is_what_the_api_shows(stage: Stage) -> None:
+async def test_a_device_is_as_in_the_api(stage: Stage) -> None:
     await stage.play("ctx:invoke('lamp:echo', {d = ctx:get_device('lamp:0')})")
     expected = orjson.loads(DeviceEncoder().encode_with_commands(stage.home.registry.get_device("lamp:0")))
     expected["metadata"] = {key: each for key, each in expected["metadata"].items() if each is not None}
@@ -119,7 +119,7 @@ async def test_of_very_many_results_the_latest_are_kept(stage: Stage) -> None:
     assert results[-1]["target"] == f"lamp:{MAX_RESULTS + 15}"
 
 
-async def test_ctx_offers_what_the_specification_and_the_contract_list() -> None:
+async def test_ctx_has_the_methods_of_the_specification_and_the_contract() -> None:
     listed = "command command_group invoke get_device list_devices get_room list_rooms list_room_devices get_group"
     listed += " list_groups list_group_devices log sleep"
     listed += " get set start_timer cancel_timer run_scene command_room wait_for snapshot restore notify"
@@ -136,7 +136,7 @@ async def test_ctx_offers_what_the_specification_and_the_contract_list() -> None
         ("ctx:invoke('gone:send', {message = 'x'})", "gone:send", "gone"),
     ],
 )
-async def test_what_fails_is_told_and_counted_though_the_script_goes_on(
+async def test_failures_are_reported_and_counted_while_the_script_continues(
     stage: Stage, caplog: pytest.LogCaptureFixture, call: str, target: str, reason: str
 ) -> None:
     source = f"scene:{abs(hash(call))}"
@@ -147,7 +147,7 @@ async def test_what_fails_is_told_and_counted_though_the_script_goes_on(
     assert (row.target, row.count) == (target, 3) and reason in row.reason
 
 
-async def test_of_failures_so_many_names_are_kept() -> None:
+async def test_the_kept_names_of_failures_are_limited() -> None:
     failed = FailedCalls(VirtualClock())
     for number in range(250):
         failed.add("scene:a", f"x{number}", "y" * 9_000)

@@ -138,7 +138,7 @@ async def test_an_array_that_was_emptied_stays_an_array(pool: WorkerPool) -> Non
         ("{x = ('x'):rep(1100000)}", r"argument #2\.x is larger than 256 KiB"),
     ],
 )
-async def test_what_is_not_data_is_refused_at_the_users_line(pool: WorkerPool, made: str, error: str) -> None:
+async def test_values_without_json_are_refused_at_the_line(pool: WorkerPool, made: str, error: str) -> None:
     notes = Notes()
     with pytest.raises(ScriptFailed, match=error) as failure:
         await run(pool, f"\nctx:invoke('take', {made})", notes)

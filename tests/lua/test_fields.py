@@ -60,7 +60,7 @@ def test_every_fault_is_a_sentence(change: dict[str, Any], fault: str) -> None:
     assert faults({**WHOLE, **change}) == [f"x.lua: {fault}"]
 
 
-def test_a_list_is_no_definition_and_an_empty_one_is_an_empty_table() -> None:
+def test_a_list_is_not_a_definition_and_an_empty_one_is_an_empty_table() -> None:
     def faults_of(described: Any) -> list[str]:
         with pytest.raises(ConfigFailed) as refused:
             read_definition(described, Source(name="x.lua", text=b"return {}"), scene_parser(8))
@@ -137,7 +137,7 @@ def test_a_mode_is_written_as_a_name_or_as_a_table_of_it(name: str) -> None:
         ({"type": "parallel", "max": float("nan")}, "needs a max that is a whole number from 1 up, not nan"),
     ],
 )
-def test_what_is_no_mode_is_a_fault_with_a_sentence(written: Any, fault: str) -> None:
+def test_an_invalid_mode_is_an_error(written: Any, fault: str) -> None:
     with pytest.raises(Invalid) as refused:
         mode_check(DEFAULT_MAX)(written)
     message = refused.value.in_words(LUA) if isinstance(refused.value, Mismatch) else str(refused.value)
@@ -172,7 +172,7 @@ RUN, QUEUE, DROP = Decision
         (RESTART, 3, 2, RUN, None),
     ],
 )
-def test_the_mode_of_the_one_that_comes_decides_and_a_refusal_gives_the_numbers_compared(
+def test_the_mode_of_the_new_execution_decides_and_a_refusal_has_the_numbers(
     mode: Mode, running: int, waiting: int, decision: Decision, why: str | None
 ) -> None:
     assert decide(mode, running, waiting) is decision

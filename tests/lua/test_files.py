@@ -48,7 +48,7 @@ def test_files_come_by_name_and_only_a_deep_folder_is_read_with_those_inside_it(
     assert flat.faults == deep.faults == () and not flat.is_missing
 
 
-def test_what_is_no_folder_is_a_fault(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_folder_is_an_error(tmp_path: Path) -> None:
     put(tmp_path, "file")
     fault = Fault("config/scripts", 0, "the folder cannot be read: Not a directory")
     assert contents(tmp_path / "file") == Contents(sources=(), faults=(fault,))
@@ -63,7 +63,7 @@ def test_folders_are_read_however_deep_and_links_to_folders_are_not_followed(tmp
     assert len(contents(tmp_path, is_deep=True).sources) == 1
 
 
-def test_a_name_that_is_no_text_is_escaped(tmp_path: Path) -> None:
+def test_an_undecodable_name_is_escaped(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"caf\xe9.lua")).write_bytes(b"\xff")
     [fault] = contents(tmp_path).faults
     assert fault == Fault("config/scripts/caf\\xe9.lua", 1, "is not UTF-8 text; save it as UTF-8")
@@ -151,7 +151,7 @@ def test_a_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
         load(tmp_path / "y.lua", "y")
 
 
-async def test_at_a_start_a_file_is_at_fault_only_where_it_fails_twice(tmp_path: Path) -> None:
+async def test_at_a_start_a_file_is_wrong_only_if_it_fails_twice(tmp_path: Path) -> None:
     every_minute = {"type": "interval", "every_secs": 60}
     write(tmp_path, [automation(every_minute), automation(every_minute, "b")])
     tries: list[str] = []
@@ -171,7 +171,7 @@ async def test_at_a_start_a_file_is_at_fault_only_where_it_fails_twice(tmp_path:
     assert (await catalog.reload())[1] == list(catalog.rejected) and len(tries) == 6
 
 
-async def test_a_reload_that_raises_is_told_as_failed_and_the_next_one_is_made(
+async def test_a_reload_that_raises_is_reported_as_failed_and_the_next_one_runs(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     outcomes: list[tuple[int, list[Fault]] | Exception] = [KeyError("lost"), (3, [])]

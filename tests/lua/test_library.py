@@ -46,11 +46,11 @@ LUA_TYPES = {"string": "string", "LogLevel": "string", "InvokeTarget": "string",
 # --- ctx -----------------------------------------------------------------------------------------
 
 
-def test_the_methods_are_those_of_ctx() -> None:
+def test_the_methods_match_ctx() -> None:
     assert set(METHODS) == {*CTX_METHODS, "log"}
 
 
-def test_the_parameters_are_those_that_ctx_asks_for() -> None:
+def test_the_parameters_match_ctx() -> None:
     for name, method in CTX_METHODS.items():
         assert list(METHODS[name].annotated) == list(METHODS[name].parameters)
         documented = [
@@ -103,7 +103,7 @@ GIVEN: tuple[tuple[str, tuple[Any, ...], str], ...] = (
 
 
 @pytest.mark.parametrize(("name", "arguments", "type_"), GIVEN)
-async def test_what_ctx_gives_has_the_fields_of_its_class(
+async def test_results_of_ctx_have_the_fields_of_their_class(
     context: Context, name: str, arguments: tuple[Any, ...], type_: str
 ) -> None:
     given = await context.call(name, arguments)
@@ -147,7 +147,7 @@ def test_the_capabilities_are_those_there_are() -> None:
     assert set(LIBRARY.words["Action"]) == {*of_catalog, "press"}
 
 
-def test_what_no_capability_covers_can_be_commanded_and_shown_too() -> None:
+def test_custom_attributes_can_be_commanded_and_shown() -> None:
     assert LIBRARY.aliases["CustomCapability"] == "string"
     for name in ("Command", "CommandSpec"):
         assert LIBRARY.classes[name]["capability"].type == "Capability|CustomCapability"
@@ -195,7 +195,7 @@ def _check_shape(check: Callable[[Any], Any], sample: dict[str, Any]) -> None:
 # --- definitions ---------------------------------------------------------------------------------
 
 
-def test_the_fields_of_a_scene_are_those_that_are_read() -> None:
+def test_the_fields_of_a_scene_match_the_reader() -> None:
     def faults(described: dict[str, Any]) -> list[str]:
         with pytest.raises(ConfigFailed) as failed:
             read_definition(described, file("return {}"), scene_parser(8))

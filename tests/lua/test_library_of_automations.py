@@ -71,7 +71,7 @@ def missing(faults: tuple[str, ...], path: str) -> set[str]:
     return {name.removeprefix(path) for name in named if name.startswith(path)}
 
 
-def test_the_fields_of_an_automation_are_those_that_are_read() -> None:
+def test_the_fields_of_an_automation_match_the_reader() -> None:
     stub = LIBRARY.classes["Automation"]
     assert offered(parse(**{"0": 1}).faults, "0") == set(stub)
     assert missing(parse(id=None, name=None, trigger=None, execute=None).faults, "") == needed(stub) | {"trigger"}
@@ -84,14 +84,14 @@ def test_the_kinds_of_triggers_and_conditions_are_those_there_are() -> None:
 
 
 @each_row(("kind", "fields"), classes_of("Trigger").items())
-def test_the_fields_of_each_trigger_are_those_that_are_read(kind: str, fields: dict[str, library.Field]) -> None:
+def test_the_fields_of_each_trigger_match_the_reader(kind: str, fields: dict[str, library.Field]) -> None:
     faults = parse(trigger={"type": kind, "0": 1}).faults
     assert offered(faults, "trigger.0") == set(fields)
     assert missing(faults, "trigger.") == needed(fields) | EITHER.get(kind, set())
 
 
 @each_row(("kind", "fields"), classes_of("Condition").items())
-def test_the_fields_of_each_condition_are_those_that_are_read(kind: str, fields: dict[str, library.Field]) -> None:
+def test_the_fields_of_each_condition_match_the_reader(kind: str, fields: dict[str, library.Field]) -> None:
     faults = parse(conditions=[{"type": kind, "0": 1}]).faults
     assert offered(faults, "conditions[1].0") == set(fields)
     assert missing(faults, "conditions[1].") == needed(fields) | EITHER.get(kind, set())
@@ -116,7 +116,7 @@ EVENTS: dict[str, dict[str, Any]] = {
 """A trigger of each kind that some event matches."""
 
 
-def test_the_fields_of_an_event_are_those_that_triggers_give() -> None:
+def test_the_fields_of_an_event_match_the_triggers() -> None:
     given = {"type", "trigger_id"}
     happened = (
         change({"brightness": 1}, {"brightness": 9}),

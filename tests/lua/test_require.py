@@ -62,7 +62,7 @@ def answer(operation: str, arguments: list[float]) -> object:
     return {"name": "Lamp"}
 
 
-async def test_a_script_is_what_it_returns_and_knows_its_name_and_file(pool: WorkerPool) -> None:
+async def test_a_script_is_its_returned_value_and_knows_its_name_and_file(pool: WorkerPool) -> None:
     for body, printed in (
         ("print(require('lights').warm)", ["2700"]),
         ("print(require('a.b'))", ["a.b config/scripts/a/b.lua"]),
@@ -77,7 +77,7 @@ async def test_a_script_is_what_it_returns_and_knows_its_name_and_file(pool: Wor
         assert (await run(pool, body, Notes(answer))).printed == printed, body
 
 
-async def test_what_fails_in_a_script_is_told_with_its_own_file_and_line(pool: WorkerPool) -> None:
+async def test_an_error_in_a_script_has_its_own_file_and_line(pool: WorkerPool) -> None:
     folder, back = "config/scripts", "is a link that leads back to itself"
     for body, said in (
         ("require 'one'", f"{folder}/three.lua:3: circular require: two → three → two"),

@@ -165,7 +165,7 @@ async def test_the_time_in_a_sleep_does_not_count() -> None:
     "call",
     ["ctx:log('info', 'x')", "print('x')", "pcall(require, 'x')", "ctx:get_device('x')", "ctx:get('x')"],
 )
-async def test_what_only_reads_or_logs_does_not_begin_the_running_time_again(call: str) -> None:
+async def test_reading_and_logging_do_not_restart_the_running_time(call: str) -> None:
     async with open_pool(ExecutionLimits(max_cpu_secs=0.2)) as pool:
         with pytest.raises(ScriptFailed, match=r"ran for 0\.2 s without waiting and was stopped"):
             await run(pool, f"while true do pcall(function() {SPIN} {call} end) end")

@@ -84,7 +84,7 @@ GONE = (
 )
 
 
-async def test_what_could_leave_the_sandbox_is_gone(pool: WorkerPool) -> None:
+async def test_functions_that_leave_the_sandbox_are_missing(pool: WorkerPool) -> None:
     for name in GONE.split():
         library, _, function = name.rpartition(".")
         reached = f"_G['{library}']['{function}']" if library else f"_G['{function}']"
@@ -206,7 +206,7 @@ async def test_require_reads_nothing_outside(tmp_path: Path) -> None:
                 await run(pool, f'require "{name}"')
 
 
-async def test_modules_of_the_host_are_no_modules(tmp_path: Path) -> None:
+async def test_modules_of_the_host_are_unavailable(tmp_path: Path) -> None:
     async with open_pool(scripts=tmp_path) as pool:
         for name in ("python", "io", "os", "string", "package", "debug", "lupa"):
             with pytest.raises(ScriptFailed, match="not found"):

@@ -66,7 +66,7 @@ async def test_the_zone_is_the_homes(zone: str, shown: str) -> None:
         ("os.date('%Q')", "invalid conversion specifier"),
     ],
 )
-async def test_what_is_no_time_is_refused_at_the_users_line(pool: WorkerPool, asked: str, message: str) -> None:
+async def test_invalid_times_are_refused_at_the_line(pool: WorkerPool, asked: str, message: str) -> None:
     with pytest.raises(ScriptFailed) as failure:
         await run(pool, f"\n{asked}")
     assert failure.value.line == 3

@@ -46,7 +46,7 @@ WRONG: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 @pytest.mark.parametrize(("text", "sentences"), WRONG)
-async def test_what_is_never_given_a_value_is_found(pool: WorkerPool, text: str, sentences: tuple[str, ...]) -> None:
+async def test_names_without_a_value_are_found(pool: WorkerPool, text: str, sentences: tuple[str, ...]) -> None:
     assert await found(pool, text) == [f"1.lua:{sentence}" for sentence in sentences]
 
 
@@ -75,7 +75,7 @@ RIGHT = (
 
 
 @pytest.mark.parametrize("text", RIGHT)
-async def test_what_may_be_right_is_not_blamed(pool: WorkerPool, text: str) -> None:
+async def test_possibly_correct_names_are_accepted(pool: WorkerPool, text: str) -> None:
     assert await found(pool, text) == []
 
 

@@ -34,7 +34,7 @@ async def test_only_what_runs_for_a_moment_is_marked_and_only_until_it_ends() ->
     assert RUNNING not in card.values
 
 
-async def test_what_was_cut_off_is_in_the_history_of_its_kind_once() -> None:
+async def test_interrupted_executions_are_in_their_history_once() -> None:
     marks = {
         "1": {"kind": "automation", "of": "a", "at": to_millis(START)},
         "2": {"kind": "scene", "of": "s", "at": 0},

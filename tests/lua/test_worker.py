@@ -47,7 +47,7 @@ async def test_executions_that_sleep_end_at_once_with_their_worker(
 
 
 @pytest.mark.usefixtures("whole_workers")
-async def test_what_begins_before_the_end_of_a_worker_is_noticed_runs_in_a_fresh_one() -> None:
+async def test_an_execution_begun_before_a_lost_worker_is_noticed_runs_in_a_new_one() -> None:
     async with open_pool() as pool:
         await run(pool, TRIVIAL)
         worker = pid_of(pool)
@@ -75,7 +75,7 @@ async def test_a_worker_that_ends_young_is_replaced_only_when_something_is_to_ru
         assert len(pool.figures()["workers"]) == 1
 
 
-async def test_what_waited_for_room_in_a_worker_that_is_lost_runs_in_a_fresh_one() -> None:
+async def test_an_execution_that_waited_for_a_lost_worker_runs_in_a_new_one() -> None:
     async with open_pool(ExecutionLimits(max_cpu_secs=60.0)) as pool:
         notes = Notes()
         full = [start(pool, scene("print('on') while true do end"), notes, name="x") for _ in range(MAX_RUNNING)]
@@ -160,7 +160,7 @@ async def test_a_stuck_execution_that_is_cancelled_ends_as_cancelled() -> None:
 
 
 @pytest.mark.slow
-async def test_a_stuck_execution_ends_its_worker_at_once_and_what_had_not_begun_begins_in_a_fresh_one() -> None:
+async def test_a_stuck_execution_ends_its_worker_and_waiting_ones_begin_in_a_new_one() -> None:
     reasons: list[str] = []
     async with open_pool(ExecutionLimits(max_cpu_secs=0.2), on_kill=reasons.append) as pool:
         asleep = Notes(lambda *_: asyncio.Event().wait())
@@ -180,7 +180,7 @@ async def test_a_stuck_execution_ends_its_worker_at_once_and_what_had_not_begun_
 
 
 @pytest.mark.slow
-async def test_what_begins_because_a_worker_is_lost_runs_in_a_fresh_one() -> None:
+async def test_an_execution_caused_by_a_lost_worker_runs_in_a_new_one() -> None:
     notes = Notes(lambda *_: asyncio.Event().wait())
     started: list[Started] = []
 
@@ -195,7 +195,7 @@ async def test_what_begins_because_a_worker_is_lost_runs_in_a_fresh_one() -> Non
 
 
 @pytest.mark.slow
-async def test_what_could_not_be_stopped_twice_rests_until_it_is_changed() -> None:
+async def test_a_file_that_was_stuck_twice_is_paused_until_it_changes() -> None:
     starts: list[Started] = []
 
     def begin(_: str) -> None:

@@ -79,7 +79,7 @@ def test_files_of_an_older_format_are_migrated_once_and_kept() -> None:
     assert not found.outdated
 
 
-def test_a_damaged_snapshot_behind_a_migration_migrates_only_what_is_older() -> None:
+def test_a_damaged_snapshot_after_a_migration_migrates_only_older_ones() -> None:
     disk = RecordingDisk(older())
     files = migrating(disk)
     files.open()
@@ -91,7 +91,7 @@ def test_a_damaged_snapshot_behind_a_migration_migrates_only_what_is_older() -> 
     assert found.damaged == ["snapshot.000003.json"]
 
 
-def test_an_older_format_that_nobody_migrates_is_refused() -> None:
+def test_an_older_format_without_a_migration_is_refused() -> None:
     check_refused(make, older(), os.EX_CONFIG)
 
 
@@ -111,7 +111,7 @@ def test_a_damaged_file_is_kept_even_when_the_card_takes_nothing_at_first() -> N
     assert durable(disk)[f"{JOURNAL}.corrupt-{STAMP}"] == image[JOURNAL]
 
 
-def test_the_last_whole_generation_stays_until_the_next_stands_whole() -> None:
+def test_the_last_whole_generation_is_kept_until_the_next_is_whole() -> None:
     damaged = {**healthy(), SNAPSHOT: b""}
     disk = RecordingDisk(damaged)
     files = make(disk)
@@ -124,7 +124,7 @@ def test_the_last_whole_generation_stays_until_the_next_stands_whole() -> None:
     assert sorted(found.damaged) == [SNAPSHOT, "snapshot.000003.json"]
 
 
-def test_a_damaged_file_that_somebody_took_away_stops_nothing() -> None:
+def test_a_deleted_damaged_file_stops_nothing() -> None:
     disk = RecordingDisk({**healthy(), SNAPSHOT: b""})
     disk.fault = lambda index, operation: "ENOSPC"
     files = make(disk)

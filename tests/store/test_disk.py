@@ -61,7 +61,7 @@ def without_links(*_: Any) -> None:
     raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
 
-def test_where_there_are_no_links_a_copy_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_links_a_copy_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(tmp_path)
     write(disk, "a", b"content")
     monkeypatch.setattr(os, "link", without_links)
@@ -88,7 +88,7 @@ def test_half_a_copy_never_has_the_name(tmp_path: Path, monkeypatch: pytest.Monk
     assert disk.read("b") == b"content"
 
 
-def test_room_that_is_allocated_reads_as_zeros_and_leaves_what_is_there(tmp_path: Path) -> None:
+def test_allocated_space_reads_as_zeros_and_keeps_the_content(tmp_path: Path) -> None:
     disk = Disk(tmp_path)
     descriptor = disk.create("a")
     disk.write(descriptor, b"here", 0)

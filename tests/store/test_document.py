@@ -63,7 +63,7 @@ async def reread(disk: RecordingDisk) -> dict[str, object]:
         return dict(document.items(""))
 
 
-async def test_what_was_put_is_got_and_outlives_the_power(document: Document, disk: GatedDisk) -> None:
+async def test_saved_values_are_read_back_and_survive_a_power_cut(document: Document, disk: GatedDisk) -> None:
     await document.put_many({"room/b": {"name": "Büro"}, "room/a": [1, 2.5, None], "other": "x"})
     await document.put_many({"other": None})
     assert document.items("room/") == [("a", [1, 2.5, None]), ("b", {"name": "Büro"})]
@@ -97,7 +97,7 @@ async def test_of_changes_that_share_a_sync_the_later_one_wins(document: Documen
     assert await reread(disk) == {"a": 2}
 
 
-async def test_nobody_sees_a_change_before_its_sync(document: Document, disk: GatedDisk) -> None:
+async def test_a_change_is_invisible_before_its_sync(document: Document, disk: GatedDisk) -> None:
     await document.put_many({"a": 1})
     disk.gate.clear()
     change = asyncio.create_task(document.put_many({"a": 2, "b": 2}))
@@ -111,7 +111,7 @@ async def test_nobody_sees_a_change_before_its_sync(document: Document, disk: Ga
 
 
 @pytest.mark.parametrize("operation", ["write", "sync"])
-async def test_a_refusal_is_told_to_all_who_share_it_and_nothing_of_it_counts(
+async def test_a_failed_write_fails_all_changes_in_it(
     operation: str, document: Document, disk: GatedDisk, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "store")
@@ -152,7 +152,7 @@ async def test_a_refused_change_that_could_not_be_taken_back_is_taken_back_at_th
         assert document.items("") == [("a", 1)]
 
 
-async def test_a_caller_who_gives_up_does_not_take_the_change_back(document: Document, disk: GatedDisk) -> None:
+async def test_a_caller_that_gives_up_does_not_undo_the_change(document: Document, disk: GatedDisk) -> None:
     disk.gate.clear()
     given_up = asyncio.create_task(document.put_many({"a": 1}))
     await disk.until_waiting()
@@ -165,7 +165,7 @@ async def test_a_caller_who_gives_up_does_not_take_the_change_back(document: Doc
     assert await reread(disk) == {"a": 1, "b": 2}
 
 
-async def test_leaving_waits_for_what_is_being_written(disk: GatedDisk) -> None:
+async def test_leaving_waits_for_the_running_write(disk: GatedDisk) -> None:
     async with Document(disk, Clock()) as document:
         disk.gate.clear()
         changes = [asyncio.create_task(document.put_many({"a": 1}))]
@@ -231,7 +231,7 @@ async def test_a_compaction_that_fails_refuses_nothing() -> None:
     assert await reread(disk) == {"big": "x" * 20_000 + "7"}
 
 
-async def test_a_failure_that_is_none_of_the_card_leaves_nobody_waiting(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failure_other_than_of_the_card_blocks_no_caller(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     disk = RecordingDisk()
 
@@ -256,9 +256,7 @@ async def test_a_failure_that_is_none_of_the_card_leaves_nobody_waiting(caplog: 
     assert any("RuntimeError" in each and "tries again" in each for each in messages)
 
 
-async def test_what_is_no_json_is_refused_for_who_asked_and_for_nobody_else(
-    disk: GatedDisk, document: Document
-) -> None:
+async def test_a_value_without_json_fails_only_its_caller(disk: GatedDisk, document: Document) -> None:
     disk.gate.clear()
     first = asyncio.ensure_future(document.put_many({"a": 1}))
     await disk.until_waiting()
@@ -271,7 +269,7 @@ async def test_what_is_no_json_is_refused_for_who_asked_and_for_nobody_else(
     assert await reread(disk) == {"a": 1, "b": 2}
 
 
-async def test_a_card_that_takes_nothing_at_the_start_is_told_and_so_is_that_it_is_well_again(
+async def test_a_failing_card_at_the_start_is_reported_and_so_is_its_recovery(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO")
@@ -284,7 +282,7 @@ async def test_a_card_that_takes_nothing_at_the_start_is_told_and_so_is_that_it_
     assert messages[0].startswith("changes cannot be stored: ") and messages[-1] == "changes are stored again"
 
 
-async def test_what_an_adapter_keeps_is_there_after_a_restart_and_no_other_sees_it(tmp_path: Path) -> None:
+async def test_values_of_an_adapter_survive_a_restart_and_are_private(tmp_path: Path) -> None:
     async with Document(Disk(tmp_path), Clock()) as document:
         await AdapterSecrets(document, "hall").put("token", "abc")
     async with Document(Disk(tmp_path), Clock()) as document:
@@ -293,7 +291,7 @@ async def test_what_an_adapter_keeps_is_there_after_a_restart_and_no_other_sees_
         assert AdapterSecrets(document, "attic").get("token") is None
 
 
-async def test_of_changes_that_share_a_sync_each_sees_what_those_before_it_leave() -> None:
+async def test_each_of_the_changes_in_a_sync_sees_the_earlier_ones() -> None:
     registry = Registry(Bus(), Clock())
     seen = Observation(device_id="lamp", kind=DeviceKind.LIGHT, attributes={}, vendor_specific={})
     async with Document(RecordingDisk(), Clock()) as document:

@@ -47,7 +47,7 @@ def test_a_snapshot_is_read_as_it_was_written_or_not_at_all(values: dict[str, by
 
 @UNHURRIED
 @given(st.lists(CHANGES, max_size=6), st.integers(0, 2**53))
-def test_what_is_appended_is_read(batches: list[dict[str, bytes | None]], sequence: int) -> None:
+def test_appended_records_are_read(batches: list[dict[str, bytes | None]], sequence: int) -> None:
     disk = RecordingDisk()
     journal = Journal(disk, 1, sequence)
     journal.create()
@@ -63,7 +63,7 @@ def test_what_is_appended_is_read(batches: list[dict[str, bytes | None]], sequen
 
 @UNHURRIED
 @given(st.lists(CHANGES, min_size=1, max_size=4), st.data())
-def test_what_is_torn_ends_at_the_record_before(batches: list[dict[str, bytes | None]], data: st.DataObject) -> None:
+def test_a_torn_record_ends_at_the_record_before(batches: list[dict[str, bytes | None]], data: st.DataObject) -> None:
     lines = [encode_header(1, 0), *(encode_record(number, batch) for number, batch in enumerate(batches, 1))]
     cut = data.draw(st.integers(0, len(lines[-1]) - 1))
     whole = b"".join(lines[:-1])
@@ -105,7 +105,7 @@ def test_an_append_is_one_sync_and_does_not_lengthen_the_file_while_there_is_roo
     assert len(disk.read(FILE)) == length
 
 
-def test_records_longer_than_what_is_preallocated_harm_none() -> None:
+def test_records_longer_than_the_preallocation_are_harmless() -> None:
     disk = RecordingDisk(most_granted=PREALLOCATED)
     journal = Journal(disk, 1, 0)
     journal.create()

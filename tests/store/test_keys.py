@@ -59,7 +59,7 @@ async def test_a_key_is_the_same_object_for_as_long_as_it_is_good(box: Box) -> N
 
 
 @pytest.mark.parametrize("key_id", ["nobody", "desk", "key_", "", "master", "key_master", "key_key_desk", "KEY_DESK"])
-async def test_what_is_no_keys_id_cannot_be_revoked_nor_can_the_master_key(box: Box, key_id: str) -> None:
+async def test_an_unknown_key_and_the_master_key_cannot_be_revoked(box: Box, key_id: str) -> None:
     async with box.opened(DESK, MASTER) as keys:
         with pytest.raises(NotFound) as refused:
             await keys.remove(key_id)
@@ -67,7 +67,7 @@ async def test_what_is_no_keys_id_cannot_be_revoked_nor_can_the_master_key(box: 
         assert keys.list_all() == [DESK] and keys.master is MASTER
 
 
-async def test_the_master_key_is_no_key_among_others_and_can_be_replaced(box: Box) -> None:
+async def test_the_master_key_is_separate_and_can_be_replaced(box: Box) -> None:
     async with box.opened(DESK, MASTER) as keys:
         assert keys.list_all() == [DESK]
         assert keys.master is keys.find("master") is MASTER
@@ -80,7 +80,7 @@ async def test_the_master_key_is_no_key_among_others_and_can_be_replaced(box: Bo
 
 
 @pytest.mark.parametrize("begin", [lambda keys: keys.put(SHELF), lambda keys: keys.remove("key_desk")])
-async def test_a_change_that_was_begun_is_finished_whoever_goes_away(
+async def test_a_begun_change_is_finished_even_if_its_caller_leaves(
     box: Box, begin: Callable[[Keys], asyncio.Future[None]]
 ) -> None:
     async with box.opened(DESK) as keys:
@@ -96,7 +96,7 @@ async def test_a_change_that_was_begun_is_finished_whoever_goes_away(
         assert keys.list_all() == now
 
 
-async def test_of_two_who_revoke_the_same_key_one_is_told_that_there_is_none(box: Box) -> None:
+async def test_of_two_revocations_of_the_same_key_one_fails(box: Box) -> None:
     async with box.opened(DESK) as keys:
         both = await asyncio.gather(keys.remove("key_desk"), keys.remove("key_desk"), return_exceptions=True)
     assert [type(each) for each in both] == [type(None), NotFound]

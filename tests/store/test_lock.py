@@ -73,9 +73,7 @@ def test_a_card_that_takes_no_file_is_locked_all_the_same(
     held.release()
 
 
-def test_a_lock_of_another_user_and_one_that_is_a_pipe_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_of_another_user_and_a_pipe_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "lock")
     held = DirectoryLock(tmp_path)
     assert holder_of(tmp_path) == "unknown"
@@ -86,7 +84,7 @@ def test_a_lock_of_another_user_and_one_that_is_a_pipe_are_told(
     assert caught.value.exit_code == os.EX_NOPERM
 
 
-def test_a_hub_waits_for_the_end_of_a_command_and_learns_what_the_hub_before_it_said(tmp_path: Path) -> None:
+def test_a_hub_waits_for_the_end_of_a_command_and_reads_the_record_of_the_last_hub(tmp_path: Path) -> None:
     stopped_at = datetime(2026, 1, 1, tzinfo=UTC)
     DirectoryLock(tmp_path).release_after_stop(stopped_at)
     command = DirectoryLock(tmp_path, is_brief=True)
@@ -98,7 +96,7 @@ def test_a_hub_waits_for_the_end_of_a_command_and_learns_what_the_hub_before_it_
     hub.release()
 
 
-def test_a_command_that_was_killed_leaves_what_the_hub_before_it_said(tmp_path: Path) -> None:
+def test_a_killed_command_keeps_the_record_of_the_last_hub(tmp_path: Path) -> None:
     stopped_at = datetime(2026, 1, 1, tzinfo=UTC)
     DirectoryLock(tmp_path).release_after_stop(stopped_at)
     (tmp_path / "lock").write_bytes(b"brief " + (tmp_path / "lock").read_bytes())
@@ -205,9 +203,7 @@ async def test_the_series_ends_with_a_stop_in_order(clock: VirtualClock) -> None
     assert card.values == {} and not await start(card, clock)
 
 
-async def test_a_machine_that_was_started_anew_is_another_series(
-    clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_reboot_begins_another_series(clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     card = Card()
     for boot in "abcdef":
         monkeypatch.setattr(lock, "read_boot_id", lambda boot=boot: boot)
@@ -215,13 +211,13 @@ async def test_a_machine_that_was_started_anew_is_another_series(
 
 
 @pytest.mark.parametrize("stored", [b"null", b"[]", b"{}", b'{"boot":1}', b'{"boot":"x","crashes":[null]}', b"7"])
-async def test_a_record_that_is_none_counts_for_nothing(clock: VirtualClock, stored: bytes) -> None:
+async def test_an_invalid_record_is_ignored(clock: VirtualClock, stored: bytes) -> None:
     card = Card()
     card.values[CRASHES] = stored
     assert not await start(card, clock)
 
 
-def test_the_lock_knows_who_was_killed_and_who_was_not_the_hub(tmp_path: Path) -> None:
+def test_the_lock_distinguishes_a_killed_hub_and_a_killed_command(tmp_path: Path) -> None:
     hub = DirectoryLock(tmp_path)
     assert not hub.is_crash, "nobody was before it"
     hub.release_after_stop(None)
@@ -242,7 +238,7 @@ def test_the_lock_knows_who_was_killed_and_who_was_not_the_hub(tmp_path: Path) -
     last.release()
 
 
-def test_whoever_was_asked_to_end_has_not_crashed_however_it_ended(tmp_path: Path) -> None:
+def test_a_process_that_was_asked_to_stop_has_not_crashed(tmp_path: Path) -> None:
     asked = DirectoryLock(tmp_path)
     asked.note_stop()
     assert holder_of(tmp_path) == str(os.getpid())

@@ -53,14 +53,14 @@ def test_lines_are_found_by_their_beginning_in_their_order(tmp_path: Path) -> No
     assert [*files.list_months()] == ["2026-12"] and numbers(files) == []
 
 
-def test_a_value_that_looks_like_a_line_is_none(tmp_path: Path) -> None:
+def test_a_value_that_looks_like_a_line_is_not_a_line(tmp_path: Path) -> None:
     files = MonthFiles(Disk(tmp_path))
     files.append(MONTH, [b'{"d":"x","a":"y","v":{"d":"lamp","a":"power","n":1}}', body(2)])
     found = files.find(MONTH, PREFIX)
     assert [line["n"] for line in found.lines] == [2] and not found.bad
 
 
-def test_a_month_larger_than_what_is_read_at_once(tmp_path: Path) -> None:
+def test_a_month_larger_than_one_read(tmp_path: Path) -> None:
     files = MonthFiles(Disk(tmp_path))
     filler = b'{"d":"other","a":"power","x":"%b"}' % (b"x" * 5000)
     for number in range(4):
@@ -203,7 +203,7 @@ class _NoFolderSync(RecordingDisk):
 
 
 @each_row("mutant", [_NoSync, _NoFolderSync])
-def test_the_proof_sees_what_is_missing(mutant: type[RecordingDisk]) -> None:
+def test_the_proof_finds_missing_lines(mutant: type[RecordingDisk]) -> None:
     disk = mutant()
     write_history(disk)
     with pytest.raises(AssertionError):

@@ -93,9 +93,7 @@ async def test_none_removes_and_leaving_writes_the_rest(tmp_path: Path) -> None:
         assert stored(document, "fired/dusk") is None
 
 
-async def test_what_the_stop_finds_half_written_is_written_at_the_stop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_half_written_entry_is_written_at_the_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def hang(prepare: Any) -> None:
         await asyncio.Event().wait()
 
@@ -112,7 +110,7 @@ async def test_what_the_stop_finds_half_written_is_written_at_the_stop(
 
 
 @pytest.mark.parametrize("error", [StoreFailed("no room"), ZeroDivisionError("by mistake")])
-async def test_what_a_flush_cannot_write_is_written_with_the_next(
+async def test_entries_of_a_failed_flush_are_in_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     async def fail(prepare: Any) -> None:
@@ -137,7 +135,7 @@ async def written_at(folder: Path, clock: VirtualClock, number: int) -> tuple[bo
         return recorder.trust.is_trusted(), stored(document, CARD)["at"]
 
 
-async def test_a_clock_behind_the_newest_stored_time_is_not_believed_and_dates_nothing(tmp_path: Path) -> None:
+async def test_a_clock_before_the_newest_stored_time_is_not_trusted(tmp_path: Path) -> None:
     assert await written_at(tmp_path, VirtualClock(LATER), 1) == (True, timestamp(LATER))
     reset = VirtualClock(datetime(1970, 1, 1, tzinfo=UTC))
     assert await written_at(tmp_path, reset, 2) == (False, timestamp(LATER))
@@ -168,7 +166,7 @@ async def test_a_clock_that_ran_ahead_and_was_set_back_while_the_hub_ran_is_beli
     )
 
 
-async def test_a_value_that_is_no_json_is_told_once_and_keeps_no_other_from_being_stored(
+async def test_a_value_without_json_is_reported_once_and_blocks_no_other(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     bus, clock = Bus(), VirtualClock()
@@ -182,7 +180,7 @@ async def test_a_value_that_is_no_json_is_told_once_and_keeps_no_other_from_bein
     assert len([each for each in caplog.messages if "'automation/bad' cannot be stored" in each]) == 1
 
 
-async def test_what_is_put_at_once_makes_void_what_was_remembered_before_unless_it_fails(tmp_path: Path) -> None:
+async def test_a_durable_value_replaces_a_waiting_one_unless_it_fails(tmp_path: Path) -> None:
     clock, disk = VirtualClock(LATER), RecordingDisk()
     async with Document(disk, clock) as document:
         bus = Bus()
@@ -201,9 +199,7 @@ async def test_what_is_put_at_once_makes_void_what_was_remembered_before_unless_
 
 
 @pytest.mark.parametrize("is_put", [True, False])
-async def test_what_is_remembered_last_stays_though_the_card_still_shows_it_while_another_value_is_on_its_way(
-    tmp_path: Path, *, is_put: bool
-) -> None:
+async def test_the_last_value_wins_while_an_earlier_one_is_being_saved(tmp_path: Path, *, is_put: bool) -> None:
     async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
         await recorder.put({"timer/a": {"end": 1}})
         recorder.remember("timer/a", {"end": 2})

@@ -167,7 +167,7 @@ async def test_a_tasmota_fan_has_a_light_and_four_speeds(pool: WorkerPool, tmp_p
     assert sent == [f"FanSpeed {number}" for number in (0, 2, 3, 0, 3)]
 
 
-async def test_tasmota_says_what_it_does_not_understand(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_tasmota_names_commands_that_it_does_not_know(pool: WorkerPool, tmp_path: Path) -> None:
     status = tasmota_status("tasmota-switch.json")
     answers = {"Status 0": status, "Power1 on": {"Command": "Unknown"}, "Power1 off": {"WARNING": "Need user"}}
     it = await start(pool, tmp_path, None, Vendor(lambda asked: answers[asked.query["cmnd"]]), "tasmota_http")

@@ -65,14 +65,14 @@ async def test_memory_is_data_of_at_most_64_kib(pool: WorkerPool, tmp_path: Path
         await it.poll()
 
 
-async def test_nobody_answers_is_an_outage_and_not_a_fault_of_the_file(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_a_missing_answer_is_an_outage_and_not_an_error_of_the_file(pool: WorkerPool, tmp_path: Path) -> None:
     it = await start(pool, tmp_path, kind('ctx:http { path = "/x" } return {}'), Vendor({"/x": GONE}))
     with pytest.raises(Unreachable, match="does not answer"):
         await it.poll()
 
 
 @pytest.mark.slow
-async def test_a_hub_that_is_slow_to_publish_is_no_outage_of_the_device(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_a_slow_hub_is_not_an_outage_of_the_device(pool: WorkerPool, tmp_path: Path) -> None:
     it = await start(pool, tmp_path, kind(), Vendor({}))
     with pytest.raises(AdapterFailed, match="publishing took longer than 5 s without waiting") as failed:
         await it.adapter.within_limit(asyncio.sleep(60))
@@ -90,7 +90,7 @@ async def test_a_hub_that_is_slow_to_publish_is_no_outage_of_the_device(pool: Wo
         ((401, ""), "set the password"),
     ],
 )
-async def test_what_is_not_the_answer_that_was_asked_for_says_what_it_is(
+async def test_an_unexpected_answer_is_described_in_the_error(
     pool: WorkerPool, tmp_path: Path, answer: Any, sentence: str
 ) -> None:
     poll = 'ctx:fetch("/x", "here", { [401] = "set the password" }) return {}'
@@ -213,7 +213,7 @@ async def test_thousands_of_devices_let_others_of_the_loop_come(pool: WorkerPool
     assert len(it.registry.list_devices()) == 1000 and most <= 500
 
 
-async def test_what_an_answer_lacks_is_no_attribute_and_no_fault(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_a_missing_field_is_a_missing_attribute_and_not_an_error(pool: WorkerPool, tmp_path: Path) -> None:
     poll = """
       local told, names = { tmp = { tC = 20.5 }, hum = "broken", ["a:1"] = { n = 1 }, { n = 2 } }, ""
       for name, each in parts(told) do names = names .. name .. (each.n or "") .. " " end
@@ -258,7 +258,7 @@ async def test_bodies_are_bytes_in_both_directions(pool: WorkerPool, tmp_path: P
     assert it.registry.get_device("it:a").name == "ff00c3POST"
 
 
-async def test_what_is_kept_lasts_and_stands_in_no_text(
+async def test_kept_values_survive_a_restart_and_are_in_no_text(
     pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     poll = """
@@ -326,7 +326,7 @@ async def test_no_device_shows_a_secret(pool: WorkerPool, tmp_path: Path) -> Non
     assert {str(each.data["by"]) for each in it.happened} == {"***"}
 
 
-async def test_devices_that_are_wrong_are_dropped_alone_and_said_once(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_invalid_devices_are_dropped_and_reported_once(pool: WorkerPool, tmp_path: Path) -> None:
     poll = """return {
       { id = "good", kind = "Sensor" }, { id = "bad", kind = "Lamp" }, { kind = "Sensor" },
       { id = "nearly", kind = "Sensor", atributes = {} },
@@ -385,7 +385,7 @@ async def test_the_work_of_pbkdf2_is_bounded(rounds: int, length: int | None) ->
     assert len(compute("pbkdf2", {**given, "rounds": 2})) == 2 * (length or 32)
 
 
-async def test_each_fault_of_what_a_hook_returns_is_said(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_each_error_in_the_result_of_a_hook_is_reported(pool: WorkerPool, tmp_path: Path) -> None:
     hook = """hook = function() return { devices = { {} }, events = {
       7, { event = "a" }, { id = "a", dat = {} }, { id = "gone", event = "a" }, { id = "a", event = "good" },
     } } end,"""
@@ -404,7 +404,7 @@ async def test_each_fault_of_what_a_hook_returns_is_said(pool: WorkerPool, tmp_p
     assert [each.event for each in it.happened] == ["good", "good"]
 
 
-async def test_the_events_of_a_poll_come_after_what_it_shows(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_the_events_of_a_poll_follow_its_attributes(pool: WorkerPool, tmp_path: Path) -> None:
     poll = 'return { { id = "new", kind = "Sensor", attributes = { battery = 7 }, events = { "press" } } }'
     it = await start(pool, tmp_path, kind(poll), Vendor({}))
     shown: list[Any] = []
@@ -431,7 +431,7 @@ async def test_a_kind_without_poll_is_offline_once_it_was_silent_for_too_long(
     assert states == ["online", "online", "offline", "online"]
 
 
-async def test_one_with_only_an_id_keeps_what_it_showed_and_who_is_missing_goes(
+async def test_a_row_with_only_an_id_keeps_the_attributes_and_missing_devices_are_removed(
     pool: WorkerPool, tmp_path: Path
 ) -> None:
     poll = f"""
@@ -454,7 +454,7 @@ KEPT_ROWS = (
 
 
 @pytest.mark.parametrize("row", KEPT_ROWS)
-async def test_a_row_of_a_poll_without_attributes_keeps_what_the_device_showed(
+async def test_a_row_without_attributes_keeps_the_attributes_of_the_device(
     pool: WorkerPool, tmp_path: Path, row: str
 ) -> None:
     poll = f"""
@@ -616,7 +616,7 @@ async def test_a_good_poll_without_a_device_is_logged_once_with_the_fields_of_th
     assert caplog.records == [], "a kind without devices returns nothing"
 
 
-async def test_what_a_device_sends_by_itself_is_marked_as_such(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_pushed_values_are_marked_as_pushed(pool: WorkerPool, tmp_path: Path) -> None:
     """After a restart, triggers compare it with the stored value; a poll only sets the baseline."""
     hook = """hook = function() return { devices = {
       { id = "a", name = "B", attributes = { brightness = 5 } },
@@ -652,7 +652,7 @@ COMMANDED: tuple[tuple[str, str | None, Any], ...] = (
 
 
 @pytest.mark.parametrize(("body", "error", "shown"), COMMANDED)
-async def test_what_a_command_may_return(
+async def test_results_of_a_command(
     pool: WorkerPool, tmp_path: Path, body: str, error: str | None, shown: Any
 ) -> None:
     poll = f'local device = {DEVICE} device.attributes.power = ctx.memory.power or "off" return {{ device }}'
@@ -795,7 +795,7 @@ async def test_a_file_that_takes_the_place_of_a_bundled_kind_is_one_line_of_the_
     assert [each.getMessage().removeprefix("config/") for each in caplog.records] == [said]
 
 
-async def test_check_names_what_has_no_value_in_a_file(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_check_lists_names_without_a_value(pool: WorkerPool, tmp_path: Path) -> None:
     (tmp_path / "config" / "adapters").mkdir(parents=True)
     (tmp_path / "config" / "adapters" / "mine.lua").write_text(kind("local x = jsn.decode('7')\nreturn {}"))
     catalog = catalog_of_kinds(tmp_path / "config" / "default.toml", [], pool.describe, Bus())

@@ -80,7 +80,9 @@ async def neighbours(url: str, path: str, lamp_url: str) -> AsyncIterator[Neighb
 
 
 @pytest.mark.parametrize("path", [*BODIES, *STREAMS, *SOCKETS])
-async def test_an_attack_is_one_line_and_the_neighbour_goes_on(path: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_attack_is_one_line_and_the_neighbour_is_unaffected(
+    path: str, caplog: pytest.LogCaptureFixture
+) -> None:
     with hostile_vendor(20_000) as url:
         async with LightSimulator() as lamp, neighbours(url, path, lamp.url) as (_, answered, victim), victim:
             await asyncio.sleep(1.5)

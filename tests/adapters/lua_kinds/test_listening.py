@@ -147,7 +147,7 @@ async def listening(pool: WorkerPool, tmp_path: Path, text: str = KIND, **raw: A
             yield it
 
 
-async def test_what_is_pushed_shows_and_what_is_asked_is_answered(
+async def test_pushed_values_are_shown_and_requests_are_answered(
     pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with listening(pool, tmp_path) as it:
@@ -212,9 +212,7 @@ async def test_a_flood_costs_others_of_the_loop_little_and_one_line(
     assert [each for each in caplog.records if each.levelname in ("WARNING", "ERROR")] == []
 
 
-async def test_what_is_pushed_before_the_first_poll_has_described_its_device_waits_for_that(
-    pool: WorkerPool, tmp_path: Path
-) -> None:
+async def test_values_pushed_before_the_first_poll_wait_for_their_device(pool: WorkerPool, tmp_path: Path) -> None:
     async with listening(
         pool, tmp_path, KIND.replace("ctx.memory.polls =", 'ctx:http { path = "/late" } ctx.memory.polls =')
     ) as it:
@@ -250,9 +248,7 @@ async def test_a_hook_that_fails_is_a_line_of_the_log_and_the_last_error(
 
 
 @pytest.mark.slow
-async def test_a_function_that_asks_nothing_until_its_time_is_over_says_nothing_of_the_device(
-    pool: WorkerPool, tmp_path: Path
-) -> None:
+async def test_a_function_without_requests_that_times_out_is_not_an_outage(pool: WorkerPool, tmp_path: Path) -> None:
     poll = "poll = function(ctx) while true do crypto.pbkdf2('sha256', 'a', 'b', 200000) end end"
     async with listening(pool, tmp_path, f'return {{ name = "Busy", {poll} }}') as it:
         await until(lambda: any(isinstance(each, events.AdapterErrored) for each in it.happened))
@@ -305,7 +301,7 @@ async def test_server_sent_events_are_read_with_their_names(
     assert [each.getMessage() for each in caplog.records] == [said]
 
 
-async def test_a_connection_that_is_refused_or_whose_hello_fails_says_why_and_is_no_outage(
+async def test_a_refused_connection_or_a_failed_hello_is_reported_and_not_an_outage(
     pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     faults = {

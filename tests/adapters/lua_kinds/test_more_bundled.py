@@ -117,7 +117,7 @@ SENSED: tuple[tuple[dict[str, Any], str, Any], ...] = (
 )
 
 
-async def test_hue_lamps_sensors_and_what_is_pushed(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_hue_lamps_sensors_and_pushed_values(pool: WorkerPool, tmp_path: Path) -> None:
     bridge = HueBridge()
     bridge.others["device"] = [
         {"id": "d2", "type": "device", "metadata": {"name": "Dimmer"}, "services": [{"rid": "b1"}]},

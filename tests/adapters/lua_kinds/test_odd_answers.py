@@ -93,7 +93,7 @@ UNKNOWN_VALUES: tuple[tuple[str, str, str, Any], ...] = (
 
 
 @pytest.mark.parametrize(("name", "path", "attribute", "value"), UNKNOWN_VALUES)
-async def test_an_unknown_value_is_no_value(
+async def test_an_unknown_value_is_a_missing_value(
     pool: WorkerPool, tmp_path: Path, name: str, path: str, attribute: str, value: Any
 ) -> None:
     it = await begin(pool, tmp_path, name)
@@ -111,7 +111,7 @@ async def test_an_unknown_value_is_no_value(
     assert attribute not in device.attributes and it.dropped == []
 
 
-async def test_only_code_714_of_a_fritzbox_is_somebody_away(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_only_code_714_of_a_fritzbox_means_absence(pool: WorkerPool, tmp_path: Path) -> None:
     it = await begin(pool, tmp_path, "fritzbox")
     assert (await it.poll())["anna"].attributes["presence"] is True
     it.vendor.odd[HOSTS] = (500, upnp_error(714, "NoSuchEntryInArray"))
@@ -151,7 +151,7 @@ ORNAMENTS: tuple[tuple[str, str, Answer, Mapping[str, Any]], ...] = (
 
 
 @pytest.mark.parametrize(("name", "path", "answer", "shown"), ORNAMENTS)
-async def test_one_bad_ornament_does_not_fail_the_device(
+async def test_an_invalid_optional_field_does_not_fail_the_device(
     pool: WorkerPool, tmp_path: Path, name: str, path: str, answer: Answer, shown: Mapping[str, Any]
 ) -> None:
     row = BUNDLED[name]
@@ -200,7 +200,7 @@ XML: tuple[tuple[bytes, str | None], ...] = (
 
 
 @pytest.mark.parametrize(("text", "found"), XML)
-async def test_xml_is_cleaned_of_what_it_forbids(text: bytes, found: str | None) -> None:
+async def test_forbidden_characters_are_removed_from_xml(text: bytes, found: str | None) -> None:
     told = decode_xml(text)
     assert told == (
         {"fault": "is not XML"}
@@ -297,7 +297,7 @@ async def test_a_write_whose_answer_cannot_be_read_is_read_back(
     assert said and " was sent " in said, "it did not obey"
 
 
-async def test_tasmota_that_obeys_with_a_cut_answer(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_a_cut_answer_of_tasmota_to_a_command_is_read_back(pool: WorkerPool, tmp_path: Path) -> None:
     it = await begin(pool, tmp_path, "tasmota_http")
     plug: Any = it.vendor
     plug.status["StatusSTS"]["POWER"] = "OFF"
@@ -357,7 +357,7 @@ async def test_a_refusal_is_in_the_words_of_the_device(
     assert await it.command(row.device, wish.capability, wish.action, wish.value) == sentence
 
 
-async def test_hue_that_partly_obeys_is_read_back(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_a_partial_success_of_hue_is_read_back(pool: WorkerPool, tmp_path: Path) -> None:
     it = await begin(pool, tmp_path, "hue")
     bridge = it.vendor
     assert isinstance(bridge, HueBridge)

@@ -209,7 +209,7 @@ class Spiteful(SimulatedDevice):
         return web.Response(text=request.headers.get("Authorization", "none"))
 
 
-async def test_a_spiteful_vendor_costs_a_sentence_and_reaches_nobody_else() -> None:
+async def test_a_hostile_vendor_causes_one_error_and_reaches_no_other_address() -> None:
     async with Spiteful() as vendor, Vendor() as other, DeviceSession() as session:
         vendor.target = f"{other.url}/secret"
         origins = origins_of(session, vendor.url, token="tok")

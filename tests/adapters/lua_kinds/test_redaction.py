@@ -104,7 +104,7 @@ def test_short_secrets_are_shown_by_devices_and_not_in_texts() -> None:
     assert redact.in_device(told) == ["eco7", "fan_only", "***", "***"]
 
 
-def test_what_is_kept_later_is_replaced_too() -> None:
+def test_secrets_that_are_kept_later_are_replaced_too() -> None:
     texts = Texts()
     redact = Redaction((), texts)
     assert redact("kept-9f3a") == "kept-9f3a"

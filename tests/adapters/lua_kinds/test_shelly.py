@@ -329,7 +329,7 @@ async def test_presses_of_the_first_generation_come_from_counters(pool: WorkerPo
     assert (await it.adapter.functions.call(["listen", "path"]))["first"] is None, "it has no WebSocket"
 
 
-async def test_inputs_that_switch_an_output_are_no_devices(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_inputs_of_an_output_are_not_separate_devices(pool: WorkerPool, tmp_path: Path) -> None:
     parts = {
         "switch:0": {"output": True},
         "switch:1": {"output": True},

@@ -162,7 +162,7 @@ async def test_a_brightness_switches_on() -> None:
         assert it.registry.get_device(LAMP_ID).attributes == {"power": "on", "brightness": 30, "state": "online"}
 
 
-async def test_a_device_that_leaves_a_command_unanswered_is_asked_and_unavailable_until_it_is_heard_of(
+async def test_a_device_without_an_answer_to_a_command_is_read_and_then_unavailable_until_it_reports(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(base, "COMMAND_TIMEOUT_SECS", 0.1)  # what is due first on a busy machine must not matter
@@ -188,7 +188,7 @@ async def test_a_late_answer_is_dropped_and_the_answer_to_the_question_ends_the_
         await until(lambda: it.registry.get_device(LAMP_ID).attributes == {**before, "power": "on"})
 
 
-async def test_a_device_that_does_what_it_was_told_and_reports_nothing_is_asked() -> None:
+async def test_a_device_that_obeys_without_a_report_is_read() -> None:
     async with trial(SUBJECT) as it:
         it.vendor.tells = False
         assert (await it.command("on")).status is Status.OK
@@ -196,7 +196,7 @@ async def test_a_device_that_does_what_it_was_told_and_reports_nothing_is_asked(
         assert _asked(it.vendor, "read_attribute") == [{"node_id": 1, "attribute_path": "1/6/*"}]
 
 
-async def test_a_device_that_the_server_does_not_reach_keeps_what_it_showed() -> None:
+async def test_a_device_that_the_server_cannot_reach_keeps_its_values() -> None:
     async with trial(SUBJECT) as it:
         await it.vendor.set(1, "1/6/0", value=True)
         await until(lambda: it.registry.get_device(LAMP_ID).attributes["power"] == "on")
@@ -214,7 +214,7 @@ async def test_a_device_that_the_server_does_not_reach_keeps_what_it_showed() ->
         assert it.registry.get_device(LAMP_ID).attributes["power"] == "off"
 
 
-async def test_a_device_of_an_unreached_node_that_nobody_knows_has_no_values() -> None:
+async def test_an_unknown_device_of_an_unreachable_node_has_no_values() -> None:
     def server() -> MatterSimulator:
         made = MatterSimulator()
         made.nodes[1]["available"] = False
@@ -234,14 +234,14 @@ async def test_a_device_of_an_unreached_node_that_nobody_knows_has_no_values() -
         ({}, "does not answer like a Matter server"),
     ],
 )
-async def test_a_server_of_another_protocol_is_told_with_what_to_do(info: dict[str, Any], sentence: str) -> None:
+async def test_a_server_with_another_protocol_is_reported_with_a_remedy(info: dict[str, Any], sentence: str) -> None:
     lines = [{"t": 0, "dir": "in", "msg": info}, {"t": 0, "dir": "note", "msg": "closed"}] * 9
     async with _failing(lines) as it:
         await until(lambda: sentence in (it.health.get_adapter("matter").last_error or ""))
 
 
 @pytest.mark.parametrize("said", [["x"], 7, None, {"schema_version": 11}, {"message_id": "listen", "result": 7}])
-async def test_a_server_that_talks_nonsense_is_no_crash(said: Any) -> None:
+async def test_nonsense_of_the_server_does_not_crash_the_adapter(said: Any) -> None:
     lines = [
         *load("commands")[:2],
         {"t": 0, "dir": "in", "msg": {"message_id": "1", "result": [{"node_id": 1}]}},
@@ -287,7 +287,7 @@ async def test_a_device_is_paired_shared_shown_and_let_go() -> None:
         ("identify", {"device_id": 7}, "device_id must be a string"),
     ],
 )
-async def test_what_an_operation_cannot_take_is_refused(
+async def test_invalid_payloads_of_an_operation_are_refused(
     operation: str, payload: dict[str, Any], sentence: str
 ) -> None:
     async with trial(SUBJECT) as it:
@@ -296,7 +296,7 @@ async def test_what_an_operation_cannot_take_is_refused(
         assert sentence in str(refusal.value)
 
 
-async def test_a_device_that_cannot_be_paired_is_told_with_what_to_look_at() -> None:
+async def test_a_failed_pairing_is_reported_with_a_remedy() -> None:
     lines = [
         *load("commands")[:2],
         {"t": 0, "dir": "in", "msg": {"message_id": "1", "result": []}},

@@ -24,7 +24,7 @@ async def _ask(server: MatterSimulator) -> tuple[bool, str]:
     return is_well, sentence.replace(settings.url, "URL")
 
 
-async def test_a_server_says_its_version_and_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_version_and_schema_of_a_server_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     async with MatterSimulator() as server:
         said = "the Matter server at URL answers: SDK '2025.7.0', schema 11, without Bluetooth"
         assert await _ask(server) == (True, said)
@@ -41,7 +41,7 @@ async def test_a_server_says_its_version_and_schema(monkeypatch: pytest.MonkeyPa
 
 
 @each_row("url", ["ws://127.0.0.1:5580/ws", "ws://localhost:5580/ws", "wss://[::1]/ws"])
-def test_a_server_on_this_machine_is_no_risk(url: str) -> None:
+def test_a_server_on_this_machine_is_not_a_risk(url: str) -> None:
     assert config.parse(f'[adapters.matter]\nurl = "{url}"\n', "home.toml", {}).warnings == ()
 
 

@@ -158,7 +158,7 @@ REFUSED = {31}
 """What the device refused: its result never shows."""
 
 
-def test_commands_are_the_requests_that_were_recorded_and_done_when_their_reports_say_so(home: HearingHome) -> None:
+def test_commands_are_the_recorded_requests_and_end_with_the_reports(home: HearingHome) -> None:
     lines, commands, tried = load("commands"), {number: rest for number, *rest in COMMANDS}, 0
     for at, line in enumerate(lines):
         message = line["msg"]
@@ -196,7 +196,7 @@ def _plain(arguments: dict[str, Any]) -> dict[str, Any]:
     return {**arguments, "payload": payload}
 
 
-def test_what_happened_in_the_home_is_told(home: HearingHome) -> None:
+def test_events_in_the_home_are_published(home: HearingHome) -> None:
     home.hear_all("events")
     assert home.pressed() == [
         (device, event, data)
@@ -254,7 +254,7 @@ def test_what_happened_in_the_home_is_told(home: HearingHome) -> None:
         ),
     ],
 )
-def test_a_switch_tells_each_press_once_in_the_way_that_its_features_say(
+def test_a_switch_reports_each_press_once_according_to_its_features(
     features: int, may: list[str], happens: list[tuple[int, dict[str, Any], str | None]]
 ) -> None:
     switch = endpoint(9, 1)
@@ -265,7 +265,7 @@ def test_a_switch_tells_each_press_once_in_the_way_that_its_features_say(
         assert (None if press is None else press[0]) == name, (event_id, data)
 
 
-def test_a_press_that_is_told_twice_happened_once(home: HearingHome) -> None:
+def test_a_press_that_is_reported_twice_happened_once(home: HearingHome) -> None:
     home.hear_all("events")
     pressed = home.pressed()
     for piece in steps("events"):
@@ -395,7 +395,7 @@ SENTENCES = {
 """What each refusal is in words, by recording and number of the request."""
 
 
-async def test_every_refusal_names_its_status_and_what_it_means() -> None:
+async def test_every_refusal_has_its_status_and_meaning() -> None:
     found: dict[tuple[str, str], str] = {}
     for name in NAMES:
         for line in load(name):
@@ -448,7 +448,7 @@ JUNK: tuple[Any, ...] = (True, -1, 10**30, 1.5, "", [], [7], [{}], {}, {"0": []}
 
 
 @pytest.mark.parametrize("junk", [None, "x", *(pytest.param(each, marks=pytest.mark.slow) for each in JUNK)], ids=str)
-def test_whatever_a_device_says_of_itself_the_others_are_shown(home: HearingHome, junk: Any) -> None:
+def test_an_invalid_device_does_not_hide_the_others(home: HearingHome, junk: Any) -> None:
     nodes = next(
         line["msg"]["result"] for line in load("commands") if line["dir"] == "in" and "result" in line["msg"]
     )

@@ -48,7 +48,7 @@ def test_a_topic_that_costs_too_much_waits_and_only_its_newest_message_counts() 
     assert works.done == ["m0", "a0", "d0", "c0"] and not works.budget.parked
 
 
-def test_one_message_that_costs_too_much_is_parked_in_the_middle_and_ends_later() -> None:
+def test_an_expensive_message_is_interrupted_and_ends_later() -> None:
     works = Works()
 
     def work() -> Iterator[None]:

@@ -80,7 +80,7 @@ def test_a_button_announces_its_presses() -> None:
     assert "events" not in catalog.devices["mqtt:a"].observation().vendor_specific
 
 
-def test_a_thermostat_without_bounds_has_those_of_home_assistant() -> None:
+def test_a_thermostat_without_limits_uses_those_of_home_assistant() -> None:
     catalog = new_catalog()
     for name, config in (("c", {}), ("f", {"temperature_unit": "F"}), ("own", {"min_temp": 5, "max_temp": 30.5})):
         topics = {"temperature_command_topic": "{name}/set", "device": {"identifiers": [name]}}
@@ -94,7 +94,7 @@ def test_a_thermostat_without_bounds_has_those_of_home_assistant() -> None:
 
 
 @pytest.mark.slow
-def test_one_byte_turned_over_in_four_messages_of_every_capture_never_harms() -> None:
+def test_one_changed_byte_in_four_messages_of_every_capture_is_harmless() -> None:
     chance = random.Random(18)
     for each in captures():
         messages = list(each.messages + each.states)

@@ -280,7 +280,7 @@ async def test_a_component_takes_its_command_and_shows_the_answer(row: Row) -> N
 
 
 @pytest.mark.parametrize("row", HANDS_ON, ids=[f"{row[0]} {row[2]}" for row in HANDS_ON])
-async def test_a_command_is_what_the_announcer_expects_and_answered_by_its_state(row: tuple[Any, ...]) -> None:
+async def test_a_command_has_the_form_of_the_announcement_and_is_confirmed_by_the_state(row: tuple[Any, ...]) -> None:
     live, (name, device_id, capability, action, value, topic, payload, answer) = live_devices(), row
     announce(live, *(each for each in capture(name).messages if live.router.is_config(each.topic)))
     command = {"capability": capability, "action": action, "value": value}

@@ -83,7 +83,7 @@ def test_ten_thousand_identifiers_chained_to_each_other_are_one_device_in_few_st
     ("component", "state", "device_class", "attribute"),
     [("vacuum", '{"battery_level": 61}', "battery", "battery"), ("binary_sensor", "ON", "presence", "presence")],
 )
-def test_an_attribute_that_two_entities_show_is_that_of_the_one_that_is_for_it(
+def test_if_two_entities_have_an_attribute_the_more_specific_one_provides_it(
     component: str, state: str, device_class: str, attribute: str
 ) -> None:
     other = {"battery": ("sensor", "42", 42), "presence": ("device_tracker", "away", False)}[attribute]

@@ -178,7 +178,7 @@ async def test_the_access_list_of_the_page_lets_hubs_do_their_work_and_readers_o
                 }
 
 
-async def test_scenes_and_automations_are_there_and_obey(broker: Broker) -> None:
+async def test_scenes_and_automations_are_announced_and_can_be_commanded(broker: Broker) -> None:
     ran: list[Any] = []
 
     async def switch(id_: str, is_enabled: bool) -> None:

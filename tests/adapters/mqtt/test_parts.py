@@ -48,7 +48,7 @@ def parents(catalog: Router) -> dict[str, str | None]:
     return {device.id: device.observation().info.parent_id for device in catalog.devices.values()}
 
 
-def test_the_device_by_which_another_is_reached_is_its_parent_whenever_it_is_announced() -> None:
+def test_the_device_in_via_device_is_the_parent_whenever_it_is_announced() -> None:
     catalog = new_catalog()
     take(catalog, (sensor("bulb", "bridge"), sensor("itself", "itself"), sensor("lost", "nowhere")))
     assert parents(catalog) == {"mqtt:bulb": None, "mqtt:itself": None, "mqtt:lost": None}
@@ -66,7 +66,7 @@ def test_the_device_by_which_another_is_reached_is_its_parent_whenever_it_is_ann
     assert set(parents(catalog).values()) == {None}
 
 
-def test_a_hub_ignores_its_own_announcements_and_takes_those_of_others() -> None:
+def test_a_hub_ignores_its_own_announcements_and_accepts_other_hubs() -> None:
     topics = HubTopics("here", "homeassistant")
     sent = Sent(topics.config("hub"), hub_announcement({"evening": "Evening"}, {}, topics), retain=True)
     for hub_id, found in (("here", []), ("there", ["mqtt:lares_here_hub"]), ("her", ["mqtt:lares_here_hub"])):
@@ -336,7 +336,7 @@ async def test_a_payload_beyond_256_kib_is_refused_and_reported_once(clock: Virt
 
 
 @pytest.mark.parametrize("prefix", ["homeassistant", "ha"])
-async def test_announcers_are_asked_to_tell_again_at_most_once_in_five_minutes(
+async def test_announcers_are_asked_to_repeat_at_most_once_in_five_minutes(
     session: DeviceSession, clock: VirtualClock, prefix: str
 ) -> None:
     context = context_of("mqtt", session, clock)

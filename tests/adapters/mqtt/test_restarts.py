@@ -66,7 +66,7 @@ class RestartingHub:
 
 
 @pytest.mark.parametrize("count", [1, 2])
-async def test_unretained_values_outlive_restarts_in_which_the_availability_comes_first(
+async def test_unretained_values_survive_restarts_with_the_availability_first(
     session: DeviceSession, clock: VirtualClock, count: int
 ) -> None:
     hub = RestartingHub(session, clock, availability_topic="x/status")

@@ -22,7 +22,7 @@ from appliance.home.values import Value
 from appliance.tasks import end_within
 
 COMMAND_TIMEOUT_SECS = 5.0
-"""Seconds that a poll or a command may take in all, reads included."""
+"""The time limit of a poll or a command, including its reads."""
 
 T = TypeVar("T")
 

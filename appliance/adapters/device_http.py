@@ -211,7 +211,7 @@ class HttpClient:
 
     @contextmanager
     def _failing(self, path: str) -> Iterator[None]:
-        """Raise what aiohttp raises as `Unreachable`, or as `BadAnswer` if something was answered."""
+        """Turn errors of aiohttp into `Unreachable`, or into `BadAnswer` if the device answered."""
         try:
             yield
         except aiohttp.WSServerHandshakeError as error:
@@ -221,7 +221,7 @@ class HttpClient:
             self.answers += 1
             raise Unreadable(f"{self.address} answered with something that is not HTTP") from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            if type(error) is aiohttp.ClientError:  # of Digest, about an answer
+            if type(error) is aiohttp.ClientError:  # Digest raises this for a bad answer
                 self.answers += 1
                 raise BadAnswer(f"{self.address} uses an unsupported authentication scheme") from None
             raise Unreachable(f"{self.address} does not answer ({reason_of(error)})") from None

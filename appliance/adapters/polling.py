@@ -247,7 +247,7 @@ class PollingAdapter(Adapter):
             self.publish.lost(error)
 
     def _may_be_silent(self) -> bool:
-        """Return whether the last sign of life, also before this run, is recent enough for silence."""
+        """Return whether the last sign of life is recent enough for silence, even if it was before the start."""
         if self.max_silence_secs is None:
             return False
         if self._heard_at is not None:

@@ -75,7 +75,7 @@ class Connections:
         self.count += 1
 
     def refresh(self, peer: str, connection: Closable) -> None:
-        """Note that a request came: of its peer's connections this one is now the last to be closed."""
+        """Note a request: this connection is now the last of its peer to be closed."""
         self._without_request.discard(connection)
         held = self._open.get(peer)
         if held is not None and connection in held:

@@ -294,7 +294,7 @@ def uptime_secs(hub: Hub) -> float:
 
 
 def started_at(hub: Hub) -> datetime:
-    """Return when the hub started, by the clock as it is now; the same for as long as that is not set."""
+    """Return the start of the hub by the present clock; it changes only when the clock is set."""
     hub.steps.poll()
     return hub.steps.began
 

@@ -22,7 +22,7 @@ WITH_UNIT = frozenset({"measurement", "accumulation", "color_temperature"})
 """The schema types of values that carry a unit and count by their `value`."""
 
 NUMERIC = WITH_UNIT | {"number", "integer", "integer_or_string", "percentage"}
-"""The schema types that `above` and `below` can be asked of."""
+"""The schema types for which `above` and `below` are allowed."""
 
 
 def same(one: Value, other: Value) -> bool:
@@ -144,7 +144,7 @@ def describe_demand(name: str, matcher: Matcher) -> str:
 
 
 ONLY_A_CHANGE = " already; it must change first"
-"""What `describe_present` adds to a value that matches already."""
+"""The addition of `describe_present` to a value that already matches."""
 
 
 def describe_present(value: Value, matcher: Matcher) -> str:
@@ -300,7 +300,7 @@ def take_attribute(table: Table) -> str | None:
         if text(value) in CAPABILITIES or value == PRESENCE_ATTRIBUTE or _CUSTOM.match(value):
             return value  # type: ignore[no-any-return]
         near = nearest(value, [*CAPABILITIES, PRESENCE_ATTRIBUTE])
-        hint = "GET /capabilities lists those there are" if near is None else f"did you mean {near}"
+        hint = "GET /capabilities lists all of them" if near is None else f"did you mean {near}"
         raise Invalid(f"{shown(value)} is not a capability or custom.<adapter>.<field>; {hint}")
 
     return table.take("attribute", check)

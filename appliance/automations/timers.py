@@ -261,7 +261,7 @@ class Timers:
         """Count it as starting; raises `Invalid` without room for it."""
         name, before = timer.name, self._timers.get(timer.name)
         if before is None and len(self._timers) + self._starting >= MAX_TIMERS:
-            raise Invalid(f"timer '{name}': {MAX_TIMERS} are under way already; cancel one first")
+            raise Invalid(f"timer '{name}': {MAX_TIMERS} timers already run; cancel one first")
         size = len(timer.payload) - (0 if before is None else len(before.payload))
         if self._bytes + self._starting_bytes + size > MAX_BYTES_IN_ALL:
             raise Invalid(f"timer '{name}': the payloads of all would take over {MAX_BYTES_IN_ALL} bytes as JSON")

@@ -138,7 +138,7 @@ def _instant(text: str, locale: Locale, latest: datetime) -> datetime:
         return read_instant(text, locale)
     at = time(int(match[1]), int(match[2]), int(match[3] or 0))
     found = next_wall_clock(at, locale, latest - _INSTANT)
-    assert found is not None  # no day is left out
+    assert found is not None  # every day has this time
     return found
 
 
@@ -147,7 +147,7 @@ def _attribute_reader(attribute: str) -> Callable[[str], Value]:
         entry = KNOWN_ATTRIBUTES.get(attribute)
         if entry is None and not is_custom(attribute):
             near = nearest(attribute, [*KNOWN_ATTRIBUTES, EVENT])
-            hint = "GET /capabilities lists those there are" if near is None else f"did you mean {near}"
+            hint = "GET /capabilities lists all of them" if near is None else f"did you mean {near}"
             raise Invalid(f"{attribute!r} is not an attribute; {hint}")
         value = _json_or_text(raw)
         if entry is not None and entry.type == "measurement" and not isinstance(value, dict):

@@ -212,5 +212,5 @@ def _check_confinement() -> Finding:
     except OSError as error:
         return "care", "Lua worker", f"it cannot be started: {error}"
     if missing:
-        return "care", "Lua worker", f"it runs, but could be confined better: {missing}"
+        return "care", "Lua worker", f"it runs, but its sandbox is incomplete: {missing}"
     return "ok", "Lua worker", "fully confined: no path, no process, few system calls"

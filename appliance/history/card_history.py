@@ -104,7 +104,7 @@ class CardHistory:
             await self.write()
 
     async def write(self) -> None:
-        """Write the gathered data; anything that the card refuses is kept for the next time. Never raises."""
+        """Write the gathered data; keep for the next time what the card rejects. Never raises."""
         if not self._is_trusted():
             return
         async with self._lock:

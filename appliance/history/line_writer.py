@@ -250,7 +250,7 @@ class LineWriter:
                 self._has_lines.set()
 
     async def _send_all(self) -> None:
-        """Send what waits, until nothing does or the server does not take it."""
+        """Send waiting lines until none is left or the server rejects them."""
         while self._queue.lines:
             batches = self._queue.take(self._max_request_bytes)
             try:

@@ -140,7 +140,7 @@ def last_values(before: Device, attributes: Mapping[str, Value], changed: frozen
 
 
 class Room(Struct, frozen=True, kw_only=True):
-    """A room: its `id` never changes, its `name` is what people call it. Which devices it has, `Layout` knows."""
+    """A room: its `id` never changes, its `name` is for people. `Layout` has its devices."""
 
     id: str
     name: str

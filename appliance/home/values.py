@@ -47,7 +47,7 @@ def number_in(value: Value) -> int | float | None:
 def last_known(value: Value, known: tuple[Value, ...]) -> tuple[Value, ...]:
     """Return what to keep of the values known before this one, newest first.
 
-    None is a gap, which keeps all; after a value that is not a number the last number is kept.
+    None is a gap and keeps everything; a value that is not a number keeps the last number.
     """
     if value is None:
         return known

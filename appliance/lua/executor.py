@@ -154,7 +154,7 @@ class Executor:
             self.abort(execution, STOPPED)
 
     def figures(self) -> dict[str, Any]:
-        """Return the numbers of running executions, replaced ones included, of waiting ones, and of each ending."""
+        """Return the numbers of running (also replaced), waiting, and, by status, ended executions."""
         ended = {status.value: count for status, count in self._ended.items()}
         return {"running": len(self._running), "waiting": len(self._all_waiting()), "ended": ended}
 

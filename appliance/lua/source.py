@@ -195,8 +195,8 @@ async def find_undefined(
     *,
     is_kind: bool = False,
 ) -> list[Fault]:
-    """Return a sentence for each line with such a name, or with a call of a method that ctx has not, in kinds of
-    adapter or elsewhere; none at all where globals are made in ways that cannot be seen.
+    """Return a sentence for each line with such a name, or with a call of an unknown method of ctx, in kinds of
+    adapter or elsewhere; return no sentence if code sets globals in ways that cannot be seen.
     """
     methods = KIND_METHODS if is_kind else frozenset({*CTX_METHODS, "log"})
     known = await describe(Source(name="names", text=_NAMES))
@@ -246,7 +246,7 @@ def _given(tokens: Sequence[LuaToken]) -> Iterator[str]:
 
 
 def _assigned(tokens: Sequence[LuaToken], index: int) -> Iterator[str]:
-    """Yield the names in front of an equals sign, which may be a list of them."""
+    """Yield the name, or the list of names, before an equals sign."""
     while tokens[index - 1].kind == "name" and tokens[index].word in ("=", ","):
         yield tokens[index - 1].word
         index -= 2

@@ -214,7 +214,7 @@ class WorkerPool:
     def _note_walls(self, missing: str) -> None:
         if missing and not self._has_warned:
             self._has_warned = True
-            log.warning("the Lua worker could be confined better: %s", missing)
+            log.warning("the sandbox of the Lua worker is incomplete: %s", missing)
 
     def _note_stuck(self, sources: Iterable[Source]) -> None:
         for source in sources:

@@ -140,7 +140,7 @@ KINDS = (
             POWER | {"attribute": "xyzzy"},
             [
                 "attribute 'xyzzy' is not a capability or custom.<adapter>.<field>; "
-                "GET /capabilities lists those there are"
+                "GET /capabilities lists all of them"
             ],
         ),
         (POWER | {"equal": "on"}, ["equal is not a field of the trigger device_state_change; did you mean equals"]),

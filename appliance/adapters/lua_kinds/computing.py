@@ -17,7 +17,7 @@ async def compute_apart(function: Callable[..., T], *arguments: Any) -> T:
 
 
 async def compute_slowly(function: Callable[..., T], *arguments: Any) -> T:
-    """Return the result of a function that can take a second. These run one at a time, and hold up nothing else."""
+    """Return the result of a function that can take a second; these run one at a time and block nothing else."""
     return await asyncio.get_running_loop().run_in_executor(_threads("kinds-slow", 1), function, *arguments)
 
 

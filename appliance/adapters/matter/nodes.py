@@ -131,7 +131,7 @@ class Node:
         return self._root(NODE_LABEL) or self._root(PRODUCT_LABEL) or self._root(PRODUCT) or f"Matter {self.id:x}"
 
     def aggregator_of(self, endpoint: Endpoint) -> Endpoint | None:
-        """Return the aggregator that the endpoint is a part of; None if it is bridged by none."""
+        """Return the aggregator of the endpoint; None without a bridge."""
         return self._find_wholes()[0].get(endpoint.number)
 
     def is_reachable(self, endpoint: Endpoint) -> bool:

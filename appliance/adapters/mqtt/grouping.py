@@ -114,7 +114,7 @@ def _root(roots: dict[str, str], marker: str) -> str:
 
 
 def identifier_of(members: Sequence[Announcement]) -> str:
-    """Return the identifier that names a device: the same whatever came first."""
+    """Return the identifier that names a device; the order of the announcements does not matter."""
     identifiers = [each.device.identifiers[0] for each in members if each.device.identifiers]
     connections = [each.device.connections[0] for each in members if each.device.connections]
     alone = [each.unique_id or each.object_id for each in members]

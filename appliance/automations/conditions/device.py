@@ -94,7 +94,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
 
 
 class PlaceState(Condition, frozen=True, kw_only=True):
-    """A room or a group has from `min_devices` to `max_devices` devices; None is unbounded."""
+    """A room or a group has from `min_devices` to `max_devices` devices; None means no limit."""
 
     type: str = "room_state"
     place_id: str

@@ -203,7 +203,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
 
     @property
     def wait_secs(self) -> float | None:
-        """How long to wait before firing; None is not at all."""
+        """The seconds to wait before firing; None without a wait."""
         return self.duration_secs if self.debounce_secs is None else self.debounce_secs
 
     def match(self, event: Event) -> Match | None:

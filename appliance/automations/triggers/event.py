@@ -30,7 +30,7 @@ from appliance.tables.fields import Table
 
 
 class AdapterLifecycle(EventTrigger, frozen=True, kw_only=True):
-    """An adapter starts; None is any adapter."""
+    """An adapter starts; None means any adapter."""
 
     type: str = "adapter_lifecycle"
     adapter: str | None = None

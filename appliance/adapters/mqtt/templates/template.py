@@ -51,7 +51,7 @@ class _Path:
 
 
 class _Tree:
-    """Any other template: the tree of statements that Jinja's parser makes of it."""
+    """Any other template, as the tree of statements from Jinja's parser."""
 
     def __init__(self, body: Any, literals: frozenset[str]) -> None:
         # It imports Jinja, which takes a fifth of a second: only once there is such a template.

@@ -71,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 # Hundreds of Lua workers are started too, and most tests are about what runs in one, not about its start.
-vars(process)["subprocess"] = SimpleNamespace(Popen=forked.ForkedWorker, DEVNULL=subprocess.DEVNULL)
+forked.fork_workers()
 
 
 @pytest.fixture(autouse=True)

@@ -196,7 +196,15 @@ def list_kept(app: App) -> list[str]:
     return [type(each).__name__ for each in mine if each not in is_open and each not in https]
 
 
-@pytest.mark.parametrize("sent", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(
+            sent, id=name, marks=[] if name in ("an answer", "half a body", "a stream") else [pytest.mark.slow]
+        )
+        for name, sent in ENDS.items()
+    ],
+)
 async def test_a_connection_that_is_over_is_freed_at_once_without_the_collector(sent: list[bytes]) -> None:
     async with open_app(limits=ApiLimits(body_secs=0.3)) as app:
         gc.collect()

@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn, Self
 
 ROOT = Path(__file__).parents[2]
@@ -112,25 +113,36 @@ class _Server:
 
     def __init__(self, kind: str) -> None:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        descriptors = [theirs.fileno()]
+        if kind == HUBS:  # hubs have their Lua workers forked too
+            descriptors.append(_SERVERS[WORKERS].socket.fileno())
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.fakes.forked", kind, str(theirs.fileno())],
+                [sys.executable, "-m", "tests.fakes.forked", kind, *map(str, descriptors)],
                 cwd=ROOT,
-                pass_fds=[theirs.fileno()],
+                pass_fds=descriptors,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
 
 
-_SERVERS: dict[str, _Server] = {}
+_SERVERS: dict[str, Any] = {}
 _STARTING = threading.Lock()
 
 
-def _server(kind: str) -> _Server:
+def _server(kind: str) -> Any:
     with _STARTING:
-        if kind not in _SERVERS:
-            _SERVERS[kind] = _Server(kind)
+        for each in (WORKERS, HUBS) if kind == HUBS else (kind,):
+            if each not in _SERVERS:
+                _SERVERS[each] = _Server(each)
         return _SERVERS[kind]
+
+
+def fork_workers() -> None:
+    """Let the hubs of this process have their Lua workers forked."""
+    from appliance.lua import process
+
+    vars(process)["subprocess"] = SimpleNamespace(Popen=ForkedWorker, DEVNULL=subprocess.DEVNULL)
 
 
 def close() -> None:
@@ -138,6 +150,7 @@ def close() -> None:
     while _SERVERS:
         server = _SERVERS.popitem()[1]
         server.socket.close()
+        server.process.terminate()  # a hub that still runs has the socket, too
         server.process.wait()
 
 
@@ -175,9 +188,11 @@ def _become(descriptors: Sequence[int], numbers: Sequence[int]) -> None:
     os.close(status)
 
 
-def _run_hub(requests: socket.socket) -> NoReturn:
+def _run_hub(requests: socket.socket, workers: socket.socket) -> NoReturn:
     from appliance.cli.main import main
 
+    _SERVERS[WORKERS] = SimpleNamespace(socket=workers)
+    fork_workers()
     for package in ("appliance.cli", "appliance.adapters.elgato_lights", "appliance.adapters.roku_tv"):
         for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
             importlib.import_module(f"{package}.{module.name}")
@@ -230,7 +245,7 @@ def _end(run: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> NoRet
 
 
 HUBS, WORKERS = "hubs", "workers"
-_RUN = {HUBS: _run_hub, WORKERS: _run_worker}
+_RUN: dict[str, Callable[..., NoReturn]] = {HUBS: _run_hub, WORKERS: _run_worker}
 
 if __name__ == "__main__":
-    _RUN[sys.argv[1]](socket.socket(fileno=int(sys.argv[2])))
+    _RUN[sys.argv[1]](*(socket.socket(fileno=int(each)) for each in sys.argv[2:]))

@@ -236,6 +236,7 @@ async def test_a_device_that_does_not_speak_tls_is_unreachable_over_https(
     assert str(outcome).startswith(f"{url} does not answer (") and str(outcome).isprintable()
 
 
+@pytest.mark.slow
 async def test_a_good_answer_cut_at_any_byte_is_an_answer_or_an_error_of_the_two(
     session: DeviceSession, clock: VirtualClock
 ) -> None:

@@ -521,6 +521,7 @@ async def test_a_refusal_of_a_mail_server_is_an_error_without_secrets(
     assert "secret" not in str(failed.value) and server.connections == 3 and not server.mails
 
 
+@pytest.mark.slow
 async def test_no_password_is_sent_over_an_untrusted_certificate(session: DeviceSession, certificate: Path) -> None:
     async with mail_server(certificate, "starttls") as (server, lines):
         own = "\n".join(each for each in lines.splitlines() if not each.startswith("ca_file"))

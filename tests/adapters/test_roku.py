@@ -411,6 +411,7 @@ def test_the_encoding_that_the_document_declares_is_its_own(encoding: str) -> No
     assert DeviceInfo.parse(text.encode(encoding)).model_name == "Käse"
 
 
+@pytest.mark.slow
 def test_a_document_that_is_large_and_deep_is_read() -> None:
     assert DeviceInfo.parse(_xml("<a>" * 30_000 + "</a>" * 30_000)).is_on
     assert len(DeviceInfo.parse(_xml("".join(f"<e{n}/>" for n in range(20_000)))).fields) == 20_000

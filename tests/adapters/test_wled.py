@@ -206,6 +206,7 @@ async def test_an_invalid_segment_does_not_affect_others_and_is_reported_once(
             await adapter.poll()
 
 
+@pytest.mark.slow
 async def test_every_percentage_is_shown_as_it_was_set(session: DeviceSession, clock: VirtualClock) -> None:
     async with WledSimulator() as strip:
         adapter = _adapter(session, strip.url, clock)

@@ -180,6 +180,7 @@ def test_a_second_import_overwrites_nothing(home: Path, folder: Path) -> None:
     assert "already set" in result.out
 
 
+@pytest.mark.slow
 async def test_a_running_hub_takes_rooms_and_variables_and_names_devices_it_knows(home: Path, folder: Path) -> None:
     file = home / "config" / "default.toml"
     file.write_text(file.read_text().replace("0.0.0.0:3000", "127.0.0.1:0"))
@@ -557,6 +558,7 @@ def test_an_action_is_translated(entities: Entities, action: Any, expected: list
         ),
     ],
 )
+@pytest.mark.slow
 def test_a_broken_file_is_one_sentence(
     home: Path, folder: Path, name: str, text: str, code: int, sentence: str
 ) -> None:
@@ -568,6 +570,7 @@ def test_a_broken_file_is_one_sentence(
         assert ended(home, "check").code == 0
 
 
+@pytest.mark.slow
 def test_the_automations_of_the_page_load(home: Path) -> None:
     text = (ROOT / "docs" / "from-home-assistant.md").read_text()
     blocks = re.findall(r"^```lua\n(.*?)^```", text, re.DOTALL | re.MULTILINE)

@@ -127,6 +127,7 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     assert line["part"] == "hub" and line["at"].endswith("Z")
 
 
+@pytest.mark.slow
 async def test_a_followed_log_continues_with_new_lines(hub: Process, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "appliance", "log", "-f", "--lines", "1", "--contains", "asked to"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}

@@ -221,6 +221,7 @@ def test_an_automation_that_takes_no_time_ends_the_simulation_with_its_name(tmp_
     assert result.err.splitlines()[-1] == f"lares: at 2026-12-24T17:01:00.000Z automation 'endless' {sentence}"
 
 
+@pytest.mark.slow
 def test_the_documents_example_is_a_sound_file(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "docs" / "lua.md").read_text()
     [events] = re.findall(r"```text\n(# at device.*?)```", text, re.DOTALL)
@@ -240,6 +241,7 @@ def test_executions_at_one_instant_run_one_after_another(tmp_path: Path) -> None
     assert words == [*expected, *(f"{id_}  logs info: slept" for id_ in "abcdef")] * 4
 
 
+@pytest.mark.slow
 def test_it_ends_while_executions_and_their_scenes_sleep(tmp_path: Path) -> None:
     at = "{ type = 'cron', expression = '0 0 18 * * *', timezone = 'local' }"
     bodies = ("ctx:run_scene('slow')", "ctx:sleep(3600)", "ctx:run_scene('slow')", "ctx:sleep(3600)")

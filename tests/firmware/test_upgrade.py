@@ -202,6 +202,7 @@ def hand(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_file_that_is_run_by_hand_is_replaced_and_the_user_restarts_the_hub(hand: Path) -> None:
     make_file(hand / "new.pyz", "2")
     code, said = by_hand(hand, "new.pyz")
@@ -233,6 +234,7 @@ def test_a_file_that_is_run_by_hand_is_replaced_and_the_user_restarts_the_hub(ha
         (["foreign.pyz"], os.EX_UNAVAILABLE, "this file needs CPython 3.99 on 64-bit Linux"),
     ],
 )
+@pytest.mark.slow
 def test_a_wrong_file_changes_nothing(hand: Path, words: list[str], code: int, sentence: str) -> None:
     good = make_file(hand / "new.pyz", "2").read_bytes()
     (hand / "altered.pyz").write_bytes(good)
@@ -252,6 +254,7 @@ def test_a_wrong_file_changes_nothing(hand: Path, words: list[str], code: int, s
     assert {path: path.read_bytes() for path in hand.iterdir() if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_a_hub_of_python_packages_is_not_upgraded() -> None:
     command = [sys.executable, "-P", "-m", "appliance", "upgrade", "new.pyz"]
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)

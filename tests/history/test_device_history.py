@@ -132,6 +132,7 @@ def test_a_clock_that_is_set_back_leaves_no_entry_in_the_future() -> None:
     assert [(entry.observed_at, entry.value) for entry in entries] == [(after(0), 3), (after(0), 2), (after(0), 1)]
 
 
+@pytest.mark.slow
 def test_a_chatty_sensor_does_not_displace_others() -> None:
     home = Home(max_bytes=96 << 10)
     for hour in range(40):
@@ -156,6 +157,7 @@ def test_without_room_for_more_series_the_least_recently_changed_is_dropped() ->
 
 
 @each_row("max_bytes", [1 << 12, 1 << 15])
+@pytest.mark.slow
 def test_whatever_is_shown_the_budget_holds(max_bytes: int) -> None:
     home, rng = Home(max_bytes=max_bytes), random.Random(7)
     for second in range(3000):

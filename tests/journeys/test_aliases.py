@@ -222,6 +222,7 @@ async def test_an_alias_outlives_a_restart_and_an_absence(tmp_path: Path) -> Non
 EVENTS = "+1 front_door contact open\n+1 bell event ring\n"
 
 
+@pytest.mark.slow
 async def test_simulate_check_and_why_know_aliases_and_explain_names(tmp_path: Path) -> None:
     root = write(tmp_path / "home", {**FILES, "default.toml": LOOPBACK + HOME, "events.txt": EVENTS})
     (root / "data").mkdir()

@@ -145,6 +145,7 @@ async def _answer(running: asyncio.Future[Received]) -> Received:
 
 
 @pytest.mark.parametrize("example", [text for _, text in EXAMPLES], ids=[name for name, _ in EXAMPLES])
+@pytest.mark.slow
 async def test_the_examples_of_the_documents_run(example: str, clock: VirtualClock, tmp_path: Path) -> None:
     shutil.copytree(SCRIPTS, tmp_path / "config/scripts")
     text = example if "\n  id = " in example else scene("lines", example)

@@ -209,6 +209,7 @@ return {
 """
 
 
+@pytest.mark.slow
 async def test_three_crashes_make_it_safe_and_a_reload_of_the_automations_ends_that(tmp_path: Path) -> None:
     configure(tmp_path)
     (tmp_path / "config" / "automations").mkdir()

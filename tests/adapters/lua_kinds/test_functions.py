@@ -193,6 +193,7 @@ async def test_json_of_any_depth_size_and_number_crosses_to_lua(pool: WorkerPool
         await it.adapter.operations["it"]({})
 
 
+@pytest.mark.slow
 async def test_thousands_of_devices_let_others_of_the_loop_come(pool: WorkerPool, tmp_path: Path) -> None:
     poll = """local all = {}
       for n = 1, 1000 do all[n] = { id = "d" .. n, kind = "Light", attributes = { brightness = 1 } } end

@@ -139,6 +139,7 @@ async def test_a_garage_door_that_stays_closed_is_named_in_the_error(clock: Virt
 
 
 @each_row(("low", "high"), [(1, 100), (1, 3), (1, 7), (0, 255), (10, 90)])
+@pytest.mark.slow
 def test_every_speed_of_a_fan_is_the_percentage_that_leads_to_it(low: int, high: int) -> None:
     live = live_devices()
     keys = {"command_topic": "c", "percentage_command_topic": "p", "percentage_state_topic": "s"}

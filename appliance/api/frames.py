@@ -67,7 +67,7 @@ def _reload_frames(end: str, when: str, fields: Mapping[str, Schema | Part]) -> 
 
 _ERROR_WHEN = (
     f"{events.SystemErrorReported.__doc__} Also sent to a reader that was too slow: it lost `dropped` frames, and "
-    "goes on with those that follow."
+    "receives later ones."
 )
 
 BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | None] = {
@@ -105,11 +105,11 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
     events.SystemErrorReported: _frame("system.error", _ERROR_WHEN, {"dropped": DROPPED}, message=TEXT),
     events.CatalogReloadStarted: _reload_frames("_started", "A reload of the {} begins.", {"target": _TARGET}),
     events.CatalogReloaded: _reload_frames(
-        "ed", "A reload of the {} has ended; what it read is in force.", schemas.RELOADED_PARTS
+        "ed", "A reload of the {} has ended; its files are loaded.", schemas.RELOADED_PARTS
     ),
     events.CatalogReloadFailed: _reload_frames(
         "_failed",
-        "A reload of the {} has ended with faults, which `errors` lists; what was in force before stays.",
+        "A reload of the {} has failed; `errors` lists the errors, and the earlier files stay loaded.",
         schemas.RELOADED_PARTS,
     ),
 }
@@ -117,7 +117,7 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
 
 _HEARTBEAT = _frame(
     "heartbeat",
-    "To readers that ask for it with `heartbeat_secs` alone: at once, and whenever so many seconds went by.",
+    "Only to readers with `heartbeat_secs`: at once, and then at this interval.",
 )
 
 FRAMES: Sequence[EventFrame] = [

@@ -79,7 +79,7 @@ class DeviceRemoved(Event, frozen=True, kw_only=True):
 
 
 class DeviceRoomChanged(Event, frozen=True, kw_only=True):
-    """The device was put into a room, or (null) into none."""
+    """The device is in another room, or, with null, in no room."""
 
     device_id: str
     room_id: str | None
@@ -250,7 +250,7 @@ class HookCalled(Event, frozen=True, kw_only=True):
 
 
 class SystemErrorReported(Event, frozen=True, kw_only=True):
-    """Something is wrong in an adapter or in the hub: once when it begins, not again while it lasts."""
+    """An error of an adapter or of the hub: once at its begin, not again while it lasts."""
 
     message: str
 

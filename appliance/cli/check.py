@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from appliance import config
@@ -50,31 +51,49 @@ FILE_KEYS = frozenset({"password_file", "token_file", "ca_file", "cert_file", "k
 """The settings of adapters that name a file."""
 
 
+class Examined(Struct, frozen=True, kw_only=True):
+    """The result of a check. `off` are the automations that their files switch off."""
+
+    settings: Config
+    faults: Sequence[Fault]
+    warnings: Sequence[str]
+    off: Sequence[str]
+
+
 def check(arguments: argparse.Namespace) -> int:
     """Print every fault as `file:line: message`; return 0 without faults, otherwise 78."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.need_config(), paths.find_data_dir()
     need_access(data_dir, file)
-    with as_owner(data_dir, file):
-        settings, faults = _load(file)
-    is_sound = not faults
-    in_lua, warnings, off = asyncio.run(_check_lua(settings, data_dir, file))
-    faults += [*in_lua, *find_unreadable(file.parent)]
-    if not is_sound:  # what Lua names may be in what cannot be read of the configuration
-        warnings = []
-    warnings = [*find_missing_files(settings), *warnings]
-    for fault in faults:
+    found = examine(file, data_dir)
+    zone = found.settings.locale.timezone
+    for fault in found.faults:
         say(str(fault))
-    for warning in (*settings.warnings, *warnings):
-        say(f"warning: {with_local_times(str(warning), settings.locale.timezone)}")
-    if faults:
-        say(f"lares: {counted(len(faults), 'fault')} found", to=sys.stderr)
+    for warning in found.warnings:
+        say(f"warning: {with_local_times(warning, zone)}")
+    if found.faults:
+        say(f"lares: {counted(len(found.faults), 'fault')} found", to=sys.stderr)
         return os.EX_CONFIG
-    say(*(with_local_times(each, settings.locale.timezone) for each in _list_changes(data_dir)))
-    if off:
-        say(f"switched off: {', '.join(off)}; edit each file, then switch it on")
+    say(*(with_local_times(each, zone) for each in _list_changes(data_dir)))
+    if found.off:
+        say(f"switched off: {', '.join(found.off)}; edit each file, then switch it on")
     say(f"{file}: no faults")
     return os.EX_OK
+
+
+def examine(file: Path, data_dir: Path) -> Examined:
+    """Return the faults and warnings of the configuration and its Lua files."""
+    with as_owner(data_dir, file):
+        settings, faults = _load(file)
+    in_lua, warnings, off = asyncio.run(_check_lua(settings, data_dir, file))
+    if faults:  # what Lua names may be in what cannot be read of the configuration
+        warnings = []
+    return Examined(
+        settings=settings,
+        faults=[*faults, *in_lua, *find_unreadable(file.parent)],
+        warnings=[*map(str, (*settings.warnings, *find_missing_files(settings), *warnings))],
+        off=off,
+    )
 
 
 def _list_changes(data_dir: Path) -> list[str]:

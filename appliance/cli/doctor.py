@@ -12,14 +12,14 @@ from typing import Any
 
 import orjson
 
-from appliance import config
 from appliance.adapters.kinds import kind_of
+from appliance.cli.check import examine
 from appliance.cli.hub_client import HubRequest, ask
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import counted, say
 from appliance.clock import Clock, ClockTrust, timestamp
-from appliance.errors import ConfigFailed, StartFailed
+from appliance.errors import StartFailed
 from appliance.lua.process import probe_confinement
 from appliance.store.disk import MAX_STORE_FILE_BYTES, Disk
 from appliance.store.lock import holder_of
@@ -58,14 +58,13 @@ def _check_config(paths: HubPaths) -> Iterator[Finding]:
     if not file.exists():
         yield "care", "configuration", f"{file} is missing; `lares run` writes it"
         return
-    try:
-        settings = config.load(file, os.environ)
-    except ConfigFailed as failed:
-        for fault in failed.faults:
-            yield "care", "configuration", str(fault)
-    else:
-        yield "ok", "configuration", str(file)
-        yield from _check_adapters(settings.adapters)
+    found = examine(file, paths.find_data_dir())
+    for fault in found.faults:
+        yield "care", "configuration", str(fault)
+    if not found.faults:
+        warned = f", {counted(len(found.warnings), 'warning')} (see `lares check`)" if found.warnings else ""
+        yield "ok", "configuration", f"{file}{warned}"
+    yield from _check_adapters(found.settings.adapters)
 
 
 def _check_adapters(sections: Mapping[str, Any]) -> Iterator[Finding]:

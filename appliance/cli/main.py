@@ -168,7 +168,7 @@ def _parser() -> argparse.ArgumentParser:
         "homeassistant", parents=common, help="import rooms, names, and automations of a Home Assistant folder"
     )
     homeassistant.add_argument("folder", metavar="DIR", help="Home Assistant's configuration folder")
-    commands.add_parser("doctor", parents=common, help="check this box: paths, permissions, clock, space, store, hub")
+    commands.add_parser("doctor", parents=common, help="check this box: files, permissions, clock, space, store, hub")
     clock = commands.add_parser("clock", help="trust the clock although nothing synchronises it")
     clocks = clock.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
     clocks.add_parser("trust", parents=common, help="trust the clock as it is now, also after restarts")

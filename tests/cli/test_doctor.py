@@ -52,6 +52,16 @@ class Findings:
         return [what for how, what, _ in self.all if how == "care"]
 
 
+def test_errors_of_lua_files_need_care_as_check_reports_them(tmp_path: Path, command: Command) -> None:
+    folder = home(tmp_path)
+    (folder / "config" / "scenes").mkdir(exist_ok=True)
+    (folder / "config" / "scenes" / "bad.lua").write_text("return {\n  id = 'bad',\n")
+    found = Findings(command(folder, "doctor"))
+    assert found.code == 1 and found.cares == ["configuration"]
+    [(_, sentence)] = found.of("configuration")
+    assert sentence.startswith("config/scenes/bad.lua:3: ")
+
+
 def test_a_box_that_is_well_is_0_and_every_line_ok(tmp_path: Path, command: Command) -> None:
     found = Findings(command(home(tmp_path), "doctor"))
     assert found.code == 0 and not found.cares

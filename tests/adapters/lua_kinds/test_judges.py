@@ -1,6 +1,7 @@
 """Independent clients judge the simulators: they read and command them, and agree with the kinds in Lua.
 
-Without a judge: Daikin (`pydaikin` needs netifaces, which has no wheel), Tasmota (`hatasmota` speaks MQTT).
+Without a judge: Daikin (`pydaikin` needs netifaces, which has no wheel), Tasmota over HTTP (`hatasmota` speaks MQTT:
+`tests/adapters/mqtt/test_tasmota_judge.py`).
 """
 
 from __future__ import annotations

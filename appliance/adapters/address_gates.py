@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
 from appliance.errors import Busy, Unreachable
 
@@ -17,7 +18,10 @@ _DEFAULT_PORTS = {"http": 80, "https": 443, "mqtt": 1883, "mqtts": 8883}
 
 
 class AddressGate:
-    """Limits the commands at one address to `concurrency` at a time; `commands_ended` counts completed ones."""
+    """Limits the commands at one address to `concurrency` at a time, and those to one device to one.
+
+    `commands_ended` counts completed ones.
+    """
 
     def __init__(self, address: str, concurrency: int) -> None:
         self.address = address
@@ -25,6 +29,7 @@ class AddressGate:
         self.commands_under_way = 0
         self.commands_ended = 0
         self._free = asyncio.Semaphore(concurrency)
+        self._devices: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._waiting: list[_WaitingCommand] = []
 
     @asynccontextmanager
@@ -36,23 +41,30 @@ class AddressGate:
         """
         waiting = _WaitingCommand(device_ids)
         self._waiting.append(waiting)
-        try:
-            async with asyncio.timeout(LOCK_TIMEOUT_SECS if self._free.locked() else None):
-                await self._free.acquire()
-        except TimeoutError:
-            raise Busy(f"{self.address} is busy with earlier commands; this one was not sent") from None
-        finally:
-            self._waiting.remove(waiting)
-        if waiting.outage is not None:
-            self._free.release()
-            raise Unreachable(str(waiting.outage))
-        self.commands_under_way += 1
-        try:
-            yield
-        finally:
-            self.commands_under_way -= 1
-            self.commands_ended += 1
-            self._free.release()
+        async with AsyncExitStack() as held:
+            try:
+                await self._enter(held, device_ids)
+            except TimeoutError:
+                raise Busy(f"{self.address} is busy with earlier commands; this one was not sent") from None
+            finally:
+                self._waiting.remove(waiting)
+            if waiting.outage is not None:
+                raise Unreachable(str(waiting.outage))
+            self.commands_under_way += 1
+            try:
+                yield
+            finally:
+                self.commands_under_way -= 1
+                self.commands_ended += 1
+
+    async def _enter(self, held: AsyncExitStack, device_ids: Collection[str]) -> None:
+        """Wait for the devices, then for a place; `held` releases them."""
+        ids = sorted(set(device_ids)) if self.concurrency > 1 else ()
+        locks = [self._devices.setdefault(each, asyncio.Lock()) for each in ids]
+        places: list[asyncio.Lock | asyncio.Semaphore] = [*locks, self._free]
+        async with asyncio.timeout(LOCK_TIMEOUT_SECS if any(each.locked() for each in places) else None):
+            for each in places:
+                await held.enter_async_context(each)
 
     def fail_waiting(self, outage: Unreachable, device_ids: Collection[str] | None = None) -> None:
         """Fail waiting commands with this outage: to these devices, or all."""

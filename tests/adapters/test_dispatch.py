@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 from msgspec.structs import replace
 
-from appliance.adapters.address_gates import AddressGates
+from appliance.adapters.address_gates import AddressGate, AddressGates
 from appliance.adapters.base import CommandResult, HookRequest
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
@@ -253,3 +253,28 @@ async def test_an_operation_gets_the_payload_and_its_result_is_returned(
 async def test_a_failed_operation_reports_the_reason(desk: FakeAdapter) -> None:
     with pytest.raises(Unreachable, match="nobody is there"):
         await desk.dispatcher.invoke("a:fail", {})
+
+
+async def test_where_many_commands_run_at_once_those_to_one_device_wait_for_each_other() -> None:
+    gate, began = AddressGate("broker", 10), list[str]()
+
+    async def command(name: str, *device_ids: str) -> None:
+        async with gate.lock(device_ids):
+            began.append(name)
+            await release[name].wait()
+
+    release = {name: asyncio.Event() for name in ("a1", "a2", "b1", "ab", "none")}
+    tasks = [
+        asyncio.ensure_future(command(name, *name.removesuffix("1").removesuffix("2").replace("none", "")))
+        for name in release
+    ]
+    await asyncio.sleep(0)
+    assert began == ["a1", "b1", "none"] and gate.commands_under_way == 3
+    gate.fail_waiting(Unreachable("it does not answer"), ["b"])
+    for name, expected in (("a1", 4), ("a2", 4), ("b1", 4)):
+        release[name].set()
+        await until(lambda expected=expected: len(began) == expected)  # type: ignore[misc]
+    release["none"].set()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [str(each) for each in outcomes if each is not None] == ["it does not answer"]
+    assert began == ["a1", "b1", "none", "a2"] and not gate._devices, "no lock stays"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
@@ -90,7 +89,6 @@ class MatterAdapter(Adapter):
         self.server: ServerConnection | None = None
         self.live = LiveNodes(self.name, self.publish)
         self._http = HttpClient(context.open_session(), address, context.clock)
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._tasks = Tasks()
         self._rejected, self._report_rejected_at = 0, 0.0
 
@@ -174,21 +172,20 @@ class MatterAdapter(Adapter):
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Send the command, and return when the device shows its result."""
-        async with self._locks[device_id]:
-            began = self.clock.monotonic()
-            place = self._place(device_id)
-            command = check_offered(device_id, command_specs_of(place.endpoint), command)
-            if command.action == "toggle":  # the shown state can be stale
-                place = await self._read_again(device_id, place)
-            request = request_for(place.endpoint, command)
-            is_shown = request.is_done(place.endpoint)
-            await self._send(device_id, str(command), place, request)
-            until = began + RESULT_SECS
-            is_done = await self._await_result(device_id, request, until, asks_first=is_shown)
-            if not is_done and (command.transition_secs or 0) < RESULT_SECS - 1:
-                device = self.publish.find(device_id)
-                raise failure(device_id, command, {} if device is None else device.attributes)
-            return CommandResult()
+        began = self.clock.monotonic()
+        place = self._place(device_id)
+        command = check_offered(device_id, command_specs_of(place.endpoint), command)
+        if command.action == "toggle":  # the shown state can be stale
+            place = await self._read_again(device_id, place)
+        request = request_for(place.endpoint, command)
+        is_shown = request.is_done(place.endpoint)
+        await self._send(device_id, str(command), place, request)
+        until = began + RESULT_SECS
+        is_done = await self._await_result(device_id, request, until, asks_first=is_shown)
+        if not is_done and (command.transition_secs or 0) < RESULT_SECS - 1:
+            device = self.publish.find(device_id)
+            raise failure(device_id, command, {} if device is None else device.attributes)
+        return CommandResult()
 
     async def _read_again(self, device_id: str, place: Place) -> Place:
         """Read the power of a device. Raises `Unreachable`."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
 
@@ -80,7 +78,6 @@ class LiveDevices:
         self._changed: dict[str, Changes] = {}
         self._pending: dict[tuple[str, str], PendingCommand] = {}  # by device and the key of the entity
         self._due: dict[int, tuple[float, MqttDevice, Entity]] = {}
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._remembered: dict[str, Received] = {}
         self._shown_before: dict[str, Device] = {}
         self._remembered_bytes = 0
@@ -255,29 +252,28 @@ class LiveDevices:
                 self._pending.pop((device_id, name), None)
 
     async def command(self, connection: BrokerConnection, device_id: str, command: Command) -> None:
-        """Publish a command and wait for its result.
+        """Publish a command and wait for its result; only one command to a device runs at a time.
 
         Raises `Unreachable` if the connection is lost, `Unanswered` if the device is not announced or not available,
         `BadAnswer` if the result is not shown in time.
         """
-        async with self._locks[device_id]:
-            device = self.router.devices.get(device_id)
-            if device is None:
-                raise Unanswered(f"{device_id} is not announced at the broker; the command was not sent")
-            if command.capability not in device.offers:
-                raise Unsupported(f"device '{device_id}' does not offer {command}")
-            entity, _ = device.offers[command.capability]
-            entity.written_at = self._clock.now().astimezone(self._zone)
-            try:
-                intent = entity.write(command)
-            except TemplateFailed as fault:
-                raise BadAnswer(f"{device_id} announces a template for {command.capability} that {fault}") from None
-            pending = PendingCommand(intent, self._clock.monotonic(), command.transition_secs)
-            if intent.shows:
-                self._pending[device_id, entity.announcement.key] = pending
-            for message in intent.messages:
-                await connection.publish(message)
-            await self._await_result(device, entity, intent, pending, command)
+        device = self.router.devices.get(device_id)
+        if device is None:
+            raise Unanswered(f"{device_id} is not announced at the broker; the command was not sent")
+        if command.capability not in device.offers:
+            raise Unsupported(f"device '{device_id}' does not offer {command}")
+        entity, _ = device.offers[command.capability]
+        entity.written_at = self._clock.now().astimezone(self._zone)
+        try:
+            intent = entity.write(command)
+        except TemplateFailed as fault:
+            raise BadAnswer(f"{device_id} announces a template for {command.capability} that {fault}") from None
+        pending = PendingCommand(intent, self._clock.monotonic(), command.transition_secs)
+        if intent.shows:
+            self._pending[device_id, entity.announcement.key] = pending
+        for message in intent.messages:
+            await connection.publish(message)
+        await self._await_result(device, entity, intent, pending, command)
 
     async def _await_result(
         self, device: MqttDevice, entity: Entity, intent: Intent, pending: PendingCommand, command: Command

@@ -18,10 +18,10 @@ from appliance.adapters.device_http import HttpClient, HttpResponse, repair_json
 from appliance.adapters.http_access import HttpAccess
 from appliance.adapters.lua_kinds.libraries import compact_json
 from appliance.adapters.lua_kinds.section import SectionSettings
-from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable
+from appliance.adapters.secret_files import read_secret
+from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
 from appliance.tables.checks import LUA, is_number, nearest, number_within, one_of, shown, string
 from appliance.tables.fields import Field, Fields, Findings, Table
-from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
 from appliance.tasks import time_limit
 
 MAX_TIMEOUT_SECS, DEFAULT_TIMEOUT_SECS = 300.0, 5.0
@@ -250,8 +250,11 @@ def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
 def _access_of(settings: SectionSettings, context: AdapterContext) -> tuple[HttpAccess, tuple[str, ...]]:
     """Return the credentials of a section, and their secrets. Raises `AdapterFailed` for an unreadable file."""
     values = settings.values
-    token = values["token"] or _read_secret(values["token_file"], "token_file", context)
-    password = values["password"] or _read_secret(values["password_file"], "password_file", context)
+    read = {
+        name: values[name] or (values[file] and read_secret(file, context.root / values[file]))
+        for name, file in (("token", "token_file"), ("password", "password_file"))
+    }
+    token, password = read["token"], read["password"]
     auth = values["auth"] or ("bearer" if token else "basic" if password else "none")
     is_named = auth in ("basic", "digest")
     access = HttpAccess(
@@ -265,13 +268,3 @@ def _access_of(settings: SectionSettings, context: AdapterContext) -> tuple[Http
     )
     words = [word for line in access.headers.values() for word in line.split() if len(word) >= MIN_HEADER_WORD_CHARS]
     return access, tuple({*settings.secrets, *words, *(each for each in (token, password) if each)})
-
-
-def _read_secret(name: str | None, key: str, context: AdapterContext) -> str | None:
-    if name is None:
-        return None
-    try:
-        lines = read_plain(context.root / name, MAX_SECRET_BYTES).decode(errors="replace").splitlines()
-    except OSError as error:
-        raise AdapterFailed(f"{key} {name} cannot be read: {error.strerror}") from None
-    return lines[0].strip() if lines else None

@@ -20,9 +20,9 @@ from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.library import Client
 from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.secret_files import open_tls, read_secret
 from appliance.clock import Clock, back_off
 from appliance.errors import AdapterFailed, Unreachable
-from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
 from appliance.tasks import run_together
 
 BROKER_TIMEOUT_SECS = 5.0
@@ -149,6 +149,8 @@ class Broker:
             await client.__aenter__()
         except MqttConnectError as error:
             raise self._refusal(error) from None
+        except AdapterFailed as error:
+            raise Unreachable(str(error)) from None
         except (aiomqtt.MqttError, OSError, ValueError) as error:
             reason = f"does not answer ({_reason(error)}){self._hint(error)}"
             raise _failure(self.address, reason, error) from None
@@ -270,19 +272,18 @@ async def keep_connected(
 
 
 def _password(settings: Mqtt) -> str | None:
-    """Return the password; raises OSError for a file that cannot be read."""
+    """Return the password. Raises `AdapterFailed`."""
     if settings.password_file is None:
         return settings.password
-    lines = read_plain(Path(settings.password_file), MAX_SECRET_BYTES).decode(errors="replace").splitlines()
-    return lines[0] if lines else ""
+    return read_secret("password_file", Path(settings.password_file))
 
 
 def _tls_context(settings: Mqtt) -> ssl.SSLContext:
-    """Certificates are checked, the host's name included. Raises OSError for files that cannot be read."""
-    for name in (settings.ca_file, settings.cert_file, settings.key_file):
+    """Return a context that checks certificates, the host's name included. Raises `AdapterFailed` or OSError."""
+    for name in (settings.cert_file, settings.key_file):
         if name is not None and Path(name).exists() and not Path(name).is_file():
             raise OSError(f"{name} is not a regular file")  # the library would wait for the other end of a pipe
-    context = ssl.create_default_context(cafile=settings.ca_file)
+    context = open_tls(None if settings.ca_file is None else Path(settings.ca_file))
     if settings.cert_file is not None:
         context.load_cert_chain(settings.cert_file, settings.key_file)
     return context

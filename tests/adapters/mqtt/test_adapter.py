@@ -153,8 +153,14 @@ async def test_a_wrong_password_and_an_unknown_certificate_are_reported(broker: 
         await announce(client, home, capture("ha-mqtt-discoverable/switch"))
         await home.shows("mqtt:node_7f3a", state="online")
         assert not home.errors()
-    async with BrokerHome(broker, ca_file=str(tmp_path / "none.pem"), **tls) as home:
-        await until(lambda: bool(home.errors()))
+    missing = str(tmp_path / "none")
+    for keys, sentence in (
+        ({"ca_file": missing, **tls}, "ca_file: "),
+        ({"password": None, "password_file": missing}, f"password_file: cannot read {missing}: No such file"),
+    ):
+        async with BrokerHome(broker, **keys) as home:
+            await until(lambda home=home: bool(home.errors()))  # type: ignore[misc]
+            assert sentence in home.errors()[0]
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from appliance.errors import AdapterFailed, BadAnswer, Unanswered
 from appliance.home.capabilities import STATES_AFTER
 from appliance.home.commands import Command, CommandSpec
 from appliance.home.registry import OFFLINE, UNAVAILABLE
-from appliance.home.values import Value, kelvin_of
+from appliance.home.values import Value, kelvin_in
 from appliance.tables.checks import is_number, shown
 
 MOVING: Mapping[str, tuple[str, ...]] = {"open": ("open", "opening"), "close": ("closed", "closing")}
@@ -78,11 +78,11 @@ class ExpectedState:
         return seen != self._before or self._is_near(goal, seen)
 
     def _is_near(self, goal: Value, seen: Value) -> bool:
+        if isinstance(goal, Mapping) and goal.get("unit") == "mireds":
+            goal = {"value": kelvin_in(goal), "unit": "kelvin"}
         if self._step and not math.isnan(_number(goal) + _number(seen)):
             same_unit = not isinstance(goal, Mapping) or not isinstance(seen, Mapping) or _unit(goal) == _unit(seen)
             return same_unit and abs(_number(goal) - _number(seen)) <= self._step / 2 + 1e-9
-        if isinstance(goal, Mapping) and goal.get("unit") == "mireds":
-            goal = {"value": kelvin_of(goal["value"]), "unit": "kelvin"}
         if is_number(goal) and is_number(seen):
             return bool(abs(goal - seen) <= 0.5)
         return is_shown(goal, seen)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from appliance.home.capabilities import STATES_AFTER
 from appliance.home.commands import Command
-from appliance.home.values import KELVIN_RANGE, MIRED_RANGE, Value, kelvin_of
+from appliance.home.values import KELVIN_RANGE, MIRED_RANGE, Value, kelvin_in, mireds_in
 from appliance.tables.checks import is_number
 
 _COLOR_MODES = {
@@ -53,9 +53,8 @@ def _step(command: Command, now: Value) -> Value:
     if not isinstance(now, Mapping):
         return None
     unit, step = command.value["unit"], command.value["value"]
-    current = now["value"] if now["unit"] == unit else kelvin_of(now["value"])
-    bounds = KELVIN_RANGE if unit == "kelvin" else MIRED_RANGE
-    return {"value": _clamp(current + sign * step, *bounds), "unit": unit}
+    read, bounds = (kelvin_in, KELVIN_RANGE) if unit == "kelvin" else (mireds_in, MIRED_RANGE)
+    return {"value": _clamp(read(now) + sign * step, *bounds), "unit": unit}
 
 
 def _clamp(number: int, low: int, high: int) -> int:

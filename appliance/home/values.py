@@ -61,6 +61,21 @@ def kelvin_of(mired: float) -> int:
     return round(1_000_000 / mired)
 
 
+def mireds_of(kelvin: float) -> int:
+    """Colour temperature in mireds, see `kelvin_of`."""
+    return kelvin_of(kelvin)  # the conversion is its own inverse
+
+
+def kelvin_in(value: Mapping[str, Value]) -> int:
+    """Return the kelvin of a canonical colour temperature, which is in kelvin or mireds."""
+    return int(value["value"]) if value["unit"] == "kelvin" else kelvin_of(value["value"])
+
+
+def mireds_in(value: Mapping[str, Value]) -> int:
+    """Return the mireds of a canonical colour temperature, which is in kelvin or mireds."""
+    return int(value["value"]) if value["unit"] == "mireds" else mireds_of(value["value"])
+
+
 def json_copy(value: Value, levels: int = MAX_JSON_DEPTH) -> Value:
     """Return a deep copy of the value; raises `Invalid` for what JSON cannot hold."""
     if value is None or isinstance(value, bool):

@@ -51,6 +51,11 @@ def test_half_a_step_is_near_enough_and_the_sentence_names_both() -> None:
     expected = ExpectedState(Command(capability="brightness", action="set", value=40), specs, {"brightness": 0})
     assert expected.is_shown({"brightness": 42}) and not expected.is_shown({"brightness": 43})
     assert str(expected.failure("a:b", {"brightness": 43})) == "a:b was sent brightness 40 but shows 43"
+    warmth = CommandSpec(capability="color_temperature", actions=("set",), step=50, unit="kelvin")
+    command = Command(capability="color_temperature", action="set", value={"value": 250, "unit": "mireds"})
+    for kelvin, is_done in ((4020, True), (4030, False)):
+        shown = {"color_temperature": {"value": kelvin, "unit": "kelvin"}}
+        assert ExpectedState(command, [warmth], {}).is_shown(shown) is is_done
 
 
 def test_a_lamp_that_is_off_counts_as_dimmed() -> None:

@@ -21,7 +21,7 @@ from appliance.adapters.polling import PollingAdapter, attributes_in
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreadable
 from appliance.home.commands import Command, CommandSpec, check_offered
 from appliance.home.model import DeviceKind, Info, Observation, Report
-from appliance.home.values import Value, kelvin_of
+from appliance.home.values import Value, kelvin_in, kelvin_of, mireds_of
 from appliance.tables.checks import integer, number, shown
 from appliance.tasks import time_limit
 
@@ -93,13 +93,7 @@ LightWrite = Callable[[Command, LightState], dict[str, int]]
 def mired_of(kelvin: int) -> int:
     """Return a colour temperature in mired, within the range of the lights."""
     low, high = LIGHT_MIRED_RANGE
-    return min(max(round(1_000_000 / kelvin), low), high)
-
-
-def _kelvin(temperature: Value) -> int:
-    """Return the kelvin of a canonical `color_temperature`, which is in kelvin or mireds."""
-    value: int = temperature["value"]
-    return value if temperature["unit"] == "kelvin" else kelvin_of(value)
+    return min(max(mireds_of(kelvin), low), high)
 
 
 _CHANGES: Mapping[tuple[str, str], LightWrite] = {
@@ -107,7 +101,7 @@ _CHANGES: Mapping[tuple[str, str], LightWrite] = {
     ("power", "off"): lambda _, light: {"on": 0},
     ("power", "toggle"): lambda _, light: {"on": 0 if light.on else 1},
     ("brightness", "set"): lambda command, _: {"brightness": command.value},
-    ("color_temperature", "set"): lambda command, _: {"temperature": mired_of(_kelvin(command.value))},
+    ("color_temperature", "set"): lambda command, _: {"temperature": mired_of(kelvin_in(command.value))},
 }
 """The change that each command writes, for a light that was just read."""
 

@@ -31,6 +31,7 @@ from appliance.adapters.matter.clusters import (
 )
 from appliance.adapters.matter.nodes import Endpoint
 from appliance.home.commands import Command, CommandSpec
+from appliance.home.values import mireds_in
 
 MAX_FADE_TENTHS = 65_534
 
@@ -150,9 +151,8 @@ def _brightness(endpoint: Endpoint, command: Command) -> ClusterRequest:
 
 
 def _color_temperature(endpoint: Endpoint, command: Command) -> ClusterRequest:
-    value, unit = command.value["value"], command.value["unit"]
     coldest, warmest = _mireds_range(endpoint)
-    mireds = min(max(value if unit == "mireds" else round(1_000_000 / value), coldest), warmest)
+    mireds = min(max(mireds_in(command.value), coldest), warmest)
     payload = {"colorTemperatureMireds": mireds, **_fade(command), **_EVEN_IF_OFF}
     is_done = _both(_shows(COLOR, 7, mireds, tolerance=1), _shows(COLOR, 8, 2))
     return _invoke(endpoint, COLOR, "MoveToColorTemperature", payload, is_done)

@@ -19,7 +19,7 @@ from appliance.adapters.mqtt.platforms.entity import (
 )
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
-from appliance.home.values import KELVIN_RANGE, Value
+from appliance.home.values import KELVIN_RANGE, Value, kelvin_in, mireds_in
 from appliance.tables.checks import is_number
 
 RGB_MODES = ("rgb", "rgbw", "rgbww")
@@ -157,10 +157,7 @@ class LightEntity(Entity):
 
     def raw_temperature(self, value: Mapping[str, Value]) -> int:
         """Return a canonical colour temperature as the light wants it."""
-        is_kelvin = value["unit"] == "kelvin"
-        if self.config.flag("color_temp_kelvin"):
-            return int(value["value"]) if is_kelvin else round(1e6 / value["value"])
-        return round(1e6 / value["value"]) if is_kelvin else int(value["value"])
+        return kelvin_in(value) if self.config.flag("color_temp_kelvin") else mireds_in(value)
 
     def mode_update(self, mode: str) -> dict[str, Value]:
         """Return the canonical mode, and the notations of colour that it ends."""

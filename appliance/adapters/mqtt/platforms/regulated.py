@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from appliance.adapters.mqtt.platforms.entity import Entity, Update, is_unknown, number_parser, plain_number
-from appliance.errors import Invalid
 from appliance.home.values import Value
 
 
@@ -21,11 +20,11 @@ class Regulated(Entity):
             self.offer("power", ("on", "off"), lambda each: self.intent("power_command", self.payload(each.action)))
 
     def add_temperature(self, schema: Mapping[str, Value]) -> None:
-        """Read the target, and offer to set it in either unit."""
+        """Read the target, and offer to set it in its unit."""
         key, measure = "target_temperature", measured_in(self.unit)
         self.add(key, "temperature", number_parser(key, measure), {"unit": self.unit, **schema},
                  to_shown=measure,
-                 to_payload=lambda value: in_unit(value["value"], value["unit"], self.unit))  # fmt: skip
+                 to_payload=lambda value: plain_number(value["value"]))  # fmt: skip
 
     def range_of(self, name: str, low: float, high: float) -> dict[str, Value]:
         """Return the range of a target, `min_<name>` to `max_<name>`, as it is announced or by default."""
@@ -68,13 +67,3 @@ def _text_of(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update
 def measured_in(unit: str) -> Callable[[float], Value]:
     """Return a function that adds the unit to a number."""
     return lambda value: {"value": value, "unit": unit}
-
-
-def in_unit(value: float, unit: str, expected: str) -> int | float:
-    """Return a temperature in the device's unit; `Invalid` for a unit that is not one of temperature."""
-    letter = unit.replace("°", "").strip().upper()[:1]
-    if letter not in ("C", "F"):
-        raise Invalid(f"target_temperature needs the unit {expected}, not {unit[:20]!r}")
-    if letter == expected[1]:
-        return plain_number(value)
-    return plain_number(round(value * 9 / 5 + 32 if expected == "°F" else (value - 32) * 5 / 9, 1))

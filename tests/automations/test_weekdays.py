@@ -148,7 +148,13 @@ def test_a_doubled_local_cron_time_fires_once_and_a_skipped_one_at_the_end_of_th
 
 
 @pytest.mark.parametrize("expression", ["0 */20 * * * *", "0 7 * * * *", "0 30 */2 * * *", "0 0,30 1-5/2 * * *"])
-@pytest.mark.parametrize("name", ["Europe/Berlin", "Australia/Lord_Howe", "America/New_York"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Europe/Berlin",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("Australia/Lord_Howe", "America/New_York")),
+    ],
+)
 def test_a_local_cron_of_every_hour_runs_through_a_doubled_hour(name: str, expression: str) -> None:
     locale = Locale(timezone=load_zone(name))
     cron = Cron.parse(expression)

@@ -155,37 +155,49 @@ def close() -> None:
 
 
 def _serve(requests: socket.socket) -> dict[str, Any]:
-    """Fork for each request; returns only in what was forked, with the request."""
+    """Fork for each request; return only in a forked process, with the request."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # and so in what is forked, until that can take it
+    ended, wakeup = os.pipe()
+    os.set_blocking(wakeup, False)
+    signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    statuses: dict[int, int] = {}
     while True:
+        ready = select.select([requests.fileno(), ended], [], [])[0]
+        if ended in ready:
+            os.read(ended, 4096)
+            _report_ends(statuses)
+        if requests.fileno() not in ready:
+            continue
         data, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST_BYTES, 3)
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
         if not data:
             os._exit(0)
-        if not os.fork():
-            requests.close()
-            request: dict[str, Any] = json.loads(data)
-            _become(descriptors, request["numbers"])
-            return request
-        for each in descriptors:
+        *given, status = descriptors
+        if pid := os.fork():
+            for each in given:
+                os.close(each)
+            os.write(status, b"%d\n" % pid)
+            statuses[pid] = status
+            continue
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        requests.close()
+        for each in (ended, wakeup, status, *statuses.values()):
             os.close(each)
+        request: dict[str, Any] = json.loads(data)
+        for number, descriptor in zip(request["numbers"], given, strict=True):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        return request
 
 
-def _become(descriptors: Sequence[int], numbers: Sequence[int]) -> None:
-    """Fork again; one tells how the other ended, and the other returns."""
-    *given, status = descriptors
-    if pid := os.fork():
-        for each in given:
-            os.close(each)
-        os.write(status, b"%d\n" % pid)
-        os.write(status, b"%d\n" % os.waitpid(pid, 0)[1])
-        os._exit(0)
-    for number, descriptor in zip(numbers, given, strict=True):
-        os.dup2(descriptor, number)
-        os.close(descriptor)
-    os.close(status)
+def _report_ends(statuses: dict[int, int]) -> None:
+    """Write the exit code of each ended process to its status."""
+    while statuses and (found := os.waitpid(-1, os.WNOHANG))[0]:
+        if (status := statuses.pop(found[0], None)) is not None:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(status, b"%d\n" % found[1])
+            os.close(status)
 
 
 def _run_hub(requests: socket.socket, workers: socket.socket) -> NoReturn:

@@ -52,17 +52,17 @@ class Engine:
     def __init__(
         self,
         catalog: Catalog[AutomationDefinition],
-        executor: Decider,
+        decider: Decider,
         states: States,
         scheduler: Scheduler,
         environment: Environment,
     ) -> None:
         self.catalog = catalog
-        self._executor = executor
+        self._decider = decider
         self._environment = environment
         self._states = states
-        self._schedules = Schedules(scheduler, states, environment, executor.fire)
-        self._waits = Waits(scheduler, states, environment, executor.fire)
+        self._schedules = Schedules(scheduler, states, environment, decider.fire)
+        self._waits = Waits(scheduler, states, environment, decider.fire)
         self._brake = environment.brake
         self._change_times = environment.change_times
         self._registry = environment.registry
@@ -239,7 +239,7 @@ class Engine:
             if isinstance(event, events.DeviceStateChanged):
                 self._waits.follow(active, trigger, event)
         elif isinstance(trigger, EventTrigger) and (match := trigger.match(event)) is not None:
-            self._executor.fire(active, match.dated(self._environment))
+            self._decider.fire(active, match.dated(self._environment))
 
 
 def _watched_comparisons(definitions: Iterable[AutomationDefinition]) -> Mapping[str, Collection[Comparison]]:

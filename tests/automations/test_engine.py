@@ -305,14 +305,14 @@ async def test_a_fault_in_one_automations_way_hurts_no_other(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with bench(tmp_path, *[automation(id_=each) for each in "abc"]) as it:
-        fire = it.parts.engine._executor.fire
+        fire = it.parts.engine._decider.fire
 
         def stumble(active: Any, match: Any) -> None:
             if active.id == "b":
                 raise ZeroDivisionError("by mistake")
             fire(active, match)
 
-        monkeypatch.setattr(it.parts.engine._executor, "fire", stumble)
+        monkeypatch.setattr(it.parts.engine._decider, "fire", stumble)
         it.show(power="on")
         await it.drain()
         assert it.fired == ["a", "c"]

@@ -26,12 +26,12 @@ from tests.fakes import contract_recorder, forked
 from tests.fakes.app import App, open_app
 from tests.fakes.clock import VirtualClock
 
-# What the tests' own modules assert is told in detail too; those imported above are too late for that.
+# Show details of assertions in the tests' own modules too; the modules imported above are too late for that.
 pytest.register_assert_rewrite(
     *(f"tests.{folder.name}" for folder in Path(__file__).parent.iterdir() if folder.name != "fakes")
 )
 
-# Hundreds of processes are started; each would compile everything anew where the environment forbids to keep it.
+# Keep compiled modules even if the environment forbids it, because hundreds of processes import them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
@@ -42,7 +42,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 EXAMPLES, QUICK_EXAMPLES = 200, 10
 """The examples of Hypothesis with the slow tests, and without them."""
 
-# Hypothesis draws the same in every run, and no busy machine is a fault of what it tries.
+# Hypothesis draws the same examples in every run, and a busy machine is not an error.
 settings.register_profile(
     "whole", max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -58,10 +58,10 @@ ALARM = SimpleNamespace(limit=0, since=0.0)
 """The limit that runs, and its begin; several short tests share one."""
 
 SEEN = "lares/contract_recorder"
-"""What the contract recorder saw in a run that failed, in pytest's cache."""
+"""The key in pytest's cache for the records of a failed run."""
 
 FAULT = pytest.StashKey[str]()
-"""What the contract recorder found wrong with the run."""
+"""The fault that the contract recorder found in the run."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -92,20 +92,20 @@ def whole_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def clock() -> VirtualClock:
-    """Time that stands still until the test moves it."""
+    """Provide a clock that only the test moves."""
     return VirtualClock()
 
 
 @pytest.fixture
 async def app() -> AsyncIterator[App]:
-    """A running hub that is ready."""
+    """Provide a running hub that is ready."""
     async with open_app() as opened:
         yield opened
 
 
 @pytest.fixture
 async def broker(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Any]:
-    """An MQTT broker that runs: the tests' own, or the kind that `both_brokers` asks for."""
+    """Provide a running MQTT broker: the tests' own, or the kind that `both_brokers` names."""
     from tests.adapters.mqtt.broker import KINDS, running
 
     async with running(KINDS[getattr(request, "param", "own")](tmp_path)) as started:
@@ -114,14 +114,14 @@ async def broker(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that every user can enter; pytest's own are closed to others."""
+    """Provide a folder that every user can enter, unlike the folders of pytest."""
     with tempfile.TemporaryDirectory(prefix="lares-open-") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
 
 
 def minutes_of(item: pytest.Item) -> float:
-    """How long a slow test takes, if it says that it is one of the longest; else 0."""
+    """Return the `minutes` of a slow test; 0 if it states none."""
     marker = item.get_closest_marker("slow")
     minutes: float = marker.kwargs.get("minutes", 0) if marker else 0
     return minutes
@@ -164,7 +164,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """End the process, with the lines at which each thread is, when the test takes for ever."""
+    """End the process and print the line of each thread if the test exceeds its limit."""
     limits = {"box": BOX_LIMIT_SECS, "musl": SLOW_LIMIT_SECS, "slow": SLOW_LIMIT_SECS}
     limit = next((secs for marker, secs in limits.items() if item.get_closest_marker(marker)), LIMIT_SECS)
     if ALARM.limit != limit or time.monotonic() - ALARM.since > limit / 10:  # each alarm is a thread
@@ -174,7 +174,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Let the contract recorder judge a run that went well; one of several processes hands on what it saw.
+    """Let the contract recorder judge a successful run; one of several processes passes on its records.
 
     A run that failed hands on too, to the one that tries again what failed there.
     """
@@ -201,7 +201,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what the contract recorder found."""
+    """Print the fault that the contract recorder found."""
     if (fault := terminalreporter.config.stash.get(FAULT, None)) is not None:
         terminalreporter.section("the contract recorder")
         terminalreporter.line(fault, red=True)

@@ -93,25 +93,25 @@ WRITING_CALLS = {f"{module}.{name}" for module, names in WRITING_FUNCTIONS.items
 
 
 def package_of(file: Path) -> str:
-    """The first name under `appliance`."""
+    """Return the first name under `appliance`."""
     return file.relative_to(ROOT / "appliance").parts[0].removesuffix(".py")
 
 
 @cache
 def tree_of(file: Path) -> ast.Module:
-    """What the file says, parsed once."""
+    """Parse the file once."""
     return ast.parse(file.read_text())
 
 
 @cache
 def nodes_of(tree: ast.AST) -> list[ast.AST]:
-    """All that the tree holds; most of these tests look through all of it."""
+    """Return all nodes of the tree, once for all tests."""
     return list(ast.walk(tree))
 
 
 @cache
 def imports_of(tree: ast.AST) -> tuple[str, ...]:
-    """The dotted names that a file imports, wherever in it."""
+    """Return the dotted names that a file imports anywhere."""
     names: list[str] = []
     for node in nodes_of(tree):
         if isinstance(node, ast.Import):
@@ -122,7 +122,7 @@ def imports_of(tree: ast.AST) -> tuple[str, ...]:
 
 
 def calls_of(tree: ast.AST) -> Iterator[str]:
-    """The last two parts of the name of everything that a file calls, and the last alone."""
+    """Yield the last two parts, and the last part, of each called name."""
     for node in nodes_of(tree):
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func)
@@ -142,7 +142,7 @@ def full_names(tree: ast.AST) -> dict[str, str]:
 
 
 def writing_calls(tree: ast.AST) -> Iterator[str]:
-    """The calls of a file that change files."""
+    """Yield the calls of a file that change files."""
     names = full_names(tree)
     for node in nodes_of(tree):
         if isinstance(node, ast.Call | ast.Attribute | ast.Name) and is_writing(node, names):
@@ -150,7 +150,7 @@ def writing_calls(tree: ast.AST) -> Iterator[str]:
 
 
 def is_writing(node: ast.Call | ast.Attribute | ast.Name, names: dict[str, str]) -> bool:
-    """Whether the node calls what changes files, or names a function that does, to hand it on."""
+    """Return whether the node calls, or passes on, a function that changes files."""
     if not isinstance(node, ast.Call):
         first, dot, rest = ast.unparse(node).partition(".")
         return names.get(first, first) + dot + rest in WRITING_CALLS
@@ -160,12 +160,12 @@ def is_writing(node: ast.Call | ast.Attribute | ast.Name, names: dict[str, str])
         return opens_to_write(node, at=1 if isinstance(function, ast.Name) or is_module(function, names) else 0)
     if not isinstance(function, ast.Attribute):
         return False
-    # `Path.replace` takes one argument; that of a string takes two, that of a date only named ones.
+    # `Path.replace` takes one argument; `str.replace` takes two, `date.replace` only named ones.
     return last in WRITING_METHODS or (last == "replace" and len(node.args) == 1 and not node.keywords)
 
 
 def is_module(function: ast.expr, names: dict[str, str]) -> bool:
-    """Whether a method's object is a module that the file imports, as in `io.open` or `gzip.open`."""
+    """Return whether the object of a method is an imported module, as in `io.open` or `gzip.open`."""
     return isinstance(function, ast.Attribute) and ast.unparse(function.value) in names
 
 
@@ -176,7 +176,7 @@ def opens_to_write(call: ast.Call, *, at: int) -> bool:
 
 
 def offenders(*findings: str) -> str:
-    """All that was found, one a line."""
+    """Return one finding per line."""
     return "\n".join(["", *findings])
 
 
@@ -207,7 +207,7 @@ def test_a_class_name_and_a_public_constant_have_one_meaning_in_a_package() -> N
 
 
 def names_of(tree: ast.Module) -> Iterator[tuple[str, str, int]]:
-    """Each class, and each public constant and alias with its value; names of one letter left out."""
+    """Yield each class, and each public constant and alias with its value; omit names of one letter."""
     yield from ((node.name, "", node.lineno) for node in nodes_of(tree) if isinstance(node, ast.ClassDef))
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
@@ -238,7 +238,7 @@ def test_some_imports_and_calls_are_allowed_in_few_packages() -> None:
 def test_files_are_written_by_the_store_and_the_cli_only() -> None:
     others_that_open = (
         "appliance/tables/plain_files.py",  # for reading, with flags that only `os.open` takes
-        "appliance/lua_worker/worker_main.py",  # a file in memory, from which the C library reads the time zone
+        "appliance/lua_worker/worker_main.py",  # a file in memory for the time zone of the C library
     )
     others = [file for file in FILES if package_of(file) not in WRITERS and not str(file).endswith(others_that_open)]
     wrong = [f"{file}, {call}" for file in others for call in writing_calls(tree_of(file))]

@@ -30,7 +30,7 @@ from tests.fakes.patience import until
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A command, and what its capability shows once it is done."""
+    """A command, and the attribute that shows its result."""
 
     command: Command
     shown: Any
@@ -40,20 +40,20 @@ POWER: Mapping[str, Wish] = {
     action: Wish(Command(capability="power", action=action), shown)
     for action, shown in (("on", "on"), ("off", "off"), ("toggle", "off"))
 }
-"""What most devices take; `toggle` of one that is on."""
+"""The commands of most devices."""
 
 GARBAGE = (b"", b"{", b"[]", b"7", b"<html/>", b'{"state":{},"lights":7}', b"\xff" * 999)
 
 
 class FastClock(Clock):
-    """So many seconds in one."""
+    """Return these seconds as one span."""
 
     def __init__(self, speed: float) -> None:
         super().__init__()
         self._speed = speed
 
     def monotonic(self) -> float:
-        """The seconds, passing faster."""
+        """Return the seconds, accelerated."""
         return super().monotonic() * self._speed
 
     async def sleep(self, seconds: float) -> None:
@@ -66,7 +66,7 @@ class FastClock(Clock):
 
 
 class HeldClock(Clock):
-    """A simulator's clock, on which every late answer waits until it is `released`."""
+    """A simulator's clock that holds each late answer until it is `released`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -143,11 +143,11 @@ class Trial:
         return self.health.get_adapter(self.subject.name).status
 
     def states(self) -> set[Any]:
-        """What the devices say of their reachability."""
+        """Return the availability of the devices."""
         return {device.attributes["state"] for device in self.registry.list_devices()}
 
     def shows_change(self) -> bool:
-        """Whether the device shows what the subject's `change` makes of it."""
+        """Return whether the device shows the result of the subject's `change`."""
         name, value = self.subject.changed
         return bool(self.device.attributes.get(name) == value)
 
@@ -160,15 +160,15 @@ class Trial:
         self._answers += isinstance(event, events.AdapterAnswered) and event.secs is not None
 
     def errors(self) -> list[events.SystemErrorReported]:
-        """What was told as an error of the system."""
+        """Return the reported system errors."""
         return [event for event in self.happened if isinstance(event, events.SystemErrorReported)]
 
     def told_events(self) -> list[tuple[str, str]]:
-        """The events of devices: of which, and their names."""
+        """Return the events of devices with their names."""
         return [(each.device_id, each.event) for each in self.happened if isinstance(each, events.DeviceEvent)]
 
     async def at_vendor(self, act: Callable[[Any], object]) -> None:
-        """Do this at the vendor, and wait for it where that takes time."""
+        """Do this at the vendor, and wait for it if it takes time."""
         if inspect.isawaitable(done := act(self.vendor)):
             await done
 
@@ -178,7 +178,7 @@ class Trial:
         return outcome
 
     def is_as_told(self, action: str) -> bool:
-        """Whether the device shows what that makes of it."""
+        """Return whether the device shows the result."""
         wish = self.subject.wishes[action]
         return bool(self.device.attributes.get(wish.command.capability) == wish.shown)
 
@@ -194,7 +194,7 @@ class Trial:
 
 @asynccontextmanager
 async def trial(subject: Subject) -> AsyncIterator[Trial]:
-    """An adapter of the kind that has seen its vendor once."""
+    """Run an adapter of the kind after a first poll."""
     simulate = subject.simulate or subject.kind.simulate
     settings_for = subject.settings or subject.kind.simulated
     assert settings_for is not None

@@ -17,7 +17,7 @@ from appliance.home.values import Value
 T = TypeVar("T")
 
 POWER = (CommandSpec(capability="power", actions=("on", "off", "toggle")),)
-"""What the one device takes."""
+"""The commands of the one device."""
 
 
 class StubAdapter(PollingAdapter):
@@ -35,17 +35,17 @@ class StubAdapter(PollingAdapter):
         self._stirred = asyncio.Event()
 
     def seen(self, **attributes: Value) -> Report:
-        """A report of the one device, `<name>:1`."""
+        """Return a report of the one device, `<name>:1`."""
         device_id = f"{self.name}:1"
         seen = Observation(device_id=device_id, kind=DeviceKind.SWITCH, attributes=attributes, commands=POWER)
         return Report(adapter=self.name, present=frozenset({device_id}), observations=(seen,))
 
     async def poll(self) -> Report:
-        """What the test says."""
+        """Poll as the test defines."""
         return await self._wait_in(self.polls)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """What the test says; it cannot fade."""
+        """Run the command as the test defines; it cannot fade."""
         if command.transition_secs is not None:
             raise Invalid("it cannot fade")
         self.asked.append((device_id, command))
@@ -59,7 +59,7 @@ class StubAdapter(PollingAdapter):
     async def begun(
         self, what: list[asyncio.Future[Report]] | list[asyncio.Future[CommandResult]], count: int = 1
     ) -> None:
-        """Wait until so many polls or commands have been asked for."""
+        """Wait for this number of polls or commands."""
         async with asyncio.timeout(20):
             while len(what) < count:
                 self._stirred.clear()

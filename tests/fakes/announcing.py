@@ -9,28 +9,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 CLASS = 0x8001
-"""IN, with the bit by which mDNS says that the record is the only one."""
+"""The class IN, with the mDNS bit for the only record."""
 
 
 def name(*labels: str) -> bytes:
-    """A name without compression."""
+    """Encode a name without compression."""
     encoded = (label.encode() for label in labels)
     return b"".join(bytes([len(label)]) + label for label in encoded) + b"\0"
 
 
 def record(owner: bytes, type_: int, data: bytes) -> bytes:
-    """A record of two minutes."""
+    """Encode a record that lasts two minutes."""
     return owner + struct.pack(">2HIH", type_, CLASS, 120, len(data)) + data
 
 
 def text(pairs: Mapping[str, str]) -> bytes:
-    """The data of a TXT record."""
+    """Encode the data of a TXT record."""
     entries = [f"{key}={value}".encode() for key, value in pairs.items()]
     return b"".join(bytes([len(entry)]) + entry for entry in entries) or b"\0"
 
 
 def message(*records: bytes, flags: int = 0x8400) -> bytes:
-    """An answer with these records."""
+    """Encode an answer with these records."""
     return struct.pack(">6H", 0, flags, 0, len(records), 0, 0) + b"".join(records)
 
 
@@ -48,18 +48,18 @@ def announced(
 
 
 def found_by_ssdp(target: str, usn: str, location: str) -> bytes:
-    """An answer to a search."""
+    """Encode an answer to a search."""
     head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\n"
     return f"{head}st:{target}\r\nUSN: {usn}\r\nLocation: {location}\r\n\r\n".encode()
 
 
 Answer = Callable[[bytes], Sequence[bytes]]
-"""What a responder sends back to a question."""
+"""The answers of a responder to a question."""
 
 
 @contextmanager
 def responding(answer: Answer, *, group: tuple[str, int] | None = None) -> Iterator[tuple[str, int]]:
-    """A responder at an address of loopback, or at a group's on the loopback interface; the address."""
+    """Run a responder on a loopback address, or on a group address of the loopback interface; return the address."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listening:
         listening.bind(group or ("127.0.0.1", 0))
         if group is not None:

@@ -54,7 +54,7 @@ LARGE = b" " * (1 << 20) + b"{}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """An answer as the client got it; `json` is None when there was no body."""
+    """An answer as the client received it; `json` is None without a body."""
 
     status: int
     json: Any
@@ -64,7 +64,7 @@ class Received:
 
 @dataclass(slots=True, kw_only=True)
 class App:
-    """What a journey holds in its hands."""
+    """A running hub, its simulated devices, and a client."""
 
     hub: Hub
     url: str
@@ -120,17 +120,17 @@ class App:
         return await self.post(f"/devices/{device_id}/command", body)
 
     async def device(self, device_id: str) -> Any:
-        """The device as GET shows it."""
+        """Return the device as GET shows it."""
         return (await self.get(f"/devices/{device_id}")).json
 
     async def ready(self) -> None:
-        """Wait until the hub says that it is ready."""
+        """Wait until the hub reports that it is ready."""
         async with asyncio.timeout(20):
             while (await self.get("/ready", token=None)).status != 200:  # noqa: ASYNC110 - asked over HTTP
                 await asyncio.sleep(0.005)
 
     async def received(self, frames: Frames) -> list[Any]:
-        """Every frame that the stream sent until now: a marker is sent behind them, and read."""
+        """Return every frame until now: publish a marker and read up to it."""
         marker = f"marker {len(self.events)}"
         self.hub.bus.publish(SystemErrorReported(message=marker))
         collected = []
@@ -140,7 +140,7 @@ class App:
 
     @asynccontextmanager
     async def stream(self, token: str | None = MASTER, query: str = "") -> AsyncIterator[Frames]:
-        """An open event stream."""
+        """Open an event stream."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         async with self.session.ws_connect(f"{self.url}/events{query}", headers=headers) as socket:
             contract_recorder.note("GET", "/events", 101)
@@ -154,11 +154,11 @@ class Frames:
         self.socket = socket
 
     async def next(self, within: float = 20.0) -> Any:
-        """The next frame."""
+        """Return the next frame."""
         return await self.socket.receive_json(timeout=within)
 
     async def until(self, type_: str, within: float = 20.0) -> list[Any]:
-        """The frames up to the first of this type, which is the last of them."""
+        """Return the frames up to and including the first of this type."""
         frames: list[Any] = []
         async with asyncio.timeout(within):
             while not frames or frames[-1]["type"] != type_:
@@ -252,7 +252,7 @@ async def _simulate_nothing(*_: object) -> SimulationResult:
 
 
 NO_MORE: dict[str, Any] = {"search": _find_nothing, "make_backup": bytes, "simulate": _simulate_nothing}
-"""What `build_app` is given where a test needs neither discovery nor backups."""
+"""Arguments of `build_app` for tests without discovery and backups."""
 
 
 def _serve(

@@ -37,7 +37,7 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
 
 FOREVER = 1e9
-"""Seconds; a timer of so many keeps the scheduler on the clock, so that a test can tell when it sleeps again."""
+"""Seconds; a timer of this length keeps the scheduler on the clock, so that a test knows when it sleeps again."""
 
 LAMP, TV = "desk:light:0", "tv:tv"
 LONG_AGO = datetime.fromisoformat("2020-01-01T00:00:00Z")
@@ -46,7 +46,7 @@ ON = {"type": "device_state_change", "device_id": LAMP, "attribute": "power", "e
 
 
 class Play:
-    """One run: it goes on until the test ends it."""
+    """One run, which continues until the test ends it."""
 
     counted_secs = 0.0
 
@@ -56,27 +56,27 @@ class Play:
         self.over: asyncio.Future[Failure] = asyncio.get_running_loop().create_future()
 
     def end(self, failure: Failure = None) -> None:
-        """It is over."""
+        """End the run."""
         if not self.over.done():
             self.over.set_result(failure)
 
     def fail(self, status: str = "error") -> None:
-        """It ends badly."""
+        """Let the run fail."""
         self.end(ScriptFailed(Fault("x.lua", 1, "no"), status))
 
     def cancel(self) -> None:
-        """It is told to end."""
+        """Note that the run is told to end."""
         self.end(ExecutionCancelled())
 
     abort = cancel
 
     def describe_activity(self) -> tuple[str, str]:
-        """Its status, and what it does in words."""
+        """Return the status and the present step in words."""
         return "running", "plays"
 
 
 class Stage:
-    """Stands where the runner of Lua does. What `ends_at_once` is over as soon as it has begun."""
+    """Takes the place of the runner of Lua."""
 
     def __init__(self) -> None:
         self.plays: list[Play] = []
@@ -138,7 +138,7 @@ class Card:
             self.values[key] = json.loads(json.dumps(value))
 
     async def put(self, values: Mapping[str, Any]) -> None:
-        """As the recorder's: what is remembered afterwards is written afterwards."""
+        """Like the recorder: values to save later are saved later."""
         if not self.is_bad:
             for key, value in values.items():
                 self.remember(key, value)
@@ -175,7 +175,7 @@ class Bench:
 
     @property
     def instants(self) -> list[str]:
-        """When they were due, those that fell due."""
+        """Return the due times of everything that fell due."""
         return [event["scheduled_at"] for event in self.events]
 
     def show(self, device_id: str = LAMP, **attributes: Any) -> None:
@@ -219,7 +219,7 @@ class Bench:
         return [(entry.status.value, entry.error) for entry in self.entries(id_)]
 
     def entries(self, id_: str = "a") -> list[ExecutionEntry]:
-        """What became of its triggers, the oldest first."""
+        """Return the results of its triggers, the oldest first."""
         return self.parts.list_runs(id_, Period(limit=1000))[::-1]
 
 
@@ -293,5 +293,5 @@ async def bench(
 
 
 def secs(**span: float) -> float:
-    """The seconds of a span."""
+    """Return the seconds of a span."""
     return timedelta(**span).total_seconds()

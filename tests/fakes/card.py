@@ -104,7 +104,7 @@ NAMED(unlink, (const char *path), (path))
 
 
 class Card:
-    """What the hub whose environment is `environment` believes of its data directory.
+    """The hub's view of its data directory.
 
     Moods: `slow` (every fdatasync takes 600 ms longer), `EIO` (every sync fails), `ENOSPC` (every write fails),
     `brim` (half of a write is taken and nothing behind it), `short` (writes are taken piecemeal), `EROFS` (all that

@@ -14,13 +14,13 @@ from appliance.clock import Clock
 START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 PATIENCE = 30.0
-"""Real seconds after which a test that waits for sleepers has failed."""
+"""Real seconds after which a test that waits for sleepers fails."""
 
 T = TypeVar("T")
 
 
 class VirtualClock(Clock):
-    """Stands still until `advance`. Whoever sleeps on it wakes when its time has come, in the order of due times."""
+    """A clock that only `advance` moves."""
 
     recheck_secs = 15.0
 
@@ -33,7 +33,7 @@ class VirtualClock(Clock):
         self._stirred = asyncio.Event()
 
     def now(self) -> datetime:
-        """The virtual instant."""
+        """Return the virtual instant."""
         return self._start + timedelta(seconds=self._elapsed)
 
     def monotonic(self) -> float:
@@ -41,11 +41,11 @@ class VirtualClock(Clock):
         return self._elapsed
 
     def is_synchronised(self) -> bool:
-        """As the test says."""
+        """Return whether the clock is synchronised, as the test sets it."""
         return self.synchronised
 
     def set(self, instant: datetime) -> None:
-        """Set the clock, as NTP or a hand does; nobody wakes of it."""
+        """Set the clock, like NTP or a person; nothing wakes up."""
         self._start += instant - self.now()
 
     def suspend(self, seconds: float) -> None:
@@ -71,7 +71,7 @@ class VirtualClock(Clock):
         await self._alarm(seconds)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
-        """Wait for the event, at most so many virtual seconds."""
+        """Wait for the event, at most for these virtual seconds."""
         if event.is_set():
             return True
         if seconds <= 0:
@@ -95,7 +95,7 @@ class VirtualClock(Clock):
         self._elapsed = target
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do the work, and move time on to the next waking whenever somebody sleeps; what the work returns."""
+        """Do the work and advance to the next alarm whenever everything sleeps; return the result of the work."""
         task = asyncio.ensure_future(work)
         task.add_done_callback(lambda _: self._stirred.set())
         async with asyncio.timeout(PATIENCE):
@@ -106,7 +106,7 @@ class VirtualClock(Clock):
         return task.result()
 
     def _wake_next(self) -> bool:
-        """Move time to the next alarm and ring it; false if nobody waits for it any more."""
+        """Advance to the next alarm and fire it; return False without a waiter."""
         due, _, future = heapq.heappop(self._heap)
         if future.done():
             return False

@@ -21,7 +21,7 @@ class KeptInMemory:
         self.kept: dict[str, str] = {}
 
     def get(self, key: str) -> str | None:
-        """What is kept."""
+        """The kept values."""
         return self.kept.get(key)
 
     async def put(self, key: str, value: str) -> None:
@@ -39,7 +39,7 @@ def context_of(
     gates: AddressGates | None = None,
     kinds: Any = None,
 ) -> AdapterContext:
-    """The context of an adapter of this name; what is not given is its own."""
+    """Return the context of an adapter of this name; missing parts are new."""
     bus = bus or Bus()
     return AdapterContext(
         name=name,

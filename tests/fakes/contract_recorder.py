@@ -25,17 +25,17 @@ FILES: set[str] = set()
 TESTS = Path(__file__).parent.parent
 
 EVERYWHERE = frozenset({400, 401, 403, 405, 408, 413})
-"""What a malformed request, or one without the right key, meets on every path; no row need name it."""
+"""Answers to malformed requests and missing keys on every path; no route needs to list them."""
 
 UNCHECKED = frozenset({429, 503})
-"""What a key meets on every path that asks for one, while too many wait to be checked or no memory is there."""
+"""Answers on every path with a key while too many keys are checked or memory is low."""
 
 PREFLIGHT = ("OPTIONS", 204)
-"""What a browser asks before a page of another origin may ask; it is answered on every path."""
+"""The preflight request of a browser, which is answered on every path."""
 
 
 def _pattern_of(path: str) -> re.Pattern[str]:
-    """What matches the paths of a route; an id whose name ends in `_path` takes several segments."""
+    """Return the pattern for the paths of a route; an id whose name ends in `_path` matches several segments."""
     words = re.sub(r"<[a-z_]+_path>", "[^?#]+", re.escape(path))
     return re.compile(re.sub(r"<[a-z_]+>", "[^/]+", words) + r"\Z")
 
@@ -59,7 +59,7 @@ _STATIC_PATHS = re.compile(r"/(dashboard(/.*)?)?\Z")
 _REQUEST = re.compile(rb"([A-Z]+) (/[!-~]*) HTTP/1\.[01]\r\n")
 
 _DOCUMENT = json.loads(json.dumps(describe(ROUTES)))
-"""What the hub tells of itself, as a client reads it."""
+"""The documents of the hub about itself, as a client reads them."""
 
 
 def note(method: str, path: str, status: int) -> None:
@@ -91,7 +91,7 @@ def judge(method: str, path: str, status: int, headers: Mapping[str, str], body:
 
 
 def judge_raw(asked: bytes, status: int, headers: Mapping[str, str], body: bytes) -> None:
-    """The same for a request that begins with these bytes; where they are none, as much as can be known."""
+    """Judge a request that begins with these bytes; without bytes, judge what is known."""
     if (line := _REQUEST.match(asked)) is not None:
         judge(line[1].decode(), line[2].decode(), status, headers, body)
     else:
@@ -99,7 +99,7 @@ def judge_raw(asked: bytes, status: int, headers: Mapping[str, str], body: bytes
 
 
 def judge_alone(status: int, headers: Mapping[str, str], body: bytes) -> None:
-    """The same for an answer of which only the status is known; those of errors all look alike."""
+    """Judge an answer of which only the status is known; errors all look alike."""
     if status in _ERRORS:
         _check(_refer(status), headers, body or None, f"{status} {body[:300]!r}")
 
@@ -135,7 +135,7 @@ def _check(described: dict[str, Any], headers: Mapping[str, str], body: bytes | 
 
 
 def _is_type(given: str | None, named: str | None) -> bool:
-    """Whether a type is the one that is named; of `image/*` any picture's."""
+    """Return whether a media type is the named one; any picture matches `image/*`."""
     return given == named or (named == "image/*" and (given or "").startswith("image/"))
 
 
@@ -161,7 +161,7 @@ def verdict() -> str | None:
 
 
 def hand_on() -> dict[str, Any]:
-    """What was seen here, for `take` in another process."""
+    """Return the records of this process, for `take` in another one."""
     return {"seen": [list(each) for each in sorted(SEEN)], "files": sorted(FILES)}
 
 
@@ -179,7 +179,7 @@ def expected() -> set[tuple[str, str, int]]:
 
 
 def unnamed() -> set[tuple[str, str, int]]:
-    """What was seen although no row names it; HEAD is served as GET."""
+    """Return recorded answers that no route lists; HEAD is served like GET."""
     named = {
         (route.method, route.path): answers_of(route) | (UNCHECKED if route.role is not None else set())
         for route in ROUTES
@@ -193,7 +193,7 @@ def unnamed() -> set[tuple[str, str, int]]:
 
 
 def answers_of(route: Route) -> set[int]:
-    """The route's own answers, and those that its role brings; 403 only where there is a role too low for it."""
+    """Return the answers of the route, and those of its role; 403 only if a lower role exists."""
     if route.role is None:
         return {*route.statuses}
     is_beyond_some = any(route.role not in REACH[role] for role in Role)

@@ -1,4 +1,4 @@
-"""A disk in memory that logs what is asked of it and refuses when told to.
+"""A disk in memory that logs all operations and fails on request.
 
 `tests.store.cuts` tells from the log what a power cut may leave of it.
 """
@@ -18,7 +18,7 @@ Image = Mapping[str, bytes]
 """What is on a disk: contents by name."""
 
 Refusal = Literal["ENOSPC", "EIO", "EROFS", "short"]
-"""How an operation fails; `short` is a write of which half is done before the disk is full."""
+"""The failure of an operation; `short` is a write that is half done before the disk is full."""
 
 Fault = Callable[[int, str], Refusal | None]
 """What happens to the operation of this number and name."""
@@ -83,7 +83,7 @@ MAX_GRANTED_BYTES = 6 * 1024
 
 
 class RecordingDisk(Disk):
-    """A disk in memory. `log` tells what was done, `fault` what is refused and `refusals` how often.
+    """A disk in memory; `log` has the operations, `fault` the failing ones, `refusals` the number of failures.
 
     `operations` names all that was asked.
     """
@@ -113,11 +113,11 @@ class RecordingDisk(Disk):
         self._broken.clear()
 
     def mark(self, mark: Mark) -> None:
-        """Note what a start may find from here on."""
+        """Note the documents that a start may find from now on."""
         self.log.append(mark)
 
     def image(self) -> Image:
-        """What a reader finds now, without a power cut."""
+        """Return the content for a reader, without a power cut."""
         return {name: bytes(self._files[number]) for name, number in self._names.items()}
 
     def list_names(self, below: str = "") -> list[str]:
@@ -229,7 +229,7 @@ class RecordingDisk(Disk):
             self.bytes_written += len(data)
 
     def _trusted(self, descriptor: int) -> int:
-        """The file of the descriptor, which must be open and have had no failed sync."""
+        """Return the file of the descriptor, which must be open and without a failed sync."""
         assert descriptor not in self._broken, "a descriptor is used whose sync has failed"
         return self._open[descriptor]
 
@@ -256,7 +256,7 @@ class RecordingDisk(Disk):
 
 
 def apply(content: bytearray, event: Content) -> None:
-    """Change a file's content as the event says."""
+    """Apply the event to the content of a file."""
     if isinstance(event, Truncate):
         del content[event.length :]
         content.extend(bytes(event.length - len(content)))

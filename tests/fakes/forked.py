@@ -1,6 +1,6 @@
 """`lares` and Lua workers without the time that importing takes: forked from processes that have imported it already.
 
-What a start imports, and when, is not what such a process proves; tests of that start an interpreter.
+Such a process does not prove what a start imports, and when; tests of that start an interpreter.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ class Forked:
         self.wait()
 
     def poll(self) -> int | None:
-        """Its exit code, negative for a signal; None while it runs."""
+        """Return its exit code, negative for a signal; None while it runs."""
         return self._wait(0)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Its exit code, once it has ended; `subprocess.TimeoutExpired` after so many seconds."""
+        """Return its exit code once it has ended; raise `subprocess.TimeoutExpired` after these seconds."""
         code = self._wait(timeout)
         if code is None:
             raise subprocess.TimeoutExpired(self.args, timeout or 0)
         return code
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal, if it runs; who has ended it may not have told its exit code yet."""
+        """Send it a signal if it runs; its exit code may not have arrived yet."""
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)

@@ -14,7 +14,7 @@ ADAPTER = "shown"
 
 
 def spec(capability: str, *actions: str, **narrowed: float | str | tuple[str, ...]) -> CommandSpec:
-    """What a device takes; `set` where nothing is said."""
+    """Return a command of a device; `set` by default."""
     return CommandSpec(capability=capability, actions=actions or ("set",), **narrowed)  # type: ignore[arg-type]
 
 
@@ -24,7 +24,7 @@ def measured(value: float, unit: str) -> Value:
 
 
 def celsius(value: float) -> Value:
-    """A temperature."""
+    """Return a temperature."""
     return measured(value, "°C")
 
 
@@ -36,7 +36,7 @@ def seen(
     commands: Sequence[CommandSpec] = (),
     device_class: str | None = None,
 ) -> Observation:
-    """A device as its vendor would describe it."""
+    """Return a device as its vendor describes it."""
     return Observation(
         device_id=f"{ADAPTER}:{local_id}",
         kind=kind,

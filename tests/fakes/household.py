@@ -38,7 +38,7 @@ class JumpingClock(Clock):
         self._waits: dict[asyncio.Future[None], tuple[float, float]] = {}
 
     def now(self) -> datetime:
-        """The home's instant."""
+        """Return the instant of the home."""
         return datetime.fromtimestamp(self._start.timestamp() + self.monotonic(), self._start.tzinfo)
 
     def monotonic(self) -> float:
@@ -50,14 +50,14 @@ class JumpingClock(Clock):
         return True
 
     async def sleep(self, seconds: float) -> None:
-        """Return after so many seconds, or with the jump that brings them."""
+        """Return after these seconds, or with the jump over them."""
         if seconds <= 0:
             await asyncio.sleep(0)
         else:
             await self.wait(asyncio.Event(), seconds)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
-        """Wait for the event, at most so many seconds; whether it was set."""
+        """Wait for the event, at most these seconds; return whether it was set."""
         if event.is_set() or seconds <= 0:
             return event.is_set()
         alarm: asyncio.Future[None] = self._loop.create_future()
@@ -76,12 +76,12 @@ class JumpingClock(Clock):
         return event.is_set()
 
     def next_due(self) -> float:
-        """Seconds until the next wait that is no tick is over."""
+        """Return the seconds until the next wait that is not a tick."""
         dues = [due for due, seconds in self._waits.values() if seconds not in TICKS]
         return min(dues, default=float("inf")) - self.monotonic()
 
     def jump(self, seconds: float) -> None:
-        """Let so many seconds pass at once."""
+        """Let these seconds pass at once."""
         self._jumped += max(seconds, 0.0)
         for alarm, (due, _) in self._waits.items():
             if due <= self.monotonic() and not alarm.done():
@@ -105,7 +105,7 @@ class Household:
 
     @property
     def data(self) -> Path:
-        """The data directory; a hub that was killed leaves a copy of what stood on the card at that moment."""
+        """Return the data directory; a killed hub leaves a copy of the card at that moment."""
         return self.root / f"data{self.lives}"
 
     def note(self, what: str) -> None:
@@ -140,7 +140,7 @@ class Household:
         await self._life.aclose()
 
     async def restart(self, *, is_killed: bool, off_secs: float = OFF_SECS) -> None:
-        """Stop and start; a hub that is killed goes on from what was on the card before its stop began."""
+        """Stop and start; a killed hub continues from the card before its stop."""
         if is_killed:
             shutil.copytree(self.data, self.root / f"data{self.lives + 1}")
         await self.stop()
@@ -149,17 +149,17 @@ class Household:
         await self.start()
 
     def show(self, name: str, payload: str) -> None:
-        """A device says something."""
+        """Publish a message of a device."""
         self.broker.publish(Message(topic=f"home/{name}", payload=payload.encode(), qos=1, retain=False))
 
     async def go_on_until(self, instant: datetime) -> None:
-        """Let time pass, from one moment that somebody waits for to the next."""
+        """Let time pass, from one waited moment to the next."""
         while (left := (instant - self.clock.now()).total_seconds()) > 0:
             self.clock.jump(min(left, self.clock.next_due() + 0.001))
             await self._rest()
 
     async def settle(self) -> None:
-        """Wait until the hub has heard what was said so far, and what it does of it has ended or sleeps."""
+        """Wait until the hub has processed all messages, and everything has ended or sleeps."""
         self._markers += 1
         registry = self.app.hub.registry
 
@@ -183,7 +183,7 @@ class Household:
                     await asyncio.sleep(0.001)
 
     def _is_idle(self) -> bool:
-        """Whether nothing is being written, and whatever runs sleeps."""
+        """Return whether nothing is being written and everything sleeps."""
         hub = self.app.hub
         listed = [each for executor in hub.executors for each in executor.list_executions()]
         return hub.document._is_idle.is_set() and all(each.doing.startswith("sleep") for each in listed)
@@ -193,7 +193,7 @@ class Household:
 async def open_household(
     root: Path, toml: str, start: datetime, broker: Any, announcements: Mapping[str, Mapping[str, Any]]
 ) -> AsyncIterator[Household]:
-    """The home, its hub started. What is announced obeys: it shows whatever it is commanded."""
+    """Run the home with its hub."""
     announced = frozenset(f"mqtt:{config['device']['identifiers'][0]}" for config in announcements.values())
     home = Household(root=root, toml=toml, clock=JumpingClock(start), broker=broker, announced=announced)
     async with broker.client() as client:

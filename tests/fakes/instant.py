@@ -1,4 +1,4 @@
-"""A home whose lamps obey at once, for tests and benchmarks of what commands them."""
+"""A home whose lamps obey at once, for tests and benchmarks of commands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMMANDS = (
     CommandSpec(capability="brightness", actions=("set", "increase", "decrease"), min=0, max=100),
     CommandSpec(capability="power", actions=("on", "off", "toggle")),
 )
-"""What the lamps take."""
+"""The commands of the lamps."""
 
 
 class InstantAdapter(Adapter):
@@ -36,7 +36,7 @@ class InstantAdapter(Adapter):
         self._lamps = lamps
 
     def look(self) -> Report:
-        """All lamps, as a poll would see them."""
+        """Return all lamps as a poll sees them."""
         ids = [f"{self.name}:{number}" for number in range(self._lamps)]
         seen = [
             Observation(
@@ -54,7 +54,7 @@ class InstantAdapter(Adapter):
         """Nothing."""
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Obey, or refuse."""
+        """Obey or fail."""
         if command.value == 13:
             raise BadAnswer("thirteen brings bad luck")
         self.obeyed.append((device_id, str(command)))
@@ -72,7 +72,7 @@ class InstantAdapter(Adapter):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstantHome:
-    """Its registry, its dispatcher, and the one adapter behind it."""
+    """Its registry, its dispatcher, and its only adapter."""
 
     bus: Bus
     registry: PromptRegistry
@@ -82,7 +82,7 @@ class InstantHome:
 
 @asynccontextmanager
 async def open_home(clock: Clock, *, name: str = "lamp", lamps: int = 3) -> AsyncIterator[InstantHome]:
-    """The home, its lamps seen once."""
+    """Open the home after a first poll of its lamps."""
     bus = Bus()
     registry = PromptRegistry(bus, clock)
     async with DeviceSession() as session:

@@ -22,11 +22,11 @@ MADE_AT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
 
 
 def key_of(token: KeyToken, role: Role) -> Key:
-    """The key that this token opens the door with."""
+    """Return the key of this token."""
     return keep(token.key_id, role, hash_token(token.text))
 
 
 def keep(name: str, role: Role, token_hash: str) -> Key:
-    """A key with this hash."""
+    """Return a key with this hash."""
     id_ = name if name == MASTER else KEY_ID_PREFIX + name
     return Key(id=id_, label=f"the {name}'s", role=role.value, token_hash=token_hash, created_at=MADE_AT)

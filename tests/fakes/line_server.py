@@ -21,7 +21,7 @@ _LINE = re.compile(rf"({_KEY})((?:,{_KEY}={_KEY})*) ({_FIELD}(?:,{_FIELD})*) (-?
 
 
 def parse_lines(body: bytes) -> dict[Point, Mapping[str, Any]]:
-    """The fields of each point; raises `ValueError` for a line that is none."""
+    """Return the fields of each point; raise `ValueError` for an invalid line."""
     points: dict[Point, Mapping[str, Any]] = {}
     text = body.decode()
     if not text.endswith("\n"):
@@ -50,7 +50,7 @@ def _field(text: str) -> Any:
 
 
 class LineServer:
-    """What was written to it, by time; while it is `away` it answers nothing that is a success."""
+    """The received points by time; while it is `away`, it answers with an error."""
 
     def __init__(self, token: str | None = TOKEN, max_bytes: int = 1 << 20) -> None:
         self.points: dict[Point, Mapping[str, Any]] = {}

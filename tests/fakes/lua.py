@@ -15,14 +15,14 @@ def write(root: Path, files: dict[str, str]) -> Path:
 
 
 def scene(id_: str, body: str = "", *, mode: str = "", name: str = "A scene") -> str:
-    """The text of a scene whose `execute` does what the body says."""
+    """Return the text of a scene with this body of `execute`."""
     stated = f"  mode = {mode},\n" if mode else ""
     head = f'return {{\n  id = "{id_}",\n  name = "{name}",\n{stated}'
     return f"{head}  execute = function(ctx)\n    {body}\n  end,\n}}\n"
 
 
 def automation(id_: str, trigger: str, body: str = "", *, more: str = "", name: str = "An automation") -> str:
-    """The text of an automation with this trigger, whose `execute` does what the body says; `more` are fields."""
+    """Return the text of an automation with this trigger and this body of `execute`; `more` are fields."""
     head = f'return {{\n  id = "{id_}",\n  name = "{name}",\n  trigger = {trigger},\n'
     stated = f"  {more},\n" if more else ""
     return f"{head}{stated}  execute = function(ctx, event)\n    {body}\n  end,\n}}\n"

@@ -19,7 +19,7 @@ async def until(holds: Callable[[], object], within: float = PATIENCE) -> None:
 
 
 async def until_async(holds: Callable[[], Awaitable[bool]], within: float = PATIENCE) -> None:
-    """Wait until that which has to be asked holds."""
+    """Wait until the condition, which must be polled, holds."""
     async with asyncio.timeout(within):
         while not await holds():  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.05)

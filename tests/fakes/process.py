@@ -22,7 +22,7 @@ from tests.fakes.forked import Forked
 
 ROOT = Path(__file__).parents[2]
 PYTHONPATH = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("COVERAGE_LIBRARY")])])
-"""Where a process finds the hub, and what measures its branches if `build.py test --coverage` asks for that."""
+"""The module path of a process, with the library that measures branches for `build.py test --coverage`."""
 
 KEY = "master-key-of-the-process"
 _LISTENING = re.compile(r"listening at (http://\S+)")
@@ -39,28 +39,28 @@ class Process:
     session: aiohttp.ClientSession
 
     async def ask(self, method: str, path: str, json: Any = None) -> tuple[int, Any]:
-        """Status and body of an answer; None where there is no body."""
+        """Return status and body of an answer; None without a body."""
         async with self.session.request(method, self.url + path, json=json) as response:
             contract_recorder.judge(method, path, response.status, response.headers, await response.read())
             return response.status, await response.json() if await response.read() else None
 
     async def get(self, path: str) -> Any:
-        """What GET answers."""
+        """Return the body of a GET."""
         status, body = await self.ask("GET", path)
         assert status == 200, (path, status, body)
         return body
 
     async def text(self, path: str) -> str:
-        """What GET answers, as text."""
+        """Return the body of a GET as text."""
         async with self.session.get(self.url + path) as response:
             return await response.text()
 
     async def post(self, path: str, **fields: Any) -> int:
-        """The status of a POST with these fields."""
+        """Return the status of a POST with these fields."""
         return (await self.ask("POST", path, fields))[0]
 
     async def store(self) -> dict[str, Any]:
-        """The store's figures."""
+        """Return the figures of the store."""
         figures: dict[str, Any] = (await self.get("/diagnostics"))["store"]
         return figures
 
@@ -89,7 +89,7 @@ def configure(folder: Path, adapters: str = "") -> None:
 
 
 def light_section(url: str) -> str:
-    """The section of a light at this address."""
+    """Return the section of a light at this address."""
     return f'[adapters.elgato_lights]\nenabled = true\nbase_url = "{url}"\npoll_interval_secs = 1\n'
 
 
@@ -101,7 +101,7 @@ def spawn(
     max_files: int | None = None,
     prefix: Sequence[str] = (),
 ) -> subprocess.Popen[bytes] | Forked:
-    """Start `lares run` in the folder, by way of the prefix; what it says goes to the log file.
+    """Start `lares run` in the folder, with the prefix; its output goes to the log file.
 
     It may open `max_files` files.
     """
@@ -126,14 +126,14 @@ def start(
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port at which nobody listens there."""
+    """Return a free port there."""
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
 
 
 def refused(folder: Path, extra: Mapping[str, str] | None = None) -> tuple[int, str]:
-    """The exit code of a hub that does not start, and what it said."""
+    """Return the exit code and the output of a hub that does not start."""
     log = folder / "refused.log"
     with spawn(folder, log, extra) as popen:
         try:

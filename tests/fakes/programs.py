@@ -1,4 +1,4 @@
-"""Programs that a test needs beside Python."""
+"""Programs that a test needs in addition to Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from firmware import skips
 
 
 def need(program: str) -> str:
-    """Where a program is that `skips.PROGRAMS` lists; skips the test where this machine lacks it."""
+    """Return the path of a program from `skips.PROGRAMS`; skip the test without it."""
     assert program in skips.PROGRAMS, program
     found = skips.find_program(program)
     if found is None:

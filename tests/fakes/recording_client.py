@@ -10,7 +10,7 @@ from appliance.clock import Clock
 
 
 class RecordingClient(HttpClient):
-    """Notes each request with its time, and does what the test wants just before one goes out.
+    """Records each request with its time, and runs the test's action just before it is sent.
 
     A request that is repeated underneath is noted once.
     """

@@ -1,4 +1,4 @@
-"""A registry whose changes come true at once, for tests that care for what they do and not for when."""
+"""A registry that applies changes at once, for tests of effects and not of times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def make(registry: Registry, change: Change) -> None:
 
 
 class PromptRegistry(Registry):
-    """The registry with a method for each change; each returns what it changed."""
+    """The registry with a method for each change, which returns the changed object."""
 
     def put_room(self, room_id: str, name: str) -> Room:
         """As `Layout.put_room`."""

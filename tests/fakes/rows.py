@@ -7,7 +7,7 @@ from typing import Any
 
 
 def each_row(names: str | Sequence[str], rows: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """As `pytest.mark.parametrize`, in one test; every row is tried, and each that fails is told with its values.
+    """Like `pytest.mark.parametrize` in one test; it tries every row and reports each failing row with its values.
 
     For tests without fixtures, since all rows would share one.
     """

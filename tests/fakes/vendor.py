@@ -10,11 +10,11 @@ from contextlib import ExitStack, contextmanager
 from types import TracebackType
 
 Speech = Callable[[asyncio.StreamWriter], Awaitable[None]]
-"""What is said to a connection once a request has come."""
+"""The bytes to send on a connection after a request."""
 
 
 class RawVendor:
-    """Listens while entered, answers each request with what `speech` says, and ends the connection.
+    """Listens while entered, answers each request with `speech`, and ends the connection.
 
     `heads` are the heads of the requests that came. It takes no bodies and speaks to each connection once.
     """
@@ -48,7 +48,7 @@ class RawVendor:
             self.heads.append(await reader.readuntil(b"\r\n\r\n"))
             await self.speech(writer)
             writer.write_eof()
-            await reader.read()  # so that what was said arrives before the connection goes
+            await reader.read()  # so that the bytes arrive before the connection ends
         except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
@@ -57,7 +57,7 @@ class RawVendor:
 
 
 def saying(*pieces: bytes) -> Speech:
-    """Says one piece after another, each in a packet of its own."""
+    """Sends one piece after another, each in its own packet."""
 
     async def speech(writer: asyncio.StreamWriter) -> None:
         for piece in pieces:
@@ -69,7 +69,7 @@ def saying(*pieces: bytes) -> Speech:
 
 
 def endlessly(head: bytes, again: bytes, *, pause: float = 0.0) -> Speech:
-    """Says the head and then the same without end, with so many seconds between."""
+    """Sends the head and then the same piece endlessly, with these seconds between."""
 
     async def speech(writer: asyncio.StreamWriter) -> None:
         writer.write(head)
@@ -82,7 +82,7 @@ def endlessly(head: bytes, again: bytes, *, pause: float = 0.0) -> Speech:
 
 
 def resetting_after(*pieces: bytes) -> Speech:
-    """Says the pieces and then resets the connection."""
+    """Sends the pieces and then resets the connection."""
 
     async def speech(writer: asyncio.StreamWriter) -> None:
         await saying(*pieces, b"")(writer)

@@ -66,7 +66,7 @@ class Vendor:
         self.lines.append(f"{self.clock.now().astimezone(BERLIN.timezone):%a %H:%M} {what}")
 
     def report(self) -> Report:
-        """All devices, as a poll sees them."""
+        """Return all devices as a poll sees them."""
         return Report(
             adapter="x",
             present=frozenset(f"x:{name}" for name in self.attributes),
@@ -86,7 +86,7 @@ class Vendor:
 
 
 class VendorAdapter(Adapter):
-    """Commands change what the vendor shows; the operation `tell` is where notifications go."""
+    """Commands change the vendor's values; notifications go to the operation `tell`."""
 
     def __init__(self, context: AdapterContext, vendor: Vendor) -> None:
         super().__init__(context)
@@ -138,7 +138,7 @@ class Week:
     made: Executor
 
     def look(self) -> None:
-        """Let the hub see what the devices show."""
+        """Let the hub see the values of the devices."""
         self.registry.apply(self.vendor.report())
         self.bus.publish(AdapterAnswered(adapter="x", at=self.vendor.clock.now()))
 
@@ -147,7 +147,7 @@ class Week:
         self.bus.publish(DeviceEvent(device_id=f"x:{name}", event=event, data={}))
 
     async def until(self, instant: datetime) -> None:
-        """Let time go by, each moment that somebody waits for in turn."""
+        """Let time pass, one waited moment after the other."""
         clock = self.vendor.clock
         await self._settle()
         while (left := (instant - clock.now()).total_seconds()) > 0:
@@ -170,7 +170,7 @@ class Week:
 async def open_week(
     config: Path, vendor: Vendor, card: Card, groups: Mapping[str, Sequence[str]], stopped_at: datetime | None
 ) -> AsyncIterator[Week]:
-    """The hub from a start to a stop; `card` is what outlives it."""
+    """Run the hub from a start to a stop; `card` survives it."""
     clock, bus = vendor.clock, Bus()
     registry = PromptRegistry(bus, clock)
     registry.restore(registry.layout, card.devices)

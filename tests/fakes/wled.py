@@ -35,7 +35,7 @@ _INFO = {
 
 
 def segment(number: int, **fields: Any) -> dict[str, Any]:
-    """A segment of thirty pixels, white and without effect."""
+    """Return a segment of thirty white pixels without effect."""
     plain = {"id": number, "start": number * 30, "stop": number * 30 + 30, "len": 30, "on": True, "bri": 255}
     colours = [[255, 255, 255], [0, 0, 0], [0, 0, 0]]
     rest = {"col": colours, "fx": 0, "sx": 128, "ix": 128, "pal": 0, "sel": True, "rev": False, "cct": 127}

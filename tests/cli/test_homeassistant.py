@@ -704,6 +704,7 @@ def test_what_a_wait_found_can_be_asked(entities: Entities) -> None:
             {"trigger": "state", "entity_id": "light.hall", "from": "unavailable"},
             {"attribute": "state", "equals": "online"},
         ),
+        ({"trigger": "state", "entity_id": "light.hall", "from": "off", "to": "on"}, {"equals": "on"}),
         ({"triggers": [{"trigger": "time", "at": "07:00"}]}, {"type": "wall_clock", "time": "07:00"}),
     ],
 )
@@ -711,7 +712,7 @@ def test_newer_and_rarer_triggers_are_translated(
     entities: Entities, trigger: Mapping[str, Any], expected: Mapping[str, Any]
 ) -> None:
     [found] = triggers.translate(trigger, entities)
-    assert expected.items() <= found.table.items()
+    assert expected.items() <= found.table.items() and not found.guard
 
 
 @pytest.mark.parametrize(

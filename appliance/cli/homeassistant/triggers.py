@@ -25,6 +25,9 @@ from appliance.cli.homeassistant.entities import Comparison, Entities, NotTransl
 from appliance.cli.homeassistant.lua import literal
 from appliance.cli.homeassistant.source import as_list, words
 
+TWO_STATES = frozenset({"binary_sensor", "input_boolean", "light", "switch"})
+"""Domains of entities that are on or off."""
+
 GONE = frozenset({"unavailable", "unknown"})
 """States of entities without a value. In Lares, the attribute keeps its last value and `state` changes."""
 
@@ -138,6 +141,8 @@ def _state(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
                 guards += [f"not ({_guard(field, values)})"] if values else []
             guard = " and ".join(guards)
         wanted = [each for each in as_list(value.get("to")) if each is not None]
+        if len(wanted) == len(before) == 1 and target.domain in TWO_STATES and not attribute:
+            guard = ""  # the new state implies the old one
         if not wanted:
             if for_secs and isinstance(target, Target):
                 table = {"type": "device_state_change", "device_id": target.device_id, "attribute": target.attribute}

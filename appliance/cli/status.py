@@ -79,7 +79,7 @@ def _adapters(adapters: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
 def _devices(devices: dict[str, Any], zone: ZoneInfo) -> Iterator[str]:
     yield f"devices: {devices['total']}, {len(devices['offline'])} of them offline"
     for each in devices["offline"]:
-        name = "" if each["name"] == each["id"] else f" ({each['name']})"
+        name = "" if each.get("name") in (None, each["id"]) else f" ({each['name']})"
         yield f"  {each['id']}{name}  {paint(each['state'], 'red')} since {local_time(each['since'], zone)}"
 
 

@@ -108,7 +108,7 @@
 ---@field id? string The event has it as trigger_id; useful with several triggers.
 ---@field name string Which timer.
 
----A phone, a button, a script, or a device calls /hooks/ID. `lares key create --role hook --hook ID` makes a key.
+---A phone, a button, a script, or a device calls /hooks/ID. `lares key create --label NAME --role hook --hook ID` makes a key.
 ---@class Webhook
 ---@field type "webhook"
 ---@field id? string The event has it as trigger_id; useful with several triggers.

@@ -1,6 +1,7 @@
 -- Garage left open: sends a message at night when the garage is open, with a button that closes it.
 --
--- For the button, make a key for the hook `garage_left_open`: lares key create --role hook --hook garage_left_open
+-- For the button, run `lares key create --label garage --role hook --hook garage_left_open`. Add the key to `hook_keys` in
+-- the section of your phone, with `hub_url` (docs/notify.md).
 
 --- @field garage device garage_door|door|contact: the garage door, or its sensor
 local garage = "mqtt:esphome_garage"

@@ -1,6 +1,7 @@
 -- Presence by hooks: a phone reports when it comes home and when it leaves.
 --
--- Make one key for each hook, as in `lares key create --role hook --hook anna_home`, and let the phone call /hooks/anna_home.
+-- Make one key for each hook, as in `lares key create --label anna --role hook --hook anna_home`. The phone calls
+-- /hooks/anna_home.
 -- The variable with the id of this automation is true while the person is at home: use it in other automations.
 
 --- @field person text: the name of the person

@@ -34,6 +34,7 @@ WRONG = {
     'ctx:command("x:lamp", { capability = "power", action = "toggle" })': "its actions are: on, off",
     'ctx:command("lamp", { capability = "brightness", action = "set", value = 90 })': "80",
     'ctx:command("x:lamp", { capability = "volume", action = "set", value = n })': "does not offer volume set",
+    'ctx:command("x:lamp", { capability = "color_temperature", action = "set", value = 3 })': "does not offer",
     'ctx:command_room("hall", { capability = "powr", action = "on" })': "did you mean power",
     'ctx:command_group("all", { ["capability"] = "power", ["action"] = "onn" })': "did you mean action",
     'local OFF = { capability = "power", action = "of" }': "did you mean action",

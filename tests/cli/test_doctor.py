@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import subprocess
@@ -180,6 +181,19 @@ def test_a_user_without_access_to_the_folder_gets_an_error(open_folder: Path) ->
     )
     assert result.returncode == os.EX_NOPERM
     assert re.fullmatch(r"lares: permission denied: \S+; use sudo\n", result.stderr)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+@pytest.mark.parametrize("arguments", [["check"], ["simulate"], ["history", "export"], ["devices"], ["why", "x"]])
+def test_other_commands_do_not_answer_without_the_data(open_folder: Path, arguments: list[str]) -> None:
+    (home(open_folder) / "data").chmod(0o700)
+    program = AS_NOBODY.replace('["doctor"]', json.dumps(arguments))
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=open_folder, env=environment(), capture_output=True, text=True
+    )
+    assert (result.returncode, result.stdout) == (os.EX_NOPERM, ""), result
+    assert re.fullmatch(r"lares: permission denied: \S+; use sudo", result.stderr.splitlines()[-1])
 
 
 def test_an_interrupted_write_is_reported_and_harmless(tmp_path: Path, command: Command) -> None:

@@ -38,6 +38,8 @@ async def test_why_names_the_wait_and_an_unreachable_device(tmp_path: Path) -> N
         told = await summary("wait")
         assert "'virtual:door' matches; it fires at 20" in told and "must change first" not in told, told
         assert "must change first" in await summary("other")
+        assert (await app.post("/devices/virtual:door/alias", {"alias": "front"})).status == 200
+        assert "'front' matches; it fires at 20" in await summary("wait")
         app.hub.registry.set_state("virtual", "offline")
         assert "it is offline now (`lares why virtual:door`)" in await summary("other")
 

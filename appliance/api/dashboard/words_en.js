@@ -230,7 +230,7 @@ admin: Admin
 automation: Admin (program)
 [key]
 ask: Enter your key
-missing: Find it with: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (container); the demo prints it. Make another with: sudo lares key create
+missing: Find it with: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (container); the demo prints it. Make another with: sudo lares key create --label me --role admin
 rejected: The hub does not accept this key. Enter another one.
 secret: Key
 use: Open

@@ -23,6 +23,7 @@ Resource = Literal[
     "recipe",
     "room",
     "scene",
+    "section",
     "timer",
     "variable",
     "version",

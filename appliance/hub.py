@@ -35,6 +35,8 @@ from appliance.errors import ConfigFailed, Fault, LaresError
 from appliance.files.file_checks import FileChecks
 from appliance.files.home_files import HomeFiles
 from appliance.files.recipes import Recipes
+from appliance.files.section_trial import SectionTrials
+from appliance.files.sections import Sections
 from appliance.health import Health
 from appliance.history.home_history import HomeHistory
 from appliance.home import events
@@ -46,7 +48,7 @@ from appliance.lua.catalog import Asset, check_scripts
 from appliance.lua.context import Context, CtxCall, FailedCalls
 from appliance.lua.executor import Executor
 from appliance.lua.folder import find_stray, folder_of
-from appliance.lua.kind_catalog import KindCatalog, enter_kinds
+from appliance.lua.kind_catalog import KindCatalog, enter_kinds, folder_of_kinds
 from appliance.lua.reload import LoadWork, Reloaded, Reloader, refusing, targets_of
 from appliance.lua.source import Source
 from appliance.lua.unfinished import UnfinishedExecutions
@@ -86,6 +88,7 @@ class Hub:
     reloaders: Mapping[str, Reloader]
     pool: WorkerPool
     scenes: Scenes
+    sections: Sections
     schedule: Scheduler
     timers: Timers
     variables: Variables
@@ -171,6 +174,7 @@ class Hub:
             self.files = await enter(self._build_files())
             folders = config.scenes.directory, config.automations.directory
             self.recipes = Recipes(self.files, Path(config.file), *folders)
+            self.sections = Sections(self.files, self._build_trials(session))
             await enter(Watcher(self._list_watched(), self.clock))
             await enter(self.adapters)
             self._brokers = {name for name, each in config.adapters.items() if isinstance(each, Mqtt)}
@@ -385,6 +389,18 @@ class Hub:
             run=self.document.run,
             reload_sound=reloads,
             secret_settings=self.kinds.list_secrets,
+        )
+
+    def _build_trials(self, session: LateSession) -> SectionTrials:
+        config = self._config
+        return SectionTrials(
+            folder_of_kinds(Path(config.file)),
+            self.clock,
+            config.root,
+            config.locale.timezone,
+            open_session=session.open,
+            secrets_of=self._store.secrets_of,
+            build_pool=self._build_pool,
         )
 
     async def find_config_changes(self) -> ConfigChanges:

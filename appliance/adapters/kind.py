@@ -65,7 +65,7 @@ class Vendor(Protocol):
 
 
 class AdapterKind(Struct, frozen=True, kw_only=True):
-    """One kind of adapter, in the folder of its name.
+    """One kind of adapter, in the folder of its name; `title` is what people call it.
 
     `settings` is the class of a section's values, without `type` and `enabled`. `device_kinds` are the kinds of its
     devices; stored devices of other kinds are not restored. If the kind has a simulator, `simulated` returns the
@@ -80,6 +80,7 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
     name: str
     settings: type[Settings]
     device_kinds: frozenset[DeviceKind]
+    title: str = ""
     simulated: Callable[[Vendor], Any] | None = None
     in_demo: str | None = None
     operations: frozenset[str] | None = frozenset()

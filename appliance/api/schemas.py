@@ -150,22 +150,34 @@ EXECUTION = record(
 EXECUTIONS = record("Executions", executions=array_of(EXECUTION))
 CANCELLED_EXECUTION = record("CancelledExecution", status=only("ok"))
 
-AUTOMATION = record(
+AUTOMATION = Record(
     "Automation",
-    id=Part(TEXT, "definition.id"),
-    name=Part(TEXT, "definition.name"),
-    description=Part(TEXT, "definition.description"),
-    trigger_type=Part(one_of(*TRIGGER_KINDS), lambda view: view.definition.triggers[0].type),
-    triggers=Part(
-        array_of(record("Trigger", id=maybe(TEXT), type=one_of(*TRIGGER_KINDS))),
-        "definition.triggers",
-    ),
-    condition_count=Part(COUNT, lambda view: len(view.definition.conditions)),
-    status=Part(one_of("enabled", "disabled"), lambda view: "enabled" if view.is_enabled else "disabled"),
-    enabled_in_file=Part(BOOLEAN, "definition.enabled"),
-    last_run=maybe(INSTANT),
-    last_error=maybe(TEXT),
-    running=COUNT,
+    {
+        "id": Part(TEXT, "definition.id"),
+        "name": Part(TEXT, "definition.name"),
+        "description": Part(TEXT, "definition.description"),
+        "trigger_type": Part(one_of(*TRIGGER_KINDS), lambda view: view.definition.triggers[0].type),
+        "triggers": Part(
+            array_of(record("Trigger", id=maybe(TEXT), type=one_of(*TRIGGER_KINDS))),
+            "definition.triggers",
+        ),
+        "condition_count": Part(COUNT, lambda view: len(view.definition.conditions)),
+        "status": Part(one_of("enabled", "disabled"), lambda view: "enabled" if view.is_enabled else "disabled"),
+        "enabled_in_file": Part(BOOLEAN, "definition.enabled"),
+        "last_run": maybe(INSTANT),
+        "last_error": maybe(TEXT),
+        "running": COUNT,
+    },
+    {
+        "next_run": INSTANT,
+        "last": record(
+            "LastExecution",
+            at=Part(INSTANT, "executed_at"),
+            status=one_of(*ExecutionStatus),
+            duration_ms=COUNT,
+            warnings=Part(COUNT, lambda entry: len(entry.warnings)),
+        ),
+    },
 )
 AUTOMATION_RESULT = record(
     "AutomationResult",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from appliance.automations.decide import DISABLED, Decider
 from appliance.automations.definition import AutomationDefinition, automation_parser
@@ -21,6 +22,7 @@ from appliance.automations.states import States
 from appliance.automations.timers import NO_DEVICES, Timers
 from appliance.clock import Clock
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
+from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.events import AdapterStarted, Event
 from appliance.home.values import Value
@@ -39,7 +41,7 @@ NOT_YET_ON = "it is off in its file: edit the file, then switch it on"
 
 class View(Struct, frozen=True, kw_only=True):
     """One automation with its state; `last_run` and how it ended outlive a restart, `running` is how many of its
-    executions run now.
+    executions run now. `next_run` and `last`, its newest execution since the start, are filled in on request.
     """
 
     definition: AutomationDefinition
@@ -48,6 +50,8 @@ class View(Struct, frozen=True, kw_only=True):
     last_status: ExecutionStatus
     last_error: str | None
     running: int
+    next_run: datetime | None = None
+    last: ExecutionEntry | None = None
 
 
 class Automations(ExecutableFiles[AutomationDefinition]):
@@ -107,6 +111,17 @@ class Automations(ExecutableFiles[AutomationDefinition]):
     def list_views(self) -> list[View]:
         """Return every automation, sorted by id."""
         return [self._view(definition) for definition in self.catalog.list_definitions()]
+
+    def list_timed_views(self) -> list[View]:
+        """Return the same, with the next due time of each and its newest execution."""
+        return [
+            replace(
+                view,
+                next_run=self.engine.find_next(view.definition.id),
+                last=next(iter(self.list_runs(view.definition.id, Period(limit=1))), None),
+            )
+            for view in self.list_views()
+        ]
 
     def view(self, id_: str) -> View:
         """Return the automation of the id; raises `NotFound`."""

@@ -143,6 +143,10 @@ class Engine:
             for id_, active_triggers in sorted(self._active.items())
         }
 
+    def find_next(self, id_: str) -> datetime | None:
+        """Return the next due time of the automation; None without one, or if it is switched off."""
+        return self._next_fire(self._active.get(id_, ())) if self._states.of(id_).is_enabled else None
+
     def _next_fire(self, active_triggers: Iterable[ActiveTrigger]) -> datetime | None:
         """Return the next due time of a schedule or wait; None without one."""
         timers = [wait.timer for active in active_triggers for wait in active.waits.values()]

@@ -4,8 +4,8 @@
 (`2026-12-24T18:00`, local, or with an offset), or seconds after the line before it (`+90`). `value` is JSON or a
 word; a measurement may be `21.5 celsius`, or a number in the unit that the device showed before. The attribute
 `event` stands for something that happens (`double`), `state` for being reached (`online`, `unavailable`). A line
-`at hook ID data` calls a hook; `data` is JSON, a word or left out. Empty lines, and those that begin with #, say
-nothing.
+`at hook ID data` calls a hook, unless a device has the alias `hook` and ID is an attribute; `data` is JSON, a word or
+left out. Empty lines, and those that begin with #, are skipped.
 """
 
 from __future__ import annotations
@@ -86,15 +86,18 @@ def first_instant(text: str, locale: Locale) -> datetime | None:
 
 
 def read_events(
-    text: str, file: str, locale: Locale, start: datetime, end: datetime
+    text: str, file: str, locale: Locale, start: datetime, end: datetime, *, has_hook_alias: bool = False
 ) -> tuple[list[FileEvent | FileHook], list[Fault]]:
-    """Return the events from `start` to before `end`, in order, and the faults by line."""
+    """Return the events from `start` to before `end`, in order, and the faults by line.
+
+    With `has_hook_alias`, a device has the alias `hook`: the word means it if an attribute and a value follow.
+    """
     events: list[FileEvent | FileHook] = []
     faults: list[Fault] = []
     latest = start
     for number, words in _lines(text):
         try:
-            event = _event(number, words, locale, latest)
+            event = _event(number, words, locale, latest, has_hook_alias=has_hook_alias)
             if event.at < latest:
                 what = "the simulation begins" if latest == start else "the line above it"
                 raise Invalid(f"{words[0]} is before {what}; the lines must be in order, from --from on")
@@ -115,8 +118,10 @@ def _lines(text: str) -> Iterable[tuple[int, list[str]]]:
             yield number, words
 
 
-def _event(number: int, words: list[str], locale: Locale, latest: datetime) -> FileEvent | FileHook:
-    if len(words) > 2 and words[1] == HOOK:
+def _event(
+    number: int, words: list[str], locale: Locale, latest: datetime, *, has_hook_alias: bool
+) -> FileEvent | FileHook:
+    if len(words) > 2 and words[1] == HOOK and not (has_hook_alias and len(words) > 3 and _is_attribute(words[2])):
         data = _json_or_text(words[3].strip()) if len(words) > 3 else None
         return FileHook(at=_instant(words[0], locale, latest), hook=hook_id(words[2]), data=data)
     if len(words) < 4:
@@ -126,6 +131,10 @@ def _event(number: int, words: list[str], locale: Locale, latest: datetime) -> F
     instant = _instant(at, locale, latest)
     value = _READERS.get(attribute, _attribute_reader(attribute))(raw.strip())
     return FileEvent(at=instant, device_id=device_id, attribute=attribute, value=value, line=number)
+
+
+def _is_attribute(word: str) -> bool:
+    return word in _READERS or word in KNOWN_ATTRIBUTES or is_custom(word)
 
 
 def _instant(text: str, locale: Locale, latest: datetime) -> datetime:

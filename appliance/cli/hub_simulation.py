@@ -19,13 +19,13 @@ from appliance import config
 from appliance.api.route import SimulationRequest, SimulationResult
 from appliance.automations.states import AUTOMATION_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
-from appliance.cli.device_events import FileEvent, FileHook, first_instant, read_events, read_instant
+from appliance.cli.device_events import HOOK, FileEvent, FileHook, first_instant, read_events, read_instant
 from appliance.cli.simulation import SimulationPrinter, open_simulation
 from appliance.clock import Clock, SimulatedClock
 from appliance.config import Config
-from appliance.errors import Busy, Fault, Invalid, InvalidFile, StartFailed
+from appliance.errors import Busy, ConfigFailed, Fault, Invalid, InvalidFile, StartFailed
 from appliance.log_buffer import IS_MUTED
-from appliance.store.records import DocumentSnapshot
+from appliance.store.records import ALIAS_PREFIX, DocumentSnapshot
 from appliance.tasks import Tasks
 
 MAX_SECS = 5.0
@@ -84,8 +84,9 @@ def _copy(file: Path, folder: Path, asked: SimulationRequest) -> Path:
 
 async def _simulate(file: Path, asked: SimulationRequest, stored: dict[str, Any]) -> SimulationResult:
     IS_MUTED.set(True)
-    settings = await asyncio.to_thread(config.load, file, os.environ)
-    start, events = _read_period(asked, settings)
+    settings = await asyncio.to_thread(_load, file)
+    has_hook_alias = HOOK in (value for key, value in stored.items() if key.startswith(ALIAS_PREFIX))
+    start, events = _read_period(asked, settings, has_hook_alias=has_hook_alias)
     if asked.start is not None:  # what automations remember is of the present
         forgotten = (AUTOMATION_PREFIX, TIMER_PREFIX)
         stored = {key: value for key, value in stored.items() if not key.startswith(forgotten)}
@@ -115,12 +116,23 @@ async def _simulate(file: Path, asked: SimulationRequest, stored: dict[str, Any]
     )
 
 
-def _read_period(asked: SimulationRequest, settings: Config) -> tuple[datetime, list[FileEvent | FileHook]]:
+def _load(file: Path) -> Config:
+    """Return the configuration, the defaults without a file; raise `InvalidFile`."""
+    try:
+        return config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)
+    except ConfigFailed as failed:
+        faults = [Fault(file.name, each.line, each.message) for each in failed.faults]
+        raise InvalidFile(f"{file.parent.name}/{file.name}", faults) from None
+
+
+def _read_period(
+    asked: SimulationRequest, settings: Config, *, has_hook_alias: bool
+) -> tuple[datetime, list[FileEvent | FileHook]]:
     """The start of the simulation, and its events; raise `Invalid` or `InvalidFile`."""
     begins = _first(asked, settings)
     start = Clock().now() if begins is None else begins
     read = partial(read_events, asked.events, EVENTS_FILE, settings.locale, start)
-    events, faults = read(start + timedelta(hours=asked.hours))
+    events, faults = read(start + timedelta(hours=asked.hours), has_hook_alias=has_hook_alias)
     if faults:
         raise InvalidFile(EVENTS_FILE, [Fault(each.file, each.line, each.message) for each in faults])
     return start, events

@@ -7,11 +7,12 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import orjson
 from msgspec import Struct
 
 from appliance import config
@@ -19,7 +20,7 @@ from appliance.automations.states import AUTOMATION_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
 from appliance.automations.triggers.base import TimedTrigger
 from appliance.cli.check import find_wrong_names, is_running
-from appliance.cli.device_events import FileEvent, FileHook, first_instant, read_events, read_instant
+from appliance.cli.device_events import HOOK, FileEvent, FileHook, first_instant, read_events, read_instant
 from appliance.cli.hub_client import read_state
 from appliance.cli.owner import as_owner, need_access
 from appliance.cli.paths import HubPaths
@@ -30,7 +31,7 @@ from appliance.config import Config
 from appliance.errors import Fault, Invalid, StartFailed
 from appliance.home_locale import Locale
 from appliance.lua.folder import folder_of
-from appliance.store.records import DocumentSnapshot
+from appliance.store.records import ALIAS_PREFIX, DocumentSnapshot
 from appliance.tables.checks import nearest
 
 MAX_EVENTS_BYTES = 16 << 20
@@ -55,7 +56,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     whole = DocumentSnapshot(stored) if stored or is_running(data_dir) else None
     text = "" if arguments.events is None else _read(arguments.events)
     period = _period(arguments.start, arguments.hours, text, settings.locale)
-    events = _events(text, arguments.events, settings.locale, period)
+    events = _events(text, arguments.events, settings.locale, period, stored)
     if not period.is_present:
         stored = {
             key: value for key, value in stored.items() if not key.startswith((AUTOMATION_PREFIX, TIMER_PREFIX))
@@ -106,8 +107,11 @@ def _period(start: str | None, hours: float, events: str, locale: Locale) -> _Si
     return _SimulatedPeriod(start=at, end=at + timedelta(hours=hours), is_present=begins is None)
 
 
-def _events(text: str, name: str, locale: Locale, period: _SimulatedPeriod) -> list[FileEvent | FileHook]:
-    events, faults = read_events(text, name, locale, period.start, period.end)
+def _events(
+    text: str, name: str, locale: Locale, period: _SimulatedPeriod, stored: Mapping[str, bytes]
+) -> list[FileEvent | FileHook]:
+    has_alias = any(orjson.loads(value) == HOOK for key, value in stored.items() if key.startswith(ALIAS_PREFIX))
+    events, faults = read_events(text, name, locale, period.start, period.end, has_hook_alias=has_alias)
     if faults:
         raise StartFailed(str(faults[0]), os.EX_DATAERR, *(f"lares: {each}" for each in faults[1:]))
     return events

@@ -175,7 +175,22 @@ class HomeFiles:
         Raise `InvalidFile`, `FileChanged` if the file no longer has the `version`, or `StoreFailed`.
         """
         place, data = self.place_of(path), _encode(text)
-        return await self._tasks.finish(self._save(place, data, version), f"save of {path}")
+        return await self._tasks.finish(self._save(place, lambda _: data, version), f"save of {path}")
+
+    async def change_config(self, change: Callable[[str], str], version: str | None = None) -> SavedFile:
+        """Save the configuration as the function changes its text, which has its secrets; raises what `save` does."""
+        place = self.place_of(self.config_path)
+
+        def apply(before: bytes | None) -> bytes:
+            return _encode(change(_text_of(place, before)))
+
+        return await self._tasks.finish(self._save(place, apply, version), f"change of {place.path}")
+
+    async def read_config(self) -> tuple[str, str, str]:
+        """Return the configuration: its text, that without secrets, and its version."""
+        place = self.place_of(self.config_path)
+        data = await asyncio.to_thread(_read_if_present, place) or b""
+        return _text_of(place, data), self._shown(place, data), self._version_of(data)
 
     async def delete(self, path: str) -> None:
         """Delete the file; its versions stay, and its last text becomes one. Raise `NotFound` or `StoreFailed`."""
@@ -222,11 +237,13 @@ class HomeFiles:
         folders = ", ".join(self._folders.values())
         raise Invalid(f"{path} is not a file of {folders}, and not {self.config_path}")
 
-    async def _save(self, place: FilePlace, data: bytes, version: str | None) -> SavedFile:
+    async def _save(
+        self, place: FilePlace, change: Callable[[bytes | None], bytes], version: str | None
+    ) -> SavedFile:
         async with self._lock:
             before = await asyncio.to_thread(_read_if_present, place)
             self._require_version(place, before, version)
-            faults, full = await self._with_secrets(place, data)
+            faults, full = await self._with_secrets(place, change(before))
             checked = CheckedText(errors=tuple(faults)) if faults else await self.checks.check(place, full)
             if checked.errors:
                 raise InvalidFile(place.path, checked.errors)
@@ -292,10 +309,7 @@ class HomeFiles:
         return place, data
 
     def _shown(self, place: FilePlace, data: bytes) -> str:
-        try:
-            text = data.decode()
-        except UnicodeDecodeError:
-            raise Invalid(f"{place.path} is not UTF-8 text; save it as UTF-8") from None
+        text = _text_of(place, data)
         return toml_secrets.hide(text, self._is_secret(data)) if place.kind == "config" else text
 
     def _version_of(self, data: bytes) -> str:
@@ -361,6 +375,13 @@ def _kinds_stated(text: str) -> Iterator[tuple[str, str]]:
             section = ""
         elif section and (stated := re.match(r"\s*type\s*=\s*[\"'](\w+)", line)) is not None:
             yield section, stated[1]
+
+
+def _text_of(place: FilePlace, data: bytes | None) -> str:
+    try:
+        return (data or b"").decode()
+    except UnicodeDecodeError:
+        raise Invalid(f"{place.path} is not UTF-8 text; save it as UTF-8") from None
 
 
 def _encode(text: str) -> bytes:

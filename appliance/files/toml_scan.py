@@ -36,7 +36,7 @@ class TomlPart(Struct, frozen=True):
 class TomlScanner:
     """Finds the parts of a TOML text; raises `ValueError` if it is not TOML.
 
-    `headers` and `comments` are complete after `values`; the path of a comment is that of the section around it.
+    `headers` and `comments` are complete after `values`; a comment has the path of the section around it.
     """
 
     def __init__(self, text: str) -> None:

@@ -28,7 +28,7 @@ _CLOSERS = {'"""': '"""', "'''": "'''", "[": "]", "{": "}"}
 
 
 class _Secret(Struct, frozen=True):
-    """A secret of a text. `number` counts those of the same path in comments, from 1; 0 for a value in force."""
+    """A secret of a text. `number` counts comments of the same path, from 1; 0 for a value in force."""
 
     path: KeyPath
     start: int

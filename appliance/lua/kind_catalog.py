@@ -17,7 +17,13 @@ from msgspec.structs import replace
 
 from appliance.adapters.kinds import KINDS
 from appliance.adapters.lua_kinds.host import LoadedSection, LuaCalls, SectionFault
-from appliance.adapters.lua_kinds.kind import BUNDLED_KINDS, KIND_NAME, KindDefinition, parse_kind
+from appliance.adapters.lua_kinds.kind import (
+    BUNDLED_KINDS,
+    KIND_NAME,
+    KindDefinition,
+    list_bundled_kinds,
+    parse_kind,
+)
 from appliance.adapters.lua_kinds.section import LuaSection, SectionFaults, SectionSettings, read_section
 from appliance.errors import ConfigFailed, Fault
 from appliance.home import events
@@ -73,11 +79,20 @@ class KindCatalog:
     """The kinds of the home's sections, the `KindHost` of their adapters. A file with a fault leaves the kind as it
     was, if there was one.
 
-    `folder` is the home's, which may be missing. Bundled kinds are loaded only if a section names them.
+    `folder` is the home's, which may be missing; an `unsaved` text counts instead of the file of its name.
+    Bundled kinds are loaded only if a section names them.
     Each loading is published for each section.
     """
 
-    def __init__(self, folder: Folder, sections: Sequence[LuaSection], describe: DescribeKind, bus: Bus) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        sections: Sequence[LuaSection],
+        describe: DescribeKind,
+        bus: Bus,
+        unsaved: Source | None = None,
+    ) -> None:
+        self._unsaved = unsaved
         self.folder = folder.path
         self._folder = folder
         self._sections = sections
@@ -97,7 +112,7 @@ class KindCatalog:
 
     async def load(self) -> None:
         """Use every valid kind, for the start; raises `ConfigFailed` for sections that their kinds refuse."""
-        reading = await self._read(tries=2)
+        reading = await self.read(tries=2)
         if reading.refused:
             raise ConfigFailed(sorted(chain(*reading.refused.values())))
         self._accept(reading)
@@ -107,7 +122,7 @@ class KindCatalog:
 
         A section that its changed kind refuses stays as it was.
         """
-        reading = await self._read()
+        reading = await self.read()
         self._accept(reading)
         return len(reading.kinds), reading.list_faults()
 
@@ -127,7 +142,7 @@ class KindCatalog:
 
         Only for a catalog that no adapter uses, because its operations become the operations of the valid kinds.
         """
-        reading = await self._read()
+        reading = await self.read()
         self._in_use = {each.name: reading.kinds[each.kind] for each in self._sections if each.kind in reading.kinds}
         sources = [each.source for each in reading.kinds.values()]
         self.checked = tuple(each for each in sources if not each.name.startswith(f"{_BUNDLED}/"))
@@ -146,12 +161,20 @@ class KindCatalog:
         faults = [fault for each in read if isinstance(each, SectionFaults) for fault in each.faults]
         return kind, [Fault(source.name, 0, str(each)) for each in faults]
 
+    async def read_all(self) -> tuple[Mapping[str, KindDefinition], Mapping[str, tuple[Fault, ...]]]:
+        """Return every kind of the home and every bundled one, and the faults of the others; changes nothing."""
+        sections = [
+            LuaSection(name=name, kind=name, raw={}, file="", line_of=lambda _: 0) for name in list_bundled_kinds()
+        ]
+        reading = await KindCatalog(self._folder, sections, self._describe_any, Bus()).read()
+        return {name: each.definition for name, each in reading.kinds.items()}, reading.faults
+
     async def judge_sections(self, sections: Sequence[LuaSection]) -> list[Fault]:
         """Return the faults that these sections have by the files of their kinds; changes nothing."""
         if not sections:
             return []
         others = KindCatalog(self._folder, sections, self._describe_any, Bus())
-        return sorted(chain(*(await others._read()).refused.values()))
+        return sorted(chain(*(await others.read()).refused.values()))
 
     def find(self, section: LuaSection) -> LoadedSection | SectionFault:
         """Return the section as its kind is loaded now."""
@@ -184,9 +207,12 @@ class KindCatalog:
         """Return the operations of each section whose kind is in use."""
         return {name: frozenset(kind.definition.operations) for name, kind in self._in_use.items()}
 
-    async def _read(self, tries: int = 1) -> KindReading:
+    async def read(self, tries: int = 1) -> KindReading:
         """Read the files of the home, and the bundled ones that sections name."""
         contents = await read_folder(self._folder)
+        if (unsaved := self._unsaved) is not None:
+            saved = [each for each in contents.sources if each.name != unsaved.name]
+            contents = replace(contents, sources=(*saved, unsaved))
         named = {section.kind for section in self._sections}
         own = {_kind_of_file(each.name) for each in contents.sources}
         bundled = {_kind_of_file(each.name): each for each in (await asyncio.to_thread(read_bundled_kinds)).sources}
@@ -259,10 +285,14 @@ class KindCatalog:
         before.set()
 
 
+def folder_of_kinds(file: Path) -> Folder:
+    """Return the folder of kinds next to this configuration file."""
+    return Folder(path=file.absolute().parent / "adapters", name=f"{file.absolute().parent.name}/adapters")
+
+
 def catalog_of_kinds(file: Path, sections: Sequence[LuaSection], describe: DescribeKind, bus: Bus) -> KindCatalog:
     """Return the catalog of the folder next to this configuration file, empty until it is loaded."""
-    folder = Folder(path=file.absolute().parent / "adapters", name=f"{file.absolute().parent.name}/adapters")
-    return KindCatalog(folder, sections, describe, bus)
+    return KindCatalog(folder_of_kinds(file), sections, describe, bus)
 
 
 @cache

@@ -14,6 +14,8 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.errors import Invalid
+from appliance.tables.json_schema import NUMBER, TEXT, Check, array_of, between
+from appliance.tables.json_schema import one_of as words_of
 
 MAX_NEAREST_CHARS = 100
 """Longer words are not compared: the time grows with the square of the length."""
@@ -142,7 +144,7 @@ def whole(low: int, high: int) -> Callable[[Any], int]:
             raise Mismatch(f"a whole number from {low} to {high}", value)
         return value
 
-    return check
+    return Check(schema=between(low, high), run=check)
 
 
 def number_within(low: float, high: float) -> Callable[[Any], float]:
@@ -153,7 +155,7 @@ def number_within(low: float, high: float) -> Callable[[Any], float]:
             raise Mismatch(f"a number from {low} to {high}", value)
         return float(value)
 
-    return check
+    return Check(schema=between(low, high, NUMBER), run=check)
 
 
 def matching(pattern: str, expected: str) -> Callable[[Any], str]:
@@ -164,7 +166,7 @@ def matching(pattern: str, expected: str) -> Callable[[Any], str]:
             raise Mismatch(expected, value)
         return string(value)
 
-    return check
+    return Check(schema={**TEXT, "description": expected}, run=check)
 
 
 def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
@@ -175,7 +177,7 @@ def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
             raise Mismatch("an array", value)
         return tuple(each(item) for item in value)
 
-    return check
+    return Check(schema=array_of(getattr(each, "schema", TEXT)), run=check)
 
 
 def one_of(*words: str, meant: Mapping[str, str] = MappingProxyType({})) -> Callable[[Any], str]:
@@ -190,7 +192,7 @@ def one_of(*words: str, meant: Mapping[str, str] = MappingProxyType({})) -> Call
         near = (meant.get(value) or nearest(value, words)) if isinstance(value, str) else None
         raise Mismatch(f"one of {', '.join(words)}", value, "" if near is None else f"; did you mean {near}")
 
-    return check
+    return Check(schema=words_of(*words), run=check)
 
 
 class Function(Struct, frozen=True):

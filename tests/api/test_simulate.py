@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,6 +89,35 @@ async def test_events_come_true(home: App, form: str) -> None:
     found = await simulated(home, path=path, text=EVENT, events=stated, hours=1)
     assert [(line["automation"], line["at"]) for line in found["lines"]] == [("moves", "2026-11-20T00:11:30.000Z")]
     assert not (home.hub._config.root / path).exists()
+
+
+async def test_a_device_can_have_the_alias_hook(home: App) -> None:
+    events = [f"00:10 {LIGHT} power off", "00:11 hook power on", "00:12 hook power", "00:13 hook bell power on"]
+    path, text = "config/automations/moves.lua", EVENT.replace("mqtt:hall", LIGHT).replace("motion", "power")
+    text = text.replace("detected", "on")
+    await home.post(f"/devices/{LIGHT}/alias", {"alias": "hook"})
+    found = await simulated(home, path=path, text=text, events=events, hours=1)
+    assert [line["at"] for line in found["lines"]] == ["2026-11-20T00:11:00.000Z"]
+    await home.post(f"/devices/{LIGHT}/alias", {"alias": "desk"})
+    assert (await simulated(home, path=path, text=text, events=events, hours=1))["lines"] == []
+
+
+def keep(app: App, text: str | None) -> None:
+    """Replace the configuration, or remove it."""
+    file = Path(app.hub._config.file)
+    file.unlink() if text is None else file.write_text(text)
+
+
+async def test_a_home_without_a_configuration_is_simulated_and_a_faulty_one_is_named(home: App) -> None:
+    keep(home, None)
+    assert (await simulated(home))["lines"]
+    keep(home, "[api\n")
+    try:
+        refused = await home.post("/simulate", {"from": FROM})
+        assert (refused.status, refused.json["code"]) == (400, "invalid_file"), refused.json
+        assert refused.json["errors"][0]["line"] == 1
+    finally:
+        keep(home, "")
 
 
 ENDLESS = """return {

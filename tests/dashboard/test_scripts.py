@@ -28,10 +28,10 @@ TYPES = {
 }
 
 BROWSER = (
-    "AbortController AbortSignal IntersectionObserver Intl Response URL URLSearchParams WebSocket addEventListener "
-    "caches clearInterval clearTimeout clients document fetch getComputedStyle history localStorage location "
-    "navigator performance registration removeEventListener reportError requestAnimationFrame scrollTo scrollY "
-    "setInterval setTimeout skipWaiting"
+    "AbortController AbortSignal Blob IntersectionObserver Intl Response URL URLSearchParams WebSocket "
+    "addEventListener caches clearInterval clearTimeout clients document fetch getComputedStyle history localStorage "
+    "location navigator performance registration removeEventListener reportError requestAnimationFrame scrollTo "
+    "scrollY setInterval setTimeout skipWaiting"
 )
 
 RULES = f"""import js from "@eslint/js";

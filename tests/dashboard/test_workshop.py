@@ -6,8 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, Page, Route, expect
+from playwright.async_api import Browser, Page, expect
 
+from appliance.adapters.elgato_lights.simulator import LightSimulator
+from tests.adapters.lua_kinds.simulators import Tasmota
 from tests.dashboard.conftest import visiting
 from tests.dashboard.npm import AXE, script
 from tests.fakes.app import LIGHT, READER, App, open_app
@@ -136,8 +138,11 @@ async def test_an_automation_is_tried_and_its_next_day_is_shown(browser: Browser
         await page.get_by_role("button", name="Run now").click()
         await expect(page.locator(".runs .trace")).to_contain_text("Power")
         assert (await app.device(LIGHT))["attributes"]["power"] == "on"
-        await page.route("**/simulate", lambda route: route.fulfill(json=NEXT_DAY))
         await page.get_by_role("button", name="Next 24 hours").click()
+        await page.get_by_label(re.compile("^Events")).fill("what")
+        await page.get_by_role("button", name="Look ahead").click()
+        await expect(page.get_by_role("alert")).to_contain_text("at device attribute value")
+        await page.route("**/simulate", lambda route: route.fulfill(json=NEXT_DAY))
         await page.get_by_role("button", name="Look ahead").click()
         await expect(page.get_by_role("region", name="Next 24 hours").locator("li")).to_have_text(
             [re.compile("It runs$"), "Simulated light, Power: On", re.compile("the automation is switched off$")]
@@ -209,41 +214,86 @@ async def test_a_recipe_becomes_an_automation(browser: Browser, tmp_path: Path) 
 CONFIG = """# mine
 [adapters.plug]
 type = "wled"
-base_url = "http://127.0.0.1:9"
+base_url = "http://127.0.0.1:9"  # fixed
+# token = "old-token"
 
 [api] # the rest
 bind_address = "127.0.0.1:3000"
+
+[adapters.elgato_lights]
+enabled = false
+base_url = "http://192.168.1.20:9123"
 """
 
 
-async def test_an_adapter_is_added_and_removed_and_the_rest_of_the_file_stays(
+async def test_an_adapter_is_tried_added_changed_and_removed_and_the_rest_of_the_file_stays(
     browser: Browser, tmp_path: Path
 ) -> None:
-    texts = [CONFIG]
-
-    async def serve(route: Route) -> None:
-        if route.request.method == "PUT":
-            texts.append((route.request.post_data_json or {})["text"])
-        path = "config/default.toml"
-        await route.fulfill(json={"path": path, "text": texts[-1], "version": "v", "warnings": []})
-
-    async with open_app() as app, visiting(browser, app) as visit:
+    file = tmp_path / "config" / "default.toml"
+    file.parent.mkdir()
+    file.write_text(CONFIG)
+    opened = open_app(root=tmp_path, file=file, wait_until_ready=False)
+    async with LightSimulator() as light, opened as app, visiting(browser, app) as visit:
         page = visit.page
-        listed = {"path": "config/default.toml", "kind": "config", "size": 1, "modified_at": "", "version": "v"}
-        await page.route("**/files", lambda route: route.fulfill(json={"files": [listed]}))
-        await page.route("**/files/**", serve)
         await visit.open("#/settings/devices")
-        await page.get_by_label("Kind").select_option("Shelly")
-        await page.get_by_label("Address (URL)").fill("10.0.0.7")
+        await page.get_by_label("Kind").select_option("Elgato light")
+        address = page.get_by_label("Address (URL)")
+        await address.fill("127.0.0.1:9")
+        await page.get_by_role("button", name="Test", exact=True).click()
+        await expect(page.get_by_role("status").filter(has_text="127.0.0.1:9")).to_be_visible()
+        await address.fill(light.url.removeprefix("http://"))
+        await page.get_by_role("button", name="Test", exact=True).click()
+        await expect(page.get_by_role("status").filter(has_text="It answers: Simulated light")).to_be_visible()
+        assert file.read_text() == CONFIG
         await page.get_by_role("button", name="Add", exact=True).click()
-        await until(lambda: len(texts) == 2, 20)
-        assert texts[1] == CONFIG + '\n[adapters.shelly]\nbase_url = "http://10.0.0.7"\n'
-        removed = await page.evaluate(
-            """async (text) => {
-                const entries = performance.getEntriesByType("resource");
-                const { without } = await import(entries.find(({ name }) => name.endsWith("/adding.js")).name);
-                return without(text, "plug");
-            }""",
-            texts[1],
-        )
-        assert removed == texts[1].replace(texts[1][texts[1].index("[adapters.plug]") : texts[1].index("[api]")], "")
+        added = CONFIG.replace("enabled = false", "enabled = true").replace("http://192.168.1.20:9123", light.url)
+        await until(lambda: file.read_text() == added, 20)
+        await until(lambda: bool(app.hub.registry.find_devices([LIGHT])), 20)
+        await page.get_by_role("button", name="Change plug").click()
+        await page.get_by_text("More settings").click()
+        await page.get_by_label("Poll interval secs").fill("0")
+        await page.get_by_role("button", name="Save", exact=True).click()
+        assert file.read_text() == added
+        await page.get_by_label("Poll interval secs").fill("7")
+        await page.get_by_role("button", name="Save", exact=True).click()
+        changed = added.replace('"  # fixed\n', '"  # fixed\npoll_interval_secs = 7\n')
+        await until(lambda: file.read_text() == changed, 20)
+        await page.evaluate(script(AXE))
+        found = await page.evaluate("axe.run().then((found) => found.violations.map(({ id }) => id))")
+        assert found == []
+        await page.get_by_role("link", name="Devices and adapters").click()
+        await page.get_by_role("button", name="Delete plug").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        own = changed[changed.index("[adapters.plug]") : changed.index("[api]")]
+        await until(lambda: file.read_text() == changed.replace(own, ""), 20)
+
+
+async def test_a_kind_is_written_tried_and_replayed(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "config" / "adapters").mkdir(parents=True)
+    async with Tasmota() as vendor, open_app(root=tmp_path) as app, visiting(browser, app) as visit:
+        page = visit.page
+        await visit.open("#/new")
+        await page.get_by_role("button", name="Kind of adapter").click()
+        await expect(page.locator(".cm-content")).to_contain_text("poll_interval_secs")
+        await type_text(page, KIND)
+        await page.get_by_role("button", name="Test", exact=True).click()
+        await page.get_by_label(re.compile("^Settings")).fill(f"base_url = {vendor.url}")
+        tests = page.get_by_role("region", name="Test")
+        await tests.get_by_role("button", name="Test", exact=True).click()
+        await expect(tests.get_by_role("status")).to_contain_text("It answers: Plug")
+        await type_text(page, KIND.replace("Plug", "Socket"))
+        await tests.get_by_role("button", name="Replay").click()
+        await expect(tests.get_by_role("status")).to_contain_text("It answers: Socket")
+        await tests.get_by_text("Requests and answers").click()
+        await expect(tests.locator("pre")).to_contain_text("GET /cm")
+
+
+KIND = """return {
+  name = "Mine",
+  settings = { base_url = { type = "string", required = true } },
+  poll = function(ctx)
+    local status = ctx:http { path = "/cm", query = { cmnd = "Status 0" } }.json
+    return { { id = "it", name = "Plug", kind = "Switch", attributes = { power = "on" } } }
+  end,
+}
+"""

@@ -12,6 +12,7 @@ class ElgatoLights(PolledUrl, frozen=True, kw_only=True):
 
 ELGATO_LIGHTS = AdapterKind(
     name="elgato_lights",
+    title="Elgato light",
     settings=ElgatoLights,
     device_kinds=frozenset({DeviceKind.LIGHT}),
     operations=frozenset({"identify", "info"}),

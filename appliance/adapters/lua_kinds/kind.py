@@ -28,6 +28,7 @@ from appliance.tables.checks import (
     whole,
 )
 from appliance.tables.fields import Field, Fields, Table
+from appliance.tables.json_schema import Check, Schema
 
 BUNDLED_KINDS = Path(__file__).parent / "bundled"
 """Folder of the bundled kinds."""
@@ -82,12 +83,13 @@ class KindDefinition(Struct, frozen=True, kw_only=True):
     """One kind as its file defines it.
 
     `settings` are the keys of its sections, including the keys of every kind. `origins` are further addresses by
-    name: a URL, or the setting with a URL. `operations` have their time limits in seconds. `descriptions` belong to
-    settings.
+    name: a URL, or the setting with a URL. `operations` have their time limits in seconds. `declared` are the
+    settings that the file itself names; `descriptions` belong to settings.
     """
 
     name: str
     settings: Fields
+    declared: frozenset[str] = frozenset()
     descriptions: Mapping[str, str] = {}
     base_url: str | None = None
     poll_interval_secs: int = 5
@@ -187,6 +189,7 @@ def parse_kind(table: Table) -> KindDefinition | None:
     stated |= {name: found[name] for name in ("name", "base_url", "poll_interval_secs", "max_silence_secs")}
     return KindDefinition(
         settings={name: field for name, (field, _) in settings.items()},
+        declared=frozenset(table.raw("settings") or ()),
         descriptions={name: description for name, (_, description) in settings.items() if description},
         origins=origins,
         operations=operations,
@@ -237,6 +240,7 @@ def _read_setting(table: Table, name: str) -> _Setting | None:
         check = known.check if known is not None else _check_of(stated, is_secret=is_secret)
         if known is not None and any(stated[limit] is not None for limit in ("min", "max", "values")):
             check = _both(known.check, _check_of(stated, is_secret=is_secret))
+        check = Check(schema=_schema_of(stated), run=check)
     except Invalid as fault:
         table.fault("type", str(fault))
         return None
@@ -248,6 +252,17 @@ def _read_setting(table: Table, name: str) -> _Setting | None:
             table.fault("default", str(fault))
     is_secret = is_secret or (known is not None and known.secret)
     return Field(check, default, required=stated["required"], secret=is_secret), stated["description"]
+
+
+def _schema_of(stated: Mapping[str, Any]) -> Schema:
+    """Return the schema of a setting for forms; a duration has the format of that name."""
+    limits = {"minimum": stated["min"], "maximum": stated["max"], "enum": stated["values"] or None}
+    schema = {name: limit for name, limit in limits.items() if limit is not None}
+    if stated["type"] == "list":
+        return {"type": "array", "items": schema}
+    if stated["type"] == "duration":
+        return {"format": "duration", **schema}
+    return {"type": stated["type"], **schema}
 
 
 def _both(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -53,6 +53,7 @@ def _warn(settings: Matter) -> tuple[str, str] | None:
 
 MATTER = AdapterKind(
     name="matter",
+    title="Matter",
     settings=Matter,
     device_kinds=frozenset({DeviceKind.LIGHT, DeviceKind.SWITCH, DeviceKind.SENSOR}),
     operations=frozenset({"pair", "unpair", "share", "identify"}),

@@ -190,4 +190,6 @@ class NotifySection(Settings, frozen=True, kw_only=True):
                 raise Invalid(f"has {name.rstrip('_')}, which has no meaning together with {beside}")
 
 
-NOTIFY = AdapterKind(name="notify", settings=NotifySection, device_kinds=frozenset(), operations=frozenset({"send"}))
+NOTIFY = AdapterKind(
+    name="notify", title="Messages", settings=NotifySection, device_kinds=frozenset(), operations=frozenset({"send"})
+)

@@ -30,6 +30,7 @@ def _found(host: str, port: int) -> SectionKeys:
 
 ROKU_TV = AdapterKind(
     name="roku_tv",
+    title="Roku",
     settings=RokuTv,
     device_kinds=frozenset({DeviceKind.SWITCH}),
     operations=frozenset({"info"}),

@@ -145,5 +145,9 @@ class Virtual(Settings, frozen=True, kw_only=True):
 
 
 VIRTUAL = AdapterKind(
-    name="virtual", settings=Virtual, device_kinds=frozenset(DeviceKind), operations=frozenset({"observe"})
+    name="virtual",
+    title="Virtual devices",
+    settings=Virtual,
+    device_kinds=frozenset(DeviceKind),
+    operations=frozenset({"observe"}),
 )

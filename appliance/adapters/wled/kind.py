@@ -12,6 +12,7 @@ class Wled(PolledUrl, frozen=True, kw_only=True):
 
 WLED = AdapterKind(
     name="wled",
+    title="WLED",
     settings=Wled,
     device_kinds=frozenset({DeviceKind.LIGHT}),
     discovery=(DiscoveryMethod(kind="wled", title="WLED", mdns="_wled._tcp", serial=("mac",)),),

@@ -1,125 +1,164 @@
-// Sections of adapters: add one from discovery or from the form of its kind, or remove it. The hub checks each change
-// before writing it, and starts or stops the section at once.
+// Sections of adapters: forms made from the settings of each kind. A section can be tried before it is saved; the hub checks each
+// change before writing it, and starts, replaces, or stops the section at once.
 
-import { get, put as replace, segment } from "./api.js";
+import { erase, get, post, put as replace, segment } from "./api.js";
 import { fileAddress } from "./editor.js";
 import { tags, use, useState } from "./dom.js";
 import { icon } from "./icons.js";
 import { act, confirm, mayAdmin, state } from "./store.js";
-import { actions, Button, card, errorLine, iconButton, row, titled } from "./ui.js";
+import { TrialResult } from "./trial.js";
+import { actions, Button, card, empty, errorLine, HUB, iconButton, row, titled, useLoaded } from "./ui.js";
 import { word } from "./values.js";
-import { t } from "./words.js";
+import { plain, t } from "./words.js";
 
-const { a, form, input, label, option, p, select, span, strong } = tags;
+const { a, button, details, div, form, h1, input, label, option, p, select, small, span, strong, summary } = tags;
 
-// An address without a scheme gets the one of its kind.
-const ADDRESS = { name: "base_url", preset: "192.168.1.50", scheme: "http", isNeeded: true };
-const HOST = { name: "host", preset: "192.168.1.50", isNeeded: true };
-const USER = [{ name: "username" }, { name: "password", isSecret: true }];
+const HIDDEN = "***"; // in place of a secret
+const requestOf = (name) => `files/sections/${segment(name)}`;
+const titleOf = ({ name, title }) => t(`kind.${name}`, {}, title);
+const byTitle = (one, other) => titleOf(one).localeCompare(titleOf(other));
 
-// Kinds with the keys that a section of each needs; the editor has all others.
-const KINDS = {
-	mqtt: [{ ...HOST, preset: "127.0.0.1" }, { name: "port", preset: "1883", isNumber: true }, ...USER],
-	shelly: [ADDRESS, { name: "password", isSecret: true }],
-	hue: [{ ...ADDRESS, scheme: "https" }],
-	wled: [ADDRESS],
-	tasmota_http: [ADDRESS, { name: "password", isSecret: true }],
-	elgato_lights: [{ ...ADDRESS, preset: "192.168.1.50:9123" }],
-	roku_tv: [{ ...HOST, name: "ip_address" }],
-	matter: [{ name: "url", preset: "127.0.0.1:5580/ws", scheme: "ws", isNeeded: true }],
-	homewizard: [ADDRESS],
-	sonos: [ADDRESS],
-	daikin: [ADDRESS],
-	fronius: [ADDRESS],
-	fritzbox: [{ ...ADDRESS, preset: "fritz.box:49000" }, ...USER],
-};
-
-const configOf = async () => {
-	const { files } = await get("files");
-	return get(`files/${segment(files.find(({ kind }) => kind === "config").path)}`);
-};
-
-// Change the configuration; true once the hub has accepted and applied it.
-const change = (target, edit) => act(target, "save", async () => {
-	const { path, text, version } = await configOf();
-	await replace(`files/${segment(path)}`, { text: edit(text), version });
+const save = (target, name, body) => act(target, "save", async () => {
+	await replace(requestOf(name), body);
 	return true;
 });
 
-const appended = (section) => (text) => `${text.trimEnd()}\n\n${section.trim()}\n`;
-
-// The text without the section of this adapter; all else keeps its comments and order.
-export function without(text, name) {
-	const own = new RegExp(`^\\[{1,2}adapters\\.(?:${name}|"${name}")(?:\\.|\\])`);
-	let isOwn = false;
-	return text.split("\n").filter((line) => {
-		if (/^\s*\[/.test(line)) isOwn = own.test(line.trim());
-		return !isOwn;
-	}).join("\n");
-}
-
-// Add the section that a search has found.
+// Add the section that a search has found, `[adapters.NAME]` and its keys.
 export function AddFound({ section }) {
 	const [isDone, setDone] = useState(false);
-	const target = `add ${section}`;
+	const [header, ...lines] = section.trim().split("\n");
+	const name = /^\[adapters\.(.+)\]$/.exec(header)[1];
+	const { type: kind = name, ...values } = Object.fromEntries(lines.map((line) => /^(\w+) = (.*)$/.exec(line)).filter(Boolean).map(([, key, value]) => [key, JSON.parse(value)]));
+	const target = `add ${name}`;
 	if (isDone) return p({ role: "status" }, t("add.done"));
-	return [actions(use(Button, { label: t("add.this"), isMain: true, isBusy: state.pending.has(target), onClick: () => change(target, appended(section)).then((done) => done && setDone(true)) })),
-		errorLine(target)];
+	const add = () => save(target, name, { kind, values, is_new: true }).then((done) => done && setDone(true));
+	return [actions(use(Button, { label: t("add.this"), isMain: true, isBusy: state.pending.has(target), onClick: add })), errorLine(target)];
 }
 
 export function AdapterTools({ name }) {
 	const target = `remove ${name}`;
 	const remove = async () => {
-		if (!(await confirm(t("add.confirm_remove", { name }), t("delete")))) return;
-		await change(target, (text) => without(text, name));
+		if (await confirm(t("add.confirm_remove", { name }), t("delete"))) await act(target, "delete", () => erase(requestOf(name)));
 	};
-	return mayAdmin() && [iconButton("remove", t("delete.what", { name }), remove), errorLine(target)];
+	return mayAdmin() && [iconButton("edit", t("add.edit", { name }), () => (location.hash = `#/settings/adapter:${name}`)),
+		iconButton("remove", t("delete.what", { name }), remove), errorLine(target)];
 }
 
-const withScheme = (text, scheme) => (scheme && !text.includes("://") ? `${scheme}://${text}` : text);
-const quoted = (value) => JSON.stringify(value);
+// The sections of the configuration, also disabled ones, and the kinds.
+const useSections = () => useLoaded(async () => {
+	const [{ kinds }, { sections, version }] = await Promise.all([get("kinds"), get("files/sections")]);
+	return { kinds: kinds.filter(({ fault }) => !fault).sort(byTitle), sections, version };
+}, [state.adapters.length]);
 
-function sectionOf(kind, name, values) {
-	const lines = KINDS[kind].filter(({ name: key }) => values[key]).map(({ name: key, isNumber, scheme }) => `${key} = ${isNumber ? Number(values[key]) : quoted(withScheme(values[key].trim(), scheme))}`);
-	return [`[adapters.${name}]`, name !== kind && `type = ${quoted(kind)}`, ...lines].filter(Boolean).join("\n");
+export function AddPage() {
+	const { data, error } = useSections();
+	const [kind, setKind] = useState("mqtt");
+	const [added, setAdded] = useState(null);
+	const now = added && state.adapters.find(({ name }) => name === added);
+	if (!data) return titled(t("add.title"), card(empty(error ?? "…")));
+	const name = freeName(kind, data.sections);
+	const choices = select({ value: kind, onchange: ({ target: { value } }) => setKind(value) }, data.kinds.map((each) => option({ key: each.name, value: each.name }, titleOf(each))));
+	return [
+		titled(t("add.title"), div({ class: "card form" },
+			label(span(t("add.kind")), choices),
+			use(SectionForm, { key: `${kind} ${name}`, kind: data.kinds.find((each) => each.name === kind), name, known: data.sections, onDone: setAdded }),
+			now && p({ role: "status", class: now.status === "degraded" ? "problem" : "" }, strong(now.name), `: ${word(now.status)}`))),
+		card(row(span(t("add.other")), a({ class: "button", href: fileAddress("config/default.toml") }, icon("file"), "default.toml"))),
+	];
 }
 
-function freeName(kind) {
-	const taken = new Set(state.adapters.map(({ name }) => name));
+// A name that no section in use has; a disabled section of the kind's own name is taken over.
+function freeName(kind, sections) {
+	const taken = new Set(sections.filter(({ name, is_enabled: isEnabled }) => isEnabled || name !== kind).map(({ name }) => name));
 	let name = kind;
 	for (let count = 2; taken.has(name); count += 1) name = `${kind}_${count}`;
 	return name;
 }
 
-export function AddPage() {
-	const [kind, setKind] = useState("mqtt");
-	const [values, setValues] = useState({});
-	const [name, setName] = useState(freeName("mqtt"));
-	const [added, setAdded] = useState(null);
-	const target = "add section";
-	const choose = (chosen) => {
-		setKind(chosen);
-		setName(freeName(chosen));
-		setValues({});
-	};
-	const send = async (event) => {
-		event.preventDefault();
-		if (!(await change(target, appended(sectionOf(kind, name, values))))) return;
-		setAdded(name);
-		setName(freeName(kind));
-		setValues({});
-	};
-	const field = ({ name: key, preset, isNeeded, isSecret, isNumber }) => label({ key }, span(t(`add.${key}`)),
-		input({ type: isSecret ? "password" : isNumber ? "number" : "text", value: values[key] ?? "", placeholder: preset ?? "", required: isNeeded, autocomplete: "off", oninput: ({ target: { value } }) => setValues((old) => ({ ...old, [key]: value })) }));
-	const now = added && state.adapters.find((each) => each.name === added);
+export function EditSection({ name }) {
+	const { data, error } = useSections();
+	const [isDone, setDone] = useState(false);
+	const section = data?.sections.find((each) => each.name === name);
+	const kind = section && data.kinds.find((each) => each.name === section.kind);
 	return [
-		titled(t("add.title"), form({ class: "card form", onsubmit: send },
-			label(span(t("add.kind")), select({ value: kind, onchange: ({ target: { value } }) => choose(value) }, Object.keys(KINDS).map((each) => option({ key: each, value: each }, t(`kind.${each}`))))),
-			KINDS[kind].map(field),
-			label(span(t("add.section")), input({ type: "text", value: name, pattern: "[a-z][a-z0-9_]*", required: true, oninput: ({ target: { value } }) => setName(value) })),
-			errorLine(target),
-			now && p({ role: "status", class: now.status === "degraded" ? "problem" : "" }, strong(now.name), `: ${word(now.status)}`),
-			actions(tags.button({ class: "main", "aria-busy": state.pending.has(target) ? "true" : null }, t("add.make"))))),
+		a({ class: "back", href: "#/settings/devices" }, icon("back"), t("settings.devices")),
+		h1({ tabindex: "-1" }, name),
+		!kind ? empty(error ?? (data ? t("add.in_file") : "…")) : div({ class: "card form" }, p({ class: "hint" }, titleOf(kind)),
+			use(SectionForm, { key: name, kind, section, version: data.version, onDone: () => setDone(true) }),
+			isDone && p({ role: "status" }, t("add.saved"))),
 		card(row(span(t("add.other")), a({ class: "button", href: fileAddress("config/default.toml") }, icon("file"), "default.toml"))),
 	];
+}
+
+const shownAs = ({ type, is_secret: isSecret }, value) => {
+	if (value === undefined || isSecret) return "";
+	return type === "list" && Array.isArray(value) ? value.join(", ") : String(value);
+};
+
+// The typed value; undefined for one that has not changed, and null to remove it.
+function valueOf(setting, text, stored) {
+	const { type, is_secret: isSecret, example, default: preset, description } = setting;
+	const typed = text.trim();
+	if (isSecret && !typed) return undefined;
+	if (typed === shownAs(setting, stored)) return undefined;
+	if (!typed) return null;
+	if (type === "boolean") return typed === "true";
+	if (type === "integer" || type === "number") return Number(typed);
+	if (type === "list") return typed.split(",").map((each) => each.trim()).filter(Boolean);
+	if (type === "duration" && Number(typed) >= 0) return Number(typed);
+	if (!["base_url", "url"].includes(setting.name) || typed.includes("://")) return typed;
+	const scheme = /(\w+):\/\//.exec(`${example ?? ""} ${preset ?? ""} ${description ?? ""}`)?.[1] ?? "http";
+	return `${scheme}://${typed}`;
+}
+
+function SectionForm({ kind, name: preset, section, version, known = [], onDone }) {
+	const stored = section?.values ?? {};
+	const [name, setName] = useState(section?.name ?? preset);
+	const [texts, setTexts] = useState({});
+	const [trial, setTrial] = useState(null);
+	const target = `section ${section?.name ?? "new"}`;
+	const pending = state.pending.get(target) ?? {};
+	const textOf = (setting) => texts[setting.name] ?? shownAs(setting, stored[setting.name]);
+	const values = () => Object.fromEntries(kind.settings.map((setting) => [setting.name, valueOf(setting, textOf(setting), stored[setting.name])]).filter(([, value]) => value !== undefined));
+	const send = async (event) => {
+		event.preventDefault();
+		const old = section ?? known.find((each) => each.name === name && !each.is_enabled);
+		const given = old && !old.is_enabled ? { ...values(), enabled: true } : values();
+		if (await save(target, name, { kind: kind.name, values: given, version, is_new: !old })) onDone(name);
+	};
+	const tryOut = async (event) => {
+		if (!event.target.form.reportValidity()) return;
+		setTrial(null);
+		setTrial(await act(target, "test", () => post(`${requestOf(name)}/try`, { kind: kind.name, values: values() })) ?? null);
+	};
+	const field = (setting) => use(SettingField, { key: setting.name, setting, text: textOf(setting), isKept: stored[setting.name] === HIDDEN,
+		onType: (text) => setTexts((old) => ({ ...old, [setting.name]: text })) });
+	const [usual, rare] = [false, true].map((isRare) => kind.settings.filter((each) => each.is_rare === isRare));
+	return form({ class: "form", onsubmit: send },
+		usual.map(field),
+		!section && label(span(t("add.section")), input({ type: "text", value: name, pattern: "[a-z0-9_]+", required: true, oninput: ({ target: { value } }) => setName(value) })),
+		rare.length > 0 && details(summary(t("add.more")), div({ class: "form" }, rare.map(field))),
+		errorLine(target),
+		trial && use(TrialResult, { trial }),
+		actions(button({ type: "button", "aria-busy": "test" in pending ? "true" : null, onclick: tryOut }, t("add.test")),
+			button({ class: "main", "aria-busy": "save" in pending ? "true" : null }, t(section ? "save" : "add.make"))));
+}
+
+function SettingField({ setting, text, isKept, onType }) {
+	const { name, type, is_required: isRequired, is_secret: isSecret, default: preset, example, values, min, max, description } = setting;
+	const known = t(`add.${name}`, {}, "");
+	const title = span(known || plain(name));
+	const hint = description && !known && small({ class: "hint", lang: HUB }, description);
+	const typed = ({ target: { value } }) => onType(value);
+	if (type === "table") return p({ class: "hint" }, strong(plain(name)), ` ${t("add.in_file")}`);
+	const words = type === "boolean" ? ["true", "false"] : type === "list" ? null : values;
+	if (words) {
+		const usual = preset === null ? "–" : t("add.default", { value: type === "boolean" ? t(preset ? "yes" : "no") : preset });
+		return label(title, select({ value: text, required: isRequired, onchange: typed }, option({ value: "" }, usual),
+			words.map((each) => option({ key: each, value: String(each) }, type === "boolean" ? t(each === "true" ? "yes" : "no") : String(each)))), hint);
+	}
+	const isNumber = type === "integer" || type === "number";
+	const sample = isKept ? t("add.kept") : String(preset ?? example ?? /"(\w+:\/\/[^"]+)"/.exec(description)?.[1] ?? "");
+	return label(title, input({ type: isSecret ? "password" : isNumber ? "number" : "text", value: text, placeholder: sample, required: isRequired && !isKept,
+		min: isNumber && min, max: isNumber && max, step: isNumber && (type === "integer" ? "1" : "any"), autocomplete: isSecret ? "new-password" : "off", spellcheck: "false", oninput: typed }), hint);
 }

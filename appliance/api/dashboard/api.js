@@ -9,7 +9,7 @@ const TOKEN = "lares_token";
 const TIMEOUT_MS = 15_000;
 const RUN_TIMEOUT_MS = 3_600_000;
 const MAX_WAITS = 20; // for a hub that takes only so many commands in a second
-const SLOW = /\/(execute|operations\/\w+|backup)$/;
+const SLOW = /\/(execute|operations\/\w+|backup|try)$/;
 
 const base = new URL("../../", import.meta.url);
 let unsaved = null; // the token, where the browser keeps nothing
@@ -105,4 +105,14 @@ export const post = (path, body) => ask("POST", path, body);
 export const put = (path, body) => ask("PUT", path, body);
 export const erase = (path) => ask("DELETE", path);
 export const download = async (path) => orUnreachable((await send("GET", path)).blob());
+
+// Let the browser save a file.
+export function saveFile(name, blob) {
+	const link = document.createElement("a");
+	link.href = URL.createObjectURL(blob);
+	link.download = name;
+	link.click();
+	setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
 export const segment = encodeURIComponent;

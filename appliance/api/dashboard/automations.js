@@ -16,7 +16,7 @@ const { a, code, div, h1, li, ol, p, small, span, strong, ul } = tags;
 // No event reports that an automation ran, failed, or was switched by another page.
 async function refresh() {
 	const before = new Map(state.automations);
-	const found = await inTurn(() => get("automations"));
+	const found = await inTurn(() => get("automations?include=times"));
 	for (const each of found) if (state.automations.get(each.id) === before.get(each.id)) put("automations", each);
 }
 
@@ -45,23 +45,11 @@ export function Automations({ id }) {
 const pathOf = ({ id }) => `automations/${segment(id)}`;
 const targetOf = ({ id }) => `automation ${id}`;
 
-const TIMED = ["wall_clock", "date", "cron", "sunrise", "sunset", "interval"];
-
-// The last run, and the next one if a clock starts it.
-function useTimes({ id, status, last_run: lastRun, triggers = [] }) {
-	const path = pathOf({ id });
-	const isTimed = status === "enabled" && triggers.some(({ type }) => TIMED.includes(type));
-	const last = useLoaded(async () => (lastRun ? inTurn(() => get(`${path}/history?limit=1`)) : null), [lastRun]).data?.entries[0];
-	const next = useLoaded(async () => (isTimed ? inTurn(() => get(`${path}/next`)) : null), [isTimed, lastRun]).data?.next[0];
-	return { last, next };
-}
-
 function AutomationRow({ automation }) {
-	const { id, name, last_run: lastRun, last_error: lastError, running, status } = automation;
-	const { last, next } = useTimes(automation);
+	const { id, name, last, last_run: lastRun, last_error: lastError, next_run: next, running, status } = automation;
 	const ran = lastRun && t("automation.ran", { time: dayTime(lastRun), took: took(last) });
-	const warned = last?.status === "ok" && last.warnings.length > 0;
-	const idle = [status === "disabled" && t("automation.off"), next && t("automation.due", { time: dayTime(next) }), ran || (next ? null : t("never")), warned && t("automation.warned")].filter(Boolean).join(" · ");
+	const warned = last?.status === "ok" && last.warnings > 0;
+	const idle = [status === "disabled" && t("automation.off"), status === "enabled" && next && t("automation.due", { time: dayTime(next) }), ran || (next ? null : t("never")), warned && t("automation.warned")].filter(Boolean).join(" · ");
 	return div({ class: "item" }, div({ class: lastError || warned ? "row failed" : "row" },
 		a({ class: "title", href: `#/automations/${segment(id)}` }, called(name),
 			lastError && !running ? small({ dir: "auto", lang: HUB }, lastError) : small({ dir: "auto" }, running ? t("running") : idle)),

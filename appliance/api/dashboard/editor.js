@@ -1,16 +1,17 @@
 // The editor of one file of the home: its faults in the margin, saving, a run with its trace, a simulation of the next day, and
 // its earlier versions. Nothing in the file is ever run by the browser.
 
-import { erase, get, post, put as replace, segment } from "./api.js";
+import { erase, get, post, put as replace, saveFile, segment } from "./api.js";
 import { runItem } from "./automations.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
 import { icon } from "./icons.js";
 import { act, confirm, mayAdmin, state } from "./store.js";
+import { TrialResult } from "./trial.js";
 import { actions, Button, card, empty, errorLine, HUB, titled, useLoaded, useRefreshed } from "./ui.js";
 import { commandOf } from "./values.js";
 import { dayTime, number, t } from "./words.js";
 
-const { a, button, code, details, div, h1, li, ol, p, pre, span, strong, summary, ul } = tags;
+const { a, button, code, details, div, h1, input, label, li, ol, p, pre, span, strong, summary, textarea, ul } = tags;
 
 export const fileAddress = (path) => `#/file/${segment(path)}`;
 const requestOf = (path) => `files/${segment(path)}`;
@@ -42,6 +43,7 @@ function File({ path }) {
 }
 
 const ID = /\bid\s*=\s*["']([^"']+)["']/;
+const adapterOf = (path) => /^config\/adapters\/([a-z][a-z0-9_]*)\.lua$/.exec(path)?.[1];
 const kindOf = (path) => /^config\/(scenes|automations)\//.exec(path)?.[1];
 
 function Editor({ path, loaded }) {
@@ -99,7 +101,7 @@ function Editor({ path, loaded }) {
 	return [
 		div({ class: "tabs toolbar" },
 			use(Button, { label: t("save"), isMain: true, isDisabled: !isChanged, isBusy: "save" in pending, onClick: () => save() }),
-			kind && tool("try"), kind === "automations" && tool("simulate"), !base.isNew && tool("versions"),
+			kind && tool("try"), kind === "automations" && tool("simulate"), adapterOf(path) && tool("test"), !base.isNew && tool("versions"),
 			!base.isNew && path.endsWith(".lua") && use(Button, { label: t("delete"), isBusy: "delete" in pending, onClick: remove })),
 		p({ role: "status", class: "hint" }, told ?? (isChanged ? t("editor.unsaved") : "")),
 		errorLine(target),
@@ -108,6 +110,7 @@ function Editor({ path, loaded }) {
 		use(Field, { path, text, onType: type, onSave: save }),
 		part === "try" && use(Try, { path, text, isChanged, kind, onSave: save }),
 		part === "simulate" && use(Simulation, { path, text }),
+		part === "test" && use(Test, { path, text }),
 		part === "versions" && use(Versions, { path, text, onTake: type }),
 	];
 }
@@ -167,12 +170,14 @@ const MAX_LINES = 200;
 function Simulation({ path, text }) {
 	const [found, setFound] = useState(null);
 	const [runs, setRuns] = useState(true);
+	const [events, setEvents] = useState("");
 	const target = `simulate ${path}`;
 	const id = ID.exec(text)?.[1];
-	const look = async () => setFound(await act(target, "run", () => post("simulate", { path, text, hours: 24, run: runs })) ?? null);
+	const look = async () => setFound(await act(target, "run", () => post("simulate", { path, text, events, hours: 24, run: runs })) ?? null);
 	const lines = found?.lines.filter(({ automation }) => !id || automation === id) ?? [];
 	const flip = () => setRuns(!runs);
 	return titled(t("editor.simulate"), card(
+		label(span({ class: "hint" }, t("editor.events")), textarea({ rows: "3", spellcheck: "false", value: events, oninput: ({ target: { value } }) => setEvents(value) })),
 		actions(button({ type: "button", "aria-pressed": String(runs), onclick: flip }, t("editor.with_commands")),
 			use(Button, { label: t("editor.look"), isMain: true, isBusy: state.pending.has(target), onClick: look })),
 		errorLine(target),
@@ -186,6 +191,45 @@ const simulated = ({ at, fired, error, command, ...more }, key) => {
 	if (fired === undefined) return li({ key, class: "trace", lang: HUB }, JSON.stringify({ ...more, automation: undefined }));
 	return li({ key }, strong(dayTime(at)), ` ${fired ? t("editor.runs") : ""}`, !fired && span({ lang: HUB }, error));
 };
+
+// --- a kind of adapter ----------------------------------------------------------------------------------------
+
+// The settings of lines `key = value`, each value in JSON, otherwise a text.
+function settingsIn(text) {
+	return Object.fromEntries(text.split("\n").map((line) => /^\s*(\w+)\s*=\s*(.*?)\s*$/.exec(line)).filter(Boolean).map(([, key, value]) => {
+		try {
+			return [key, JSON.parse(value)];
+		} catch {
+			return [key, value];
+		}
+	}));
+}
+
+// One poll of the text as it is, with the device or with a recording of it.
+function Test({ path, text }) {
+	const kind = adapterOf(path);
+	const [settings, setSettings] = useState("");
+	const [recording, setRecording] = useState(null);
+	const [trial, setTrial] = useState(null);
+	const target = `test ${path}`;
+	const pending = state.pending.get(target) ?? {};
+	const run = (what, replay) => act(target, what, async () => {
+		const values = { ...replay?.settings, ...settingsIn(settings) };
+		const found = await post(`files/sections/${segment(kind)}/try`, { kind, values, text, replay });
+		setTrial(found);
+		if (!replay) setRecording(found.recording);
+	});
+	const load = ({ target: { files } }) => act(target, "load", async () => files[0] && setRecording(JSON.parse(await files[0].text())));
+	const keep = () => saveFile(`${kind}.json`, new Blob([JSON.stringify(recording, null, 2)]));
+	return titled(t("editor.test"), card(
+		label(span({ class: "hint" }, t("editor.settings")), textarea({ rows: "3", spellcheck: "false", value: settings, placeholder: "base_url = …", oninput: ({ target: { value } }) => setSettings(value) })),
+		label(span({ class: "hint" }, t("editor.recording")), input({ type: "file", accept: ".json", onchange: load })),
+		actions(recording && use(Button, { label: t("editor.record"), onClick: keep }),
+			recording && use(Button, { label: t("editor.replay"), isBusy: "replay" in pending, onClick: () => run("replay", recording) }),
+			use(Button, { label: t("editor.test"), isMain: true, isBusy: "test" in pending, onClick: () => run("test") })),
+		errorLine(target),
+		trial && use(TrialResult, { trial })));
+}
 
 // --- earlier texts ------------------------------------------------------------------------------------------------
 

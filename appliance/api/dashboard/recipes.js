@@ -22,6 +22,19 @@ const EMPTY = {
   end,
 }
 `,
+	adapter: (id, name) => `return {
+  name = "${name}",
+  settings = { base_url = { type = "string", required = true, description = "its address" } },
+  poll_interval_secs = 10,
+  poll = function(ctx)
+    local status = ctx:http { path = "/status" }.json
+    return { { id = "it", kind = "Switch", attributes = { power = status.on and "on" or "off" } } }
+  end,
+  command = function(ctx, device, command)
+    ctx:http { method = "POST", path = "/" .. command.action }
+  end,
+}
+`,
 	scene: (id, name) => `return {
   id = "${id}",
   name = "${name}",
@@ -53,7 +66,8 @@ function Recipes({ id }) {
 			icon(kind === "scene" ? "scene" : "recipe"), span({ class: "title" }, strong(name), small(description)), icon("forth"))),
 		error && empty(error), data?.recipes.length === 0 && empty(t("nothing"))),
 		titled(t("new.empty"), card(p({ class: "hint" }, t("new.empty_what")), actions(
-			use(Button, { label: t("new.automation"), onClick: start("automation") }), use(Button, { label: t("new.scene"), onClick: start("scene") })))),
+			use(Button, { label: t("new.automation"), onClick: start("automation") }), use(Button, { label: t("new.scene"), onClick: start("scene") }),
+			use(Button, { label: t("new.adapter"), onClick: start("adapter") })))),
 	];
 }
 

@@ -1,7 +1,7 @@
 // Settings: devices and adapters, rooms, keys, hooks, backup, appearance, the hub itself, and diagnostics.
 
-import { AdapterTools, AddFound, AddPage } from "./adding.js";
-import { addressOf, download, erase, get, keepToken, post, segment, stored } from "./api.js";
+import { AdapterTools, AddFound, AddPage, EditSection } from "./adding.js";
+import { addressOf, download, erase, get, keepToken, post, saveFile, segment, stored } from "./api.js";
 import { Arrange } from "./arrange.js";
 import { connect } from "./connection.js";
 import { tags, use, useRef, useState } from "./dom.js";
@@ -34,6 +34,8 @@ const PAGES = {
 
 export function Settings({ id }) {
 	const found = Object.entries(PAGES).filter(([, { isForAdmin }]) => mayAdmin() || !isForAdmin);
+	const [, section] = /^adapter:(.+)$/.exec(id ?? "") ?? [];
+	if (section && mayAdmin()) return use(EditSection, { key: section, name: section });
 	const page = found.find(([name]) => name === id)?.[1];
 	if (page) return [a({ class: "back", href: "#/settings" }, icon("back"), t("nav.settings")), h1({ tabindex: "-1" }, t(`settings.${id}`)), page.draw()];
 	return [h1({ tabindex: "-1" }, t("nav.settings")), mayAdmin() && use(Changes), card(found.filter(([, { isHidden }]) => !isHidden).map(([name, { symbol }]) =>
@@ -188,13 +190,7 @@ const foundDevice = ({ kind, name, address, serial, section }) => div({ key: `${
 	use(AddFound, { section }));
 
 function Backup() {
-	const save = () => act("backup", "download", async () => {
-		const link = document.createElement("a");
-		link.href = URL.createObjectURL(await download("diagnostics/backup"));
-		link.download = `lares-backup-${new Date().toISOString().slice(0, 10)}.tar`;
-		link.click();
-		setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-	});
+	const save = () => act("backup", "download", async () => saveFile(`lares-backup-${new Date().toISOString().slice(0, 10)}.tar`, await download("diagnostics/backup")));
 	return titled(t("box.backup"), card(
 		row(span(t("backup.what")), use(Button, { label: t("backup.download"), isBusy: state.pending.has("backup"), onClick: save })),
 		errorLine("backup")));

@@ -525,12 +525,20 @@ restore: Diesen Text nehmen
 difference: Unterschiede
 equal: Keine Unterschiede.
 runs: Sie läuft
+test: Testen
+events: Ereignisse, eines je Zeile (18:00 hall:motion motion detected)
+settings: Einstellungen, eine je Zeile (key = value)
+recording: Aufzeichnung (Datei eines früheren Tests)
+replay: Abspielen
+record: Aufzeichnung sichern
 [new]
 title: Neu
 empty: Aus einer leeren Datei
 empty_what: Du schreibst sie in Lua, mit Ergänzung und Prüfung.
 automation: Automation
 scene: Szene
+adapter: Adapter-Art
+adapter_name: Neue Art
 automation_name: Neue Automation
 scene_name: Neue Szene
 name: Name
@@ -558,6 +566,17 @@ this: Dieses Gerät hinzufügen
 done: Hinzugefügt. Es startet jetzt.
 other: Alle anderen Arten und Einträge: die Konfiguration bearbeiten.
 confirm_remove: {name} aus der Konfiguration entfernen? Seine Geräte verschwinden; ihre Räume und Namen bleiben.
+more: Weitere Einstellungen
+test: Testen
+found: Es antwortet: {names}
+found_none: Es antwortet, zeigt aber noch kein Gerät.
+trace: Anfragen und Antworten
+edit: {name} ändern
+kept: Unverändert
+in_file: Ändere das in der Datei.
+token: Token (falls nötig)
+default: Wie üblich: {value}
+saved: Gesichert. Es startet jetzt neu.
 [kind]
 mqtt: MQTT-Broker (Zigbee2MQTT, ESPHome, Tasmota)
 shelly: Shelly

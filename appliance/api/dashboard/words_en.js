@@ -410,12 +410,20 @@ restore: Take this text
 difference: Differences
 equal: No differences.
 runs: It runs
+test: Test
+events: Events, one per line (18:00 hall:motion motion detected)
+settings: Settings, one per line (key = value)
+recording: Recording (a file of a former test)
+replay: Replay
+record: Save the recording
 [new]
 title: New
 empty: From an empty file
 empty_what: You write it in Lua, with completion and checks.
 automation: Automation
 scene: Scene
+adapter: Kind of adapter
+adapter_name: New kind
 automation_name: New automation
 scene_name: New scene
 name: Name
@@ -443,6 +451,17 @@ this: Add this device
 done: Added. It starts now.
 other: Every other kind and key: edit the configuration.
 confirm_remove: Remove {name} from the configuration? Its devices go; their rooms and names stay.
+more: More settings
+test: Test
+found: It answers: {names}
+found_none: It answers, but shows no device yet.
+trace: Requests and answers
+edit: Change {name}
+kept: Unchanged
+in_file: Change this one in the file.
+token: Token (if any)
+default: As usual: {value}
+saved: Saved. It starts again now.
 [kind]
 mqtt: MQTT broker (Zigbee2MQTT, ESPHome, Tasmota)
 shelly: Shelly

@@ -525,12 +525,20 @@ restore: Tomar este texto
 difference: Diferencias
 equal: Sin diferencias.
 runs: Se ejecuta
+test: Probar
+events: Eventos, uno por línea (18:00 hall:motion motion detected)
+settings: Ajustes, uno por línea (key = value)
+recording: Grabación (archivo de una prueba anterior)
+replay: Reproducir
+record: Guardar la grabación
 [new]
 title: Nueva
 empty: Desde un archivo vacío
 empty_what: La escribes en Lua, con autocompletado y comprobaciones.
 automation: Automatización
 scene: Escena
+adapter: Tipo de adaptador
+adapter_name: Nuevo tipo
 automation_name: Nueva automatización
 scene_name: Nueva escena
 name: Nombre
@@ -558,6 +566,17 @@ this: Añadir este dispositivo
 done: Añadido. Se inicia ahora.
 other: Los demás tipos y claves: editar la configuración.
 confirm_remove: ¿Quitar {name} de la configuración? Sus dispositivos desaparecen; sus habitaciones y nombres quedan.
+more: Más ajustes
+test: Probar
+found: Responde: {names}
+found_none: Responde, pero aún no muestra ningún dispositivo.
+trace: Peticiones y respuestas
+edit: Cambiar {name}
+kept: Sin cambios
+in_file: Cambia esto en el archivo.
+token: Token (si lo hay)
+default: Lo habitual: {value}
+saved: Guardado. Ahora se reinicia.
 [kind]
 mqtt: Broker MQTT (Zigbee2MQTT, ESPHome, Tasmota)
 shelly: Shelly

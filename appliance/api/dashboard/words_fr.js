@@ -525,12 +525,20 @@ restore: Prendre ce texte
 difference: Différences
 equal: Aucune différence.
 runs: Elle s’exécute
+test: Tester
+events: Événements, un par ligne (18:00 hall:motion motion detected)
+settings: Réglages, un par ligne (key = value)
+recording: Enregistrement (fichier d’un essai précédent)
+replay: Rejouer
+record: Garder l’enregistrement
 [new]
 title: Nouveau
 empty: À partir d’un fichier vide
 empty_what: Tu l’écris en Lua, avec complétion et vérifications.
 automation: Automatisation
 scene: Scène
+adapter: Type d’adaptateur
+adapter_name: Nouveau type
 automation_name: Nouvelle automatisation
 scene_name: Nouvelle scène
 name: Nom
@@ -558,6 +566,17 @@ this: Ajouter cet appareil
 done: Ajouté. Il démarre.
 other: Tous les autres types et clés : modifier la configuration.
 confirm_remove: Retirer {name} de la configuration ? Ses appareils disparaissent ; leurs pièces et noms restent.
+more: Autres réglages
+test: Tester
+found: Réponse reçue : {names}
+found_none: Réponse reçue, mais aucun appareil pour l’instant.
+trace: Requêtes et réponses
+edit: Modifier {name}
+kept: Inchangé
+in_file: À modifier dans le fichier.
+token: Jeton (s’il y en a un)
+default: Par défaut : {value}
+saved: Enregistré. Il redémarre maintenant.
 [kind]
 mqtt: Broker MQTT (Zigbee2MQTT, ESPHome, Tasmota)
 shelly: Shelly

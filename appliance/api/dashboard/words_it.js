@@ -525,12 +525,20 @@ restore: Prendere questo testo
 difference: Differenze
 equal: Nessuna differenza.
 runs: Si esegue
+test: Prova
+events: Eventi, uno per riga (18:00 hall:motion motion detected)
+settings: Impostazioni, una per riga (key = value)
+recording: Registrazione (file di una prova precedente)
+replay: Riproduci
+record: Salva la registrazione
 [new]
 title: Nuovo
 empty: Da un file vuoto
 empty_what: La scrivi in Lua, con completamento e controlli.
 automation: Automazione
 scene: Scena
+adapter: Tipo di adattatore
+adapter_name: Nuovo tipo
 automation_name: Nuova automazione
 scene_name: Nuova scena
 name: Nome
@@ -558,6 +566,17 @@ this: Aggiungere questo dispositivo
 done: Aggiunto. Si avvia ora.
 other: Ogni altro tipo e chiave: modificare la configurazione.
 confirm_remove: Togliere {name} dalla configurazione? I suoi dispositivi spariscono; stanze e nomi restano.
+more: Altre impostazioni
+test: Prova
+found: Risponde: {names}
+found_none: Risponde, ma non mostra ancora dispositivi.
+trace: Richieste e risposte
+edit: Modifica {name}
+kept: Invariata
+in_file: Modificalo nel file.
+token: Token (se c’è)
+default: Come al solito: {value}
+saved: Salvato. Ora riparte.
 [kind]
 mqtt: Broker MQTT (Zigbee2MQTT, ESPHome, Tasmota)
 shelly: Shelly

@@ -525,12 +525,20 @@ restore: Deze tekst nemen
 difference: Verschillen
 equal: Geen verschillen.
 runs: Ze draait
+test: Testen
+events: Gebeurtenissen, één per regel (18:00 hall:motion motion detected)
+settings: Instellingen, één per regel (key = value)
+recording: Opname (bestand van een eerdere test)
+replay: Afspelen
+record: Opname bewaren
 [new]
 title: Nieuw
 empty: Vanuit een leeg bestand
 empty_what: Je schrijft het in Lua, met aanvulling en controles.
 automation: Automatisering
 scene: Scène
+adapter: Soort adapter
+adapter_name: Nieuwe soort
 automation_name: Nieuwe automatisering
 scene_name: Nieuwe scène
 name: Naam
@@ -558,6 +566,17 @@ this: Dit apparaat toevoegen
 done: Toegevoegd. Het start nu.
 other: Elke andere soort en sleutel: de configuratie bewerken.
 confirm_remove: {name} uit de configuratie verwijderen? De apparaten verdwijnen; hun kamers en namen blijven.
+more: Meer instellingen
+test: Testen
+found: Het antwoordt: {names}
+found_none: Het antwoordt, maar toont nog geen apparaat.
+trace: Verzoeken en antwoorden
+edit: {name} wijzigen
+kept: Ongewijzigd
+in_file: Wijzig dit in het bestand.
+token: Token (indien nodig)
+default: Zoals gewoonlijk: {value}
+saved: Opgeslagen. Het start nu opnieuw.
 [kind]
 mqtt: MQTT-broker (Zigbee2MQTT, ESPHome, Tasmota)
 shelly: Shelly

@@ -525,12 +525,20 @@ restore: Weź ten tekst
 difference: Różnice
 equal: Brak różnic.
 runs: Uruchamia się
+test: Sprawdź
+events: Zdarzenia, jedno w wierszu (18:00 hall:motion motion detected)
+settings: Ustawienia, jedno w wierszu (key = value)
+recording: Nagranie (plik z wcześniejszej próby)
+replay: Odtwórz
+record: Zapisz nagranie
 [new]
 title: Nowe
 empty: Z pustego pliku
 empty_what: Piszesz w Lua, z uzupełnianiem i sprawdzaniem.
 automation: Automatyzacja
 scene: Scena
+adapter: Rodzaj adaptera
+adapter_name: Nowy rodzaj
 automation_name: Nowa automatyzacja
 scene_name: Nowa scena
 name: Nazwa
@@ -558,6 +566,17 @@ this: Dodaj to urządzenie
 done: Dodano. Teraz się uruchamia.
 other: Inne rodzaje i klucze: edytuj konfigurację.
 confirm_remove: Usunąć {name} z konfiguracji? Urządzenia znikną; ich pokoje i nazwy zostaną.
+more: Więcej ustawień
+test: Sprawdź
+found: Odpowiada: {names}
+found_none: Odpowiada, ale nie pokazuje jeszcze urządzeń.
+trace: Zapytania i odpowiedzi
+edit: Zmień {name}
+kept: Bez zmian
+in_file: Zmień to w pliku.
+token: Token (jeśli jest)
+default: Zwykle: {value}
+saved: Zapisano. Teraz uruchamia się ponownie.
 [kind]
 mqtt: Broker MQTT (Zigbee2MQTT, ESPHome, Tasmota)
 shelly: Shelly

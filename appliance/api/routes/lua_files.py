@@ -8,7 +8,7 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import failed_execution_body, json_response, refusal_body
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.validation import PERIOD, body, boolean, json_value, nullable, table
+from appliance.api.validation import PERIOD, body, boolean, choice, json_value, nullable, table
 from appliance.errors import ConfigFailed, DroppedByMode
 from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period
@@ -25,6 +25,8 @@ SOURCE = "variables"
 
 SWITCH_BODY = body("SwitchRequest", {"enabled": Field(boolean)})
 RUN_BODY = body("ByHandRequest", {"trigger_payload": Field(nullable(table), required=False)})
+_INCLUDE = {"include": Field(choice("times", description="Further fields of each automation."), required=False)}
+
 VARIABLE_BODY = body("VariableRequest", {"value": Field(json_value)})
 
 
@@ -70,10 +72,11 @@ class ScenesApi(ApiResource):
 class AutomationsApi(ApiResource):
     """Handlers of the routes under `/automations`."""
 
-    @route("GET", "/automations", Role.READ, array_of(schemas.AUTOMATION))
+    @route("GET", "/automations", Role.READ, array_of(schemas.AUTOMATION), query=_INCLUDE)
     async def list_all(self, call: Call) -> object:
-        """Return every automation by id."""
-        return self.hub.automations.list_views()
+        """Return every automation by id; with `include=times`, also its next due time and newest execution."""
+        automations = self.hub.automations
+        return automations.list_timed_views() if call.query()["include"] else automations.list_views()
 
     @route("GET", "/automations/<automation_id>", Role.READ, schemas.AUTOMATION)
     async def get(self, call: Call, automation_id: str) -> object:

@@ -1,0 +1,17 @@
+// The result of a trial of an adapter: its devices or its error, and the requests and answers of a kind in Lua.
+
+import { tags } from "./dom.js";
+import { HUB } from "./ui.js";
+import { nameOf } from "./values.js";
+import { listOfAll, t } from "./words.js";
+
+const { code, details, div, p, pre, summary } = tags;
+
+export function TrialResult({ trial }) {
+	const { error, devices, dropped, lines } = trial;
+	return div({ role: "status" },
+		error ? p({ class: "problem", lang: HUB, dir: "auto" }, error)
+			: p(devices.length ? t("add.found", { names: listOfAll(devices.map(nameOf)) }) : t("add.found_none")),
+		dropped.map((each, key) => p({ key, class: "problem", lang: HUB }, each)),
+		lines.length > 0 && details(summary(t("add.trace")), pre({ class: "difference", tabindex: "0", "aria-label": t("add.trace"), lang: HUB }, code(lines.join("\n")))));
+}

@@ -1,0 +1,219 @@
+"""Tries one section of an adapter before it is saved: in an empty home, with its device or a recording of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from datetime import tzinfo
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from appliance.adapters.adapter_runner import AdapterRunner, Build
+from appliance.adapters.address_gates import AddressGates
+from appliance.adapters.base import AdapterContext, Secrets
+from appliance.adapters.kinds import kind_of
+from appliance.adapters.lua_kinds.adapter import LuaAdapter
+from appliance.adapters.lua_kinds.calls import KeptTexts
+from appliance.adapters.lua_kinds.host import SectionFault
+from appliance.adapters.lua_kinds.recorder import Recorder, Replay
+from appliance.adapters.lua_kinds.redaction import Redaction
+from appliance.adapters.lua_kinds.section import LuaSection, texts_in
+from appliance.adapters.lua_kinds.web_request import Origins
+from appliance.adapters.publisher import Publisher
+from appliance.clock import Clock
+from appliance.errors import Busy, ConfigFailed
+from appliance.home import events
+from appliance.home.bus import Bus
+from appliance.home.model import Device
+from appliance.home.registry import Registry
+from appliance.log_buffer import IS_MUTED
+from appliance.lua.folder import Folder
+from appliance.lua.kind_catalog import MAX_CALL_CPU_SECS, KindCatalog
+from appliance.lua.source import Source
+from appliance.lua.worker_pool import WorkerPool
+from appliance.tasks import Tasks
+
+MAX_TRIAL_SECS = 10.0
+"""Seconds until a section that has not answered counts as failed."""
+
+SETTLE_SECS = 0.5
+"""Seconds that a section has after its first answer to show its devices."""
+
+MAX_LINES, MAX_LINE_CHARS, MAX_DEVICES = 400, 1000, 500
+
+
+class Trial(Struct, frozen=True, kw_only=True):
+    """The result of a trial. `error` is None if the device answered. `lines` are the requests and answers of a kind
+    in Lua, `recording` replays them; nothing in it is a secret.
+    """
+
+    error: str | None
+    devices: tuple[Device, ...]
+    dropped: tuple[str, ...]
+    lines: tuple[str, ...] = ()
+    recording: Mapping[str, Any] | None = None
+
+
+class SectionTrials:
+    """Runs one trial at a time. `folder` holds the kinds of the home; `build_pool` starts a Lua worker."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        clock: Clock,
+        root: Path,
+        timezone: tzinfo,
+        *,
+        open_session: Callable[[], Any],
+        secrets_of: Callable[[str], Secrets],
+        build_pool: Callable[[float], AbstractAsyncContextManager[WorkerPool]],
+    ) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._root = root
+        self._timezone = timezone
+        self._open_session = open_session
+        self._secrets_of = secrets_of
+        self._build_pool = build_pool
+        self._is_running = False
+
+    async def run(self, name: str, settings: Any, *, kind: Source | None = None, replay: Any = None) -> Trial:
+        """Start the section and return the result. `kind` counts instead of its file, `replay` for its device.
+
+        Raise `Busy`, `Invalid` for data that are not a recording, or `ConfigFailed` with faults of file and settings.
+        """
+        if self._is_running:
+            raise Busy("another section is being tried; wait until that has ended")
+        self._is_running = True
+        try:
+            async with Tasks() as tasks:
+                return await tasks.finish(self._run(name, settings, kind, replay), f"trial of {name}")
+        finally:
+            self._is_running = False
+
+    async def _run(self, name: str, settings: Any, kind: Source | None, replay: Any) -> Trial:
+        IS_MUTED.set(True)  # the home has no such section
+        watch = _Watch(name, self._clock, self._secrets_of(name))
+        if not isinstance(settings, LuaSection):
+            await self._attempt(watch, partial(kind_of(settings).build, settings), self._context(watch, None))
+            return watch.result(Redaction(_secrets_in(settings), KeptTexts(watch.secrets)))
+        async with self._open_catalog(settings, kind) as catalog:
+            loaded = catalog.find(settings)
+            if isinstance(loaded, SectionFault):
+                raise ConfigFailed(list(loaded.faults))
+            context = self._context(watch, catalog)
+            origins = Origins(loaded.settings, context)
+            recorder, redact = Recorder(origins, origins.main), Redaction(origins.secrets, KeptTexts(watch.secrets))
+            if replay is not None:
+                source = Replay(replay, redact.in_value)
+                recorder = Recorder(source, source)
+
+            def build(given: AdapterContext) -> LuaAdapter:
+                nonlocal redact
+                adapter = LuaAdapter(given, catalog, loaded, recorder)
+                redact = adapter.redact
+                if adapter.connection is not None:
+                    adapter.connection.http = recorder
+                return adapter
+
+            await self._attempt(watch, build, context)
+            raw = {key: value for key, value in settings.raw.items() if key not in ("type", "enabled")}
+            recording = recorder.recording(settings.kind, raw, loaded.definition.settings, redact.in_value)
+            return watch.result(redact, recorder.lines(), recording)
+
+    async def _attempt(self, watch: _Watch, build: Build, context: AdapterContext) -> None:
+        """Run the adapter until it has shown its devices, has failed, or the time is over."""
+        async with AdapterRunner(build, context):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(MAX_TRIAL_SECS):
+                    await context.publish.has_started.wait()
+                    if not watch.registry.list_devices() and watch.error is None:
+                        await self._clock.sleep(SETTLE_SECS)
+        if not context.publish.has_started.is_set() and watch.error is None:
+            watch.error = f"no answer within {MAX_TRIAL_SECS:g} s"
+
+    @asynccontextmanager
+    async def _open_catalog(self, section: LuaSection, kind: Source | None) -> AsyncIterator[KindCatalog]:
+        async with self._build_pool(MAX_CALL_CPU_SECS) as pool:
+            catalog = KindCatalog(self._folder, [section], pool.describe, Bus(), kind)
+            catalog.pool = pool
+            await catalog.load()
+            yield catalog
+
+    def _context(self, watch: _Watch, kinds: KindCatalog | None) -> AdapterContext:
+        return AdapterContext(
+            name=watch.name,
+            clock=self._clock,
+            publish=Publisher(watch.name, watch.registry, watch.bus, self._clock),
+            secrets=watch.secrets,
+            open_session=self._open_session,
+            gates=AddressGates(),
+            record=_record_nothing,
+            root=self._root,
+            timezone=self._timezone,
+            kinds=kinds,
+        )
+
+
+class _Watch:
+    """The empty home of a trial."""
+
+    def __init__(self, name: str, clock: Clock, stored: Secrets) -> None:
+        self.name = name
+        self.bus = Bus()
+        self.registry = Registry(self.bus, clock)
+        self.secrets = _Borrowed(stored)
+        self.error: str | None = None
+        self._dropped: list[str] = []
+        self.bus.listen(self._note)
+
+    def _note(self, event: events.Event) -> None:
+        if isinstance(event, events.ObservationDropped):
+            self._dropped.append(f"{event.attribute} of {event.device_id} {event.reason}")
+        elif isinstance(event, events.AdapterErrored):
+            self.error = event.message
+        elif isinstance(event, events.AdapterAnswered):
+            self.error = None
+
+    def result(
+        self, redact: Redaction, lines: Iterable[str] = (), recording: Mapping[str, Any] | None = None
+    ) -> Trial:
+        return Trial(
+            error=None if self.error is None else redact(self.error),
+            devices=tuple(self.registry.list_devices()[:MAX_DEVICES]),
+            dropped=tuple(redact(each) for each in self._dropped[:MAX_LINES]),
+            lines=tuple(redact(each)[:MAX_LINE_CHARS] for each in [*lines][:MAX_LINES]),
+            recording=recording,
+        )
+
+
+class _Borrowed:
+    """The stored secrets of a section of this name, and new ones until the trial ends.
+
+    A broker closes the connection of the running section if another one has its client id.
+    """
+
+    def __init__(self, stored: Secrets) -> None:
+        self._stored = stored
+        self._kept: dict[str, str] = {}
+
+    def get(self, key: str) -> str | None:
+        if key in self._kept or key == "client_id":
+            return self._kept.get(key)
+        return self._stored.get(key)
+
+    async def put(self, key: str, value: str) -> None:
+        self._kept[key] = value
+
+
+def _secrets_in(settings: Any) -> list[str]:
+    values = [getattr(settings, name, None) for name in settings.HIDDEN]
+    return texts_in([each for each in values if each is not None])
+
+
+async def _record_nothing(devices: Iterable[Device]) -> None:
+    """There is no card."""

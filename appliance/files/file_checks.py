@@ -141,7 +141,7 @@ class FileChecks:
             return [each for folder in self._folders for each in folder.read().sources if each.name != source.name]
 
         others = await asyncio.to_thread(read)
-        return await find_undefined([source, *others], self._pool.describe)
+        return await find_undefined([source], self._pool.describe, others=others)
 
 
 def _split(warning: str, file: str, name: str) -> Fault:

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from hashlib import blake2b
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -189,30 +190,69 @@ def called_names(source: Source) -> Iterator[CalledName]:
                 yield CalledName(name.line, call.word, CALLS[call.word], plain[2])
 
 
+_KNOWN: dict[bool, Known] = {}
+"""The names that every file has, in kinds of adapter and elsewhere: listing them takes longer than a check."""
+
+
 async def find_undefined(
     sources: Sequence[Source],
     describe: Callable[[Source], Awaitable[Mapping[str, Any]]],
     *,
+    others: Sequence[Source] = (),
     is_kind: bool = False,
 ) -> list[Fault]:
     """Return a sentence for each line with such a name, or with a call of an unknown method of ctx, in kinds of
     adapter or elsewhere; return no sentence if code sets globals in ways that cannot be seen.
+
+    Names that `others` define are known; their own lines are not judged.
     """
     methods = KIND_METHODS if is_kind else frozenset({*CTX_METHODS, "log"})
-    known = await describe(Source(name="names", text=_NAMES))
-    return await asyncio.to_thread(_find, sources, known, methods)
+    if (known := _KNOWN.get(is_kind)) is None:
+        known = _KNOWN[is_kind] = await describe(Source(name="names", text=_NAMES))
+    return await asyncio.to_thread(_find, sources, others, known, methods)
 
 
-def _find(sources: Sequence[Source], known: Known, methods: frozenset[str]) -> list[Fault]:
-    words = {source: [NO_TOKEN, *tokens_of(source.chunk), NO_TOKEN, NO_TOKEN] for source in sources}
-    if any(token.kind == "name" and token.word in _MAKERS for tokens in words.values() for token in tokens):
+class _Names(Struct, frozen=True):
+    """The names that a file gives a value, and the members that it adds; whether it makes globals in other ways."""
+
+    given: frozenset[str]
+    extended: frozenset[str]
+    makes_globals: bool
+
+
+_NAMES_BY_TEXT: dict[bytes, _Names] = {}
+"""The names of files by the hash of the text: an editor checks one file repeatedly, among many unchanged ones."""
+
+MAX_TEXTS_KNOWN = 1024
+
+
+def _padded(source: Source) -> list[LuaToken]:
+    return [NO_TOKEN, *tokens_of(source.chunk), NO_TOKEN, NO_TOKEN]
+
+
+def _names_in(source: Source) -> _Names:
+    key = blake2b(source.chunk, digest_size=16).digest()
+    if (known := _NAMES_BY_TEXT.get(key)) is None:
+        tokens = _padded(source)
+        makes_globals = any(token.kind == "name" and token.word in _MAKERS for token in tokens)
+        known = _Names(frozenset(_given(tokens)), frozenset(_extended(tokens)), makes_globals)
+        if len(_NAMES_BY_TEXT) >= MAX_TEXTS_KNOWN:
+            _NAMES_BY_TEXT.clear()
+        _NAMES_BY_TEXT[key] = known
+    return known
+
+
+def _find(sources: Sequence[Source], others: Sequence[Source], known: Known, methods: frozenset[str]) -> list[Fault]:
+    names = [_names_in(each) for each in (*sources, *others)]
+    if any(each.makes_globals for each in names):
         return []
-    given = {name for tokens in words.values() for name in _given(tokens)}
-    extended = {member for tokens in words.values() for member in _extended(tokens)}
+    given = set().union(*(each.given for each in names))
+    extended = set().union(*(each.extended for each in names))
     every = [*known, *given]
     sentences: dict[tuple[str, str | None], str] = {}
     faults = set()
-    for source, tokens in words.items():
+    for source in sources:
+        tokens = _padded(source)
         for line, name, member in (*_undefined(tokens, known, given, extended), *_no_methods(tokens, methods, given)):
             if (name, member) not in sentences:
                 candidates = every if member is None else known.get(name, methods)

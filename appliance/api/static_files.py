@@ -40,6 +40,7 @@ ALWAYS_ASK = "no-cache"
 
 _VERSION = b"{{version}}"
 _FILES = b'"{{files}}"'
+_WORDS = re.compile(r"/words_([a-z]+)\.js\Z")
 _PLAIN_HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]+")
 
 
@@ -134,6 +135,8 @@ class DashboardApi:
 
     def __init__(self) -> None:
         self._files = load_files()
+        named = ((_WORDS.search(path), path) for path in self._files)
+        self._words = {found[1]: path for found, path in named if found is not None}
 
     async def redirect(self, call: Call) -> HTTPResponse:
         """Redirect `/` to the dashboard, with the query."""
@@ -145,6 +148,8 @@ class DashboardApi:
         """Return one file; 304 if the browser has it already."""
         file = self._files[call.request.path]
         headers = {"etag": file.etag, "cache-control": file.caching, "vary": "Accept-Encoding"}
+        if file.path == DASHBOARD_PATH and (words := self._find_words(call.request)) is not None:
+            headers["link"] = f"<{words}>; rel=modulepreload"
         headers |= security_headers(call.request.headers.get("host", ""))
         if _has(call.request, file):
             return Response(b"", 304, headers)
@@ -153,6 +158,14 @@ class DashboardApi:
             body = packed
             headers["content-encoding"] = "gzip"
         return Response(body, 200, {"content-type": file.type, **headers})
+
+    def _find_words(self, request: Request) -> str | None:
+        """Return the address of the page's words in the first language that the browser prefers and the page has."""
+        for each in request.headers.get("accept-language", "").lower().split(","):
+            language = each.partition(";")[0].strip().partition("-")[0]
+            if (found := self._words.get(language)) is not None:
+                return found
+        return None
 
     def list_routes(self) -> tuple[Route, ...]:
         """Return a row for `/` and for each file, so that every other path is as unknown as it was."""

@@ -84,6 +84,21 @@ async def test_the_policy_permits_the_hub_alone(app: App, session: aiohttp.Clien
     )
 
 
+@pytest.mark.parametrize(
+    ("languages", "found"), [("de-AT,en;q=0.5", "de"), ("ja, pl;q=0.3", "pl"), ("ja", None), ("", None), ("EN", "en")]
+)
+async def test_the_words_of_the_browsers_language_are_asked_for_with_the_page(
+    app: App, session: aiohttp.ClientSession, languages: str, found: str | None
+) -> None:
+    link = (await fetch(app, session, PAGE, Accept_Language=languages)).headers.get("link")
+    if found is None:
+        assert link is None
+        return
+    assert link is not None
+    address = re.fullmatch(r"<(\S+)>; rel=modulepreload", link)
+    assert address is not None and address[1].endswith(f"/words_{found}.js") and address[1] in load_files()
+
+
 async def test_the_root_leads_to_the_page_with_its_query(app: App, session: aiohttp.ClientSession) -> None:
     for path, location in (("/", PAGE), ("/?token=a%20b&api=x", f"{PAGE}?token=a%20b&api=x")):
         found = await fetch(app, session, path)

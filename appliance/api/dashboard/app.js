@@ -11,7 +11,7 @@ import { List } from "./summary.js";
 import { Dialog, Field, question } from "./ui.js";
 import { language, ready, t, time } from "./words.js";
 
-const { a, fieldset, h2, header, main, nav, p, span } = tags;
+const { a, div, fieldset, h2, header, i, main, nav, p, span } = tags;
 
 const views = { home: Home, list: List };
 const LATE = {
@@ -133,12 +133,16 @@ function keyRequest(reason) {
 	return use(Dialog, { key: reason, label: t("key.ask"), content: [h2(t("key.ask")), p(t(`key.${reason}`)), use(Field, field)] });
 }
 
+// The page before its first answer, as `index.html` shows it before the scripts.
+const skeleton = () => div({ class: "skeleton", "aria-hidden": "true" }, p("Lares"), [0, 1, 2, 3, 4, 5].map((key) => i({ key })));
+
 function App() {
 	const { view, id, sheet } = shown;
 	return [
 		view !== "wall" && header({ class: "top" }, navigation(WITHIN[view] ?? view)),
 		state.notice && p({ class: "banner", role: "alert" }, t(state.notice.key, state.notice.values)),
 		banner(),
+		!state.isLoaded && !state.keyRequest && skeleton(),
 		state.isLoaded && view && use(View, { view, id }),
 		state.isLoaded && sheet && use(views[sheet.view], { key: `${sheet.view} ${sheet.id}`, id: sheet.id, onClose: closeSheet }),
 		state.keyRequest && keyRequest(state.keyRequest),

@@ -323,7 +323,7 @@ async def test_a_read_key_sees_everything_and_no_buttons_that_it_may_not_press(b
                 "Brightness",
                 "Warmth",
                 "Power",
-                "Refresh",
+                "Reload",
                 "Close",
                 "Colours",
                 "Language",

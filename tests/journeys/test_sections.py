@@ -13,7 +13,7 @@ import pytest_asyncio
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from tests.adapters.mqtt.broker import PASSWORD, USER, Broker
 from tests.cli.test_commands_line import LOOPBACK
-from tests.fakes.app import App, open_app
+from tests.fakes.app import READER, App, open_app
 from tests.fakes.lua import write
 
 ON = {"capability": "power", "action": "on"}
@@ -63,8 +63,9 @@ class Home:
         raise AssertionError(found)
 
     async def notes(self) -> list[str]:
-        """What the status tells of the configuration."""
+        """Return the sentences of the status about the configuration, which every key sees in the overview."""
         notes: list[str] = (await self.app.get("/diagnostics/status")).json["config"]
+        assert (await self.app.get("/overview", token=READER.text)).json["config"] == notes
         return notes
 
 

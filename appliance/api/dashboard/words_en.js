@@ -13,7 +13,7 @@ cancel: Cancel
 running: Running now
 done: Done
 dismiss: Dismiss
-refresh: Refresh
+refresh: Reload
 rename: Rename {name}
 saturation: Saturation
 simulate: Simulate

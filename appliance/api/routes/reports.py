@@ -91,6 +91,7 @@ _LAST_RUN = record("LastRun", at=Part(INSTANT, "executed_at"), status=one_of(*Ex
 _NEXT_FIRE: Schema = {**maybe(INSTANT)}  # JSON already
 _AUTOMATION = record("AutomationReport", id=TEXT, is_enabled=BOOLEAN, next_fire=_NEXT_FIRE, last=maybe(_LAST_RUN))
 _FAILED_CALL = record("FailedCall", source=TEXT, target=TEXT, reason=TEXT, at=INSTANT, count=COUNT)
+_CONFIG_CHANGES = {**array_of(TEXT), "description": "Changes of default.toml that are not in force, and what to do."}
 _STATUS = record(
     "Status",
     version=TEXT,
@@ -99,7 +100,7 @@ _STATUS = record(
     timezone=TEXT,
     waiting_for=array_of(TEXT),
     safe=maybe(TEXT),
-    config={**array_of(TEXT), "description": "Changes of default.toml that are not in force, and what to do."},
+    config=_CONFIG_CHANGES,
     memory_bytes=maybe(COUNT),
     card=OBJECT,
     lua=OBJECT,
@@ -123,6 +124,7 @@ _OVERVIEW = record(
     automations=array_of(schemas.AUTOMATION),
     adapters=array_of(schemas.ADAPTER),
     safe={**maybe(TEXT), "description": "Why no automation runs though they are enabled, and how to end that."},
+    config=_CONFIG_CHANGES,
     faults=array_of(schemas.FAULT),
     devices=array_of(json_shapes.DEVICE),
 )
@@ -230,6 +232,7 @@ class OverviewApi(ApiResource):
             "automations": hub.automations.list_views(),
             "adapters": hub.health.list_adapters(),
             "safe": hub.safe_because,
+            "config": (await hub.find_config_changes()).sentences(),
             "faults": [fault for catalog in catalogs for fault in catalog.rejected],
             "devices": [],
         }

@@ -227,6 +227,35 @@ async def tabs_to(page: Page, place: Locator) -> int:
     raise AssertionError("not within 60 stops")
 
 
+async def test_rooms_have_an_order_of_their_own(browser: Browser) -> None:
+    async with open_app() as app, visiting(browser, app) as visit:
+        await large(app, 3)
+        page = visit.page
+        rooms = page.locator("header.room h2")
+        await visit.open()
+        await expect(rooms).to_have_text(["Room 0", "Room 1", "Room 2", "No room"])
+        await page.get_by_role("button", name="Favourites and order").click()
+        await page.get_by_role("button", name="Move Room 2 up").click()
+        await expect(rooms).to_have_text(["Room 0", "Room 2", "Room 1", "No room"])
+        await expect(page.get_by_role("button", name="Move Room 0 up")).to_be_disabled()
+        await until(lambda: ["room_0", "room_2", "room_1"] in [each.get("rooms") for each in kept(app)], 20)
+        async with visiting(browser, app) as other:
+            await other.open()
+            await expect(other.page.locator("header.room h2").nth(1)).to_have_text("Room 2")
+
+
+async def test_the_page_of_a_device_lists_its_events(browser: Browser) -> None:
+    async with open_app() as app, visiting(browser, app) as visit:
+        await visit.open("#/device/elgato_lights%3Alight%3A0")
+        events = visit.page.get_by_role("region", name="Events")
+        for action in ("on", "off"):
+            assert (await app.command(LIGHT, "power", action)).status == 200
+        app.hub.registry.publish_event("elgato_lights", LIGHT, "double", {})
+        await expect(events.locator("strong").filter(has_text="Power: Off").first).to_be_visible()
+        await expect(events.locator("strong").filter(has_text="Power: On").first).to_be_visible()
+        await expect(events.locator("strong").filter(has_text="Double").first).to_be_visible()
+
+
 async def test_favourites_order_and_what_is_hidden_are_kept_under_the_key(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as visit:
         await large(app, 6)

@@ -2,7 +2,7 @@
 
 import { erase, post, segment } from "./api.js";
 import { tags, use, useState } from "./dom.js";
-import { act, confirm, drop, mayWrite, put, state } from "./store.js";
+import { act, confirm, drop, mayWrite, orderedRooms, put, state } from "./store.js";
 import { busy, card, Editable, errorLine, Field, iconButton, row, titled } from "./ui.js";
 import { nameOf } from "./values.js";
 import { t } from "./words.js";
@@ -14,7 +14,7 @@ const MAX_ID = 60;
 export function Arrange() {
 	const devices = [...state.devices.values()];
 	return [
-		titled(t("rooms"), card([...state.rooms.values()].map((room) => named("rooms", room)), newOne("rooms"))),
+		titled(t("rooms"), card(orderedRooms().map((room) => named("rooms", room)), newOne("rooms"))),
 		titled(t("arrange.places"), use(Places, { devices })),
 		titled(t("groups"), [[...state.groups.values()].map(groupCard), mayWrite() && card(newOne("groups"))]),
 	];

@@ -15,8 +15,8 @@ import { Devices, hasTile } from "./summary.js";
 import { marks } from "./tiles.js";
 import { act, inOrder, mayAdmin, mayWrite, put, state } from "./store.js";
 import { card, Copy, Editable, empty, errorLine, facts, Field, titled, useLoaded } from "./ui.js";
-import { actionWord, attributesOf, isAway, nameOf, numberOf, orderOf, word } from "./values.js";
-import { t, time } from "./words.js";
+import { actionWord, attributesOf, isAway, labelOf, nameOf, numberOf, orderOf, show, word } from "./values.js";
+import { moment, t, time } from "./words.js";
 
 const { a, code, details, div, h1, p, small, span, strong, summary } = tags;
 
@@ -44,6 +44,7 @@ export function Device({ id }) {
 		(isAway(device) || hasTile(device) || state.errors.has(id)) && card(panelOf(device, false)),
 		device.metadata?.vendor_specific.virtual && mayAdmin() && use(Simulate, { key: `simulate ${id}`, device }),
 		use(History, { key: id, device }),
+		use(Happened, { key: `events ${id}`, device }),
 		use(Uses, { key: `uses ${id}`, device }),
 		titled(t("device.facts"), [factsOf(device), !isOffered && mayWrite() && use(Alias, { key: `alias ${id}`, device, isOffered: false, onDone: () => setOffered(false) }), use(LuaCommands, { device })]),
 		mayAdmin() && device.metadata?.vendor_specific.node_id && use(Paired, { key: `paired ${id}`, device }),
@@ -119,6 +120,25 @@ function rangeOf({ values = [], min, max, unit }, action) {
 	if (action !== "set") return null;
 	const text = values.length ? values.join(" | ") : min !== undefined ? `${min} … ${max}${unit ? ` ${unit}` : ""}` : "";
 	return text && small({ class: "range" }, text);
+}
+
+const MAX_HAPPENED = 12;
+const MAX_STATES = 200; // that are searched for changes
+
+// The last changes that are no measurements, and the events that came since the page was opened: none is stored.
+function Happened({ device }) {
+	const { id, updated_at: at } = device;
+	const period = Math.floor(Number(new Date(at)) / AUDIT_MS);
+	const { data } = useLoaded(() => get(`devices/${segment(id)}/history?limit=${MAX_STATES}`), [period]);
+	const entries = data?.entries ?? [];
+	const changes = entries.slice(0, -1).flatMap(({ observed_at: when, device: { attributes } }, index) => {
+		const before = entries[index + 1].device.attributes;
+		return Object.entries(attributes).filter(([name, value]) => (typeof value === "boolean" || numberOf(value) === null) && JSON.stringify(value) !== JSON.stringify(before[name]))
+			.map(([name, value]) => ({ when: Date.parse(when), text: name === "state" ? word(value) : `${labelOf(name, device)}: ${show(name, value, device)}` }));
+	});
+	const events = state.events.filter((each) => each.type === "device.event" && each.id === id).map(({ at: when, event }) => ({ when, text: word(event) }));
+	const found = [...events, ...changes].sort((one, other) => other.when - one.when).slice(0, MAX_HAPPENED);
+	return found.length > 0 && titled(t("device.events"), card(found.map(({ when, text }, key) => p({ key }, `${moment(new Date(when))} · `, strong({ dir: "auto" }, text)))));
 }
 
 // Automations and scenes whose files name the device, and the last commands to it.

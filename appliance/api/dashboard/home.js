@@ -5,7 +5,7 @@ import { commandsOf, control, send, toMany } from "./controls.js";
 import { tags, use, useEffect, useRef } from "./dom.js";
 import { icon } from "./icons.js";
 import { obviousOf } from "./look.js";
-import { act, changed, favourites, flip, inOrder, isIn, mayAdmin, mayWrite, note, state } from "./store.js";
+import { act, changed, favourites, flip, inOrder, isIn, mayAdmin, mayWrite, note, orderedRooms, reorder, state } from "./store.js";
 import { Devices, hasTile, inUse, Summary } from "./summary.js";
 import { tile, tiles } from "./tiles.js";
 import { Button, called, card, empty, errorLine, HUB, iconButton, inTurn, outcomes, row, titled, unsafe, useRefreshed } from "./ui.js";
@@ -38,13 +38,13 @@ export function Home() {
 
 function whole(hidden) {
 	const devices = inOrder([...state.devices.values()].filter(({ id }) => !hidden.includes(id)));
-	const rooms = [...state.rooms.values()]
+	const rooms = orderedRooms()
 		.map((room) => ({ room, inside: devices.filter((each) => each.room_id === room.id) }))
 		.filter(({ inside }) => inside.length > 0);
 	const others = devices.filter((device) => !state.rooms.has(device.room_id));
 	const first = favourites();
 	const groups = [...state.groups.values()];
-	const sections = rooms.map(({ room, inside }) => ({ drawn: use(Room, { key: `room ${room.id}`, room, devices: inside }), height: heightOf(room.id, inside) }));
+	const sections = rooms.map(({ room, inside }) => ({ drawn: use(Room, { key: `room ${room.id}`, room, devices: inside, order: rooms.map((each) => each.room.id) }), height: heightOf(room.id, inside) }));
 	if (others.length) {
 		const name = t(rooms.length ? "home.unassigned" : "home.devices");
 		sections.push({ drawn: section({ key: "others", "aria-label": name }, header({ class: "room" }, h2(name)), use(Devices, { devices: others })), height: heightOf(null, others) });
@@ -114,7 +114,7 @@ function Search() {
 	const ref = useRef();
 	useEffect(() => ref.current.focus(), []);
 	const wanted = sought(state.search.trim());
-	const rooms = [...state.rooms.values()];
+	const rooms = orderedRooms();
 	const onkeydown = (event) => {
 		if (event.key !== "Escape") return;
 		event.preventDefault(); // the browser would only empty the field
@@ -175,14 +175,19 @@ export function Running({ of }) {
 		errorLine(id)))));
 }
 
-// A room's name, which leads to its page, its switch, a button that folds it, and its devices.
-function Room({ room: { id, name }, devices }) {
+// A room's name, which leads to its page, its switch, a button that folds it, and its devices. While the home is edited,
+// buttons move the room among the others.
+function Room({ room: { id, name }, devices, order }) {
+	const at = order.indexOf(id);
+	const move = (by) => () => reorder("rooms", order.with(at, order[at + by]).with(at + by, id));
 	const isFolded = isIn("folded", id) && !state.isEditing;
 	const fold = button({ type: "button", class: "plain fold", "aria-expanded": String(!isFolded), "aria-label": t("fold", { name }), onclick: () => flip("folded", id) },
 		icon(isFolded ? "shut" : "open"));
 	return section({ "aria-label": name },
 		header({ class: "room" }, h2({ tabindex: "-1", dir: "auto" }, a({ href: `#/room/${segment(id)}` }, name)),
-			span({ class: "buttons" }, roomSwitch({ id, name }, devices), fold)),
+			span({ class: "buttons" }, state.isEditing
+				? [iconButton("up", t("arrange.up", { name }), move(-1), at === 0), iconButton("down", t("arrange.down", { name }), move(1), at === order.length - 1)]
+				: [roomSwitch({ id, name }, devices), fold])),
 		roomResults(id), !isFolded && use(Devices, { devices }));
 }
 

@@ -218,12 +218,14 @@ async function replaceChanged() {
 // Save changes before the page closes.
 document.addEventListener("visibilitychange", () => document.hidden && saveTimer !== null && save());
 
-// Sort devices by the chosen order; all others follow in their own order.
-export function inOrder(devices) {
-	const rank = new Map(listOf("order").map((id, at) => [id, at]));
+// Sort devices by the chosen order; all others follow in their own order. Rooms have the order `rooms`.
+export function inOrder(things, list = "order") {
+	const rank = new Map(listOf(list).map((id, at) => [id, at]));
 	const place = ({ id }) => rank.get(id) ?? rank.size;
-	return [...devices].sort((one, other) => place(one) - place(other));
+	return [...things].sort((one, other) => place(one) - place(other));
 }
 
-// Put the ids of one section into this order; `list` is "favourites" or "order". Other sections keep their places.
+export const orderedRooms = () => inOrder([...state.rooms.values()], "rooms");
+
+// Put the ids of one section into this order; `list` is "favourites", "order", or "rooms". Other sections keep their places.
 export const reorder = (list, ids) => change(list, (old) => [...old.filter((id) => !ids.includes(id)), ...ids]);

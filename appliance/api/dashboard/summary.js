@@ -5,7 +5,7 @@ import { tags, use } from "./dom.js";
 import { icon } from "./icons.js";
 import { isAlarm, isLeftOpen, isLow, isUnlocked, lookOf, readingOf } from "./look.js";
 import { isCamera } from "./pictures.js";
-import { inOrder, isIn, state } from "./store.js";
+import { inOrder, isIn, orderedRooms, state } from "./store.js";
 import { empty, titled } from "./ui.js";
 import { readings, sheetOf, tiles } from "./tiles.js";
 import { commandsOf } from "./controls.js";
@@ -72,7 +72,7 @@ export function List({ id }) {
 	];
 }
 
-const byRoom = (devices) => [...state.rooms.values(), { id: null, name: t("home.unassigned") }].map((room) => {
+const byRoom = (devices) => [...orderedRooms(), { id: null, name: t("home.unassigned") }].map((room) => {
 	const inside = inOrder(devices.filter(({ room_id: id }) => (state.rooms.has(id) ? id : null) === room.id));
 	return inside.length > 0 && div({ key: room.id }, titled(room.name, use(Devices, { devices: inside })));
 });

@@ -3,7 +3,7 @@
 import { tags, use, useEffect, useState } from "./dom.js";
 import { icon } from "./icons.js";
 import { columnsOf, Scenes } from "./home.js";
-import { favourites, inOrder, isIn, state } from "./store.js";
+import { favourites, inOrder, isIn, orderedRooms, state } from "./store.js";
 import { hasTile, Summary } from "./summary.js";
 import { tiles } from "./tiles.js";
 import { empty, iconButton } from "./ui.js";
@@ -73,7 +73,7 @@ function outdoors() {
 
 // A section for each room; favourites keep their order.
 function inRooms(devices) {
-	const rooms = [...state.rooms.values(), { id: undefined, name: t("home.unassigned") }];
+	const rooms = [...orderedRooms(), { id: undefined, name: t("home.unassigned") }];
 	const roomOf = ({ room_id: id }) => (state.rooms.has(id) ? id : undefined);
 	const parts = rooms.map(({ id, name }) => ({ id, name, inside: devices.filter((device) => roomOf(device) === id) })).filter(({ inside }) => inside.length > 0);
 	return parts.map(({ id, name, inside }) => ({

@@ -112,6 +112,7 @@ members: Geräte: {count}
 on: Gerade an
 all: Alle {count}
 [device]
+events: Ereignisse
 gone: Dieses Gerät gibt es nicht.
 facts: Über dieses Gerät
 history: Werte und Verlauf

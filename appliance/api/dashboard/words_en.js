@@ -96,6 +96,7 @@ members: Devices: {count}
 on: On now
 all: All {count}
 [device]
+events: Events
 gone: This device does not exist.
 facts: About this device
 history: Values and history

@@ -112,6 +112,7 @@ members: Dispositivos: {count}
 on: Encendido ahora
 all: Todos ({count})
 [device]
+events: Eventos
 gone: Este dispositivo no existe.
 facts: Sobre este dispositivo
 history: Valores e historial

@@ -112,6 +112,7 @@ members: Appareils : {count}
 on: En marche
 all: Tous ({count})
 [device]
+events: Événements
 gone: Cet appareil n’existe pas.
 facts: À propos de cet appareil
 history: Valeurs et historique

@@ -112,6 +112,7 @@ members: Dispositivi: {count}
 on: Acceso ora
 all: Tutti ({count})
 [device]
+events: Eventi
 gone: Questo dispositivo non c’è.
 facts: Su questo dispositivo
 history: Valori e storico

@@ -112,6 +112,7 @@ members: Apparaten: {count}
 on: Nu aan
 all: Alle {count}
 [device]
+events: Gebeurtenissen
 gone: Dit apparaat bestaat niet.
 facts: Over dit apparaat
 history: Waarden en verloop

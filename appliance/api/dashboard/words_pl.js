@@ -112,6 +112,7 @@ members: Urządzenia: {count}
 on: Teraz włączone
 all: Wszystkie ({count})
 [device]
+events: Zdarzenia
 gone: Nie ma takiego urządzenia.
 facts: O tym urządzeniu
 history: Wartości i historia

@@ -94,7 +94,7 @@ def _form_of_lua(name: str, kind: KindDefinition) -> KindForm:
         note = common.get(key) if key in RARE else None
         given = Field(field.check, field.default or defaults.get(key), field.required, field.secret)
         is_fixed = key == "base_url" and kind.base_url is not None
-        is_rare = key not in kind.declared and (key in RARE or is_fixed)
+        is_rare = key not in kind.declared and (key in RARE or is_fixed or key in ("username", "token"))
         note = note if stated is None else Note(stated, None)
         settings.append(_setting(key, given, note, is_rare=is_rare))
     settings.sort(key=lambda each: (each.name not in kind.declared, each.name * (each.name in kind.declared)))

@@ -82,6 +82,7 @@ return {
   poll_interval_secs = 30,
   settings = {
     people = { type = "list", required = true, description = 'name and address of each phone, like ["Anna=AA:BB:CC:DD:EE:FF"]' },
+    username = { type = "string", description = "a user of the box who may see its settings" },
     away_after = { type = "duration", default = "5m", description = "time without the phone until a person counts as away" },
   },
   poll = poll,

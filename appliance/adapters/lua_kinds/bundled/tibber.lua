@@ -47,4 +47,10 @@ local function poll(ctx)
   return found, math.min(left, ctx.settings.poll_interval_secs)
 end
 
-return { name = "Tibber", base_url = "https://api.tibber.com", poll_interval_secs = 3600, poll = poll }
+return {
+  name = "Tibber",
+  base_url = "https://api.tibber.com",
+  settings = { token = { type = "string", description = "the token of the account" } },
+  poll_interval_secs = 3600,
+  poll = poll,
+}

@@ -344,6 +344,24 @@ def test_a_character_that_json_forbids_spoils_only_its_text(inside: bytes, name:
 
 
 @pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        ('{"t": NaN, "h": 40, "name": "NaN \\" nan"}', {"t": None, "h": 40, "name": 'NaN " nan'}),
+        ("[nan,-inf, Infinity,-Infinity ,1]", [None, None, None, None, 1]),
+        ('{"a": [NaN], "b": "x\x01"}', {"a": [None], "b": "x "}),
+    ],
+)
+def test_a_number_that_is_none_spoils_only_its_value(body: str, value: Any) -> None:
+    assert parse_json(body, "http://lamp") == value
+
+
+@pytest.mark.parametrize("body", ["nano", '{"a": NaN', '{"NaN: 1}', "NaN-1", '"' + '\\"' * 100_000])
+def test_other_words_are_no_json(body: str) -> None:
+    with pytest.raises(Unreadable):
+        parse_json(body, "http://lamp")
+
+
+@pytest.mark.parametrize(
     ("status", "header", "pause"), [(429, b"", 0.5), (503, b"", 0.5), (503, b"Retry-After: 1\r\n", 1.0)]
 )
 @pytest.mark.parametrize("repeat", [True, False])

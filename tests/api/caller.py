@@ -67,7 +67,7 @@ class Caller:
         self._writer.write(data)
 
     async def send_last(self, data: bytes) -> None:
-        """Send the bytes, and say that no more will come."""
+        """Send the bytes and close the sending side."""
         await self.send(data)
         self._writer.write_eof()
 
@@ -85,7 +85,7 @@ class Caller:
         return Reply(status=status, headers=headers, body=body)
 
     async def ask(self, data: bytes, within: float = 20.0) -> Reply:
-        """Send a request and wait for its answer, which is one that the OpenAPI document describes."""
+        """Send a request and return its answer, which must match the OpenAPI document."""
         await self.send(data)
         reply = await self.reply(within, to=data.partition(b" ")[0].decode("ascii", "replace"))
         contract_recorder.judge_raw(data, reply.status, dict(reply.headers), reply.body)
@@ -119,7 +119,7 @@ class Caller:
         self._writer.transport.resume_reading()  # type: ignore[attr-defined]
 
     async def read(self, most: int) -> bytes:
-        """Return what comes next, this many bytes at most."""
+        """Return the next bytes, at most this many."""
         return await self._reader.read(most)
 
     async def frame(self, within: float = 20.0) -> tuple[int, bytes]:

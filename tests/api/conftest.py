@@ -1,4 +1,4 @@
-"""What the tests of the API share: a hub for all tests of a file, and the log that they leave."""
+"""Fixtures of the API's tests: a hub for all tests of a file, and its log."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class TestHealth:
 
 
 class TestDiagnostics:
-    """How the hub is inside, for those who may know."""
+    """The inside of the hub, for keys with permission."""
 
     async def test_they_hold_these_figures(self, app: App) -> None:
         await app.post("/rooms", {"id": "hall", "name": "Hall"})
@@ -145,7 +145,7 @@ def info(device: Device) -> dict[str, str]:
 
 
 class TestEncodedDevices:
-    """A device is encoded once per change; and its bytes are those that it would have again."""
+    """A device is encoded once per change, and its bytes stay the same."""
 
     def test_the_encoded_device_is_removed_with_the_device(self) -> None:
         encoder = DeviceEncoder()
@@ -273,12 +273,12 @@ async def test_an_assignment_is_answered_with_the_device_as_it_is_by_then(app: A
 
 
 def frozen(received: dict[str, Any]) -> dict[str, Any]:
-    """Return all of a device but what the next poll moves."""
+    """Return the device without the fields that the next poll changes."""
     return {key: value for key, value in received.items() if key != "last_seen"}
 
 
 def report(numbers: Iterable[int], step: int) -> Report:
-    """Return what an adapter might see."""
+    """Return a value that an adapter can observe."""
     seen = tuple(
         Observation(
             device_id=f"desk:light:{number}",

@@ -185,7 +185,7 @@ ENDS: dict[str, list[bytes]] = {
 
 
 def list_kept(app: App) -> list[str]:
-    """Return the connections that are in memory, and what belongs to one, except those of the client that asks."""
+    """Return the connections in memory, and their parts, except those of the asking client."""
     loop = asyncio.get_running_loop()
     kinds = (StrictConnection, StrictHttp1, WebSocket)
     found = [each for each in gc.get_objects() if isinstance(each, kinds)]

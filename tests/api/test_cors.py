@@ -1,4 +1,4 @@
-"""CORS: pages of allowed origins may read every answer, those of others none."""
+"""CORS: pages of allowed origins may read every answer, other pages may read no answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FOREIGN = [
 
 
 async def ask(app: App, method: str, path: str, *headers: str, body: bytes | None = None) -> Reply:
-    """One request over a connection of its own."""
+    """Send one request on its own connection."""
     async with call(app.url) as caller:
         return await caller.ask(request(method, path, *headers, body=body))
 

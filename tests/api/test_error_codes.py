@@ -1,4 +1,4 @@
-"""Error codes: one for each kind of failure, stable, so that a program can tell an outage from a typo."""
+"""Error codes: one for each kind of failure, stable, so that a program can distinguish an outage from a typo."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CONTRACT = {
 }
 
 ELSEWHERE = {"path_not_found", "method_not_allowed", "head_too_large", "expectation_failed", "internal"}
-"""Codes of what the server refuses before a route is entered, and of faults."""
+"""Codes of refusals before a route is called, and of bugs."""
 
 
 def kinds(kind: type[errors.LaresError] = errors.LaresError) -> list[type[errors.LaresError]]:
@@ -106,7 +106,7 @@ ASKED: list[tuple[str, str, Any, str | None, int, str]] = [
     ("DELETE", "/auth/keys/x", None, "master", 404, "key_not_found"),
     ("GET", "/events", None, "master", 426, "upgrade_required"),
 ]  # fmt: skip
-"""What is asked with whose key, and what it comes to."""
+"""Requests with their keys and their results."""
 
 
 async def test_each_way_to_fail_has_its_code(app: App) -> None:

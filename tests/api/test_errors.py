@@ -103,7 +103,7 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
     "a WebSocket without an upgrade": (SOCKET + b"\r\n", 426),
     "a handshake by HEAD": (request("HEAD", "/events", KEY, *UPGRADE), 426),
 }
-"""What is sent, and the status of the response; `test_framing` has every form of lengths, codings and chunks."""
+"""Sent bytes and the status of the response; `test_framing` has every form of lengths, codings, and chunks."""
 
 SAID = {
     "a TLS greeting without an end": "this is TLS: begin the address with http://",
@@ -116,14 +116,14 @@ SAID = {
     "a WebSocket without an upgrade": "this path is for WebSocket clients, and the handshake failed: missing",
     "a handshake with a body": "the handshake of a WebSocket has no body: send none",
 }
-"""What the sentence about some of these must say: what is wrong, where, and what to do."""
+"""Sentences that must contain the problem, the place, and the remedy."""
 
 GOES_ON = {"a WebSocket without an upgrade", "a handshake without Connection"}
 """After these the connection can be used further; after the others the start of the next request is unknown."""
 
 
 def check(reply: Reply, *, to_head: bool = False) -> None:
-    """An error is JSON and nothing else, without a header that names the server."""
+    """An error is JSON only, without a header that names the server."""
     assert reply.header("content-type") == "application/json"
     assert all(value.strip() for _, value in reply.headers), reply.headers
     assert not {"server", "x-powered-by", "alt-svc"} & {name for name, _ in reply.headers}
@@ -168,7 +168,7 @@ GENTLE: dict[str, bytes] = {
     "an offer of HTTP/2": GET + b"Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: x\r\n\r\n",
     "a fragment": b"GET /health#top HTTP/1.1\r\nHost: lares\r\n\r\n",
 }
-"""What is odd, and harmless."""
+"""Unusual but harmless requests."""
 
 
 @pytest.mark.parametrize("what", GENTLE)
@@ -363,7 +363,7 @@ class Asked:
 
 
 def answer_of(error: Exception) -> tuple[int, dict[str, Any]]:
-    """Return what a request that fails with the error is answered."""
+    """Return the answer to a request that fails with the error."""
     answer = error_response(cast("Request", Asked()), error)
     assert answer.body is not None
     return answer.status, orjson.loads(answer.body)

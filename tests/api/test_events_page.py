@@ -1,4 +1,4 @@
-"""`GET /asyncapi.json` and `docs/events.md` say what the frames are, and every frame is what they say."""
+"""`GET /asyncapi.json` and `docs/events.md` describe the frames, and every frame matches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def schema_of(type_: str) -> Any:
 
 
 def faults_of(frame: Mapping[str, Any]) -> list[str]:
-    """Return what the document has against this frame."""
+    """Return the difference between this frame and the document."""
     return [str(each) for each in jsonschema_rs.Draft202012Validator(schema_of(frame["type"])).iter_errors(frame)]
 
 

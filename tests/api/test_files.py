@@ -1,4 +1,4 @@
-"""The files of the home over HTTP: list, read, check, save, versions, delete; and what a save never does."""
+"""The files of the home over HTTP: list, read, check, save, versions, delete; and the limits of a save."""
 
 from __future__ import annotations
 

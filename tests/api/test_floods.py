@@ -42,11 +42,11 @@ SLACK = 120.0
 """Seconds that a busy machine may need for what takes next to none."""
 
 MAX_CPU_SECS = 10.0
-"""Seconds of the processor in which others are answered: the hub's and the test's, with all that floods cost both."""
+"""Processor seconds within which others are answered: of the hub and the test, including the floods."""
 
 
 class Sockets:
-    """Many connections that send what is given and read nothing, each from an address of its own."""
+    """Open many connections that send these bytes and read nothing, each from its own address."""
 
     def __init__(self, app: App) -> None:
         host, _, port = app.url.removeprefix("http://").partition(":")
@@ -110,7 +110,7 @@ async def is_well(caller: Caller) -> None:
 
 
 async def is_well_anew(app: App) -> None:
-    """The same, on a new connection."""
+    """Do the same on a new connection."""
     async with call(app.url) as caller:
         await is_well(caller)
 
@@ -143,7 +143,7 @@ class TestTwoThousandSockets:
 
 
 async def _trickle(sockets: Sockets, drop: bytes) -> None:
-    """Say a little on all of them, again and again."""
+    """Send a little on all of them, repeatedly."""
     while True:
         for one in sockets.open:
             try:

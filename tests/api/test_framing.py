@@ -1,4 +1,4 @@
-"""RFC 9112, row by row: if a request ends must be read in one way, and what can be read in two is refused."""
+"""RFC 9112, row by row: requests with two possible meanings are refused."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class StarvedHasher(Hasher):
 
 
 def authenticator_with(hasher: Hasher, key: Key) -> Authenticator:
-    """One that knows this key alone."""
+    """Return an authenticator with this key only."""
     authenticator = Authenticator(lambda name: key if name == key.name else None)
     authenticator.hasher.close()
     authenticator.hasher = hasher

@@ -1,4 +1,4 @@
-"""Hooks: who may call which, what a call may hold, who hears it, and what the maker of a key is told."""
+"""Hooks: permissions, content of a call, listeners, and warnings at the creation of a key."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MISSING = {"error": "hook 'nobody' not found", "code": "hook_not_found"}
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
-    """Provide a home with an automation for the hook `bell`, one that is off, and a virtual door."""
+    """Provide a home with an automation for the hook `bell`, a disabled one, and a virtual door."""
     files = {
         "automations/bell.lua": automation("bell", "{ type = 'webhook', hook = 'bell', id = 'rung' }"),
         "automations/door.lua": automation("door", f"{{ type = 'webhook', hook = '{DOOR}' }}"),
@@ -60,7 +60,7 @@ async def key_for(app: App, hook: str) -> Any:
 
 
 async def payloads(app: App, automation: str = "bell") -> list[Any]:
-    """Return what has fired the automation until now, the newest first."""
+    """Return the events that fired the automation, the newest first."""
     entries = (await app.get(f"/automations/{automation}/history")).json["entries"]
     return [entry["trigger_payload"] for entry in entries]
 

@@ -22,7 +22,7 @@ def sample(text: str, name: str) -> float:
 
 
 async def scrape(app: App) -> str:
-    """Return what the route answers."""
+    """Return the answer of the route."""
     answer = await app.get("/metrics", token=READER.text)
     assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     return str(answer.json)

@@ -30,7 +30,7 @@ DOCUMENT: Any = json.loads(json.dumps(describe(ROUTES)))
 
 
 def operation(route: Route) -> Any:
-    """Return what the document states of the route."""
+    """Return the description of the route in the document."""
     return DOCUMENT["paths"][re.sub(r"<(\w+)>", r"{\1}", route.path)][route.method.lower()]
 
 
@@ -169,7 +169,7 @@ def fits(value: Any, schema: Schema) -> bool:
 
 
 class TestOneSource:
-    """A value that its schema describes is taken, and what is taken is described by it."""
+    """A value is accepted if and only if its schema describes it."""
 
     @pytest.mark.parametrize("kind", CHECKS)
     @given(value=VALUES)

@@ -38,7 +38,7 @@ PATIENCE = 30.0
 
 
 class Log(logging.Handler):
-    """Collects what must not appear."""
+    """Collects forbidden log entries."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -62,7 +62,7 @@ class Home:
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
     def check(self) -> None:
-        """It is alive, and its log has no fault.
+        """Check that the hub is alive and its log has no error.
 
         Who has just opened and closed many connections without a request is turned away for the rest of a second.
         """
@@ -117,7 +117,7 @@ class RawAnswer:
 
 
 def receive(line: socket.socket, method: str = "GET", asked: bytes = b"") -> RawAnswer:
-    """Return the next answer, which fits what was asked.
+    """Return the next answer, which must fit the request.
 
     Raises `http.client.HTTPException` or `OSError` when none comes.
     """
@@ -131,7 +131,7 @@ def receive(line: socket.socket, method: str = "GET", asked: bytes = b"") -> Raw
 
 
 def judge(answer: http.client.HTTPResponse, body: bytes, method: str) -> None:
-    """No answer fails inside, and every refusal is JSON that states why."""
+    """No answer fails inside, and every refusal is JSON with a reason."""
     assert answer.status < 500 or answer.status in DECLARED, (answer.status, body)
     assert answer.getheader("server") is None and b"Traceback" not in body
     assert all(value for _, value in answer.getheaders())
@@ -298,7 +298,7 @@ def ask(home: Home, route: Route, case: Case) -> None:
 
 
 def test_routes_take_whatever_comes(home: Home) -> None:
-    """The slow run has `test_fuzzing.py`."""
+    """The slow tests have `test_fuzzing.py`."""
 
     @QUICK
     @given(route=st.sampled_from(ROUTES), case=CASES)
@@ -355,7 +355,7 @@ def edited(data: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
 
 
 def take_any_bytes(how: settings, home: Home) -> None:
-    """Send what is nearly a request, or nothing like one, and then no more."""
+    """Send something like a request, or random bytes, and close."""
 
     @how
     @given(
@@ -397,7 +397,7 @@ FRAMES = st.lists(
 
 
 def take_any_frames(how: settings, home: Home) -> None:
-    """Send what is nearly WebSocket to the event stream."""
+    """Send something like WebSocket to the event stream."""
 
     @how
     @given(frames=FRAMES)

@@ -117,7 +117,7 @@ def test_all_writes_count_except_keys_and_reloads() -> None:
 
 
 class TestOverHttp:
-    """A running hub in which a key may write twice in a quarter of an hour."""
+    """Provide a running hub in which a key may write twice in a quarter of an hour."""
 
     open = staticmethod(partial(open_app, limits=ApiLimits(rate=TWO_AT_ALL)))
 

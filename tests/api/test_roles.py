@@ -1,4 +1,4 @@
-"""Who may do what: every route against every sort of key, and the order in which a request is judged."""
+"""Permissions: every route with every sort of key, and the order of checks."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def path_of(route: Route) -> str:
 
 
 def name_of(route: Route) -> str:
-    """Return what the test is called."""
+    """Return the name of the test."""
     return f"{route.method} {route.path}"
 
 
@@ -107,7 +107,7 @@ SORTS = ["no token", "a wrong one", "a malformed one", "of a revoked key", "the 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def tokens(shared: App) -> dict[str, str | None]:
-    """Return a token of every sort, those of keys made over HTTP."""
+    """Return a token of every sort; their keys are created over HTTP."""
 
     async def make(label: str, role: Role) -> tuple[str, str]:
         of_hook = {"hook": "nothing"} if role is Role.HOOK else {}

@@ -1,4 +1,4 @@
-"""The event stream: every reader gets every event once, in order; a slow one is told how many it lost."""
+"""The event stream: every reader gets every event once, in order; a slow one learns how many it lost."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ EVENT_FRAMES = [(event, {"type": type_, **fields}) for event, type_, fields in F
 
 
 def quiet_app(**more: Any) -> Any:
-    """Return a running hub in which time stands still, so that nothing happens but what the test does."""
+    """Return a running hub without passing time, so that only the test causes events."""
     clock = VirtualClock()
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     return open_app(clock=clock, light=light, tv=tv, **more)
@@ -190,7 +190,7 @@ class TestFrames:
                 assert await client.next() == json.loads(payload)
 
 
-"""What a client must not send, and the close code."""
+"""Invalid messages of a client, and the close code."""
 
 
 class TestReading:
@@ -290,7 +290,7 @@ class TestHeartbeat:
 
 
 class TestPings:
-    """The stream finds out who is still there."""
+    """The stream notices absent readers."""
 
     async def test_a_reader_is_pinged_again_and_again(self) -> None:
         async with quiet_app(limits=ApiLimits(ping_secs=0.2)) as app, read_events(app.url) as stream:
@@ -323,7 +323,7 @@ class TestPings:
 
 
 class TestFallingBehind:
-    """A slow reader loses frames, is told how many, and delays no other."""
+    """A slow reader loses frames, learns how many, and delays no other."""
 
     async def test_too_many_at_once_are_counted_exactly(self) -> None:
         async with quiet_app(event_capacity=10) as app, read_events(app.url) as stream:

@@ -1,4 +1,4 @@
-"""Traps of Sanic 25.12, and what the hub does instead."""
+"""Traps of Sanic 25.12, and the behaviour of the hub instead."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class TestStopping:
 
 
 async def next_frame(stream: Caller) -> tuple[int, bytes]:
-    """Return the next frame that is no ping, for which a busy machine leaves time."""
+    """Return the next frame other than a ping; a busy machine has time for it."""
     while (frame := await stream.frame())[0] == PING:
         pass
     return frame
@@ -152,7 +152,7 @@ async def take(stream: Caller, count: int) -> None:
 
 
 class TestLettingGo:
-    """No client holds a connection longer than the limits say."""
+    """No client holds a connection longer than the limits allow."""
 
     async def test_a_body_that_never_comes_is_408_and_the_end(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with open_app(limits=ApiLimits(body_secs=0.1)) as app:

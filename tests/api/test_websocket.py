@@ -1,7 +1,7 @@
 """The event stream as a WebSocket: the cases of the Autobahn suite in which the hub adds to the package `websockets`.
 
 The numbers in front of the cases are the suite's chapters: framing, fragmentation, UTF-8, close handling, limits.
-What the package alone decides has one case each.
+The package's own behaviour has one case each.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PONGS = frame(PING, b"still there?")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a client sends, the payloads of the pongs that it receives, and the close code, if there is one."""
+    """Frames of a client, the payloads of the received pongs, and the close code, if any."""
 
     said: bytes
     pongs: tuple[bytes, ...] = ()
@@ -157,7 +157,7 @@ FAMILIES = {"framing": FRAMING, "fragments": FRAGMENTS, "text": UTF8, "limits": 
 
 
 async def expect(stream: Caller, case: Case) -> None:
-    """Receive exactly what the case states, and then a last pong, or the end."""
+    """Receive exactly the frames of the case, and then a last pong or the end."""
     for payload in case.pongs:
         assert await stream.frame() == (PONG, payload)
     if case.code is None:
@@ -171,7 +171,7 @@ async def expect(stream: Caller, case: Case) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 class TestEachCase:
-    """Said in one breath, and in drops."""
+    """The cases, sent at once and byte by byte."""
 
     async def test_at_once(
         self, shared: App, quiet_log: pytest.LogCaptureFixture, subtests: pytest.Subtests, family: str

@@ -74,7 +74,7 @@ class Ended:
 
 
 class Running:
-    """A command that runs. What it says is in files, so that it never waits for a reader."""
+    """A running command; its output is in files, so that it never waits for a reader."""
 
     def __init__(self, process: subprocess.Popen[bytes] | Forked, out: Path, err: Path) -> None:
         self.process = process
@@ -498,7 +498,7 @@ class TestTheFirstKey:
         assert self.start_on_a_terminal(tmp_path, key) == ""
 
     def start_on_a_terminal(self, folder: Path, key: str | None = None) -> str:
-        """Start, use the key if there is one, and stop; what the terminal was shown."""
+        """Start, use the key if there is one, and stop; return the output of the terminal."""
         ours, theirs = pty.openpty()
         with io.FileIO(ours) as terminal, lares(folder, "run", stdout=theirs) as running:
             os.close(theirs)

@@ -66,7 +66,7 @@ def registry(folder: Path, name: str, data: Any) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A Home Assistant folder of twelve devices."""
+    """Provide a Home Assistant folder of twelve devices."""
     return write_installation(tmp_path / "homeassistant")
 
 
@@ -109,7 +109,7 @@ def write_installation(root: Path) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A fresh home of Lares."""
+    """Provide a fresh home of Lares."""
     root = tmp_path / "home"
     root.mkdir()
     assert ended(root, "init", ".").code == 0
@@ -217,7 +217,7 @@ EVENTS = """
 
 
 def test_the_automations_do_what_they_did_before(home: Path, folder: Path) -> None:
-    """What each of them does on a day in December, by the meaning that Home Assistant documents."""
+    """The effects of each on a day in December, as Home Assistant documents them."""
     bring(home, folder)
     switch_on(home)
     (home / "events.txt").write_text(EVENTS)

@@ -38,7 +38,7 @@ class Ear:
 
 @pytest.fixture
 def ear(tmp_path: Path) -> Iterator[Ear]:
-    """A socket `notify` in the folder."""
+    """Provide a socket `notify` in the folder."""
     ear = Ear(str(tmp_path / "notify"))
     yield ear
     ear.socket.close()

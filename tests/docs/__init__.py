@@ -1,1 +1,1 @@
-"""Tests of the documentation: what it shows is run."""
+"""Tests of the documentation: its examples run."""

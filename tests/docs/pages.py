@@ -34,20 +34,20 @@ asyncio.run(main())
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
-    """The language and the text of each block, in the order of the page."""
+    """Return the language and the text of each block, in the order of the page."""
     return re.findall(r"^```(\w+)\n(.*?)^```", (DOCS / page).read_text(), re.DOTALL | re.MULTILINE)
 
 
 @dataclass(kw_only=True)
 class Home:
-    """A folder with a configuration, a hub that runs there, and a shell beside it."""
+    """A folder with a configuration, a running hub, and a shell."""
 
     folder: Path
     hub: Process
     light: LightSimulator
 
     async def run(self, *command: str) -> str:
-        """What the command prints; it must succeed."""
+        """Return the output of the command, which must succeed."""
         tools = self.folder.parent / "bin"
         hub = {"HUB": self.hub.url, "KEY": KEY, "PYTHONPATH": str(ROOT), "TZ": "UTC"}
         environment = {**os.environ, **hub, "PATH": f"{tools}:{os.environ['PATH']}"}
@@ -60,7 +60,7 @@ class Home:
         return out.decode()
 
     async def shell(self, text: str) -> str:
-        """What a block of commands prints here, where the hub has another port. Skips without its curl."""
+        """Return the output of a block of commands; the hub here has another port."""
         if "curl " in text:
             need("curl")
         here = text.replace("http://127.0.0.1:3000", self.hub.url)
@@ -70,7 +70,7 @@ class Home:
 
 @asynccontextmanager
 async def open_home(folder: Path, sections: str = "") -> AsyncIterator[Home]:
-    """A home with one light, and with these sections of the configuration beside."""
+    """Open a home with one light, and with these sections of the configuration."""
     home = folder / "home"
     make_tools(folder / "bin")
     (home / "config").mkdir(parents=True)
@@ -84,7 +84,7 @@ async def open_home(folder: Path, sections: str = "") -> AsyncIterator[Home]:
 
 
 def make_tools(folder: Path) -> None:
-    """What pages call: `lares` and `websocat`, in this folder."""
+    """Write the programs `lares` and `websocat` of the pages to this folder."""
     folder.mkdir()
     _write(folder / "lares", f'#!/bin/sh\nexec {sys.executable} -m appliance "$@"\n')
     _write(folder / "websocat", WEBSOCAT.format(python=sys.executable))
@@ -104,6 +104,6 @@ def _write(file: Path, text: str) -> None:
 
 
 def plain(text: str) -> list[str]:
-    """The lines of an output without what differs each time: times and numbers."""
+    """Return the lines of an output without times and numbers."""
     timeless = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "TIME", text)
     return [re.sub(r"\d+", "N", line).rstrip() for line in timeless.splitlines() if line.strip()]

@@ -30,7 +30,7 @@ VALUES = {
 
 
 def rows() -> Iterator[str]:
-    """The lines of the tables, by domain."""
+    """Return the lines of the tables, by domain."""
     for entry in KNOWN_ATTRIBUTES.values():
         yield f"| `{entry.key}` | {_values(entry)} | {_commands(entry)} | {entry.description} |"
 

@@ -23,7 +23,7 @@ MADE_BY_PROMETHEUS = re.compile(r"_(bucket|sum|count)$")
 
 
 async def exposed(app: App) -> set[str]:
-    """The families of a home in which something has happened."""
+    """Return the metric families of a home after some events."""
     await app.command(LIGHT, "power", "on")
     async with app.stream():
         text = str((await app.get("/metrics")).json)
@@ -40,7 +40,7 @@ async def test_dashboard_and_alerts_name_metrics_that_are_there(app: App) -> Non
 
 
 def configurations(folder: Path) -> Iterator[list[str]]:
-    """What promtool is to check: the rules, each expression of the dashboard as a rule, the page's configuration."""
+    """Yield promtool's arguments: the rules, each expression of the dashboard as a rule, the page's configuration."""
     yield ["check", "rules", str(ALERTS)]
     expressions = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
     rules = [{"record": f"panel:{number}", "expr": expr} for number, expr in enumerate(expressions)]

@@ -1,4 +1,4 @@
-"""The pages of docs/: every command and every Lua block is run, and what they show as output is what comes."""
+"""The pages of docs/: every command and every Lua block runs, and the shown output is the real output."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LINK = re.compile(r"\]\(([^)#]+)(?:#([^)]+))?\)")
 
 
 async def _toggle(home: Home) -> None:
-    """What happened before Troubleshooting asks why."""
+    """Prepare the events that Troubleshooting explains."""
     url = "http://127.0.0.1:3000/devices/elgato_lights:light:0/command"
     for action in ("off", "on"):
         body = f'{{"capability": "power", "action": "{action}"}}'

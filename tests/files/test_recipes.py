@@ -111,12 +111,12 @@ SHOWS = {
     "heating_schedule": "target_temperature",
     "window_heating": "hvac_mode",
 }
-"""What its lines then show."""
+"""Expected content of the simulation's lines."""
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
-    """A hub with the bundled configuration and a virtual device of each sort."""
+    """Provide a hub with the bundled configuration and a virtual device of each sort."""
     root = tmp_path_factory.mktemp("home")
     write_config(root / "config", read_template(bundled_config()))
     (root / "config" / "test.toml").write_text(TOML)
@@ -133,12 +133,12 @@ async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
 
 
 async def listed(app: App) -> dict[str, Any]:
-    """The recipes by id."""
+    """Return the recipes by id."""
     return {each["id"]: each for each in (await app.get("/recipes")).json["recipes"]}
 
 
 def values_of(recipe: Any) -> dict[str, Any]:
-    """A value for each field, as a person chooses from the home."""
+    """Return a value for each field, as a person chooses it."""
     values = {}
     for field in recipe["fields"]:
         value = field["default"]

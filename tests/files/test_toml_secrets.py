@@ -41,7 +41,7 @@ FORMS = {
 
 
 def is_secret(path: KeyPath) -> bool:
-    """Whether a key on the path is called so."""
+    """Return whether a key on the path has a secret name."""
     return "password" in path
 
 

@@ -67,7 +67,7 @@ def seen(device_id: str = "a:1", note: Any = None, **attributes: Any) -> Observa
 
 
 def report(*observations: Observation, adapter: str = "a", also: Iterable[str] = ()) -> Report:
-    """Return a report of these devices, and of present ones that could not be read."""
+    """Return a report of these devices, and of present but unreadable ones."""
     present = frozenset({*(each.device_id for each in observations), *also})
     return Report(adapter=adapter, present=present, observations=observations)
 

@@ -1,4 +1,4 @@
-"""Hubs in which time stands still."""
+"""Hubs without passing time."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.fakes.clock import VirtualClock
 
 @pytest.fixture
 async def quiet(clock: VirtualClock) -> AsyncIterator[App]:
-    """A running hub that is ready, at 12:00 UTC on the first of January 2026 until the clock is moved.
+    """Provide a ready hub, at 12:00 UTC on the first of January 2026 until the test moves the clock.
 
-    The hub and both devices live by that clock; while it stands still nothing is polled.
+    The hub and both devices use that clock; nothing is polled while it stands still.
     """
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     async with open_app(clock=clock, light=light, tv=tv) as app:

@@ -18,7 +18,7 @@ OK = {"status": "ok", "message": None, "last_updated": NOON}
 
 
 async def statuses(app: App) -> dict[str, str]:
-    """The status of each adapter by its name."""
+    """Return the status of each adapter by its name."""
     answer = await app.get("/adapters")
     assert answer.status == 200
     return {each["name"]: each["status"] for each in answer.json}

@@ -27,7 +27,7 @@ max_cpu_secs = {CPU_SECS}
 backstop_timeout_secs = {BACKSTOP_SECS:g}
 """
 IS_ALONE = "ATTACK_ALONE" in os.environ
-"""Whether nothing else runs on the machine, so that the limits may be those that are promised."""
+"""Return whether the machine is idle, so that the promised limits apply."""
 MAX_HEALTH_SECS, LATE_SECS = (0.5, 2.0) if IS_ALONE else (5.0, 10.0)
 MAX_CPU = 0.1
 SECONDS_WATCHED = 3 if IS_ALONE else 15
@@ -39,7 +39,7 @@ INNOCENT = "ctx:sleep(1) print('on')"
 
 
 def starved_secs(pid: str) -> float:
-    """How long a process was ready to run and had no processor; 0 where the kernel does not count that."""
+    """Return how long a process waited for a processor; 0 if the kernel does not count that."""
     with suppress(FileNotFoundError):
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
     return 0.0
@@ -62,11 +62,11 @@ class Home:
         return [hub, *children]
 
     def clock(self) -> float:
-        """Seconds that pass, without those in which the hub or this test was ready to run and had no processor."""
+        """Return the elapsed seconds, without those in which the hub or this test waited for a processor."""
         return time.monotonic() - starved_secs(str(self.hub.popen.pid)) - starved_secs("self")
 
     def cpu_secs(self) -> float:
-        """What those that are alive have used of the processor."""
+        """Return the processor time of the living processes."""
         ticks = 0
         for pid in self.pids():
             with suppress(FileNotFoundError):
@@ -151,7 +151,7 @@ async def end_of(home: Home, path: str, json: Any = None) -> tuple[float, int, A
 
 
 def faults_of(name: str, took: float, status: int, body: Any) -> list[str]:
-    """What is wrong with how a scene or an automation ended."""
+    """Return the problems with the end of a scene or an automation."""
     said = str(body.get("error") or "")
     wrong: list[str] = []
     if took > BACKSTOP_SECS + LATE_SECS:

@@ -1,4 +1,4 @@
-"""Automations over HTTP: from what happens at the simulated lamp to what the simulated TV does, and what is told."""
+"""Automations over HTTP: from events of the simulated lamp to the simulated TV, and the reports."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FILES = {
 
 @pytest.fixture
 async def lua(clock: VirtualClock, tmp_path: Path) -> AsyncIterator[App]:
-    """A running hub with automations in which time stands still, the light and the TV are off."""
+    """Provide a running hub with automations and without passing time; the light and the TV are off."""
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     async with open_app(clock=clock, light=light, tv=tv, root=write(tmp_path, FILES)) as app:
         await app.command(TV, "power", "off")
@@ -43,13 +43,13 @@ async def lua(clock: VirtualClock, tmp_path: Path) -> AsyncIterator[App]:
 
 
 async def entries(app: App, id_: str, query: str = "") -> list[Any]:
-    """The automation's history, the newest first."""
+    """Return the history of the automation, the newest first."""
     found: list[Any] = (await app.get(f"/automations/{id_}/history{query}")).json["entries"]
     return found
 
 
 async def ran(app: App, id_: str, times: int = 1) -> list[Any]:
-    """The automation's history, once it has so many entries."""
+    """Return the history of the automation once it has this many entries."""
     async with asyncio.timeout(20):
         while len(found := await entries(app, id_)) < times:  # noqa: ASYNC110 - asked over HTTP
             await asyncio.sleep(0.002)
@@ -62,7 +62,7 @@ def of(answer: Received) -> tuple[int, Any]:
 
 
 def shown(id_: str, trigger_type: str = "device_state_change", **more: Any) -> dict[str, Any]:
-    """An automation as it is listed."""
+    """Return an automation as it is listed."""
     return {
         "id": id_,
         "name": "An automation",
@@ -196,7 +196,7 @@ async def test_by_hand_a_body_may_be_missing_or_empty(lua: App) -> None:
 
 
 def nested(depth: int) -> bytes:
-    """A body with a payload of so many tables one in another."""
+    """Return a body with a payload of this many nested tables."""
     return b'{"trigger_payload": {"x": ' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}}"
 
 

@@ -57,16 +57,16 @@ SENTENCES = {
 
 
 class TestEveryRoute:
-    """In one process, over HTTP: each durable route says 503, and means it."""
+    """In one process, over HTTP: each durable route returns 503, and nothing changes."""
 
     @pytest.fixture
     def disk(self, tmp_path: Path) -> MoodyDisk:
-        """The card."""
+        """Provide the card."""
         return MoodyDisk(tmp_path)
 
     @pytest.fixture
     async def home(self, disk: MoodyDisk) -> AsyncIterator[App]:
-        """A furnished home on that card."""
+        """Provide a furnished home on that card."""
         async with open_app(disk=disk) as home:
             for method, path, body in FURNISHING:
                 assert (await home.ask(method, path, json=body)).status == 200
@@ -136,7 +136,7 @@ class TestEveryRoute:
 
 
 class TestKeys:
-    """What the card does not take of keys is refused too: nobody gets a key that a restart would forget."""
+    """A key that the card does not accept is refused: nobody gets a key that a restart would forget."""
 
     async def test_a_key_is_neither_made_nor_revoked_until_the_card_takes_it(self, tmp_path: Path) -> None:
         disk, wanted = MoodyDisk(tmp_path), {"label": "tablet", "role": "read"}
@@ -169,11 +169,11 @@ class ReceivedFrames:
         self.frames: list[Any] = []
 
     def changes(self) -> list[Any]:
-        """Those that tell of rooms, groups and places."""
+        """Return the events of rooms, groups, and places."""
         return [each for each in self.frames if each["type"] not in ("device.state_changed", "adapter.started")]
 
     def has_shown(self, **attributes: Any) -> bool:
-        """Whether a device has shown this."""
+        """Return whether a device has shown this."""
         states = [each["state"] for each in self.frames if each["type"] == "device.state_changed"]
         return any(attributes.items() <= state.items() for state in states)
 
@@ -185,7 +185,7 @@ class ReceivedFrames:
 
 @asynccontextmanager
 async def listening(hub: Process) -> AsyncIterator[ReceivedFrames]:
-    """What the hub tells from now on."""
+    """Return the reports of the hub from now on."""
     async with hub.session.ws_connect(f"{hub.url}/events") as socket:
         received = ReceivedFrames(socket)
         noting = asyncio.ensure_future(received.note())
@@ -195,7 +195,7 @@ async def listening(hub: Process) -> AsyncIterator[ReceivedFrames]:
 
 @pytest.fixture
 def card(tmp_path: Path) -> Card:
-    """The card under the hub of `home`."""
+    """Return the card of the hub of `home`."""
     return Card(tmp_path)
 
 
@@ -227,7 +227,7 @@ async def _refuse_all(hub: Process, reason: str) -> None:
 
 
 async def _live_on(hub: Process, light: LightSimulator, received: ReceivedFrames, brightness: int) -> None:
-    """Lights are switched, and what they show by themselves is read."""
+    """Lights are switched, and their own values are read."""
     power = "off" if light.lights[0].on else "on"
     command = {"capability": "power", "action": power}
     assert await hub.ask("POST", f"/devices/{LIGHT}/command", command) == (200, {"status": "ok"})

@@ -1,4 +1,4 @@
-"""The scenes and modules that come with Lares: what they do with a light and a TV, and in an empty home."""
+"""The bundled scenes and modules: their effects on a light and a TV, and in an empty home."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ EXAMPLES = [
     for number, text in enumerate(re.findall(r"```lua\n(.*?)```", (ROOT / name).read_text(), re.DOTALL), 1)
     if "trigger =" not in text
 ]
-"""What the documents show: whole scenes, and lines out of one."""
+"""The examples of the documents: whole scenes, and lines of one."""
 
 
 @pytest.fixture
 async def home(clock: VirtualClock) -> AsyncIterator[App]:
-    """A home with a light and a TV, both off."""
+    """Provide a home with a light and a TV, both off."""
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     tv.power_mode = STANDBY
     async with open_app(root=ROOT, clock=clock, light=light, tv=tv, poll_interval_secs=600) as app:
@@ -48,12 +48,12 @@ async def becomes(app: App, device: str, attribute: str, value: object) -> None:
 
 
 async def shown(app: App, device: str, attribute: str) -> object:
-    """One attribute of a device."""
+    """Return one attribute of a device."""
     return (await app.device(device))["attributes"].get(attribute)
 
 
 def targets(answer: Received) -> list[str]:
-    """The devices that were commanded, all of which obeyed."""
+    """Return the commanded devices, all of which obeyed."""
     assert answer.status == 200, answer.json
     assert {each["status"] for each in answer.json["results"]} <= {"ok"}
     return [each["target"] for each in answer.json["results"]]
@@ -72,7 +72,7 @@ SAID = {
     "wake_up": ["wake up: the group has no light that is online"],
     "wind_down": ["wind down: no light is on"],
 }
-"""What each scene says in a home without devices."""
+"""The report of each scene in a home without devices."""
 
 
 async def test_in_a_home_without_devices_they_do_nothing_and_report_it(

@@ -27,7 +27,7 @@ WRONG = {
 
 
 async def clock_of(app: App) -> Any:
-    """What diagnostics tell of the clock."""
+    """Return the clock in diagnostics."""
     return (await app.get("/diagnostics")).json["clock"]
 
 
@@ -103,22 +103,22 @@ class Hub:
                 await asyncio.sleep(0.002)
 
     async def counts(self) -> Mapping[str, int]:
-        """How often each has run so far."""
+        """Return the number of runs of each."""
         return {id_: len([each for each in await self.entries(id_) if each["status"] == "ok"]) for id_ in "ciwt"}
 
     async def entries(self, id_: str) -> list[Any]:
-        """The automation's history."""
+        """Return the history of the automation."""
         found: list[Any] = (await self.app.get(f"/automations/{id_}/history")).json["entries"]
         return found
 
     async def time(self) -> Any:
-        """What diagnostics tell of the clock."""
+        """Return the clock in diagnostics."""
         return (await self.app.get("/diagnostics")).json["clock"]
 
 
 @asynccontextmanager
 async def hub(folder: Path, start: datetime) -> AsyncIterator[Hub]:
-    """A hub that starts when its clock shows this."""
+    """Open a hub whose clock shows this at the start."""
     clock = VirtualClock(start)
     async with open_app(clock=clock, root=write(folder, FILES), adapters={}) as app:
         yield Hub(app, clock)

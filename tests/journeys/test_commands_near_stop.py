@@ -23,7 +23,7 @@ MOMENTS_SECS = (0.0, 0.3, 1.2)
 
 
 async def command(folder: Path, card: Card, *arguments: str) -> tuple[int, str, str]:
-    """The exit code of `lares`, and what it printed."""
+    """The exit code and the output of `lares`."""
     environment = {**os.environ, **card.environment, "PYTHONPATH": PYTHONPATH}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "appliance", *arguments),
@@ -41,7 +41,7 @@ async def command(folder: Path, card: Card, *arguments: str) -> tuple[int, str, 
 
 
 async def status_with(hub: Process, token: str) -> int:
-    """What a request with this token is answered."""
+    """Return the answer to a request with this token."""
     async with hub.session.get(f"{hub.url}/devices", headers={"Authorization": f"Bearer {token}"}) as response:
         return response.status
 
@@ -67,7 +67,7 @@ async def stop_meanwhile(
 
 @pytest.fixture
 def card(tmp_path: Path) -> Card:
-    """The card, quick until told, and a home on it."""
+    """Provide a fast card, and a home on it."""
     configure(tmp_path)
     return Card(tmp_path)
 

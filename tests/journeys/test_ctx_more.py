@@ -1,4 +1,4 @@
-"""What `ctx` does beside commanding: variables, timers, scenes, waiting, messages, lights brought back; its trace."""
+"""`ctx` beyond commands: variables, timers, scenes, waiting, messages, restored lights; its trace."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def run(app: App, id_: str) -> Any:
 
 
 async def variable(app: App, name: str) -> Any:
-    """A variable's value, None where it is not set."""
+    """Return the value of a variable; None if it is not set."""
     return app.hub.variables.find(name)
 
 
@@ -204,7 +204,7 @@ async def test_the_trace_has_a_failed_scene_and_a_cancelled_wait(tmp_path: Path)
 
 
 async def last_step(app: App, id_: str) -> dict[str, Any]:
-    """The last step of the scene's latest execution, its time aside."""
+    """Return the last step of the scene's latest execution, without its time."""
     entry = (await app.get(f"/scenes/{id_}/history")).json["entries"][0]
     return {key: value for key, value in entry["trace"][-1].items() if key != "at_ms"}
 

@@ -189,7 +189,7 @@ MALFORMED: list[tuple[Any, str]] = [
         'value of target_temperature: needs a unit; write { value = 21, unit = "…" }',
     ),
 ]
-"""What is no command; `tests/home/test_commands.py` has every fault."""
+"""Invalid commands; `tests/home/test_commands.py` has every error."""
 
 
 async def test_a_malformed_command_is_refused_with_a_sentence_and_never_sent(app: App) -> None:

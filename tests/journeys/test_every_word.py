@@ -1,6 +1,6 @@
 """Every trigger, condition and call of `ctx` has what a new one must have, in one table each.
 
-The API shows what was stated; a condition that does not hold says why, and a call that is wrong says where.
+The API shows the fields; a failed condition has its reason, and a wrong call its place.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     ),
     "none": ("conditions = { { type = 'weekday', days = { 'thu' } } }", "condition 1.1: day was thu, must not be"),
 }
-"""Of each condition: one that does not hold, and why not."""
+"""For each condition, one that does not hold, and the reason."""
 
 CALLS: dict[str, tuple[str, str]] = {
     "command": ("'x', { capability = 'power', action = 'of' }", "power has no action 'of'"),
@@ -84,11 +84,11 @@ CALLS: dict[str, tuple[str, str]] = {
     "restore": ("{ 5 }", "ctx:restore takes what ctx:snapshot gave"),
     "notify": ("''", "ctx:notify: the message must have 1 to 4096 characters"),
 }
-"""Of each call: arguments that are wrong, and what is said of them; those that take none cannot be wrong."""
+"""For each call, wrong arguments and their errors; calls without arguments have none."""
 
 
 def a_condition(kind: str, fields: str) -> str:
-    """The text of an automation with this condition on its fifth line."""
+    """Return the text of an automation with this condition on its fifth line."""
     return automation(
         kind, "{ type = 'timer', name = 'x' }", more=f"conditions = {{ {{ type = '{kind}', {fields} }} }}"
     )

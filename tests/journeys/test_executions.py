@@ -26,13 +26,13 @@ trigger = {type = "wall_clock", hour = 3, minute = 0}, execute = function(ctx) c
 
 
 async def listed(app: App) -> list[dict[str, Any]]:
-    """What `GET /executions` gives."""
+    """Return the answer of `GET /executions`."""
     found: list[dict[str, Any]] = (await app.get("/executions")).json["executions"]
     return found
 
 
 async def started(app: App, path: str, count: int) -> asyncio.Task[Any]:
-    """Begin what the path runs; there are `count` executions then."""
+    """Start an execution through the path; then there are `count` executions."""
     task = asyncio.ensure_future(app.post(path, {}))
     await until(lambda: len(list_executions(app.hub.executors)) == count)
     return task

@@ -1,4 +1,4 @@
-"""History over HTTP: what a device showed, and who switched it on."""
+"""History over HTTP: earlier values of a device, and the sources of commands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AUTOMATION = SCENE.replace('name = "Evening"', 'name = "Evening", trigger = { ty
 
 
 async def entries(app: App, path: str) -> list[Any]:
-    """The entries of a history."""
+    """Return the entries of a history."""
     answer = await app.get(path)
     assert answer.status == 200, answer
     found: list[Any] = answer.json["entries"]

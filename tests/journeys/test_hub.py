@@ -1,4 +1,4 @@
-"""What the hub says of itself, and how its event stream is entered, over HTTP."""
+"""The hub's reports about itself, and the entry to its event stream, over HTTP."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ PANEL = "http://panel.local"
 
 
 def configure(folder: Path, text: str) -> None:
-    """A box whose `[api]` begins with this."""
+    """Open a box whose `[api]` begins with this."""
     (folder / "config").mkdir()
     (folder / "config" / "default.toml").write_text(f'[api]\nbind_address = "127.0.0.1:0"\n{text}')
 

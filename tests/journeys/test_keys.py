@@ -17,7 +17,7 @@ REVOKED = 1008
 
 
 async def make(app: App, role: str = "read", label: str = "tablet") -> Any:
-    """A new key, as the answer shows it."""
+    """Return a new key, as the answer shows it."""
     answer = await app.post("/auth/keys", {"label": label, "role": role})
     assert answer.status == 200, answer
     return answer.json
@@ -31,7 +31,7 @@ class TestMaking:
             await self.judge_answer(app, role)
 
     async def judge_answer(self, app: App, role: Role) -> None:
-        """Fail unless a key of that role is made, told whole, and is taken."""
+        """Fail unless a key of that role is created, returned whole, and accepted."""
         made = await make(app, role, "the kitchen's tablet")
         assert list(made) == ["id", "label", "role", "created_at", "key"]
         assert (made["label"], made["role"]) == ("the kitchen's tablet", role)

@@ -31,11 +31,11 @@ class Memory:
     asked: list[Any] = field(default_factory=list)
 
     def may_be(self, found: Any) -> bool:
-        """Whether a start may find this."""
+        """Return whether a start may find this."""
         return found == self.held or found in self.asked
 
     def settle(self, found: Any) -> None:
-        """What was found holds from now on."""
+        """Keep the found state from now on."""
         self.held, self.asked = found, []
 
 
@@ -43,7 +43,7 @@ class Writer:
     """Changes a room or two, a group, the place of one lamp, an automation, a variable, a timer and keys, one
     after another, and remembers what it was told.
 
-    Some of what it asks for must be refused: those things must never be found.
+    Some of its requests must be refused; their changes must never be found.
     """
 
     def __init__(self, number: int) -> None:
@@ -114,7 +114,7 @@ class Writer:
         await self._change(id_, None, hub.ask("DELETE", f"{path}/{id_}"))
 
     async def _change(self, thing: str, wanted: Any, asking: Awaitable[tuple[int, Any]]) -> Any:
-        """The answer's body."""
+        """Return the body of the answer."""
         memory = self.memories[thing]
         memory.asked.append(wanted)
         status, body = await asking
@@ -148,7 +148,7 @@ async def _look(hub: Process) -> dict[str, Any]:
 
 
 def _check(found: dict[str, Any], writers: list[Writer]) -> None:
-    """Nothing acknowledged is missing; and there is nothing but what was acknowledged, or was never answered."""
+    """Check that nothing confirmed is missing, and that the rest was confirmed or never answered."""
     memories = {thing: memory for writer in writers for thing, memory in writer.memories.items()}
     assert found.keys() <= memories.keys(), "something is there that was refused"
     for thing, memory in memories.items():

@@ -1,4 +1,4 @@
-"""The light adapter, as the specification's tables and the contract tell it, over HTTP."""
+"""The light adapter over HTTP, following the tables of the specification and the contract."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GET, PUT = ("GET", "/elgato/lights"), ("PUT", "/elgato/lights")
 
 
 async def shown(app: App, device_id: str = LIGHT) -> dict[str, Any]:
-    """The attributes of the light."""
+    """Return the attributes of the light."""
     attributes: dict[str, Any] = (await app.device(device_id))["attributes"]
     return attributes
 

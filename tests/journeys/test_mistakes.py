@@ -1,4 +1,4 @@
-"""The commonest mistakes are told with file, line and what to do: by `lares check`, reloads, and runs over HTTP."""
+"""Common mistakes are reported with file, line, and remedy by `lares check`, reloads, and runs over HTTP."""
 
 from __future__ import annotations
 

@@ -20,18 +20,18 @@ GOOD = {"scenes/one.lua": scene("one"), "scenes/two.lua": scene("two"), "scripts
 
 @pytest.fixture
 async def lua(tmp_path: Path) -> AsyncIterator[App]:
-    """A running hub with two scenes and a script."""
+    """Provide a running hub with two scenes and a script."""
     async with open_app(root=write(tmp_path, GOOD)) as app:
         yield app
 
 
 async def ids(app: App) -> list[str]:
-    """The ids of the scenes in force."""
+    """Return the ids of the loaded scenes."""
     return [each["id"] for each in (await app.get("/scenes")).json]
 
 
 async def reload(app: App, target: str = "scenes") -> Any:
-    """What a reload answers, without its duration, which is told all the same."""
+    """Return the answer of a reload without its duration."""
     answer = await app.post(f"/{target}/reload")
     assert answer.status == 200
     assert isinstance(answer.json.pop("duration_ms"), int)
@@ -39,7 +39,7 @@ async def reload(app: App, target: str = "scenes") -> Any:
 
 
 def failed(*faults: tuple[str, int, str], target: str = "scenes") -> Any:
-    """What a reload answers that found these faults."""
+    """Return the answer of a reload with these errors."""
     errors = [{"file": file, "line": line, "message": message} for file, line, message in faults]
     return {"status": "error", "target": target, "loaded_count": 0, "errors": errors}
 

@@ -330,7 +330,8 @@ class Hub:
             modules=scripts,
             notify_targets=self._config.notify.targets,
         )
-        return known.with_devices(self.registry.list_devices(), self.registry.layout, past, removed), armed
+        devices, layout = self.registry.list_devices(), self.registry.layout
+        return await asyncio.to_thread(known.with_devices, devices, layout, past, removed), armed
 
     def _build_reloaders(self) -> dict[str, Reloader]:
         config = self._config

@@ -46,10 +46,11 @@ class LoopLag:
     """The waits of ready callbacks for the loop: for the end of its turn, and for the processor.
 
     `max_secs` is the longest wait since the start, `last_secs` the longest of the last ten seconds, and `total_secs`
-    the sum of waits longer than `MIN_LAG_SECS`.
+    the sum of waits longer than `MIN_LAG_SECS`. `turns` counts the turns.
     """
 
     def __init__(self) -> None:
+        self.turns = 0
         self.last_secs = self.max_secs = self.total_secs = 0.0
         self.least_secs = self.ends_at = 0.0
         self._longest = 0.0
@@ -82,6 +83,7 @@ class _Selector(selectors.EpollSelector):
     def select(self, timeout: float | None = None) -> _Events:
         """Return the sockets that are ready, and wait for the first if none is."""
         asked_at, lag = time.perf_counter(), self._lag
+        lag.turns += 1
         if (secs := asked_at - self._returned_at) > lag.least_secs or asked_at >= lag.ends_at:
             lag.note(asked_at, secs)
         if len(found := self._waiting or super().select(timeout)) > MAX_EVENTS_PER_TURN or self._waiting:

@@ -12,6 +12,7 @@ from appliance.api.frames import BY_EVENT, fault_frame, frame_of, heartbeat_fram
 from appliance.api.websocket import WebSocket
 from appliance.home.bus import Bus
 from appliance.home.events import Event, KeyRevoked
+from appliance.tasks import loop_lag
 
 MAX_PROMPT_READERS = 8
 """Up to this many readers are sent a frame before its event is published to others; it takes some 30 µs for each."""
@@ -76,6 +77,7 @@ class EventStream:
         self._subscribers: set[Subscriber] = set()
         self._unread = [encode_text_frame(frame) for each in start_errors if (frame := frame_of(each)) is not None]
         self._is_flush_due = False
+        self._flushed_in = -1
         self.dropped = 0
         self.frames = 0
         self._kinds: tuple[type[Event], ...] = (
@@ -139,10 +141,13 @@ class EventStream:
         self.dropped += sum([subscriber.put(data) for subscriber in self._subscribers])
         if self._is_flush_due:
             return
-        self._is_flush_due = True
-        asyncio.get_running_loop().call_soon(self._flush_rest)
-        if len(self._subscribers) <= MAX_PROMPT_READERS:
+        turn = loop_lag().turns
+        if turn != self._flushed_in and len(self._subscribers) <= MAX_PROMPT_READERS:
+            self._flushed_in = turn
             self._flush()
+        else:
+            self._is_flush_due = True
+            asyncio.get_running_loop().call_soon(self._flush_rest)
 
     def _flush_rest(self) -> None:
         """Send the frames that followed another in the same turn of the loop, all together."""

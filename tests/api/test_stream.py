@@ -19,11 +19,14 @@ from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.api.frames import BY_EVENT, frame_of
 from appliance.api.limits import ApiLimits
-from appliance.api.stream import encode_text_frame
+from appliance.api.stream import EventStream, encode_text_frame
+from appliance.api.websocket import WebSocket
 from appliance.errors import Fault
 from appliance.home import events
+from appliance.home.bus import Bus
 from appliance.home.events import Event, SystemErrorReported
 from appliance.home.model import Device, DeviceKind, Group, Info, Metadata, Room
+from appliance.tasks import run
 from tests.api.caller import (
     BINARY,
     CLOSE,
@@ -465,6 +468,34 @@ async def account_for(stream: Caller, total: int) -> int:
             assert number_of(received) == expected
             expected += 1
     return lost
+
+
+class Written:
+    """A socket that notes the number of frames of each write."""
+
+    is_writable = True
+
+    def __init__(self) -> None:
+        self.writes: list[int] = []
+
+    def write(self, data: bytes) -> None:
+        """Note the number of frames."""
+        self.writes.append(data.count(b"system.error"))
+
+
+def test_the_first_frame_of_a_turn_is_sent_at_once_and_the_others_together() -> None:
+    async def publish_some() -> list[int]:
+        bus, socket = Bus(), Written()
+        with EventStream(bus, 10).subscribe(cast("WebSocket", socket), "key_reader"):
+            for count in (3, 1, 2):
+                for number in range(count):
+                    bus.publish(note(number))
+                assert socket.writes[-1] == 1
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+        return socket.writes
+
+    assert run(publish_some()) == [1, 2, 1, 1, 1]
 
 
 async def test_errors_from_the_start_reach_only_the_first_reader(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ class Newcomer:
         """Run the tests, and what failed once more and alone; the exit code."""
         code = run_visible(command, self.checkout, self.environment)
         if code == TESTS_FAILED:
-            say("newcomer: what failed is tried again, alone; what passes then is flaky, and to be mended")
+            say("newcomer: failed tests run again, alone; a test that passes then is flaky: fix it")
             code = run_visible([*command, *AGAIN], self.checkout, self.environment)
         return code
 

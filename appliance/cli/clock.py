@@ -7,7 +7,8 @@ import asyncio
 import os
 from pathlib import Path
 
-import orjson
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from appliance.cli.hub_client import HubRequest, ask_or_act
 from appliance.cli.key import open_document
@@ -16,7 +17,7 @@ from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import say
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.store.recorder import forgetting, newest_time
-from appliance.store.records import CARD
+from appliance.store.records import CARD, read_card_counts
 
 
 def clock(arguments: argparse.Namespace) -> int:
@@ -34,6 +35,6 @@ async def _trust_alone(data_dir: Path) -> None:
     async with open_document(data_dir) as (document, clock):
         now = clock.now()
         changes = forgetting(ClockTrust(clock, newest_time(document)), now)
-        if (card := document.get(CARD)) is not None:
-            changes[CARD] = {**orjson.loads(card), "at": timestamp(now)}
+        if (card := read_card_counts(document)) is not None:
+            changes[CARD] = to_builtins(replace(card, at=timestamp(now)))
         await document.put_many(changes)

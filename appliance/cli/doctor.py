@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from appliance.adapters.kinds import kind_of
 from appliance.cli.check import examine
 from appliance.cli.hub_client import HubRequest, ask
@@ -25,7 +23,7 @@ from appliance.store.disk import MAX_STORE_FILE_BYTES, Disk
 from appliance.store.lock import holder_of
 from appliance.store.month_files import MonthFiles
 from appliance.store.recorder import newest_time
-from appliance.store.records import CARD, KEY_PREFIX, MASTER_KEY, DocumentReader, DocumentSnapshot
+from appliance.store.records import KEY_PREFIX, MASTER_KEY, DocumentReader, DocumentSnapshot, read_card_counts
 from appliance.store.recovery import Recovered
 from appliance.store.replacement import read_present
 
@@ -182,11 +180,10 @@ def _describe_keys(found: Recovered) -> str:
 
 
 def _describe_wear(found: Recovered) -> str:
-    stored = found.values.get(CARD)
-    if stored is None:
+    card = read_card_counts(DocumentSnapshot(found.values))
+    if card is None:
         return "nothing is noted yet"
-    card = orjson.loads(stored)
-    return f"{card['bytes_written'] / 1e6:.1f} MB in {card['syncs']} syncs since {card['since']}"
+    return f"{card.bytes_written / 1e6:.1f} MB in {card.syncs} syncs since {card.since}"
 
 
 def _check_clock(stored: DocumentReader) -> Finding:

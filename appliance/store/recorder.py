@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
-from msgspec import Struct
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from appliance.clock import Clock, ClockTrust, from_millis, timestamp, to_millis
 from appliance.errors import StoreFailed
@@ -23,7 +24,17 @@ from appliance.home.model import Device
 from appliance.home.registry import ONLINE, Registry
 from appliance.store.document import Document, encode_values
 from appliance.store.file_format import EncodedChanges
-from appliance.store.records import CARD, DEVICE_PREFIX, KEY_PREFIX, STATE_PREFIX, DocumentReader, encode_device
+from appliance.store.records import (
+    CARD,
+    DEVICE_PREFIX,
+    KEY_PREFIX,
+    STATE_PREFIX,
+    CardCounts,
+    CardDay,
+    DocumentReader,
+    encode_device,
+    read_card_counts,
+)
 from appliance.tasks import Tasks, in_steps
 from appliance.version import MADE_AT
 
@@ -73,12 +84,10 @@ class Recorder:
         self._unlisten = self._bus.listen(
             self._mark, events.DeviceStateChanged, events.DeviceUpdated, events.DeviceRemoved
         )
-        stored = self._document.get(CARD)
-        nothing: dict[str, Any] = {"bytes_written": 0, "syncs": 0, "since": timestamp(self._clock.now())}
-        self._before: dict[str, Any] = nothing if stored is None else orjson.loads(stored)
-        unknown_day = {"date": "", "began_at_bytes": 0}
-        self._day: dict[str, Any] = self._before.get("day", unknown_day)
-        self._day = self._day_of(int(self._before["bytes_written"]))
+        nothing = CardCounts(bytes_written=0, syncs=0, since=timestamp(self._clock.now()))
+        self._before = read_card_counts(self._document) or nothing
+        self._day = self._before.day
+        self._day = self._day_of(self._before.bytes_written)
         self.trust = ClockTrust(self._clock, newest_time(self._document))
         self._is_forgotten = False
         self._tasks.start(self._flush_later(), "recording of devices")
@@ -117,7 +126,7 @@ class Recorder:
                 changes |= forgetting(self.trust, self._clock.now())
             if not changes and not devices:
                 return {}
-            return {**devices, **encode_values({**changes, CARD: self._count()})}
+            return {**devices, **encode_values({**changes, CARD: to_builtins(self._count())})}
 
         self._flushing = handed
         try:
@@ -184,7 +193,9 @@ class Recorder:
     async def trust_clock(self) -> None:
         """Trust the clock from now on, over restarts too; returns once that is stored, or raises `StoreFailed`."""
         now = self._clock.now()
-        await self._document.put_many({**forgetting(self.trust, now), CARD: {**self._count(), "at": timestamp(now)}})
+        await self._document.put_many(
+            {**forgetting(self.trust, now), CARD: to_builtins(replace(self._count(), at=timestamp(now)))}
+        )
         self._is_forgotten = True
         self.trust.trust_now()
 
@@ -192,8 +203,8 @@ class Recorder:
         """Return the bytes written to the card: today (UTC), and by all runs together, as far as noted."""
         count = self._count()
         return {
-            "today_bytes": count["bytes_written"] - count["day"]["began_at_bytes"],
-            **{name: count[name] for name in ("bytes_written", "syncs", "since")},
+            "today_bytes": count.bytes_written - count.day.began_at_bytes,
+            **{name: getattr(count, name) for name in ("bytes_written", "syncs", "since")},
         }
 
     def _is_json(self, key: str, value: dict[str, Any] | None) -> bool:
@@ -242,28 +253,25 @@ class Recorder:
             else {DEVICE_PREFIX + device_id: None, STATE_PREFIX + device_id: None}
         )
 
-    def _count(self) -> dict[str, Any]:
-        """Return the writes of all runs to the card, as far as noted.
-
-        And the time, if believed.
-        """
+    def _count(self) -> CardCounts:
+        """Return the writes of all runs to the card as far as noted, and the time if believed."""
         written = self._written()
-        return {
-            "bytes_written": written,
-            "syncs": self._before["syncs"] + self._document.figures()["syncs"],
-            "since": self._before["since"],
-            "day": self._day_of(written),
-            "at": timestamp(self._clock.now() if self.trust.is_trusted() else self.trust.newest),
-        }
+        return CardCounts(
+            bytes_written=written,
+            syncs=self._before.syncs + self._document.figures()["syncs"],
+            since=self._before.since,
+            day=self._day_of(written),
+            at=timestamp(self._clock.now() if self.trust.is_trusted() else self.trust.newest),
+        )
 
     def _written(self) -> int:
         """Return the bytes that all runs have written."""
-        return int(self._before["bytes_written"] + self._document.figures()["bytes_written"])
+        return int(self._before.bytes_written + self._document.figures()["bytes_written"])
 
-    def _day_of(self, written: int) -> dict[str, Any]:
+    def _day_of(self, written: int) -> CardDay:
         """Return the present day and how many bytes had been written when it began, as far as that was seen."""
         today = self._clock.now().date().isoformat()
-        return self._day if self._day["date"] == today else {"date": today, "began_at_bytes": written}
+        return self._day if self._day.date == today else CardDay(date=today, began_at_bytes=written)
 
     def _differs(self, key: str, value: dict[str, Any] | None, before: EncodedChanges) -> bool:
         """Return whether the value differs from the stored one, apart from `at`.
@@ -273,11 +281,12 @@ class Recorder:
         stored = before[key] if key in before else self._document.get(key)
         if stored is None or value is None:
             return stored is not None or value is not None
-        return _without_time(orjson.loads(stored)) != _without_time(orjson.loads(orjson.dumps(value)))
+        return bool(_without_time(orjson.loads(stored)) != _without_time(orjson.loads(orjson.dumps(value))))
 
 
-def _without_time(value: dict[str, Any]) -> dict[str, Any]:
-    return {key: each for key, each in value.items() if key != "at"}
+def _without_time(value: Any) -> Any:
+    """Return the record without `at`; a stored value can have any form."""
+    return {key: each for key, each in value.items() if key != "at"} if isinstance(value, dict) else value
 
 
 def newest_time(document: DocumentReader) -> datetime:

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 import orjson
-from msgspec import Struct, convert, field
+from msgspec import Struct, ValidationError, convert, field
 
 from appliance.clock import from_millis, to_millis
 from appliance.errors import Invalid, LaresError
@@ -58,8 +58,7 @@ RUNNING = "counter/running"
 """The executions that are in progress, by their id: `{kind, of, at}`; none after an orderly stop."""
 
 CARD = "counter/card"
-"""What all runs together have asked of the card, and when that was noted: `{bytes_written, syncs, since, at, day}`;
-`day` is the last one and what had been written when it began, `{date, began_at_bytes}`."""
+"""The `CardCounts` of all runs."""
 
 
 class DocumentReader(Protocol):
@@ -67,6 +66,32 @@ class DocumentReader(Protocol):
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
         """Return the keys that begin with the prefix, without it, and their values."""
+
+
+class CardDay(Struct, frozen=True):
+    """A day (UTC), and the bytes that had been written before it began."""
+
+    date: str = ""
+    began_at_bytes: int = 0
+
+
+class CardCounts(Struct, frozen=True, kw_only=True):
+    """The writes of all runs to the card, and the newest time that was believed."""
+
+    bytes_written: int
+    syncs: int
+    since: str
+    day: CardDay = CardDay()
+    at: str | None = None
+
+
+def read_card_counts(document: DocumentReader) -> CardCounts | None:
+    """Return the stored counts; None without any, or if they have another form."""
+    stored = next((value for key, value in document.items(CARD) if key == ""), None)
+    try:
+        return convert(stored, CardCounts)
+    except ValidationError:
+        return None
 
 
 class Storage(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,29 @@
+"""A stored value of another form never stops the start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.clock import Clock
+from appliance.store.disk import Disk
+from appliance.store.document import Document
+from tests.fakes.app import LIGHT, open_app
+
+KEYS = (
+    *("room/a", "group/a", "key/a", "preferences/a", "toggle/a", "automation/a", "variable/a", "timer/a"),
+    *(f"{prefix}/{LIGHT}" for prefix in ("place", "name", "alias", "removed", "device", "state", "changed", "sent")),
+    *("adapter/elgato_lights/kept", "clock/trust", "counter/card", "counter/crashes", "counter/running"),
+)
+ODD: tuple[Any, ...] = (["single"], 5, "text", {"x": 1}, {"at": "no", "value": [1]}, True)
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+async def test_the_hub_starts_and_stores(tmp_path: Path, odd: Any) -> None:
+    async with Document(Disk(tmp_path), Clock()) as document:
+        await document.put_many(dict.fromkeys(KEYS, odd))
+    async with open_app(data_dir=tmp_path) as app:
+        assert (await app.ask("POST", "/rooms", json={"id": "attic", "name": "Attic"})).status == 200
+        assert (await app.get("/diagnostics/status")).status == 200

@@ -80,7 +80,9 @@ def import_(arguments: argparse.Namespace) -> int:
             f"not found in Lares: {', '.join(sorted(entities.missing))}; "
             "the files have guesses for the ids of their devices"
         )
-    say("each automation is off until you switch it on; next: `lares check`, then `lares reload`")
+    has_moved = any(is_imported and sentence.startswith("locale.") for is_imported, sentence in steps)
+    last = "restart the hub" if has_moved else "`lares reload`"
+    say(f"each automation is off until you switch it on; next: `lares check`, then {last}")
     return os.EX_OK
 
 

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from tests.fakes.programs import known_to_pyenv, need
 
 LAB = Path(__file__).parent / "lab"
 SERVER = "python-matter-server[server]==8.1.2"
+MATTERBRIDGE = "matterbridge@3.9.4"
 DEVICES = ("@matter/main@0.17.9", "@matter/nodejs@0.17.9")
 PYTHONS = ("python3.12", "python3.13", "python3.14")
 
@@ -71,6 +72,29 @@ def find_devices() -> Path:
     return installed(*DEVICES)
 
 
+def find_bridge() -> Path:
+    """The folder of Matterbridge, which wants its modules for itself; skips where it cannot be had."""
+    folder = cache_folder() / MATTERBRIDGE
+    if not folder.exists():
+        part = folder.with_name(f"{folder.name}.part{os.getpid()}")
+        command = [
+            need("npm"),
+            "install",
+            "-g",
+            "--prefix",
+            str(part),
+            "--ignore-scripts",
+            "--no-audit",
+            MATTERBRIDGE,
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
+        if done.returncode != 0:
+            shutil.rmtree(part, ignore_errors=True)
+            pytest.skip(f"npm could not fetch {MATTERBRIDGE}: {done.stderr.strip()[-300:]}")
+        part.replace(folder)
+    return folder / "lib" / "node_modules" / "matterbridge"
+
+
 def check_namespaces() -> None:
     """Skip where no namespace with a network of its own can be made."""
     tried = [str(LAB / "one-namespace.sh"), "true"]
@@ -98,7 +122,7 @@ class Laboratory:
     async def start_server(self) -> None:
         """Start the server; returns once it answers."""
         (self.folder / "paa" / ".version").touch()  # else it fetches certificates, and deletes these
-        await self._start(
+        await self.start(
             "server",
             *(str(LAB / "withdata.sh"), "data", str(self._server), "-m", "matter_server.server"),
             *("--storage-path", "server", "--paa-root-cert-dir", "paa", "--ota-provider-dir", "ota"),
@@ -108,7 +132,7 @@ class Laboratory:
 
     async def start_devices(self, group: str, *names: str) -> None:
         """Start these devices as one process; returns once each has told its codes."""
-        await self._start(group, need("node"), "devices.mjs", "devices", f"{group}.sock", *names)
+        await self.start(group, need("node"), "devices.mjs", "devices", f"{group}.sock", *names)
         log = self.folder / f"{group}.log"
 
         def told() -> bool:
@@ -129,14 +153,25 @@ class Laboratory:
     async def end(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
         """End a process, with all that it started."""
         process = self._running.pop(name)
-        os.killpg(process.pid, how)
+        with suppress(ProcessLookupError):  # it ended by itself
+            os.killpg(process.pid, how)
         await process.wait()
 
-    async def _start(self, name: str, *command: str) -> None:
+    async def start(self, name: str, *command: str, variables: Mapping[str, str] | None = None) -> None:
+        """Start a process of this name, with a new log."""
         with (self.folder / f"{name}.log").open("w") as log:
             self._running[name] = await asyncio.create_subprocess_exec(
-                *command, cwd=self.folder, stdout=log, stderr=log, start_new_session=True
+                *command,
+                cwd=self.folder,
+                env={**os.environ, **(variables or {})},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
+
+    async def has_ended(self, name: str) -> bool:
+        """Return whether the process ended by itself."""
+        return self._running[name].returncode is not None
 
     async def _is_answering(self) -> bool:
         assert self._running["server"].returncode is None, (self.folder / "server.log").read_text()[-2000:]

@@ -36,12 +36,17 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
     this.voice = null;
     /** @type {Set<string>} */
     this.scenes = new Set();
+    /** @type {import("./hub.js").Snapshot | undefined} */
+    this.last = undefined;
     const key = config.keyFile ? readFileSync(String(config.keyFile), "utf8").trim() : String(config.key ?? "");
     if (!key) log.error("no key: create one with `lares key create --label matter --role write`, and set `key`");
     this.hub = new Hub(
       { url: String(config.url ?? "http://127.0.0.1:3000"), key },
       {
-        onSnapshot: (snapshot) => this.#takeSnapshot(snapshot),
+        onSnapshot: async (snapshot) => {
+          await this.#takeSnapshot(snapshot);
+          await this.#remember();
+        },
         onFrame: (frame) => this.#takeFrame(frame),
         onLost: (reason) => this.#lose(reason),
       },
@@ -60,8 +65,22 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
       await this.#takeSnapshot(await this.hub.snapshot());
     } catch (error) {
       this.log.warn(`the hub does not answer yet: ${this.#sentence(error)}`);
+      await this.#showLast();
     }
     this.hub.start();
+  }
+
+  /** Keep what is shown for a start without the hub. */
+  async #remember() {
+    await this.context?.set("snapshot", { ...this.last, devices: [...this.shown.values()].map((each) => each.device) });
+  }
+
+  /** Show the devices of the last snapshot as unreachable, so that no ecosystem forgets them while the hub is away. */
+  async #showLast() {
+    const last = /** @type {import("./hub.js").Snapshot | undefined} */ (await this.context?.get("snapshot"));
+    if (!last) return;
+    const devices = last.devices.map((each) => ({ ...each, attributes: { ...each.attributes, state: "offline" } }));
+    await this.#takeSnapshot({ ...last, devices });
   }
 
   /** @override */
@@ -83,6 +102,7 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
     clearTimeout(this.lostTimer);
     if (this.isLost) this.log.info("the hub answers again");
     this.isLost = false;
+    this.last = snapshot;
     this.rooms = new Map(snapshot.rooms.map((room) => [room.id, room.name]));
     this.voice = snapshot.voice === null ? null : new Set(snapshot.voice);
     const ids = new Set(snapshot.devices.map((device) => device.id));
@@ -111,6 +131,7 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
         break;
       case "device.removed":
         await this.#remove(frame.id);
+        await this.#remember();
         break;
       case "device.event":
         await this.#press(frame);
@@ -147,6 +168,7 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
       if (!(error instanceof HubError && error.status === 404)) throw error;
       await this.#remove(id);
     }
+    await this.#remember();
   }
 
   /** Show a device as it is now: announce it, announce it again if its shape or name has changed, or report it. @param {Device} device */

@@ -1,0 +1,523 @@
+"""The proof of the plugin for Matterbridge: a hub, Matterbridge, and a real controller, each killed in turn.
+
+Run in the namespace by `test_bridge.py`; the last line is a JSON object of the figures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import random
+import re
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from tests.fakes.process import ROOT
+from tests.fakes.programs import need
+from tests.matter.laboratory import Laboratory, laboratory, until_async
+
+KEY = "a-key-for-the-proof-alone"
+VARIABLES = {"LARES_MASTER_KEY": KEY, "PYTHONPATH": str(ROOT)}
+HUB = "http://127.0.0.1:3000"
+SERVER = "ws://127.0.0.1:5580/ws"
+PATIENCE_SECS = 200.0
+MANY = 50
+REPORTS = 3000
+"""Changes of a busy day, replayed as fast as the hub takes them."""
+
+CELSIUS = {"unit": "°C"}
+
+DEVICES: Mapping[str, Mapping[str, Any]] = {
+    "lamp": {
+        "kind": "Light",
+        "power": "off",
+        "brightness": 40,
+        "color_temperature": {"value": 3000, "unit": "kelvin"},
+    },
+    "strip": {"kind": "Light", "power": "off", "brightness": 70, "color_hs": {"hue": 10, "saturation": 50}},
+    "dimmer": {"kind": "Light", "power": "off", "brightness": 10},
+    "bulb": {"kind": "Light", "power": "off"},
+    "plug": {"kind": "Switch", "class": "plug", "power": "on"},
+    "blind": {"kind": "Switch", "class": "cover", "cover_position": 100},
+    "garage": {"kind": "Switch", "class": "cover", "garage_door": "closed"},
+    "door": {"kind": "Switch", "class": "lock", "lock": "locked"},
+    "heater": {
+        "kind": "Switch",
+        "class": "climate",
+        "temperature": {"value": 20.5, **CELSIUS},
+        "target_temperature": {"value": 21, **CELSIUS},
+        "hvac_mode": "heat",
+    },
+    "fan": {"kind": "Switch", "class": "fan", "power": "off"},
+    "air": {
+        "kind": "Sensor",
+        "temperature": {"value": 19.5, **CELSIUS},
+        "humidity": {"value": 45, "unit": "%"},
+        "pressure": {"value": 1002, "unit": "hPa"},
+        "air_quality": "good",
+        "battery": 80,
+    },
+    "window": {"kind": "Sensor", "contact": "closed", "battery": 15},
+    "motion": {"kind": "Sensor", "occupancy": "unoccupied", "illuminance": 100},
+    "smoke": {"kind": "Sensor", "smoke": False},
+    "leak": {"kind": "Sensor", "water_leak": False},
+    "remote": {"kind": "Sensor", "class": "button", "battery": 50},
+}
+"""Each device type of the contract: kind, class, and first values."""
+
+NOT_TIMED = {"transitionTime": 0, "optionsMask": 1, "optionsOverride": 1}
+
+COMMANDS: list[tuple[str, int, str, dict[str, Any], dict[str, Any]]] = [
+    ("lamp", 6, "On", {}, {"power": "on"}),
+    ("lamp", 8, "MoveToLevel", {"level": 254, **NOT_TIMED}, {"brightness": 100}),
+    (
+        "lamp",
+        768,
+        "MoveToColorTemperature",
+        {"colorTemperatureMireds": 250, **NOT_TIMED},
+        {"color_temperature": {"value": 4000, "unit": "kelvin"}},
+    ),
+    (
+        "strip",
+        768,
+        "MoveToHueAndSaturation",
+        {"hue": 127, "saturation": 254, **NOT_TIMED},
+        {"color_hs": {"hue": 180, "saturation": 100}},
+    ),
+    ("dimmer", 8, "MoveToLevelWithOnOff", {"level": 127, **NOT_TIMED}, {"power": "on", "brightness": 50}),
+    ("bulb", 6, "Toggle", {}, {"power": "on"}),
+    ("plug", 6, "Off", {}, {"power": "off"}),
+    ("blind", 258, "GoToLiftPercentage", {"liftPercent100thsValue": 7000}, {"cover_position": 30}),
+    ("blind", 258, "UpOrOpen", {}, {"cover_position": 100}),
+    ("garage", 258, "UpOrOpen", {}, {"garage_door": "open"}),
+    ("door", 257, "UnlockDoor", {}, {"lock": "unlocked"}),
+    ("door", 257, "LockDoor", {}, {"lock": "locked"}),
+]
+"""A command at a cluster, and the attributes that the hub's device then shows."""
+
+WRITES: list[tuple[str, str, Any, dict[str, Any]]] = [
+    ("heater", "513/18", 1900, {"target_temperature": {"value": 19, **CELSIUS}}),
+    ("heater", "513/18", 2350, {"target_temperature": {"value": 23.5, **CELSIUS}}),
+    ("heater", "513/17", 2400, {"target_temperature": {"value": 24, **CELSIUS}}),
+    ("heater", "513/28", 0, {"hvac_mode": "off"}),
+    ("heater", "513/28", 4, {"hvac_mode": "heat"}),
+    ("fan", "514/2", 50, {"power": "on"}),
+    ("fan", "514/0", 0, {"power": "off"}),
+]
+
+CHANGES: list[tuple[str, dict[str, list[Any]]]] = [
+    ("lamp", {"power": ["on", "off"], "brightness": [1, 33, 100]}),
+    ("plug", {"power": ["on", "off"]}),
+    ("blind", {"cover_position": [0, 50, 100]}),
+    ("door", {"lock": ["locked", "unlocked"]}),
+    (
+        "heater",
+        {"temperature": [{"value": each, **CELSIUS} for each in (18, 20.25, 23)], "hvac_mode": ["off", "heat"]},
+    ),
+    ("air", {"humidity": [{"value": each, "unit": "%"} for each in (20, 44.5)], "battery": [10, 90]}),
+    ("air", {"temperature": [{"value": each, **CELSIUS} for each in (-5, 21.37)], "air_quality": ["poor", "good"]}),
+    ("window", {"contact": ["open", "closed"]}),
+    ("motion", {"occupancy": ["occupied", "unoccupied"], "illuminance": [0, 1, 5000]}),
+    ("smoke", {"smoke": [True, False]}),
+    ("leak", {"water_leak": [True, False]}),
+]
+"""What the devices report in a day."""
+
+
+def number(value: Any) -> Any:
+    return value["value"] if isinstance(value, dict) else value
+
+
+EQUAL: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "power": ("6/0", lambda value: value == "on"),
+    "brightness": ("8/0", lambda value: max(1, round(value * 2.54))),
+    "cover_position": ("258/14", lambda value: (100 - value) * 100),
+    "lock": ("257/0", {"locked": 1, "unlocked": 2}.get),
+    "target_temperature": ("513/18", lambda value: round(number(value) * 100)),
+    "hvac_mode": ("513/28", {"off": 0, "heat": 4}.get),
+    "temperature": ("1026/0", lambda value: round(number(value) * 100)),
+    "humidity": ("1029/0", lambda value: round(number(value) * 100)),
+    "pressure": ("1027/0", lambda value: round(number(value))),
+    "contact": ("69/0", lambda value: value == "closed"),
+    "occupancy": ("1030/0", lambda value: value == "occupied"),
+    "smoke": ("92/1", lambda value: 2 if value else 0),
+    "water_leak": ("69/0", bool),
+    "air_quality": ("91/0", {"good": 1, "poor": 4}.get),
+    "battery": ("47/12", lambda value: value * 2),
+}
+"""Cluster and attribute of Matter for an attribute of the hub, and its value, by the Matter specification."""
+
+
+class Controller:
+    """A client of the controller server."""
+
+    def __init__(self) -> None:
+        self.events: list[Any] = []
+        self._ids = itertools.count(1)
+        self._waiting: dict[str, asyncio.Future[Any]] = {}
+        self.node = 0
+        self._session: aiohttp.ClientSession | None = None
+
+    async def open(self, *, listens: bool = True) -> None:
+        self._session = aiohttp.ClientSession()
+        self._socket = await self._session.ws_connect(SERVER, max_msg_size=0)
+        self._task = asyncio.create_task(self._read())
+        if listens:
+            await self.call("start_listening")
+
+    async def close(self) -> None:
+        if self._session is not None:
+            self._task.cancel()
+            await self._session.close()
+
+    async def _read(self) -> None:
+        async for message in self._socket:
+            told = json.loads(message.data)
+            if "event" in told:
+                self.events.append(told)
+            elif (future := self._waiting.pop(told.get("message_id", ""), None)) is not None:
+                future.set_result(told)
+
+    async def call(self, command: str, **arguments: Any) -> Any:
+        """Return the result. Raises `RuntimeError` with the error of the server."""
+        id_ = str(next(self._ids))
+        future = self._waiting[id_] = asyncio.get_running_loop().create_future()
+        await self._socket.send_json({"message_id": id_, "command": command, "args": arguments})
+        told = await asyncio.wait_for(future, PATIENCE_SECS)
+        if "error_code" in told:
+            raise RuntimeError(f"{command} {arguments}: {told['error_code']} {told.get('details')}")
+        return told["result"]
+
+    async def attributes(self) -> dict[str, Any]:
+        """Return the values that the controller has by subscription, by endpoint/cluster/attribute.
+
+        Use another connection: the server drops a client that reads many events too slowly.
+        """
+        reader = Controller()
+        await reader.open(listens=False)
+        try:
+            found = await reader.call("get_node", node_id=self.node)
+        finally:
+            await reader.close()
+        return {**found["attributes"], "available": found["available"]}
+
+
+class Proof:
+    """The steps, in the order in which they are taken."""
+
+    def __init__(self, lab: Laboratory, modules: Path) -> None:
+        self.lab = lab
+        self.modules = modules
+        self.controller = Controller()
+        self.figures: dict[str, Any] = {}
+
+    async def run(self) -> None:
+        """Every step."""
+        for step in (
+            self.pair,
+            self.command_each_type,
+            self.write_each_setting,
+            self.press,
+            self.kill_the_hub,
+            self.kill_the_bridge,
+            self.kill_the_controller,
+            self.begin_without_the_hub,
+            self.show_fifty,
+            self.replay_a_day,
+        ):
+            began = time.monotonic()
+            await step()
+            self.figures[f"{step.__name__}_secs"] = round(time.monotonic() - began, 1)
+            print(f"{step.__name__}: {self.figures[f'{step.__name__}_secs']} s", flush=True)
+
+    # --- processes ---
+
+    def write_home(self, more: int = 0) -> None:
+        """Write the configuration of the hub, with this number of further lamps."""
+        lamps = {f"more{each}": {"kind": "Light", "power": "off", "brightness": 50} for each in range(more)}
+        sections = []
+        devices: dict[str, Mapping[str, Any]] = {**DEVICES, **lamps}
+        for id_, row in devices.items():
+            own = {key: row[key] for key in ("kind", "class") if key in row}
+            values = {key: value for key, value in row.items() if key not in own}
+            fields = {"id": id_, "name": f"My {id_}", **own, "attributes": values}
+            lines = [f"{key} = {toml(value)}" for key, value in fields.items()]
+            sections.append("\n".join(["[[adapters.virtual.devices]]", *lines]))
+        folder = self.lab.folder / "home" / "config"
+        (folder / "scenes").mkdir(parents=True, exist_ok=True)
+        (folder / "scenes" / "calm.lua").write_text(
+            'return { id = "calm", name = "Calm", execute = function(ctx) ctx:command("virtual:bulb", '
+            '{ capability = "power", action = "off" }) end }'
+        )
+        head = '[api]\nbind_address = "127.0.0.1:3000"\n[adapters.virtual]\n'
+        (folder / "default.toml").write_text(head + "\n".join(sections) + "\n")
+
+    async def start_hub(self) -> None:
+        await self.lab.start("hub", *self._lares("run"), variables=VARIABLES)
+        await until_async(self._hub_answers)
+
+    def _lares(self, command: str) -> tuple[str, ...]:
+        home = self.lab.folder / "home"
+        paths = ("--config", str(home / "config" / "default.toml"), "--data-dir", str(home / "data"))
+        return (sys.executable, "-m", "appliance", command, *paths)
+
+    async def _hub_answers(self) -> bool:
+        try:
+            return bool(await self.hub("GET", "/devices"))
+        except aiohttp.ClientError:
+            return False
+
+    async def hub(self, method: str, path: str, body: Any = None) -> Any:
+        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {KEY}"}) as session:
+            async with session.request(method, HUB + path, json=body) as answer:
+                assert answer.status < 300, await answer.text()
+                return await answer.json()
+
+    def prepare_bridge(self) -> None:
+        """Copy the plugin, with the modules of Matterbridge, and write its settings."""
+        plugin = self.lab.folder / "plugin"
+        shutil.copytree(ROOT / "firmware" / "matterbridge", plugin, ignore=shutil.ignore_patterns("node_modules"))
+        (plugin / "node_modules").mkdir()
+        (plugin / "node_modules" / "matterbridge").symlink_to(self.modules)
+        (plugin / "node_modules" / "ws").symlink_to(self.modules / "node_modules" / "ws")
+        settings = json.loads((plugin / "matterbridge-lares.config.json").read_text())
+        folder = self.lab.folder / "bridge" / ".matterbridge"
+        folder.mkdir(parents=True)
+        (folder / "matterbridge-lares.config.json").write_text(json.dumps({**settings, "key": KEY}))
+
+    async def start_bridge(self) -> None:
+        await self.lab.start(
+            "bridge", *self._matterbridge("-bridge", "-mdnsinterface", "m0", "-novirtual", "-no-ansi")
+        )
+
+    def _matterbridge(self, *arguments: str) -> tuple[str, ...]:
+        program = self.modules / "bin" / "matterbridge.js"
+        return (need("node"), str(program), "-homedir", str(self.lab.folder / "bridge"), *arguments)
+
+    async def add_plugin(self) -> None:
+        await self.lab.start("add", *self._matterbridge("-add", str(self.lab.folder / "plugin")))
+        await until_async(lambda: self.lab.has_ended("add"))
+
+    # --- what both show ---
+
+    async def endpoints(self, shown: Mapping[str, Any]) -> dict[str, list[int]]:
+        """Return the endpoints of each device, its own first, by the name that the controller reads."""
+        own = {int(key.split("/")[0]): value for key, value in shown.items() if key.endswith("/57/5")}
+        parts = {int(key.split("/")[0]): value for key, value in shown.items() if key.endswith("/29/3")}
+        return {name: [endpoint, *parts.get(endpoint, [])] for endpoint, name in own.items()}
+
+    async def differences(self) -> list[str]:
+        """Return what the controller shows otherwise than the hub."""
+        shown = await self.controller.attributes()
+        places = await self.endpoints(shown)
+        wrong = [] if shown["available"] else ["the bridge is not available"]
+        for device in await self.hub("GET", "/devices"):
+            if device["name"] not in places:
+                wrong.append(f"{device['name']} is missing")
+                continue
+            found = places[device["name"]]
+            if shown.get(f"{found[0]}/57/17") is not (device["attributes"]["state"] == "online"):
+                wrong.append(f"{device['name']} is reachable: {shown.get(f'{found[0]}/57/17')}")
+            wrong += self._values_that_differ(device, found, shown)
+        return wrong
+
+    def _values_that_differ(self, device: Any, endpoints: list[int], shown: Mapping[str, Any]) -> list[str]:
+        wrong = []
+        is_thermostat = "target_temperature" in device["attributes"]
+        for name, value in device["attributes"].items():
+            if name not in EQUAL or (name == "power" and device["info"].get("class") == "fan"):
+                continue
+            path, convert = EQUAL[name]
+            path = "513/0" if name == "temperature" and is_thermostat else path
+            seen = [shown[f"{each}/{path}"] for each in endpoints if f"{each}/{path}" in shown]
+            seen = [bool(each) if name == "occupancy" else each for each in seen]
+            if seen != [convert(value)]:
+                wrong.append(f"{device['name']} {name} {value}: {seen}")
+        return wrong
+
+    async def until_equal(self) -> None:
+        """Wait until the controller shows what the hub shows."""
+        began, found = time.monotonic(), ["nothing was compared"]
+        while found and time.monotonic() - began < PATIENCE_SECS:
+            found = await self.differences()
+            await asyncio.sleep(0.5)
+        assert not found, found[:20]
+
+    async def until_hub_shows(self, id_: str, wanted: Mapping[str, Any]) -> None:
+        async def holds() -> bool:
+            shown = (await self.hub("GET", f"/devices/virtual:{id_}"))["attributes"]
+            return bool(wanted.items() <= shown.items())
+
+        await until_async(holds, 30)
+
+    async def place(self, id_: str) -> int:
+        return (await self.endpoints(await self.controller.attributes()))[f"My {id_}"][0]
+
+    # --- steps ---
+
+    async def pair(self) -> None:
+        """Start everything and pair the bridge."""
+        self.write_home()
+        self.prepare_bridge()
+        await self.add_plugin()
+        await self.start_hub()
+        await self.start_bridge()
+        await self.lab.start_server()
+        log, pattern = self.lab.folder / "bridge.log", r"[Mm]anual (?:pairing )?[Cc]ode:?\W*([0-9-]{11,13})"
+        await until_async(lambda: found(pattern, log), PATIENCE_SECS)
+        codes = re.findall(pattern, await asyncio.to_thread(log.read_text))
+        await self.controller.open()
+        node = await self.controller.call("commission_with_code", code=codes[-1], network_only=True)
+        self.controller.node = node["node_id"]
+        await self.until_equal()
+
+    async def command_each_type(self) -> None:
+        """The command is answered once the hub shows its result."""
+        for id_, cluster, name, payload, wanted in COMMANDS:
+            timed = {"timed_request_timeout_ms": 2000} if cluster == 257 else {}
+            await self.controller.call(
+                "device_command",
+                node_id=self.controller.node,
+                endpoint_id=await self.place(id_),
+                cluster_id=cluster,
+                **{"command_name": name, "payload": payload, **timed},
+            )
+            shown = (await self.hub("GET", f"/devices/virtual:{id_}"))["attributes"]
+            assert wanted.items() <= shown.items(), (id_, name, wanted, shown)
+        self.figures["commands"] = len(COMMANDS)
+        await self.until_equal()
+
+    async def write_each_setting(self) -> None:
+        for id_, path, value, wanted in WRITES:
+            place = f"{await self.place(id_)}/{path}"
+            shown = await self.controller.attributes()
+            if place not in shown:  # the thermostat heats only
+                continue
+            await self.controller.call(
+                "write_attribute", node_id=self.controller.node, attribute_path=place, value=value
+            )
+            await self.until_hub_shows(id_, wanted)
+        await self.until_equal()
+
+    async def press(self) -> None:
+        self.controller.events.clear()
+        await self.hub("POST", "/hooks/device:virtual:remote", {"event": "double"})
+
+        async def came() -> bool:
+            return any(
+                each["event"] == "node_event" and each["data"]["cluster_id"] == 59 for each in self.controller.events
+            )
+
+        await until_async(came, 30)
+
+    async def _is_lost(self) -> bool:
+        """Return whether the controller shows every device as unreachable."""
+        shown = await self.controller.attributes()
+        paths = [each for each in shown if each.endswith("/57/17") and not is_scene(shown, each)]
+        return bool(paths) and not any(shown[each] for each in paths)
+
+    async def kill_the_hub(self) -> None:
+        await self.lab.end("hub", signal.SIGKILL)
+
+        await until_async(self._is_lost, PATIENCE_SECS)
+        await self.start_hub()
+        await self.hub("POST", "/hooks/device:virtual:window", {"attributes": {"contact": "open"}})
+        await self.until_equal()
+
+    async def kill_the_bridge(self) -> None:
+        before = await self.endpoints(await self.controller.attributes())
+        await self.lab.end("bridge", signal.SIGKILL)
+        await self.hub("POST", "/hooks/device:virtual:window", {"attributes": {"contact": "closed"}})
+        await self.start_bridge()
+        await self.until_equal()
+        assert await self.endpoints(await self.controller.attributes()) == before
+
+    async def kill_the_controller(self) -> None:
+        await self.controller.close()
+        await self.lab.end("server", signal.SIGKILL)
+        await self.hub("POST", "/hooks/device:virtual:motion", {"attributes": {"occupancy": "occupied"}})
+        await self.lab.start_server()
+        node, self.controller = self.controller.node, Controller()
+        self.controller.node = node
+        await self.controller.open()
+        await self.until_equal()
+
+    async def begin_without_the_hub(self) -> None:
+        """After a power cut, the bridge can be up before the hub: the controller must not lose a device."""
+        before = await self.endpoints(await self.controller.attributes())
+        await self.lab.end("hub", signal.SIGKILL)
+        await self.lab.end("bridge", signal.SIGKILL)
+        self.controller.events.clear()
+        await self.start_bridge()
+        await until_async(lambda: found("the hub does not answer yet", self.lab.folder / "bridge.log"), PATIENCE_SECS)
+        await until_async(lambda: found("Server node for Matterbridge is online", self.lab.folder / "bridge.log"))
+        await until_async(self._is_lost, PATIENCE_SECS)
+        assert await self.endpoints(await self.controller.attributes()) == before
+        assert not [each for each in self.controller.events if each["event"] == "endpoint_removed"]
+        await self.start_hub()
+        await self.until_equal()
+
+    async def show_fifty(self) -> None:
+        await self.controller.close()
+        self.write_home(MANY)
+        await self.lab.start("reload", *self._lares("reload"), variables=VARIABLES)
+        await until_async(lambda: self.lab.has_ended("reload"))
+        await self.until_equal()
+        self.figures["devices"] = len(await self.hub("GET", "/devices"))
+
+    async def replay_a_day(self) -> None:
+        """Replay the changes of a day without pauses."""
+        chance = random.Random(4)
+        values: dict[str, list[Any]] = {"power": ["on", "off"], "brightness": [5, 60, 100]}
+        lamps = [(f"more{each}", values) for each in range(MANY)]
+        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {KEY}"}) as session:
+            for _ in range(REPORTS):
+                id_, rows = chance.choice(CHANGES if chance.random() < 0.5 else lamps)
+                change = {name: chance.choice(each) for name, each in rows.items()}
+                async with session.post(f"{HUB}/hooks/device:virtual:{id_}", json={"attributes": change}) as answer:
+                    assert answer.status == 200, await answer.text()
+        self.figures["reports"] = REPORTS
+        await self.until_equal()
+
+
+async def found(pattern: str, log: Path) -> bool:
+    return re.search(pattern, await asyncio.to_thread(log.read_text)) is not None
+
+
+def is_scene(shown: Mapping[str, Any], path: str) -> bool:
+    """Whether the endpoint of this path is a scene's switch; the bridge shows it without the hub too."""
+    return not str(shown.get(f"{path.split('/', maxsplit=1)[0]}/57/5", "")).startswith("My ")
+
+
+def toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {toml(each)}' for key, each in value.items())} }}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+async def prove(paths: Mapping[str, str]) -> None:
+    async with laboratory(paths) as lab:
+        proof = Proof(lab, Path(paths["modules"]))
+        try:
+            await proof.run()
+        except BaseException:
+            for name in ("hub", "bridge", "server"):
+                print(
+                    f"--- {name}", *(lab.folder / f"{name}.log").read_text().splitlines()[-30:], sep="\n", flush=True
+                )
+            raise
+        finally:
+            await proof.controller.close()
+    print(json.dumps(proof.figures))
+
+
+if __name__ == "__main__":
+    asyncio.run(prove(json.loads(sys.argv[1])))

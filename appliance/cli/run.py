@@ -111,7 +111,7 @@ def _announce_listening(settings: config.Config, hub: Hub, port: int) -> None:
         if not (isinstance(section, LuaSection) and isinstance(hub.kinds.find(section), SectionFault)):
             log.info("%s: enabled", name)
     if not settings.adapters:
-        log.info("no adapter is enabled; enable one in %s and start again", settings.file)
+        log.info("no adapter is enabled; enable one in %s and run `lares reload`", settings.file)
 
 
 STOP_LIMIT_SECS = 4.8

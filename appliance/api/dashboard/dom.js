@@ -32,10 +32,11 @@ let root = null;
 export function draw(description, place, again, instead) {
 	[redraw, fallback] = [again, instead];
 	const focused = /** @type {HTMLElement} */ (document.activeElement);
-	const way = wayTo(focused);
+	const hadFocus = focused && focused !== document.body; // focus on the body would only compute the layout at once
+	const way = hadFocus ? wayTo(focused) : [];
 	root = patch(place, root, description, null);
 	arrange(place, [root]);
-	if (document.activeElement === document.body) (focused?.isConnected ? focused : nearest(way))?.focus({ preventScroll: true });
+	if (hadFocus && document.activeElement === document.body) (focused.isConnected ? focused : nearest(way))?.focus({ preventScroll: true });
 	const due = effects;
 	effects = [];
 	due.forEach(orElse);

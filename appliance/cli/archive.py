@@ -1,8 +1,8 @@
 """The archive of `lares backup`: state, all of `config/` and history in one compressed tar, with a page about it.
 
 Members: `lares-backup.json` (format of archive and store, version, time, the configuration's name), `state.json` (the
-document's keys and values), `config/…` as it lies on the box, without `auth.master_key`, and behind those the months
-of history, `history/2026-11.jsonl`, which are never in memory as a whole.
+document's keys and values), `config/…` without `auth.master_key`, and then the months of history,
+`history/2026-11.jsonl`, which are never in memory as a whole.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class JournalLines(logging.Formatter):
 class JsonLines(logging.Formatter):
     """One JSON object a line: `time` (UTC seconds), `level`, `part`, `message` and the entry's own fields.
 
-    A field of one of these four names bears a `_` behind it: no script can make its line another part's.
+    A field with one of these names gets a `_` at its end, so that no script can imitate another part.
     """
 
     def format(self, record: logging.LogRecord) -> str:

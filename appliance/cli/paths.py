@@ -145,10 +145,7 @@ def read_template(source: Path) -> ConfigTemplate:
 
 
 def write_config(folder: Path, template: ConfigTemplate) -> list[Path]:
-    """Write the configuration into the folder, never over a file that exists; `StartFailed` if it cannot.
-
-    What was written is returned.
-    """
+    """Write the missing files of the configuration into the folder and return them; raise `StartFailed`."""
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)

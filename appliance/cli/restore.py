@@ -219,10 +219,10 @@ def _copy_ownership(stage: Path, folder: Path) -> None:
 
 
 def _swap(new: Path, folder: Path, old: Path) -> None:
-    """Put the new folder in the place of the folder, and that under the name `old`; on the device when this returns.
+    """Rename the folder to `old` and the new one to its place; both are on the device when this returns.
 
-    At no time there is none in that place, unless the file system cannot exchange names: then a cut may leave the
-    folder under its old name. Raises `OSError`.
+    The folder always exists, unless the file system cannot exchange names: then a power cut can leave only `old`.
+    Raise `OSError`.
     """
     if folder.exists():
         if _exchange(new, folder):

@@ -137,8 +137,8 @@ def _entry(line: bytes) -> tuple[str, bytes]:
 class JournalContents(Struct, frozen=True, kw_only=True):
     """The content of a journal file.
 
-    `header` is None when its first line is damaged or missing. `sequence` is that of the last good record, or where
-    the header begins, `end` where good records end and `last` the line of the last one; `torn` counts the bytes
+    `header` is None if the first line is damaged or missing. `sequence` is the number of the last good record, or of
+    the header. `end` is the end of the good records, and `last` the last line. `torn` counts the bytes
     after it that are neither zeros nor records. `lost` counts good records after damage.
     """
 

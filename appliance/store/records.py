@@ -1,13 +1,8 @@
-"""Records: the parts of the home as keys and values of the document.
+"""Records: the parts of the home as keys and values of the document; `docs/store.md` lists all keys.
 
-Keys are `room/<id>`, `group/<id>`, `place/<device id>` (its room), `name/<device id>` (what people call it),
-`alias/<device id>` (the short id that people chose),
-`device/<id>` (what it is) and `state/<device id>`
-(`is`: what it shows, `at`: since when, in milliseconds since 1970; short, for hardly anything else is ever written;
-`was`: `Device.last`);
-`counter/card` counts what was written; `clock/trust` is that of `store/recorder.py`, `key/<id>` are the keys of
-`store/stored_keys.py`. Whether a device is online is not
-kept: it is not known after a start.
+The value of `state/<device id>` is `is` (attributes), `at` (since when, in milliseconds since 1970), and `was`
+(`Device.last`); names are short because hardly anything else is written. A start does not know whether a device is
+online, so that is not stored.
 """
 
 from __future__ import annotations

@@ -39,14 +39,13 @@ def unreadable(error: OSError) -> StartFailed:
 
 
 class Recovered(Struct, kw_only=True):
-    """The document as the files hold it.
+    """The document as read from the files.
 
-    `base` is the generation of the first snapshot, `generation` the newest one with a file.
-    `is_clean` states that the two are one, that it is whole, and that its journal can be continued at `journal_end`,
-    after the line `last`. `notes` are sentences about the findings. `damaged` names the files to keep aside,
-    `missing` the journals that are gone (a power cut may have kept one from being named, which held nothing then),
-    `outdated` those of an older format; `lost` counts good records after damage, `torn` the bytes of a write that
-    the power cut.
+    `base` is the generation of the first snapshot, `generation` the newest one with a file. `is_clean`: both are the
+    same and complete, and the journal can be continued at `journal_end`, after the line `last`. `notes` are sentences
+    about the findings. `damaged` are files to keep, `missing` are missing journals (after a power cut, an empty
+    one may have no name), and `outdated` are files of an older format. `lost` counts good records after damage,
+    `torn` the bytes of an interrupted write.
     """
 
     values: dict[str, bytes] = field(default_factory=dict)
@@ -173,8 +172,8 @@ class _Recovery:
     def _note_begin(self, reading: JournalContents, name: str, header: Mapping[str, Any]) -> None:
         """Note an older format, and a gap in front of the journal.
 
-        A gap in front of one without records may be harmless: its lost changes were never acknowledged if
-        the power was cut between a failed sync and the next generation.
+        Before a journal without records, a gap can be harmless: after a power cut between a failed sync and the next
+        generation, the lost changes were never acknowledged.
         """
         result = self._result
         if header["format"] < STORE_FORMAT:
@@ -186,7 +185,7 @@ class _Recovery:
     def _note_end(self, reading: JournalContents, name: str) -> None:
         """Note how the newest journal ends, and whether it can be continued.
 
-        One without records may have a name that is not on the device yet: its first record is what proves the name.
+        Without records, its name may not be on the device yet: the first record proves the name.
         """
         result = self._result
         result.journal_end, result.last, result.torn = reading.end, reading.last, reading.torn

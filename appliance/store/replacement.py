@@ -1,13 +1,11 @@
-"""The document from outside a hub: read while one may be running, or replaced while none is.
+"""The document from outside a hub: reads at any time, and replacement without a running hub.
 
-A restore replaces it together with a folder of configuration: both or neither.
+A restore replaces it together with a folder of configuration: both or neither. The new document is a pending file
+first. It takes effect once the folder of configuration contains a marker with the same token. After a power cut, the
+next start finishes the restore if the marker is there, and otherwise drops it.
 
-The new document is put aside first. It counts from the moment on at which a marker is in the folder of configuration
-that carries the same token; the next start finishes what a power cut has interrupted then, and drops it where
-that had not come.
-
-It does not only roll forward, with everything in one pending file: if the configuration is root's own, the hub,
-which is another user, could not finish its folder at the next start. So the folder's exchange is what counts.
+One pending file with everything would not suffice: if root owns the configuration, the hub, which is another user,
+could not finish its folder at the next start. So the exchange of the folder decides.
 """
 
 from __future__ import annotations
@@ -121,7 +119,7 @@ def finish_at_start(folder: Path, now: datetime) -> None:
 def read_present(folder: Path) -> Recovered:
     """Return the document that counts now, without writing.
 
-    That of a restore that was cut off, if its marker is there.
+    It is the document of an interrupted restore if the marker is there.
 
     Raises `StartFailed` if it cannot be read.
     """

@@ -73,9 +73,9 @@ class AdapterSecrets:
 class Store:
     """Holds the lock, recovers the document, restores the registry, and records from then on, while entered.
 
-    It restores stored devices for which `is_ours` is true. `unreadable` are sentences about what
-    cannot be understood, `stopped_at` and `has_crashed` are those of the hub before, `months` the files of history.
-    Leaving notes a crash where `has_failed` is set.
+    It restores stored devices if `is_ours` returns true. `unreadable` are sentences about unreadable values,
+    `stopped_at` and `has_crashed` describe the previous hub, and `months` are the files of history.
+    Leaving notes a crash if `has_failed` is set.
     """
 
     document: Document

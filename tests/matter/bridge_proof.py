@@ -358,6 +358,11 @@ class Proof:
 
         await until_async(holds, 30)
 
+    async def change(self, id_: str, attributes: Mapping[str, Any]) -> None:
+        """Let a virtual device report; return once the hub shows it."""
+        await self.hub("POST", f"/hooks/device:virtual:{id_}", {"attributes": attributes})
+        await self.until_hub_shows(id_, attributes)
+
     async def place(self, id_: str) -> int:
         return (await self.endpoints(await self.controller.attributes()))[f"My {id_}"][0]
 
@@ -429,21 +434,22 @@ class Proof:
 
         await until_async(self._is_lost, PATIENCE_SECS)
         await self.start_hub()
-        await self.hub("POST", "/hooks/device:virtual:window", {"attributes": {"contact": "open"}})
+        await self.change("window", {"contact": "open"})
         await self.until_equal()
 
     async def kill_the_bridge(self) -> None:
         before = await self.endpoints(await self.controller.attributes())
         await self.lab.end("bridge", signal.SIGKILL)
-        await self.hub("POST", "/hooks/device:virtual:window", {"attributes": {"contact": "closed"}})
+        await self.change("window", {"contact": "closed"})
         await self.start_bridge()
+        await until_async(lambda: found("Server node for Matterbridge is online", self.lab.folder / "bridge.log"))
         await self.until_equal()
         assert await self.endpoints(await self.controller.attributes()) == before
 
     async def kill_the_controller(self) -> None:
         await self.controller.close()
         await self.lab.end("server", signal.SIGKILL)
-        await self.hub("POST", "/hooks/device:virtual:motion", {"attributes": {"occupancy": "occupied"}})
+        await self.change("motion", {"occupancy": "occupied"})
         await self.lab.start_server()
         node, self.controller = self.controller.node, Controller()
         self.controller.node = node

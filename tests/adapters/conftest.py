@@ -1,4 +1,4 @@
-"""What the adapters' tests have at hand: a clock of their own, a session, two devices and the way to them."""
+"""Fixtures of the adapters' tests: a clock, a session, and two devices with their addresses."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from tests.fakes.mocked import mocked_answers
 
 @pytest.fixture
 async def session() -> AsyncIterator[DeviceSession]:
-    """The session that the hub would open."""
+    """Provide a session like the hub's."""
     async with DeviceSession() as session:
         yield session
 
 
 @pytest.fixture
 def answers() -> Iterator[aioresponses]:
-    """What the device answers; a request that nothing was prepared for fails."""
+    """Provide answers of the device; a request without a prepared answer fails."""
     with mocked_answers() as answers:
         yield answers
 
 
 @pytest.fixture
 async def light(clock: VirtualClock) -> AsyncIterator[LightSimulator]:
-    """One lamp of 213 mired, off, at half brightness."""
+    """Provide one lamp of 213 mired, off, at half brightness."""
     async with LightSimulator(clock=clock) as light:
         yield light
 
 
 @pytest.fixture
 async def tv(clock: VirtualClock) -> AsyncIterator[TvSimulator]:
-    """A TV that is on."""
+    """Provide a TV that is on."""
     async with TvSimulator(clock=clock) as tv:
         yield tv

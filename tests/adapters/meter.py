@@ -24,17 +24,17 @@ class MeterAdapter(PollingAdapter):
     """One meter."""
 
     async def poll(self) -> Report:
-        """The meter as it describes itself."""
+        """Return the meter's description of itself."""
         told = parse_json(await self.http.request("GET", "/meter"), self.http.address)
         seen = self._observation(told)
         return Report(adapter=self.name, present=frozenset({seen.device_id}), observations=(seen,))
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
-        """Its stream."""
+        """Open its stream."""
         return self.http.events("/stream", silence_secs=60)
 
     def receive(self, message: ServerEvent) -> None:
-        """A reading, or a press of the button."""
+        """Return a reading, or a press of the button."""
         if message.event == "button":
             self.publish.event(f"{self.name}:meter", message.data)
         else:
@@ -55,7 +55,7 @@ class MeterAdapter(PollingAdapter):
 
 
 class MeterSimulator(SimulatedDevice):
-    """A meter. `streams` are those that are open."""
+    """A simulated meter; `streams` are the open ones."""
 
     content_type = "application/json"
 
@@ -70,7 +70,7 @@ class MeterSimulator(SimulatedDevice):
         await self._push(f"data: {json.dumps(self.told)}\n\n")
 
     async def press(self) -> None:
-        """Let somebody press the button."""
+        """Press the button."""
         await self._push("event: button\ndata: single\n\n")
 
     async def _push(self, text: str) -> None:
@@ -104,7 +104,7 @@ class MeterKind(AdapterKind, frozen=True, kw_only=True):
         return __name__
 
     def simulate(self) -> MeterSimulator:
-        """A simulated meter."""
+        """Run a simulated meter."""
         return MeterSimulator()
 
 

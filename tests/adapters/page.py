@@ -1,4 +1,4 @@
-"""The kind that docs/adapters.md makes, as the files that it says to write."""
+"""The kind of docs/adapters.md, as the files of the page."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def _answer(status_line: bytes) -> bytes:
 async def _ask(
     session: DeviceSession, clock: VirtualClock, url: str, *, repeat: bool = True
 ) -> tuple[HttpClient, bytes | AdapterFailed]:
-    """The body of GET /x, or how it failed; virtual time runs as the request wants."""
+    """Return the body of GET /x, or its error; virtual time runs as the request needs."""
     http = HttpClient(session, url, clock)
     try:
         return http, await clock.run(http.request("GET", "/x", repeat=repeat))
@@ -483,7 +483,7 @@ async def test_a_connection_that_the_device_ends_costs_a_request_nothing_but_the
 
 
 async def _echo(request: web.Request) -> web.WebSocketResponse:
-    """Send back what comes; `close` ends the connection, `huge` is answered with 100 kB, `bytes` with no text."""
+    """Echo messages; `close` ends the connection, `huge` gets 100 kB, `bytes` gets invalid text."""
     socket = web.WebSocketResponse()
     await socket.prepare(request)
     async for message in socket:
@@ -498,7 +498,7 @@ async def _echo(request: web.Request) -> web.WebSocketResponse:
 
 @asynccontextmanager
 async def serving(socket: Callable[[web.Request], Awaitable[web.WebSocketResponse]]) -> AsyncIterator[str]:
-    """The address of a server with this WebSocket at `/ws`."""
+    """Return the address of a server with this WebSocket at `/ws`."""
     app = web.Application()
     app.add_routes([web.get("/ws", socket)])
     runner = web.AppRunner(app, shutdown_timeout=0)
@@ -532,7 +532,7 @@ async def test_a_websocket_takes_texts_and_json_and_is_bounded(session: DeviceSe
 
 
 class Ready:
-    """A WebSocket or a body of which the next part is always there; it counts how often others had their turn."""
+    """A WebSocket or a body whose next part is always ready; it counts the turns of others."""
 
     def __init__(self, parts: list[Any]) -> None:
         self._parts = iter(parts)

@@ -118,7 +118,7 @@ def test_no_bytes_raise_anything_else() -> None:
 
 
 def read(*packets: tuple[bytes, str], services: Sequence[str] = ("_elg._tcp",)) -> MdnsAnswers:
-    """The answers of these packets, each with its sender."""
+    """Return the answers of these packets, each with its sender."""
     answers = MdnsAnswers(services)
     for packet, sender in packets:
         answers.add(dns.decode_answer(packet), sender)
@@ -260,7 +260,7 @@ def test_a_device_that_is_found_in_two_ways_comes_once() -> None:
 
 
 class Searching(Clock):
-    """A clock on which the search goes on until so many packets were read."""
+    """A clock on which the search runs until this number of packets was read."""
 
     def __init__(self, packets: int) -> None:
         self.scan: Scan | None = None
@@ -274,7 +274,7 @@ class Searching(Clock):
 
 
 async def scan(network: SearchNetwork, packets: int, seconds: float = 0.1) -> Scan:
-    """What a search of lamps and Rokus comes to, once so many packets were read."""
+    """Return the result of a search for lamps and Rokus after this number of packets."""
     clock = Searching(packets)
     clock.scan = Scan(network, ["_elg._tcp"], ["roku:ecp"], clock)
     await clock.scan.run(seconds)

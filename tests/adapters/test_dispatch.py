@@ -31,7 +31,7 @@ ON = Command(capability="power", action="on")
 
 
 class FakeAdapter:
-    """A dispatcher over the adapters `a`, `b` and `c`, the last two of which share an address."""
+    """Create a dispatcher over the adapters `a`, `b`, and `c`; the last two share an address."""
 
     def __init__(self, session: DeviceSession, clock: VirtualClock) -> None:
         bus = Bus()
@@ -48,22 +48,22 @@ class FakeAdapter:
         self.dispatcher = Dispatcher(runners, bus, clock)
 
     def devices(self, names: str) -> list[Device]:
-        """The devices of these adapters."""
+        """Return the devices of these adapters."""
         return [self.registry.get_device(f"{name}:1") for name in names]
 
     async def begun(self, name: str) -> asyncio.Future[CommandResult]:
-        """The adapter's first command, once it is under way."""
+        """Return the adapter's first command once it has begun."""
         await self.adapters[name].begun(self.adapters[name].commands)
         return self.adapters[name].commands[0]
 
     def done(self, name: str) -> CommandResult:
-        """What a command that went well comes to."""
+        """Return the result of a successful command."""
         return CommandResult(report=self.adapters[name].seen(power="on"))
 
 
 @pytest.fixture
 async def desk(session: DeviceSession, clock: VirtualClock) -> AsyncIterator[FakeAdapter]:
-    """A dispatcher at work."""
+    """Run a dispatcher."""
     desk = FakeAdapter(session, clock)
     async with desk.dispatcher:
         yield desk
@@ -214,7 +214,7 @@ async def test_a_call_of_a_hook_reaches_its_listeners_and_their_errors_are_repor
     asked: list[HookRequest] = []
 
     class Listening(StubAdapter):
-        """Listens to the hook of its name, refuses what has a query, and fails at a body."""
+        """Listens to the hook of its name, refuses queries, and fails at a body."""
 
         @property
         def hooks(self) -> set[str]:

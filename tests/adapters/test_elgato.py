@@ -49,13 +49,13 @@ def temperature(value: int, unit: str = "kelvin") -> Command:
 
 @pytest.fixture
 def http_client(session: DeviceSession, light: LightSimulator, clock: VirtualClock) -> RecordingClient:
-    """The way to the simulated light."""
+    """Provide the address of the simulated light."""
     return RecordingClient(session, light.url, clock)
 
 
 @pytest.fixture
 def adapter(http_client: RecordingClient, clock: VirtualClock) -> ElgatoAdapter:
-    """The adapter of the simulated light, named `desk`."""
+    """Provide the adapter of the simulated light, named `desk`."""
     return ElgatoAdapter(context_of("desk", http_client._session, clock), http_client, 7)
 
 

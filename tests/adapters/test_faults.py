@@ -49,7 +49,7 @@ class Scripted(Adapter):
     runs = 0
 
     async def run(self) -> None:
-        """The steps."""
+        """Return the steps."""
         Scripted.runs += 1
         for step in self.steps:
             await self._do(step)
@@ -57,7 +57,7 @@ class Scripted(Adapter):
         await asyncio.Event().wait()
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """As the test says."""
+        """Poll as the test defines."""
         return cast("CommandResult", await self._do(self.orders.pop(0))) if self.orders else CommandResult()
 
     async def __aexit__(self, *_: object) -> None:
@@ -74,7 +74,7 @@ class Scripted(Adapter):
         orders: list[Callable[[Scripted], Any]] | None = None,
         farewell: Callable[[Scripted], Any] = lambda _: None,
     ) -> None:
-        """What the next of them do."""
+        """The behaviour of the next adapters."""
         cls.runs, cls.steps, cls.orders, cls.farewell = 0, steps, orders or [], staticmethod(farewell)
 
 
@@ -91,7 +91,7 @@ class Bridge(Adapter):
         self._fails = fails
 
     async def run(self) -> None:
-        """Its lamps."""
+        """Return its lamps."""
         ids = [f"{self.name}:{number}" for number in range(LAMPS)]
         self.publish.full_list(
             Observation(device_id=each, kind=DeviceKind.LIGHT, attributes={"power": "off"}, commands=POWER)
@@ -117,13 +117,13 @@ class Bridge(Adapter):
 
 
 class Pair(Bridge):
-    """A bridge that bears two commands at once."""
+    """A bridge that accepts two commands at the same time."""
 
     concurrency = 2
 
 
 class Stage:
-    """A home with one registry, and runners for what the test brings."""
+    """A home with one registry, and runners for the adapters of the test."""
 
     def __init__(self, session: DeviceSession, clock: VirtualClock) -> None:
         self.session, self.clock, self.bus = session, clock, Bus()
@@ -133,7 +133,7 @@ class Stage:
         self.gates = AddressGates()
 
     def runner(self, name: str, build: Callable[[AdapterContext], Adapter]) -> AdapterRunner:
-        """The runner of an adapter of this name."""
+        """Return the runner of an adapter of this name."""
         context = context_of(name, self.session, self.clock, registry=self.registry, bus=self.bus, gates=self.gates)
         return AdapterRunner(build, context)
 
@@ -343,13 +343,13 @@ async def _command_all(stage: Stage, dispatcher: Dispatcher, prefix: str) -> set
 
 
 def _has_failed(stage: Stage) -> bool:
-    """Whether the adapter failed as it ran."""
+    """Return whether the adapter failed while it ran."""
     errors = [each.message for each in stage.happened if isinstance(each, events.SystemErrorReported)]
     return any("started again" in each for each in errors)
 
 
 async def _send_alone(dispatcher: Dispatcher, devices: Sequence[Device]) -> list[Outcome]:
-    """Command each device by itself, as so many clients do at once."""
+    """Command each device separately, like many clients at once."""
     each = await asyncio.gather(*(dispatcher.send([device], ON, "device") for device in devices))
     return [outcome for outcomes in each for outcome in outcomes]
 

@@ -32,7 +32,7 @@ Request = tuple[str, str, dict[str, str], str]
 
 
 class InstantClock(Clock):
-    """Every pause is over at once; what it would have been is noted."""
+    """A clock without pauses, which records their lengths."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class InstantClock(Clock):
 
 @asynccontextmanager
 async def listening(statuses: list[int], received: list[Request], text: str = TOKEN) -> AsyncIterator[str]:
-    """A web server that answers with these statuses, one after another, and with 200 then."""
+    """Run a web server that answers with these statuses in order, and then with 200."""
 
     async def answer(request: web.Request) -> web.Response:
         body = (await request.read()).decode()
@@ -65,13 +65,13 @@ async def listening(statuses: list[int], received: list[Request], text: str = TO
 
 
 def section(text: str, session: Any, clock: Clock, root: Path = Path()) -> NotifyAdapter:
-    """The adapter of a section `phone` with these lines."""
+    """Create the adapter of a section `phone` with these lines."""
     settings = config.parse(f"[adapters.phone]\ntype = 'notify'\n{text}", "home.toml", {}).adapters["phone"]
     return build(settings, replace(context_of("phone", session, clock), root=root))
 
 
 async def send(adapter: NotifyAdapter, message: str = HARD, **more: Any) -> Any:
-    """What `send` answers."""
+    """Return the answer of `send`."""
     return await adapter.operations["send"]({"message": message, **more})
 
 
@@ -456,7 +456,7 @@ TLS = Path(__file__).parents[1] / "fixtures" / "tls"
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for localhost with its key, in one file."""
+    """Provide a certificate for localhost with its key, in one file."""
     file = tmp_path_factory.mktemp("tls") / "both.pem"
     file.write_text((TLS / "key.pem").read_text() + (TLS / "cert.pem").read_text())
     return file
@@ -466,7 +466,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def mail_server(
     certificate: Path, tls: str, refusals: dict[str, list[str]] | None = None
 ) -> AsyncIterator[tuple[MailServer, str]]:
-    """A server, and the lines of a section that sends to it."""
+    """Run a server; return it with the lines of a section that sends to it."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)
     it = MailServer(context if tls == "starttls" else None, refusals or {})

@@ -66,7 +66,7 @@ class Bench:
         return self.device.attributes["power"], self.device.attributes["state"]
 
     async def poll(self, outcome: Report | Exception) -> list[events.Event]:
-        """Poll, let it end so, and give what was published meanwhile."""
+        """Poll with this result, and return the events."""
         number, before = len(self.adapter.polls), len(self.happened)
         task = asyncio.ensure_future(self.link.poll())
         await self.adapter.begun(self.adapter.polls, number + 1)
@@ -75,7 +75,7 @@ class Bench:
         return self.happened[before:]
 
     async def command(self, outcome: CommandResult | Exception) -> tuple[str | None, list[events.Event]]:
-        """Command, let it end so, and give the error and what was published meanwhile."""
+        """Command with this result, and return the error and the events."""
         number, before = len(self.adapter.commands), len(self.happened)
         task = asyncio.ensure_future(self.link.ask("stub:1", ON))
         await self.adapter.begun(self.adapter.commands, number + 1)
@@ -83,7 +83,7 @@ class Bench:
         return await _error_of(task), self.happened[before:]
 
     def seen(self, power: str) -> Report:
-        """The device with this power."""
+        """Return the device with this power."""
         return self.adapter.seen(power=power)
 
 
@@ -112,7 +112,7 @@ def _errored(message: str) -> events.Event:
 
 @pytest.fixture
 async def bench(session: DeviceSession, clock: VirtualClock) -> Bench:
-    """A link whose device was seen once, off."""
+    """Create a link whose device was seen once, off."""
     bench = Bench(session, clock)
     await bench.poll(bench.seen("off"))
     bench.happened.clear()
@@ -309,7 +309,7 @@ async def _timed(work: Coroutine[Any, Any, Any]) -> tuple[float, Any]:
 
 
 class Site:
-    """Links of real adapters in real time, all behind one registry."""
+    """Links of real adapters in real time, with one registry."""
 
     def __init__(self, session: DeviceSession) -> None:
         self._session = session
@@ -324,12 +324,12 @@ class Site:
             self.errors.append(event.message)
 
     def elgato(self, name: str, url: str) -> StillRunner:
-        """A runner of a light there."""
+        """Return a runner of a light there."""
         context, http = self._context(name), HttpClient(self._session, url, self._clock)
         return StillRunner(ElgatoAdapter(context, http, 1), context)
 
     def roku(self, name: str, tv: TvSimulator, *, silent_after: int = 0) -> StillRunner:
-        """A runner of the TV, which takes requests without a word after so many."""
+        """Return a runner of the TV, which stops answering after this number of requests."""
         context, http = self._context(name), RecordingClient(self._session, tv.url, self._clock)
         http.before = lambda number, _: setattr(tv.faults, "silent", number > silent_after)
         return StillRunner(RokuAdapter(context, http, 1), context)

@@ -31,7 +31,7 @@ INFO = ("GET", "/query/device-info")
 
 
 def power(action: str) -> Command:
-    """A command to the power."""
+    """Return a command to the power."""
     return Command(capability="power", action=action)
 
 
@@ -41,13 +41,13 @@ def _press(key: str) -> tuple[str, str]:
 
 @pytest.fixture
 def http_client(session: DeviceSession, tv: TvSimulator, clock: VirtualClock) -> RecordingClient:
-    """The way to the simulated TV."""
+    """Provide the address of the simulated TV."""
     return RecordingClient(session, tv.url, clock)
 
 
 @pytest.fixture
 def adapter(http_client: RecordingClient, tv: TvSimulator, clock: VirtualClock) -> RokuAdapter:
-    """The adapter of the simulated TV, named `den`."""
+    """Provide the adapter of the simulated TV, named `den`."""
     return RokuAdapter(context_of("den", http_client._session, clock), http_client, 9)
 
 
@@ -62,7 +62,7 @@ def _report(power: str, mode: str | None, name: str | None, model: str | None) -
 
 
 def _bare(report: Report | None) -> Report | None:
-    """The report without name, info and commands, which have a test of their own."""
+    """Return the report without name, info, and commands, which have their own test."""
     assert report is not None
     bare = [replace(seen, name=None, info=Info(), commands=()) for seen in report.observations]
     return replace(report, observations=tuple(bare))

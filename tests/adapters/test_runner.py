@@ -29,7 +29,7 @@ STARTED = events.AdapterStarted(adapter="stub")
 
 
 class Watched(StubAdapter):
-    """Answers each poll at once as `outcome` says, after `takes` virtual seconds, and notes when it was asked."""
+    """Answers each poll with `outcome`, after `takes` virtual seconds, and records its time."""
 
     def __init__(self, session: DeviceSession, clock: VirtualClock, *, interval: float = 10.0) -> None:
         self.bus = Bus()
@@ -53,7 +53,7 @@ class Watched(StubAdapter):
         return self.outcome
 
     async def polled(self, count: int) -> None:
-        """Wait until it has been polled so often."""
+        """Wait for this number of polls."""
         async with asyncio.timeout(20):
             while len(self.times) < count:
                 self._stirred.clear()
@@ -61,7 +61,7 @@ class Watched(StubAdapter):
 
 
 class Post:
-    """A supervisor over one watched adapter, and what was published."""
+    """A supervisor over one watched adapter, and the published events."""
 
     def __init__(self, adapter: Watched) -> None:
         self.happened: list[events.Event] = []

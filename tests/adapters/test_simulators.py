@@ -23,14 +23,14 @@ WRITE = {"numberOfLights": 1, "lights": [{"on": 1}]}
 
 @pytest.fixture
 async def elgato(light: LightSimulator) -> AsyncIterator[Elgato]:
-    """The third party's client of the light."""
+    """Provide the third party's client of the light."""
     async with Elgato(light.host, port=light.port) as client:
         yield client
 
 
 @pytest.fixture
 async def roku(tv: TvSimulator) -> AsyncIterator[Roku]:
-    """The third party's client of the TV."""
+    """Provide the third party's client of the TV."""
     client = Roku(tv.host, port=tv.port)
     yield client
     await client.close_session()
@@ -38,7 +38,7 @@ async def roku(tv: TvSimulator) -> AsyncIterator[Roku]:
 
 @pytest.fixture
 async def http() -> AsyncIterator[aiohttp.ClientSession]:
-    """A bare session, for what the clients would not send."""
+    """Provide a bare session, for requests that the clients do not send."""
     async with aiohttp.ClientSession() as session:
         yield session
 

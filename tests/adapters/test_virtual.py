@@ -121,13 +121,13 @@ class Home:
         self.adapter = VirtualAdapter(context, settings)
 
     def shown(self, attribute: str) -> Any:
-        """What the first device shows."""
+        """Return the attributes of the first device."""
         return self.registry.get_device(ALL).attributes[attribute]
 
 
 @asynccontextmanager
 async def running() -> AsyncIterator[Home]:
-    """The adapter, with its devices published."""
+    """Run the adapter with its devices published."""
     home = Home()
     work = asyncio.create_task(home.adapter.run())
     await home.adapter.publish.has_started.wait()

@@ -70,14 +70,14 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> None:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """Return what lies unpacked in the folder, but what is compiled."""
+    """Return the unpacked files of the folder, without compiled ones."""
     site = folder / "site-packages"
     files = (path for path in site.rglob("*") if path.is_file() and path.suffix != ".pyc")
     return {str(path.relative_to(site)): path.read_bytes() for path in files}
 
 
 def expected(version: bytes = b"1") -> dict[str, bytes]:
-    """Return what has to lie there."""
+    """Return the expected files."""
     return {**PURE, **NATIVE, "version.py": version}
 
 

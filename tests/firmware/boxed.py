@@ -29,7 +29,7 @@ def configure(folder: Path, light_url: str = "", port: int = 0) -> Path:
 
 @dataclass(slots=True, kw_only=True)
 class Box:
-    """A hub that answers at the port; `log` is what it has stated."""
+    """A hub that answers at the port; `log` is its output."""
 
     process: subprocess.Popen[bytes] | None
     log: Path
@@ -45,7 +45,7 @@ class Box:
             return answer.status, json.loads(answer.read() or b"null")
 
     def until(self, path: str, holds: Any, within: float = 60.0) -> Any:
-        """Return what the path answers, once that holds."""
+        """Return the answer of the path once the condition holds."""
         deadline = time.monotonic() + within
         while True:
             status, body = self.ask("GET", path)

@@ -33,7 +33,7 @@ class Comparison(ctypes.Structure):
 
 
 def calls_of(names: str) -> Iterator[str]:
-    """Yield the system calls that are named, those of each @set too."""
+    """Yield the named system calls, including those of each @set."""
     for name in names.split():
         if name.startswith("@"):
             said = subprocess.check_output(["systemd-analyze", "syscall-filter", name], text=True)

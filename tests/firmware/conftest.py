@@ -19,7 +19,7 @@ NEEDED = ("appliance", "config", "firmware", "build.py", "shiv.toml", "LICENSE")
 
 
 def clone(folder: Path) -> Path:
-    """Return a folder with what the build needs, and nothing that was made of it."""
+    """Return a folder with the files that the build needs, without built ones."""
     folder.mkdir(parents=True)
     for name in NEEDED:
         if (ROOT / name).is_dir():

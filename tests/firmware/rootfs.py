@@ -88,7 +88,7 @@ def make_sources(suite: str, packages: Sequence[str]) -> Path:
 
 
 def _workplace(folder: Path, source: str) -> Path:
-    """Return a folder next to this one, in which apt finds this source and nothing of the machine's own."""
+    """Return a folder next to this one in which apt finds only this source."""
     work = folder.with_suffix(".apt")
     shutil.rmtree(work, ignore_errors=True)
     for name in ("state/lists/partial", "cache/archives/partial", "etc/apt.conf.d", "etc/preferences.d"):

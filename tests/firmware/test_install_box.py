@@ -67,7 +67,7 @@ class Root:
         ]
 
     def left(self) -> list[str]:
-        """Return what is there under the name of Lares: files, and lines of those who keep users."""
+        """Return the Lares files that exist, and the lines of user databases."""
         folders = ("etc", "opt", "var", "srv", "tmp", "usr", "lib/upgrade")
         found = [str(path) for name in folders for path in (self.folder / name).rglob("*") if "lares" in path.name]
         files = [self.folder / "etc" / name for name in ("passwd", "group", "shadow", "gshadow")]
@@ -80,7 +80,7 @@ class Root:
         assert len(self.copies()) == 1, self.copies()
 
     def restores(self, stop: Sequence[str], start: Sequence[str]) -> None:
-        """Restore, as root, what was backed up, while the hub rests."""
+        """Restore a backup as root while the hub is stopped."""
         assert self.run(*stop).returncode == 0
         restored = self.run("lares", "restore", "/home.tar.gz")
         assert restored.returncode == 0, restored.stderr
@@ -120,7 +120,7 @@ def root(tmp_path: Path) -> Iterator[Root]:
 
 
 def make_broken(file: Path, good: Path, *, word: str = "run") -> Path:
-    """Return a version that seems sound until it is told to do that."""
+    """Return a version that seems valid until it gets this command."""
     start = (
         "import sys\n"
         f"if {word!r} in sys.argv: sys.exit('it does not work')\n"

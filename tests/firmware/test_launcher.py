@@ -32,7 +32,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def released() -> Iterator[None]:
-    """Let go of what a test holds."""
+    """Release the locks of a test."""
     yield
     for descriptor in lares_launcher.held:
         os.close(descriptor)
@@ -248,12 +248,12 @@ class TestChoice:
 
 
 def harm_emptied(folder: Path) -> None:
-    """What a power cut can leave."""
+    """States that a power cut can leave."""
     (folder / "site-packages" / "fast" / "two.so").write_bytes(b"")
 
 
 def harm_lost(folder: Path) -> None:
-    """A whole folder gone."""
+    """Remove a whole folder."""
     shutil.rmtree(folder / "site-packages" / "appliance")
 
 
@@ -263,17 +263,17 @@ def harm_edited(folder: Path) -> None:
 
 
 def harm_list(folder: Path) -> None:
-    """A list that cannot be read."""
+    """Make the list unreadable."""
     (folder / "files.json").write_bytes(bytes(40))
 
 
 def harm_list_of_another_sort(folder: Path) -> None:
-    """A list that is JSON of another form."""
+    """Write a list that is JSON of another form."""
     (folder / "files.json").write_text("0")
 
 
 def harm_no_list(folder: Path) -> None:
-    """No list."""
+    """Remove the list."""
     (folder / "files.json").unlink()
 
 

@@ -51,7 +51,7 @@ def test_all_zones_are_one_file_in_which_the_hub_finds_each(tmp_path: Path, monk
 
 
 def zone_bytes(name: str) -> bytes:
-    """Return what the hub reads of the zone."""
+    """Return the hub's reading of the zone."""
     path, start, size = home_locale.find_zone(name)
     return path.read_bytes()[start : start + size]
 

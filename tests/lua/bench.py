@@ -41,7 +41,7 @@ class Notes:
 
     @property
     def printed(self) -> list[str]:
-        """What was logged or printed, without level and fields."""
+        """Return the logged or printed text, without level and fields."""
         return [message for _, message, _ in self.lines]
 
     async def call(self, operation: str, arguments: Any) -> Any:
@@ -56,7 +56,7 @@ class Notes:
 
 
 def calls_of(home: InstantHome, clock: Clock) -> Mapping[str, CtxCall]:
-    """What `ctx` does in the home; no scene can be run."""
+    """The operations of `ctx` in the home; no scene can run."""
     environment = environment_of(home.registry, home.bus, clock)
     return CtxCalls(environment, Timers(environment), _no_scene, ()).table()
 
@@ -73,7 +73,7 @@ async def open_pool(
     clock: Clock | None = None,
     on_kill: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[WorkerPool]:
-    """A pool without scripts, unless a folder is given."""
+    """Open a pool without scripts, unless a folder is given."""
     async with WorkerPool(
         limits=limits,
         scripts=None if scripts is None else Folder(path=scripts, name="config/scripts", is_deep=True),
@@ -85,12 +85,12 @@ async def open_pool(
 
 
 def file(text: str) -> Source:
-    """The text as a scene's file."""
+    """Return the text as the file of a scene."""
     return Source(name=FILE, text=text.encode())
 
 
 def scene(body: str) -> Source:
-    """A scene whose execute begins on line 1 and whose body follows, from the second line on."""
+    """Return a scene whose execute begins on line 1, with the body from the second line on."""
     return file(f"return {{id = 'test', name = 'Test', execute = function(ctx, event)\n{body}\nend}}")
 
 
@@ -114,7 +114,7 @@ def start(pool: WorkerPool, source: Source, calls: LuaCalls, event: Any = None, 
 
 
 async def ended(execution: Started) -> None:
-    """Return when the execution has ended well; else raise `ScriptFailed` or `ExecutionCancelled`."""
+    """Return when the execution has succeeded; otherwise raise `ScriptFailed` or `ExecutionCancelled`."""
     failure = await execution.end()
     if isinstance(failure, ScriptFailed):  # a new one for each: a kept one keeps the frames of its traceback
         raise ScriptFailed(failure.fault, failure.status)

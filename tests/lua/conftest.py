@@ -12,6 +12,6 @@ from tests.lua.bench import open_pool
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool() -> AsyncIterator[WorkerPool]:
-    """A pool that all tests of a file share, on its loop; each execution has a Lua state of its own."""
+    """Provide a pool for all tests of a file, on its loop; each execution has its own Lua state."""
     async with open_pool() as opened:
         yield opened

@@ -50,7 +50,7 @@ class Library:
 
 
 def read() -> Library:
-    """The stub, parsed; a line of an unknown form raises."""
+    """Return the parsed stub; raise for a line of an unknown form."""
     found = Library()
     for block in STUB.read_text("utf-8").split("\n\n"):
         _read_block(block.strip().splitlines(), found)

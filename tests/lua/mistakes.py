@@ -25,7 +25,7 @@ class Mistake(NamedTuple):
 
 
 def _body(line: int, code: str, sentence: str, files: Mapping[str, str] = {}) -> Mistake:
-    """A valid definition whose `execute` begins on line 2."""
+    """Return a valid definition whose `execute` begins on line 2."""
     inner = "\n".join(f"    {each}" for each in code.split("\n"))
     text = f'return {{ id = "x", name = "X", TRIGGER execute = function(ctx)\n{inner}\n  end,\n}}\n'
     return Mistake(text, line, sentence, files)

@@ -32,7 +32,7 @@ MODES = _spec("hvac_mode", "set", values=("off", "heat"))
 
 
 class Home(Notes):
-    """Devices that obey at once, unless they are `stubborn`; commands are noted as short lines in `commanded`."""
+    """Devices that obey at once, unless they are `stubborn`; `commanded` has the commands as short lines."""
 
     def __init__(self) -> None:
         super().__init__(self.answer)
@@ -49,7 +49,7 @@ class Home(Notes):
         self.devices[id_] = {"id": id_, "kind": kind, "attributes": shown, "commands": list(commands)}
 
     def answer(self, operation: str, arguments: Any) -> Any:
-        """What ctx gives."""
+        """Return the answers of ctx."""
         match operation, list(arguments):
             case "get_device", [id_, *_]:
                 return self.devices.get(id_)
@@ -79,7 +79,7 @@ class Home(Notes):
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool() -> AsyncIterator[WorkerPool]:
-    """A pool that finds the bundled scripts."""
+    """Provide a pool that finds the bundled scripts."""
     async with open_pool(scripts=SCRIPTS) as opened:
         yield opened
 

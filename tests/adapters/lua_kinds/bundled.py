@@ -19,7 +19,7 @@ from tests.adapters.lua_kinds.vendor import Vendor
 class Bundled(Struct, frozen=True, kw_only=True):
     """One kind with its vendor. `device` is empty for kinds without devices; `stated` are the required settings.
 
-    `wishes` are what the device takes, and `taken` tells from the vendor whether it is switched on. Of one that is
+    `wishes` are the commands of the device, and `taken` asks the vendor whether it is switched on.
     only read, `shown` are an attribute and its value.
     """
 

@@ -62,7 +62,7 @@ def dripping_nothing() -> Iterator[bytes]:
 
 
 def later(piece: bytes) -> Iterator[bytes]:
-    """A good answer, and without end what nobody asked for, once the connection is idle."""
+    """Send a good answer, and then endless unexpected bytes once the connection is idle."""
     yield JSON + b"Content-Length: 2\r\n\r\n{}"
     time.sleep(0.2)
     yield from repeat(piece)
@@ -136,7 +136,7 @@ class Hostile(socketserver.BaseRequestHandler):
     request: socket.socket
 
     def handle(self) -> None:
-        """Send what the path asks for until it ends or nobody takes it."""
+        """Send the bytes of the path until they end or the reader leaves."""
         with suppress(OSError):
             head = self.request.recv(65536) or b"GET / HTTP/1.1"
             path = head.split(b" ", 2)[1].partition(b"?")[0].decode()

@@ -279,7 +279,7 @@ class HueBridge(Vendor):
         await self.push([{"type": "update", "data": [told]}])
 
     def answer(self, asked: WebRequest) -> Answer:
-        """Answer lists of each type, or of all types, and apply what is put to a lamp."""
+        """Answer lists of each type, or of all types, and apply the values of a PUT to a lamp."""
         head, _, rest = asked.path.partition("/clip/v2/resource")
         what, _, id_ = rest.strip("/").partition("/")
         if head or (not rest and not asked.path.endswith("resource")):

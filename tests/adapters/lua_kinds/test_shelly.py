@@ -241,7 +241,7 @@ async def receive(it: KindAtWork, message: Any) -> None:
 
 
 async def test_presses_of_the_second_generation_are_pushed(pool: WorkerPool, tmp_path: Path) -> None:
-    """An i4 only has inputs."""
+    """An i4 has inputs only."""
     vendor = second({f"input:{n}": {"id": n, "state": None} for n in range(4)}, {"input:1": {"name": "Bell"}})
     it = await start(pool, tmp_path, None, vendor, "shelly")
     found = await it.poll()

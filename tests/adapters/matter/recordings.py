@@ -1,4 +1,4 @@
-"""What a real controller server was recorded to say, and a home that hears it."""
+"""Recordings of a real controller server, and a home that follows one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GAP_SECS = 0.1
 
 @cache
 def load(name: str) -> list[dict[str, Any]]:
-    """The lines of a recording, with the nodes that stand elsewhere in their place."""
+    """Return the lines of a recording, with the nodes from another file in their places."""
     lines = [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text().splitlines()]
     known = {} if name == "commands" else {node["node_id"]: node["attributes"] for node in _first_list("commands")}
     for line in lines:
@@ -52,12 +52,12 @@ def _first_list(name: str) -> list[dict[str, Any]]:
 
 
 def endpoint(node_id: int, number: int) -> Endpoint:
-    """A fresh endpoint of the eleven nodes, as they were at first."""
+    """Return a fresh endpoint of the eleven nodes, in their first state."""
     return next(Node(each) for each in _first_list("commands") if each["node_id"] == node_id).endpoints[number]
 
 
 def steps(name: str) -> Iterator[list[dict[str, Any]]]:
-    """What the server said, in the pieces in which it came."""
+    """Return the messages of the server, in their original pieces."""
     piece: list[dict[str, Any]] = []
     at = 0.0
     for line in load(name):
@@ -89,7 +89,7 @@ class RecordedServer(MatterSimulator):
             await super()._serve(socket)
 
     async def _replay(self, socket: web.WebSocketResponse) -> None:
-        """One connection of the recording."""
+        """Serve one connection of the recording."""
         ids: dict[Any, Any] = {}
         said: float | None = None
         while self.script:
@@ -117,7 +117,7 @@ class RecordedServer(MatterSimulator):
     async def _await_request(
         self, socket: web.WebSocketResponse, message: Mapping[str, Any], ids: dict[Any, Any]
     ) -> bool:
-        """Wait for the request that was recorded here; false where the connection ends before. Others are refused."""
+        """Wait for the request that was recorded here; return False if the connection ends before."""
         while (asked := await self._receive(socket)) is not None:
             if asked["command"] == message["command"]:
                 ids[message["message_id"]] = asked["message_id"]
@@ -128,7 +128,7 @@ class RecordedServer(MatterSimulator):
 
 
 class HearingHome:
-    """A home whose adapter hears a recording. `happened` is everything that it published."""
+    """A home whose adapter follows a recording."""
 
     def __init__(self) -> None:
         self.bus = Bus()
@@ -141,7 +141,7 @@ class HearingHome:
         self.live = LiveNodes("matter", context.publish)
 
     def hear(self, messages: list[dict[str, Any]]) -> None:
-        """What the server said at once."""
+        """Return the first messages of the server."""
         for message in messages:
             if isinstance(message.get("result"), list) and message["message_id"] == "1":
                 list(self.live.replacing_all(message["result"]))
@@ -151,12 +151,12 @@ class HearingHome:
         list(self.live.flushing())
 
     def hear_all(self, name: str) -> None:
-        """A recording from its beginning to its end."""
+        """Play a recording from its beginning to its end."""
         for piece in steps(name):
             self.hear(piece)
 
     def shows(self, device_id: str) -> dict[str, Any]:
-        """The attributes of a device."""
+        """Return the attributes of a device."""
         return dict(self.registry.get_device(f"matter:{device_id}").attributes)
 
     def pressed(self) -> list[tuple[str, str, dict[str, Any]]]:
@@ -168,7 +168,7 @@ class HearingHome:
         ]
 
     def values_seen(self, device_id: str, attribute: str) -> list[Any]:
-        """Each value that an attribute had, once for each change; None where it had none."""
+        """Return each value of an attribute, once for each change; None for a missing value."""
         seen: list[Any] = []
         for each in self.happened:
             if isinstance(each, events.DeviceStateChanged) and each.device.id == f"matter:{device_id}":
@@ -178,7 +178,7 @@ class HearingHome:
         return seen
 
     def changed(self) -> set[str]:
-        """The attributes that changed at any device that was there before."""
+        """Return the changed attributes of devices that existed before."""
         return {
             name
             for each in self.happened

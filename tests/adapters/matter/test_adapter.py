@@ -345,7 +345,7 @@ def _is_about_one_node(message: Any) -> bool:
 
 
 def _changed_values(it: Trial) -> list[str]:
-    """The devices whose values change from now on, one entry for each change."""
+    """Return the devices whose values change from now on, one entry for each change."""
     changed: list[str] = []
 
     def note(event: events.Event) -> None:
@@ -364,7 +364,7 @@ def _subject(server: Callable[[], MatterSimulator], device: str = "sim-1:1") -> 
 
 @asynccontextmanager
 async def _failing(lines: list[dict[str, Any]]) -> AsyncIterator[Trial]:
-    """An adapter at a server that it cannot follow."""
+    """Run an adapter at a server that it cannot follow."""
     async with RecordedServer(lines) as server, DeviceSession() as session:
         it = Trial(SUBJECT, server)
         settings = Matter(url=f"ws://127.0.0.1:{server.port}/ws")

@@ -81,7 +81,7 @@ DEVICES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
 
 @pytest.fixture
 def home() -> HearingHome:
-    """A home that has heard nothing."""
+    """Provide a home without messages."""
     return HearingHome()
 
 
@@ -155,7 +155,7 @@ COMMANDS: list[tuple[int, str, dict[str, Any]]] = [
 
 OPTIONS = ("optionsMask", "optionsOverride", "transitionTime")
 REFUSED = {31}
-"""What the device refused: its result never shows."""
+"""The device refused it: its result never shows."""
 
 
 def test_commands_are_the_recorded_requests_and_end_with_the_reports(home: HearingHome) -> None:
@@ -296,7 +296,7 @@ def test_a_bridged_device_is_there_once_all_of_it_has_come(home: HearingHome) ->
 
 @pytest.mark.parametrize("name", ["outage", "restart", "missed"])
 def test_outages_and_restarts_flip_no_value_and_fire_no_trigger(home: HearingHome, name: str) -> None:
-    """What the home knows is newer than what the server's list says of nodes that it does not reach yet."""
+    """The home is newer than the server's list of nodes that are not reachable yet."""
     home.hear_all("commands")
     if name == "restart":
         home.hear(next(steps("restart")))

@@ -1,4 +1,4 @@
-"""Rooms, and what is in them, outlive a restart."""
+"""Rooms and their devices survive a restart."""
 
 from __future__ import annotations
 

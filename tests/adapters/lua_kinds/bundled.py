@@ -20,7 +20,7 @@ class Bundled(Struct, frozen=True, kw_only=True):
     """One kind with its vendor. `device` is empty for kinds without devices; `stated` are the required settings.
 
     `wishes` are the commands of the device, and `taken` asks the vendor whether it is switched on.
-    only read, `shown` are an attribute and its value.
+    `shown` are an attribute of a read-only device and its value.
     """
 
     kind: str

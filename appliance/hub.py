@@ -108,8 +108,6 @@ class Hub:
     ) -> None:
         self._config_file = ConfigFile(config, load)
         self._section_changes: dict[str, Any] = {}
-        if is_safe:
-            config = replace(config, automations=replace(config.automations, enabled=False))
         self.safe_because = STARTED_SAFE if is_safe else None
         """Why no automation runs though they are enabled; None if they do."""
         self._config = config
@@ -123,7 +121,7 @@ class Hub:
         """Set one turn before the Lua worker starts, or once the hub has started."""
         self.folders: Mapping[str, LuaFolder] = {
             "scenes": config.scenes,
-            "automations": config.automations,
+            "automations": replace(config.automations, enabled=False) if is_safe else config.automations,
             "scripts": config.scripts,
         }
         self.clock, self.timezone = clock, config.locale.timezone
@@ -145,7 +143,7 @@ class Hub:
             self.document, self.recorder, self.crashes = store.document, store.recorder, store.crashes
             self.changes, self.keys = store.changes, store.keys
             has_crashed_often = await self.crashes.note_start(has_crashed=self._store.has_crashed)
-            if has_crashed_often and config.automations.enabled:
+            if has_crashed_often and config.automations.enabled and self.safe_because is None:
                 self.safe_because = CRASHED_OFTEN
                 log.warning("%s", CRASHED_OFTEN)
             self.health = Health(config.adapters, self.bus)
@@ -283,8 +281,8 @@ class Hub:
         self.environment, self.variables, storage = environment, environment.variables, environment.storage
         describe = self.pool.describe
         catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, self._places)
-        executor, is_loaded = self._build_executor("automation"), self.safe_because is None
-        automations = Automations(catalog, environment, executor, is_loaded=is_loaded)
+        executor, is_armed = self._build_executor("automation"), self.safe_because is None
+        automations = Automations(catalog, environment, executor, is_armed=is_armed)
         self.automations = await stack.enter_async_context(automations)
         self.schedule, self.timers = automations.scheduler, automations.timers
         self.names = NameWatcher(self.bus, self.clock, storage, self._view_names, self.health.have_all_started)

@@ -57,7 +57,7 @@ class View(Struct, frozen=True, kw_only=True):
 class Automations(ExecutableFiles[AutomationDefinition]):
     """The automations of a catalog, armed from entering the context until it is left.
 
-    If not `is_loaded`, the list stays empty until a reload. Methods raise `NotFound` for an unknown id.
+    If not `is_armed`, none fires until a reload. Methods raise `NotFound` for an unknown id.
     """
 
     def __init__(
@@ -66,24 +66,23 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         environment: Environment,
         executor: Executor,
         *,
-        is_loaded: bool = True,
+        is_armed: bool = True,
     ) -> None:
         super().__init__(catalog, executor)
         self.states, self.timers = States(environment.storage), Timers(environment)
         self.scheduler = Scheduler(environment)
         self._decider = Decider(environment, self.states, executor)
-        self.engine = Engine(catalog, self._decider, self.states, self.scheduler, environment)
+        self.engine = Engine(catalog, self._decider, self.states, self.scheduler, environment, is_armed=is_armed)
         self._variables = environment.variables
-        self._is_loaded = is_loaded
+        self._is_armed = is_armed
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Automations:
-        if self._is_loaded:
-            await self.catalog.load()
+        await self.catalog.load()
         async with AsyncExitStack() as stack:
             for part in (self.states, self._variables, self.timers, self.executor, self.scheduler, self.engine):
                 await stack.enter_async_context(part)
-            if not self._is_loaded:
+            if not self._is_armed:
                 self.timers.pause()
             self.timers.begin(self.scheduler, self.engine.has_timer_listener)
             self.engine.on_change = self.timers.recheck

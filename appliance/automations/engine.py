@@ -47,7 +47,10 @@ MAX_NEXT = 10
 
 
 class Engine:
-    """Arms a catalog's automations. An index by subject limits the cost of an event to its triggers."""
+    """Arms a catalog's automations; if not `is_armed`, only with the next reload.
+
+    An index by subject limits the cost of an event to its triggers.
+    """
 
     def __init__(
         self,
@@ -56,8 +59,11 @@ class Engine:
         states: States,
         scheduler: Scheduler,
         environment: Environment,
+        *,
+        is_armed: bool = True,
     ) -> None:
         self.catalog = catalog
+        self._is_armed = is_armed
         self._decider = decider
         self._environment = environment
         self._states = states
@@ -76,7 +82,10 @@ class Engine:
 
     async def __aenter__(self) -> Engine:
         convert_waits(self._states, self.catalog.list_definitions())
-        self._arm_all()
+        if self._is_armed:
+            self._arm_all()
+        else:
+            self._switch_all()
         self._listening.callback(self._bus.listen(self._on_event, *_KINDS))
         return self
 
@@ -185,13 +194,16 @@ class Engine:
             self._active[id_] = self._carry_over(before.pop(id_, []), asset)
         for active in (each for gone in before.values() for each in gone):
             self._stop(active)
-        self._states.begin_with({each.definition.id: each.definition.enabled for each in assets})
+        self._switch_all()
         self._index = TriggerIndex(self._list_active(), self._registry)
         self._change_times.watch(_watched_comparisons(each.definition for each in assets))
         self._environment.variables.watch(self._index.names_of("variable"))
         if self.catalog.is_complete:
             self._states.forget_others(self._active.keys())
         self.on_change()
+
+    def _switch_all(self) -> None:
+        self._states.begin_with({each.id: each.enabled for each in self.catalog.list_definitions()})
 
     def _carry_over(self, old: list[ActiveTrigger], asset: Asset[AutomationDefinition]) -> list[ActiveTrigger]:
         """Return the automation's triggers for this text; equal triggers keep their waits and schedules."""

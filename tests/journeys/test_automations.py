@@ -266,7 +266,8 @@ async def test_a_hub_in_safe_mode_runs_no_automation_and_reports_it(tmp_path: Pa
     configure(tmp_path)
     write(tmp_path, {**FILES, "automations/zwei.lua": automation("follows", LIT)})
     async with running(tmp_path, arguments=["--safe"]) as hub:
-        assert await hub.get("/automations") == []
+        assert len(await hub.get("/automations")) == len(FILES)
+        assert (await hub.get("/diagnostics"))["automations"]["each"] == {}, "none is armed"
         status, answer = await hub.ask("POST", "/automations/reload")
         assert (status, answer["status"]) == (200, "error")
         [fault] = answer["errors"]

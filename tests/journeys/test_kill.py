@@ -214,12 +214,16 @@ async def test_three_crashes_make_it_safe_and_a_reload_of_the_automations_ends_t
     configure(tmp_path)
     (tmp_path / "config" / "automations").mkdir()
     (tmp_path / "config" / "automations" / "tick.lua").write_text(AUTOMATION)
-    for _ in range(3):
+    for is_enabled in (False, True, False):
         async with running(tmp_path) as hub:
             assert len(await hub.get("/automations")) == 1
+            await hub.ask("POST", "/automations/tick/enabled", {"enabled": is_enabled})
             await hub.kill()
     async with running(tmp_path) as hub:
-        assert await hub.get("/automations") == []
+        assert [(each["id"], each["status"]) for each in await hub.get("/automations")] == [("tick", "disabled")]
+        status, body = await hub.ask("POST", "/automations/tick/enabled", {"enabled": True})
+        assert (status, body["status"]) == (200, "enabled")
+        assert (await hub.get("/automations/tick/next"))["next"] == [], "none is armed"
         safe = (await hub.get("/diagnostics"))["hub"]["safe"]
         assert safe.startswith("safe mode: the hub crashed three times") and safe in hub.log.read_text()
         assert safe in (await asked(tmp_path, "status")).out

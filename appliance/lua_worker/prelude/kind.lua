@@ -1,13 +1,15 @@
 -- Kinds of adapter: the ctx of their functions, and the tables json, xml, and crypto. Calls of the hub are requests, as
 -- in ctx.lua. Bytes cross as text, each as the character with its number.
 local lares = ...
-local type, tostring, rawequal, next, ipairs, select, error = type, tostring, rawequal, next, ipairs, select, error
+local type, tostring, tonumber, rawequal, next = type, tostring, tonumber, rawequal, next
+local ipairs, select, error = ipairs, select, error
 local find, gsub, char, byte, utf8char, floor = string.find, string.gsub, string.char, string.byte, utf8.char, math.floor
 local sort = table.sort
 local encoded, decode, raise, request, environment = lares.encoded, lares.decode, lares.raise, lares.request, lares.environment
 
 local encode, rawlen, rawget, rawset = lares.encode, rawlen, rawget, rawset
 
+local MAX_NUMBER_CHARS = 40   -- of a text that is a number
 local MAX_MEMORY_BYTES = 65536   -- of ctx.memory as JSON
 
 local function as_text(bytes)
@@ -94,15 +96,25 @@ for _, form in next, {'hex', 'base64'} do
 end
 
 ---------------------------------------------------------------- reading answers
+-- The number of a value, also of a text that is one, as some devices write it; nil for anything else.
+local function number_of(value)
+  if type(value) == 'string' then
+    value = #value <= MAX_NUMBER_CHARS and find(value, '^%s*[-+]?%d*%.?%d+%s*$') and tonumber(value)
+  end
+  return type(value) == 'number' and value or nil
+end
+
 -- Return a measurement, or an accumulation if there is a period; nil if the value is not a number. One unit has `parts`.
 local function measure(value, unit, period, parts)
-  if type(value) ~= 'number' then return nil end
+  value = number_of(value)
+  if not value then return nil end
   return {value = parts and value / parts or value, unit = unit, period = period}
 end
 
 -- Return the nearest integer; nil if the value is not a number.
 local function round(value)
-  return type(value) == 'number' and floor(value + 0.5) or nil
+  value = number_of(value)
+  return value and floor(value + 0.5) or nil
 end
 
 -- Return the nested table under these names; an empty one if it is missing.

@@ -222,7 +222,8 @@ async def test_a_missing_field_is_a_missing_attribute_and_not_an_error(pool: Wor
       for _ in parts(told, "none") do error("there is none") end
       return { { id = "a", kind = "Sensor", attributes = {
         temperature = measure(part(told, "tmp").tC, "°C"), humidity = measure(part(told, "hum").value, "%"),
-        pressure = measure("7", "hPa"), voltage = measure(part(told, "x", "y").z, "V"), current = measure(nil),
+        pressure = measure(" -7.5", "hPa"), wind_gust = measure("7 m/s", "m/s"),
+        visibility = measure("0x10", "km"), voltage = measure(part(told, "x", "y").z, "V"), current = measure(nil),
         energy_total = measure(2000, "kWh", "total", 1000), co2 = measure(part(false, "x")[1], "ppm"),
         brightness = round(41.6), illuminance = round("7"),
         uv_index = #rows({ a = { {}, 7, {} } }, "a") + #rows(told, nil), media_title = text({}, 7, "", "b", "c"),
@@ -232,7 +233,9 @@ async def test_a_missing_field_is_a_missing_attribute_and_not_an_error(pool: Wor
     assert (await it.poll())["a"].attributes == {
         "state": "online",
         "temperature": {"value": 20.5, "unit": "°C"},
+        "pressure": {"value": -7.5, "unit": "hPa"},
         "brightness": 42,
+        "illuminance": 7,
         "uv_index": 2,
         "media_title": "b",
         "media_app": "a:11 hum tmp ",

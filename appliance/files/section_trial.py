@@ -16,13 +16,9 @@ from appliance.adapters.adapter_runner import AdapterRunner, Build
 from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext, Secrets
 from appliance.adapters.kinds import kind_of
-from appliance.adapters.lua_kinds.adapter import LuaAdapter
-from appliance.adapters.lua_kinds.calls import KeptTexts
 from appliance.adapters.lua_kinds.host import SectionFault
-from appliance.adapters.lua_kinds.recorder import Recorder, Replay
 from appliance.adapters.lua_kinds.redaction import Redaction
 from appliance.adapters.lua_kinds.section import LuaSection, texts_in
-from appliance.adapters.lua_kinds.web_request import Origins
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import Busy, ConfigFailed
@@ -96,6 +92,12 @@ class SectionTrials:
             self._is_running = False
 
     async def _run(self, name: str, settings: Any, kind: Source | None, replay: Any) -> Trial:
+        # imported on first use: aiohttp takes 12 MB
+        from appliance.adapters.lua_kinds.adapter import LuaAdapter  # noqa: PLC0415
+        from appliance.adapters.lua_kinds.calls import KeptTexts  # noqa: PLC0415
+        from appliance.adapters.lua_kinds.recorder import Recorder, Replay  # noqa: PLC0415
+        from appliance.adapters.lua_kinds.web_request import Origins  # noqa: PLC0415
+
         IS_MUTED.set(True)  # the home has no such section
         watch = _Watch(name, self._clock, self._secrets_of(name))
         if not isinstance(settings, LuaSection):

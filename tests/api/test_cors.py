@@ -125,6 +125,7 @@ async def test_two_origins_count_as_no_origin() -> None:
 PATHS = sorted({re.sub(r"<\w+>", "nothing", route.path) for route in ROUTES})
 
 
+@pytest.mark.slow
 async def test_a_preflight_needs_no_key_and_is_the_same_for_every_path() -> None:
     async with open_app(limits=ON) as app:
         for path in (*PATHS, "/no/such/path", "/"):

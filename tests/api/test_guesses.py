@@ -110,6 +110,7 @@ for work in (lambda: matches(kept, "secret"), lambda: matches(kept, "wrong"), la
 """
 
 
+@pytest.mark.slow
 def test_argon2_without_memory_is_neither_a_yes_nor_a_no() -> None:
     ran = subprocess.run([sys.executable, "-c", STARVING], capture_output=True, text=True, timeout=60, check=False)
     assert [line.split()[0] for line in ran.stdout.splitlines()] == ["unavailable"] * 3, ran.stdout + ran.stderr

@@ -111,6 +111,7 @@ def distinct_zones() -> dict[tuple[Shift, ...], str]:
 
 
 @each_row("name", ["Europe/Berlin", "Australia/Lord_Howe"])
+@pytest.mark.slow
 def test_times_on_weekdays_agree_with_a_walk_around_two_changes(name: str) -> None:
     zone = load_zone(name)
     for shift in shifts_of(zone)[12:14]:

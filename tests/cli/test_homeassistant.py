@@ -168,6 +168,7 @@ def test_parts_without_a_counterpart_are_comments_with_the_reason(home: Path, fo
     assert "Lares has no trigger for a topic" in result.out
 
 
+@pytest.mark.slow
 def test_a_second_import_overwrites_nothing(home: Path, folder: Path) -> None:
     bring(home, folder)
     file = home / "config" / "automations" / "motion_light.lua"

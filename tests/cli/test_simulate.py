@@ -191,6 +191,7 @@ def test_a_reader_that_goes_away_ends_it(lines: int, tmp_path: Path) -> None:
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.slow
 def test_it_touches_nothing_also_while_the_hub_runs(tmp_path: Path) -> None:
     furnish(tmp_path, BERLIN, MORNING, HOURLY, COOLING_DOWN)
     with lares(tmp_path, variables=WITH_KEY) as hub:
@@ -284,6 +285,7 @@ def test_disabled_automations_are_listed(tmp_path: Path) -> None:
     assert (result.code, result.out) == (0, "") and "automations.enabled is false" in result.err
 
 
+@pytest.mark.slow
 async def test_equal_lines_are_collapsed_and_one_automation_can_be_chosen(tmp_path: Path) -> None:
     for name, secs in (("often", 900), ("rarely", 40_000)):
         text = automation(name, f'{{ type = "interval", every_secs = {secs} }}', name=f"Fire {name}")

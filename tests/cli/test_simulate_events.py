@@ -212,6 +212,7 @@ def test_an_invalid_file_is_reported(name: str, data: bytes | None, code: int, s
     assert (result.code, result.err) == (code, f"lares: {sentence}\n")
 
 
+@pytest.mark.slow
 def test_an_automation_that_takes_no_time_ends_the_simulation_with_its_name(tmp_path: Path) -> None:
     endless = automation("endless", MOTION, body="while true do ctx:sleep(0) end")
     furnish(tmp_path, BERLIN, endless)
@@ -229,6 +230,7 @@ def test_the_documents_example_is_a_sound_file(tmp_path: Path) -> None:
     assert simulate(tmp_path, events, "--run").code == 0
 
 
+@pytest.mark.slow
 def test_executions_at_one_instant_run_one_after_another(tmp_path: Path) -> None:
     body = """for n = 1, 3 do ctx:set('last', '{id}') ctx:log('info', ctx:get('last') .. n) end
   ctx:sleep(1) ctx:log('info', 'slept')"""

@@ -156,6 +156,7 @@ SAYS_ENOUGH = ("attribute.", "value.", "action.", "error.")
 """Names and sentences of the hub's, which a language may leave as they are."""
 
 
+@pytest.mark.slow
 async def test_every_word_that_the_page_asks_for_is_served_in_every_language(
     app: App, session: aiohttp.ClientSession
 ) -> None:

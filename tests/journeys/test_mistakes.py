@@ -34,6 +34,7 @@ def test_check_reports_each(kind: str, mistake: Mistake, tmp_path: Path, capsys:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 async def test_reloads_report_each(kind: str, tmp_path: Path) -> None:
     async with open_app(root=tmp_path) as app:
         for mistake in (each for each in AT_CHECK if kind in each.kinds):
@@ -46,6 +47,7 @@ async def test_reloads_report_each(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 async def test_runs_report_each(kind: str, tmp_path: Path) -> None:
     async with open_app(root=tmp_path) as app:
         for mistake in AT_RUN:

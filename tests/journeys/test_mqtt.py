@@ -68,6 +68,7 @@ async def test_a_zigbee_plug_is_seen_and_switched_over_http_and_survives_a_resta
         await asyncio.gather(plug, return_exceptions=True)
 
 
+@pytest.mark.slow
 async def test_a_camera_shows_its_picture_to_readers(broker: Broker) -> None:
     settings, path = {"mqtt": replace(PLAIN, port=broker.port)}, "/devices/mqtt:porch/picture"
     picture = b"\xff\xd8\xff\xe0" + bytes(300_000)
@@ -157,6 +158,7 @@ async def test_a_value_that_did_not_change_for_long_does_not_expire_early_after_
             await shown(app, "/devices/mqtt:a", lambda body: "custom.mqtt.t" not in body["attributes"])
 
 
+@pytest.mark.slow
 async def test_a_script_publishes_on_the_broker_except_below_the_discovery_prefix(broker: Broker) -> None:
     async with broker.client() as client, open_app(adapters={"mqtt": replace(PLAIN, port=broker.port)}) as app:
         await shown(app, "/adapters/mqtt", lambda body: body["health"]["status"] == "ok")

@@ -201,6 +201,7 @@ RETURNED: tuple[tuple[str, str | None], ...] = (
 """What a file may return, and what the fault says; None where it is a scene."""
 
 
+@pytest.mark.slow
 async def test_whatever_a_file_returns_is_a_scene_or_a_fault_with_a_sentence(
     lua: App, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:

@@ -139,6 +139,7 @@ class TestWhatIsThereAgain:
             after = await devices_of(app)
             assert {id_: each["room_id"] for id_, each in after.items()} == {LIGHT: "den", SECOND: "bath", TV: None}
 
+    @pytest.mark.slow
     async def test_a_device_that_the_first_good_poll_does_not_show_is_removed_and_keeps_its_place(
         self, tmp_path: Path, clock: VirtualClock, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -164,6 +165,7 @@ class TestWhatIsThereAgain:
             members = (await app.get("/groups/all/devices")).json
             assert [each["id"] for each in members] == [SECOND, TV, LIGHT]
 
+    @pytest.mark.slow
     async def test_devices_of_an_adapter_that_is_not_enabled_are_not_but_their_places_are(
         self, tmp_path: Path, clock: VirtualClock
     ) -> None:
@@ -316,6 +318,7 @@ SPOILT: list[tuple[str, Callable[[Path], object], int, str]] = [
 """What becomes of which file, with which code the start ends, and what it says."""
 
 
+@pytest.mark.slow
 async def test_a_start_from_files_that_cannot_be_read_ends_with_a_sentence_and_leaves_them(tmp_path: Path) -> None:
     configure(tmp_path)
     async with running(tmp_path) as hub:
@@ -361,6 +364,7 @@ async def test_each_of_many_simultaneous_moves_of_a_device_gets_its_own_answer(a
     assert (await app.device(LIGHT))["room_id"] in rooms
 
 
+@pytest.mark.slow
 async def test_since_when_a_device_is_offline_is_known_over_restarts(tmp_path: Path, clock: VirtualClock) -> None:
     async def offline_since() -> datetime:
         clock.suspend(1000)

@@ -174,6 +174,7 @@ async def test_a_name_server_that_hangs_does_not_keep_the_hub(tmp_path: Path) ->
         assert "cut off" not in hub.log.read_text()
 
 
+@pytest.mark.slow
 def test_a_stop_that_hangs_is_cut_off() -> None:
     stuck = "from appliance.cli import run; run.STOP_LIMIT_SECS = 0.1; run.limit_stop(); input()"
     with subprocess.Popen([sys.executable, "-c", stuck], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as popen:

@@ -54,6 +54,7 @@ def is_same(one: Any, other: Any) -> bool:
 
 @given(st.lists(values, min_size=1, max_size=30))
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.slow
 async def test_values_come_back_as_they_were(pool: WorkerPool, many: list[Any]) -> None:
     given = [{"value": value} for value in many]
     assert not [pair for pair in zip(await echo(pool, *given), given, strict=True) if not is_same(*pair)]

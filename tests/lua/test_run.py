@@ -174,6 +174,7 @@ async def test_reading_and_logging_do_not_restart_the_running_time(call: str) ->
 SPIN = "local until_ = os.clock() + 0.06 while os.clock() < until_ do end "
 
 
+@pytest.mark.slow
 async def test_each_call_that_waits_begins_the_running_time_again() -> None:
     async with open_pool(ExecutionLimits(max_cpu_secs=1.0)) as pool:
         notes = await run(pool, f"for _ = 1, 60 do {SPIN.replace('0.06', '0.02')} ctx:command('x', {{}}) end")
@@ -226,6 +227,7 @@ async def test_a_long_line_is_cut(pool: WorkerPool) -> None:
     assert len(notes.printed[0]) < 10_000
 
 
+@pytest.mark.slow
 async def test_hundreds_that_sleep_use_no_thread() -> None:
     gate = Gate()
     async with open_pool() as pool:

@@ -800,6 +800,7 @@ async def test_a_file_that_takes_the_place_of_a_bundled_kind_is_one_line_of_the_
     assert [each.getMessage().removeprefix("config/") for each in caplog.records] == [said]
 
 
+@pytest.mark.slow
 async def test_check_lists_names_without_a_value(pool: WorkerPool, tmp_path: Path) -> None:
     (tmp_path / "config" / "adapters").mkdir(parents=True)
     (tmp_path / "config" / "adapters" / "mine.lua").write_text(kind("local x = jsn.decode('7')\nreturn {}"))

@@ -510,6 +510,7 @@ def objects(address: str, *values: tuple[int, int, Any]) -> list[dict[str, Any]]
     ]
 
 
+@pytest.mark.slow
 async def test_valves_and_sensors_behind_a_bluetooth_gateway(pool: WorkerPool, tmp_path: Path) -> None:
     gateway = ShellyTwo()
     for key in [key for key in gateway.status if key.startswith(("switch", "input"))]:

@@ -59,6 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         path = "" if error.filename is None else f": {error.filename}"
         return _fail(f"permission denied{path}; use sudo", os.EX_NOPERM)
     except Exception as error:
+        if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd() states no name
+            return _fail("the working directory was deleted; change to another one (cd)", os.EX_NOINPUT)
         if isinstance(error, OSError) and error.filename is not None:
             return _fail(f"{error.filename}: {error.strerror}", os.EX_IOERR)
         logging.getLogger("lares").error("a fault of Lares; please report it", exc_info=error)

@@ -45,7 +45,7 @@ class Decider:
         """Run the automation whose trigger has matched, if it is on, may run, and did not just do so."""
         asset, definition = active.asset, active.asset.definition
         event = match.event if active.trigger.id is None else {**match.event, "trigger_id": active.trigger.id}
-        outcome = self._check_conditions(definition, self._states.of(definition.id), event)
+        outcome = self._admit(definition, self._states.of(definition.id), event)
         request = _request(asset, event, outcome)
         if not outcome.holds:
             self.executor.skip(request, outcome.reason)
@@ -54,24 +54,23 @@ class Decider:
 
     async def run_by_hand(self, asset: Asset[AutomationDefinition], event: TriggerEvent) -> ExecutionEntry:
         """Run it if its conditions hold, regardless of mode, policy, and switch; returns once it has ended."""
-        outcome = self._check(asset.definition)
+        outcome = self._check_conditions(asset.definition)
         request = _request(asset, event, outcome, by_hand=True)
         if outcome.holds:
             return await asyncio.shield(self.executor.submit(request, self._note).ended)
         return self.executor.skip(request, outcome.reason)
 
-    def _check(self, definition: AutomationDefinition) -> ConditionResult:
+    def _check_conditions(self, definition: AutomationDefinition) -> ConditionResult:
         instant = self._clock.now() if self._trust.is_trusted() else None
         return check_all(definition.conditions, self._environment, instant)
 
-    def _check_conditions(
-        self, definition: AutomationDefinition, state: State, event: TriggerEvent
-    ) -> ConditionResult:
+    def _admit(self, definition: AutomationDefinition, state: State, event: TriggerEvent) -> ConditionResult:
+        """Check the switch, the brake, the conditions, and the policy, and note the decision of the policy."""
         if not state.is_enabled:
             return DISABLED
         if (reason := self._brake.refusal(definition.id, event)) is not None:
             return refused(reason)
-        outcome = self._check(definition)
+        outcome = self._check_conditions(definition)
         if not outcome.holds:
             return outcome
         self._follow_clock()

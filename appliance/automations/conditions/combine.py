@@ -155,12 +155,12 @@ def _any(conditions: Sequence[Condition], home: Environment, instant: datetime |
 
 def _none(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
     for number, condition in enumerate(conditions, 1):
-        if condition.holds(home, instant).holds:
-            seen = (
-                f"{condition.type} holds"
-                if isinstance(condition, Combination)
-                else condition.look(home, instant).past
-            )
+        if isinstance(condition, Combination):
+            holds, seen = condition.holds(home, instant).holds, f"{condition.type} holds"
+        else:
+            fact = condition.look(home, instant)
+            holds, seen = fact.holds, fact.past
+        if holds:
             return refused(f"{seen}, must not be", str(number))
     return HOLDS
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from enum import Enum
 from functools import partial
@@ -211,30 +211,31 @@ class Timers:
 
     async def _start(self, timer: RunningTimer) -> None:
         name = timer.name
-        async with self._lock(name):
-            steps = self._clock_steps
-            try:
-                await self._put({TIMER_PREFIX + name: self._encode(timer)})
-                self._drop(name)
-                self._timers[name] = timer
-                self._bytes += len(timer.payload)
-                self._run(timer, timer.due)
-            finally:
-                if steps != self._clock_steps and name in self._timers:
-                    self._write(self._timers[name])
+        async with self._changing(name):
+            await self._put({TIMER_PREFIX + name: self._encode(timer)})
+            self._drop(name)
+            self._timers[name] = timer
+            self._bytes += len(timer.payload)
+            self._run(timer, timer.due)
 
     async def _cancel(self, name: str) -> bool:
-        async with self._lock(name):
+        async with self._changing(name):
             if name not in self._timers:
                 return False
+            await self._put({TIMER_PREFIX + name: None})
+            self._drop(name)
+        return True
+
+    @asynccontextmanager
+    async def _changing(self, name: str) -> AsyncIterator[None]:
+        """Hold the lock of the timer; if the clock was set meanwhile, write the timer again."""
+        async with self._lock(name):
             steps = self._clock_steps
             try:
-                await self._put({TIMER_PREFIX + name: None})
-                self._drop(name)
+                yield
             finally:
                 if steps != self._clock_steps and name in self._timers:
                     self._write(self._timers[name])
-        return True
 
     def _lock(self, name: str) -> asyncio.Lock:
         """Return the lock of the timer of this name: while it is held, the timer neither fires nor is written."""

@@ -32,7 +32,8 @@ T = TypeVar("T")
 class ExpectedState:
     """The state that a command leads to, for a device that showed `before`.
 
-    A number must be within half a step. A cover must move or be in place. `press`, `stop`, and every action
+    With a step, a number must be within half a step; otherwise within the rounding that `is_shown` allows, or 0.5
+    without a unit. A cover must move or be in place. `press`, `stop`, and every action
     without a visible effect are done at once.
     """
 
@@ -63,10 +64,6 @@ class ExpectedState:
             case _:
                 expected = STATES_AFTER.get((capability, action))
                 return bool(expected is None or seen == expected)
-
-    def failure(self, device_id: str, attributes: Mapping[str, Value]) -> AdapterFailed:
-        """Return the error of a command that was not done in time."""
-        return failure(device_id, self.command, attributes)
 
     def _moves(self, seen: Value) -> bool:
         action = self.command.action

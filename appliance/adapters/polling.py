@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext, CommandResult
 from appliance.adapters.device_http import HttpClient
-from appliance.adapters.done import ExpectedState, read_until
+from appliance.adapters.done import ExpectedState, failure, read_until
 from appliance.adapters.link import keep_open
 from appliance.clock import back_off
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable
@@ -93,8 +93,8 @@ class PollingAdapter(Adapter):
             within=min(CONFIRM_SECS, began + LAST_LOOK_SECS - self.clock.monotonic()),
             pauses=CONFIRM_PAUSES_SECS,
         )
-        failure = None if is_done else error or expected.failure(device_id, attributes)
-        return CommandResult(report=report, error=failure)
+        failed = None if is_done else error or failure(device_id, expected.command, attributes)
+        return CommandResult(report=report, error=failed)
 
     async def look(self, device_id: str) -> tuple[Report | None, Mapping[str, Value], AdapterFailed | None]:
         """Poll. Return the report, the device's attributes, and the error of an answer that is wrong.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from appliance.adapters.done import ExpectedState
+from appliance.adapters.done import ExpectedState, failure
 from appliance.home.commands import Command, CommandSpec
 from tests.fakes.rows import each_row
 
@@ -50,7 +50,7 @@ def test_half_a_step_is_near_enough_and_the_sentence_names_both() -> None:
     specs = [CommandSpec(capability="brightness", actions=("set",), step=5)]
     expected = ExpectedState(Command(capability="brightness", action="set", value=40), specs, {"brightness": 0})
     assert expected.is_shown({"brightness": 42}) and not expected.is_shown({"brightness": 43})
-    assert str(expected.failure("a:b", {"brightness": 43})) == "a:b was sent brightness 40 but shows 43"
+    assert str(failure("a:b", expected.command, {"brightness": 43})) == "a:b was sent brightness 40 but shows 43"
     warmth = CommandSpec(capability="color_temperature", actions=("set",), step=50, unit="kelvin")
     command = Command(capability="color_temperature", action="set", value={"value": 250, "unit": "mireds"})
     for kelvin, is_done in ((4020, True), (4030, False)):

@@ -20,7 +20,7 @@ from appliance.adapters.base import (
     HookRequest,
     Operation,
 )
-from appliance.adapters.done import ExpectedState
+from appliance.adapters.done import ExpectedState, failure
 from appliance.adapters.lua_kinds.connection import PushConnection
 from appliance.adapters.lua_kinds.functions import HELLO, PATH, KindFunctions
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection, SectionFault
@@ -236,7 +236,7 @@ class LuaAdapter(PollingAdapter):
             return CommandResult(error=BadAnswer(f"command returned {shown(raw)}, which is not a device"))
         report = Report(adapter=self.name, observations=(seen,))
         attributes = attributes_in(report, device_id)
-        error = None if expected.is_shown(attributes) else expected.failure(device_id, attributes)
+        error = None if expected.is_shown(attributes) else failure(device_id, expected.command, attributes)
         return CommandResult(report=report, error=error)
 
     @property

@@ -15,7 +15,7 @@ import orjson
 
 from appliance.adapters.base import AdapterContext, CommandResult
 from appliance.adapters.device_http import HttpClient
-from appliance.adapters.done import ExpectedState, read_until
+from appliance.adapters.done import ExpectedState, failure, read_until
 from appliance.adapters.polling import PollingAdapter, attributes_in
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreadable
 from appliance.home.commands import Command, CommandSpec, check_offered
@@ -98,7 +98,7 @@ class WledAdapter(PollingAdapter):
             within=CONFIRM_WITHIN,
             pauses=(CONFIRM_EVERY,),
         )
-        error = None if is_done else expected.failure(device_id, attributes_in(report, device_id))
+        error = None if is_done else failure(device_id, expected.command, attributes_in(report, device_id))
         return CommandResult(report=report, error=error)
 
     def _body_of(self, device_id: str, command: Command, before: Report) -> dict[str, Any]:

@@ -92,13 +92,13 @@ class AdapterRunner:
         """
         await self._wait_until_made()
         async with self.gate.lock(device_ids):
-            adapter = self._running()
+            adapter = self._require_adapter()
             return await self._contained(self._command(adapter, device_ids, command))
 
     async def invoke(self, operation: str, payload: Mapping[str, Value]) -> Value:
         """Return the result of an operation of the adapter. Raises `LaresError`; `Unsupported` if it is unknown."""
         await self._wait_until_made()
-        adapter = self._running()
+        adapter = self._require_adapter()
         return await self._contained(_invoke(adapter, operation, payload))
 
     async def picture(self, device_id: str, attribute: str | None) -> Picture | None:
@@ -117,7 +117,7 @@ class AdapterRunner:
 
     async def hook(self, request: HookRequest) -> None:
         """Pass a call of a hook to the adapter. Raises `LaresError`."""
-        adapter = self._running()
+        adapter = self._require_adapter()
         try:
             await self._contained(adapter.within_limit(adapter.hook(request)))
         except AdapterFailed as error:
@@ -164,7 +164,7 @@ class AdapterRunner:
                 async with asyncio.timeout(COMMAND_TIMEOUT_SECS):
                     await self._is_made.wait()
 
-    def _running(self) -> Adapter:
+    def _require_adapter(self) -> Adapter:
         if self.adapter is None:
             raise AdapterFailed(f"{self.name} is started again after a fault; this was not sent")
         return self.adapter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -15,10 +15,10 @@ from appliance.automations.environment import Environment
 from appliance.automations.fields import Matcher, take_attribute, take_matcher
 from appliance.automations.timers import Timers
 from appliance.clock import Clock
-from appliance.errors import Invalid, LaresError, NotFound, UnfitValue, Unsupported
+from appliance.errors import Invalid, LaresError, NotFound, Unsupported
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.home.bus import Bus
-from appliance.home.commands import Command, check_stated
+from appliance.home.commands import Command, CommandSpec, checking_ranges
 from appliance.home.events import DeviceStateChanged, Event
 from appliance.home.json_shapes import DEVICE, GROUP, ROOM
 from appliance.home.model import Device
@@ -95,14 +95,13 @@ class CtxCalls:
         }
 
     async def _command(self, context: Context, device_id: str, raw: Any) -> dict[str, Any]:
-        try:
+        with checking_ranges(lambda: self._list_specs(device_id)):
             command = Command.parse(raw)
-        except UnfitValue as unfit:
-            for device in self._registry.find_devices([device_id]):
-                check_stated(device.commands or (), unfit)
-            raise
         result = await context.send_to(device_id, command)
         return {"status": result["status"], "message": result["message"]}
+
+    def _list_specs(self, device_id: str) -> Iterable[CommandSpec]:
+        return [spec for device in self._registry.find_devices([device_id]) for spec in device.commands or ()]
 
     async def _invoke(self, context: Context, target: str, payload: Any, _: None) -> Any:
         if payload is not None and not isinstance(payload, dict):

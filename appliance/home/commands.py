@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct
@@ -267,7 +268,17 @@ def check_offered(device_id: str, specs: Iterable[CommandSpec], command: Command
     raise Unsupported(f"device '{device_id}' does not offer {command}{hint}")
 
 
-def check_stated(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
+@contextmanager
+def checking_ranges(find_specs: Callable[[], Iterable[CommandSpec]]) -> Iterator[None]:
+    """Replace an `UnfitValue` by `Invalid` with the device's range, if the device has its own range."""
+    try:
+        yield
+    except UnfitValue as unfit:
+        _check_stated(find_specs(), unfit)
+        raise
+
+
+def _check_stated(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
     """Raise `Invalid` with the device's range for a number outside of it, if the catalog has another range."""
     value = unfit.command.value
     number, unit = (value.get("value"), value.get("unit")) if isinstance(value, dict) else (value, None)

@@ -15,9 +15,9 @@ from appliance.api.auth import Role
 from appliance.api.responses import Response
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import anything, body, list_of, member_of, nullable
-from appliance.errors import UnfitValue
 from appliance.home import json_shapes
-from appliance.home.commands import check_stated
+from appliance.home.commands import checking_ranges
+from appliance.home.layout import Change, Layout
 from appliance.home.model import Device
 from appliance.home.texts import alias, identifier, name
 from appliance.lua.catalog import Asset
@@ -82,10 +82,10 @@ class DevicesApi(ApiResource):
     async def rename(self, call: Call, device_id: str) -> object:
         """Give the device the name that people use, or (null) take it away."""
         device = self.hub.registry.get_device(device_id)
-        fields = await call.body()
-        make = self.hub.changes.make
-        layout = await make(lambda layout, devices: layout.rename_device(device_id, fields["name"], devices))
-        [current] = self.hub.registry.find_devices([device_id]) or [device]
+        name = (await call.body())["name"]
+        layout, current = await self._change(
+            device, lambda layout, devices: layout.rename_device(device_id, name, devices)
+        )
         return self.parts.encoder.encode(replace(current, person_name=layout.names.get(device_id)))
 
     @route(
@@ -99,11 +99,10 @@ class DevicesApi(ApiResource):
     async def set_alias(self, call: Call, device_id: str) -> object:
         """Give the device a short id that is accepted everywhere in place of its id; null removes it."""
         device = self.hub.registry.get_kept(device_id)
-        fields = await call.body()
-        layout = await self.hub.changes.make(
-            lambda layout, devices: layout.set_alias(device_id, fields["alias"], devices)
+        alias = (await call.body())["alias"]
+        layout, current = await self._change(
+            device, lambda layout, devices: layout.set_alias(device_id, alias, devices)
         )
-        [current] = self.hub.registry.find_devices([device_id]) or [device]
         return self.parts.encoder.encode(replace(current, alias=layout.aliases.get(device_id)))
 
     @route(
@@ -112,11 +111,17 @@ class DevicesApi(ApiResource):
     async def assign_room(self, call: Call, device_id: str) -> object:
         """Put the device into a room, or (null) into none."""
         device = self.hub.registry.get_device(device_id)
-        fields = await call.body()
-        make = self.hub.changes.make
-        layout = await make(lambda layout, devices: layout.assign_room(device_id, fields["room_id"], devices))
-        [current] = self.hub.registry.find_devices([device_id]) or [device]
+        room_id = (await call.body())["room_id"]
+        layout, current = await self._change(
+            device, lambda layout, devices: layout.assign_room(device_id, room_id, devices)
+        )
         return self.parts.encoder.encode(replace(current, room_id=layout.room_assignments.get(device_id)))
+
+    async def _change(self, device: Device, change: Change) -> tuple[Layout, Device]:
+        """Make the change of the layout; return it with the present device, or the given one if it is gone."""
+        layout = await self.hub.changes.make(change)
+        [current] = self.hub.registry.find_devices([device.id]) or [device]
+        return layout, current
 
     @route(
         "POST",
@@ -129,11 +134,8 @@ class DevicesApi(ApiResource):
     async def command(self, call: Call, device_id: str) -> object:
         """Send a command to the device and wait for its result."""
         device = self.hub.registry.get_device(device_id)
-        try:
+        with checking_ranges(lambda: device.commands or ()):
             command = await call.body()
-        except UnfitValue as unfit:
-            check_stated(device.commands or (), unfit)
-            raise
         [outcome] = await self.hub.dispatcher.send([device], command, "device")
         if outcome.error is not None:
             raise outcome.error

@@ -82,9 +82,9 @@ def not_json(body: bytes, error: orjson.JSONDecodeError) -> MalformedRequest:
 
 def choice(*words: str, default: str | None = None, description: str | None = None) -> Check:
     """Return a check for one of these strings. `default` and `description` go into the schema."""
-    said = {"default": default, "description": description}
+    stated = {"default": default, "description": description}
     return Check(
-        schema={**one_of(*words), **{key: value for key, value in said.items() if value is not None}},
+        schema={**one_of(*words), **{key: value for key, value in stated.items() if value is not None}},
         run=checks.one_of(*words),
     )
 
@@ -95,18 +95,15 @@ def member_of(choices: type[StrEnum]) -> Check:
     return Check(schema=one_of(*choices), run=lambda value: choices(check(value)))
 
 
-def whole_number(low: int, high: int, **said: Any) -> Check:
-    """Return a check for a parameter of the query that is a whole number.
-
-    `stated` goes into the schema.
-    """
+def whole_number(low: int, high: int, **stated: Any) -> Check:
+    """Return a check for a parameter of the query that is a whole number; `stated` goes into the schema."""
 
     def check(value: Any) -> int:
         if re.fullmatch("[0-9]{1,9}", value) is None or not low <= int(value) <= high:
             raise Invalid(f"must be a whole number from {low} to {high}, not {shown(value)}")
         return int(value)
 
-    return Check(schema={**INTEGER, "minimum": low, "maximum": high, **said}, run=check)
+    return Check(schema={**INTEGER, "minimum": low, "maximum": high, **stated}, run=check)
 
 
 def nullable(check: Check) -> Check:

@@ -53,9 +53,8 @@ class Clock:
     """Seconds on a clock that is never set and continues while the machine sleeps; only differences count."""
 
     def is_synchronised(self) -> bool:
-        """Return whether the kernel states that the clock is synchronised, usually by NTP.
-
-        False if that is not known.
+        """Return whether the kernel states that the clock is synchronised, usually by NTP. Return False if that is
+        unknown.
         """
         return _adjtimex() not in (_CLOCK_ERROR, _FAILED)
 
@@ -225,9 +224,8 @@ class ClockSteps:
         self.began = clock.now()
 
     def poll(self) -> timedelta:
-        """Return how far the clock was set since the last call, negative when back.
-
-        0 for drift within `TOLERANCE`.
+        """Return how far the clock was set since the last call, negative when back. Return 0 for drift within
+        `TOLERANCE`.
         """
         offset = self._measure()
         step, self._offset = offset - self._offset, offset

@@ -116,10 +116,7 @@ class Scenes(ExecutableFiles[Scene]):
             self._waits.remove(wait)
 
     def _find_circle(self, chain: tuple[str, ...], label: str) -> tuple[str, ...]:
-        """Return the way from the chain to this scene, and by what waits for what back to the chain.
-
-        Empty if none is.
-        """
+        """Return the circle from the chain through this scene and what it waits for; empty without a circle."""
         paths: list[tuple[str, ...]] = [(label,)]
         for path in paths:
             if path[-1] in chain:

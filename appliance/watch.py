@@ -176,9 +176,8 @@ class Watcher:
                 return
 
     def _changed_early(self) -> list[Target]:
-        """Return the targets that changed after entering the context and before the watch began.
-
-        Empty when called again.
+        """Return the targets that changed after entering the context and before the watch began. A second call
+        returns nothing.
         """
         before, self._before = self._before, []
         return [target for target, then in zip(self._targets, before, strict=False) if target.list_files() != then]

@@ -108,9 +108,8 @@ class AdapterRunner:
         return await self._contained(self.adapter.within_limit(self.adapter.picture(device_id, attribute)))
 
     async def wait_for_hooks(self) -> Collection[str]:
-        """Return the adapter's hooks, once it has been made; this can take five seconds.
-
-        During a restart, its former hooks.
+        """Return the adapter's hooks, once it has been made; this can take five seconds. During a restart, return its
+        former hooks.
         """
         await self._wait_until_made()
         return self._hooks if self.adapter is None else self.adapter.hooks

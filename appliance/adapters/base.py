@@ -142,8 +142,7 @@ class Adapter(ABC):
         return [await self.command(device_id, command) for device_id in device_ids]
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
-        """Return the newest still picture of a device, of this attribute if one is named, within five seconds.
-
+        """Return the newest still picture of a device, of this attribute if one is named, within five seconds. Return
         None without a picture. Raises `AdapterFailed`.
         """
         return None

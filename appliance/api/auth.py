@@ -93,9 +93,8 @@ def hash_token(text: str) -> str:
 
 
 def hint_of(text: str) -> str:
-    """Return the hint that is stored with the hash of a token.
-
-    32 of its 256 bits, digested, so that a guess costs no hash.
+    """Return the hint that is stored with the hash of a token: 32 of its 256 bits, digested. A guess then costs no
+    hash.
     """
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4, person=b"lares-key-hint").hexdigest()
 

@@ -95,9 +95,8 @@ class Gate:
             self._counts.add(request.method, route.path, status, took)
 
     async def _authorize(self, request: Request, route: Route, hook: str | None = None) -> Principal | None:
-        """Return the principal of the request's token, None for a public route.
-
-        Counts a write against its rate limit.
+        """Return the principal of the request's token, None for a public route. A write counts against its rate
+        limit.
 
         `hook` is the id of the hook that the path names.
 

@@ -75,9 +75,7 @@ def explain_unheard(hook: str) -> str:
 
 
 def read_data(body: bytes, content_type: str) -> Value:
-    """Return the data of the body, as JSON or as a form with the last value of each field.
-
-    Otherwise return None.
+    """Return the data of the body, as JSON or as a form with the last value of each field; None for other bodies.
 
     Raises `Invalid` for JSON that is nested too deep.
     """

@@ -46,9 +46,8 @@ class Family(Struct, frozen=True, kw_only=True):
 
 
 def metric(name: str, help_: str, value: float | Mapping[str, float] | None, label: str = "", /) -> Family:
-    """Return a counter if its name ends in `_total`, otherwise a gauge; none if the value is not known.
-
-    A mapping has the value for each value of the label.
+    """Return a counter if its name ends in `_total`, otherwise a gauge; none if the value is not known. A mapping
+    contains one value for each value of the label.
     """
     if isinstance(value, Mapping):
         samples = [(labels({label: key}), each) for key, each in value.items()]

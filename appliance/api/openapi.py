@@ -1,6 +1,5 @@
-"""The OpenAPI document (3.1) of the routes and the AsyncAPI document (3.0) of the event stream.
-
-Both are made from the rows that also dispatch requests and build frames.
+"""The OpenAPI document (3.1) of the routes and the AsyncAPI document (3.0) of the event stream. Both come from the
+rows that also dispatch requests and build frames.
 """
 
 from __future__ import annotations

@@ -65,9 +65,8 @@ def no_content() -> HTTPResponse:
 
 
 def to_response(answer: Any, shape: Schema | None) -> HTTPResponse:
-    """Return the response for the result of a handler.
-
-    204 for None, bytes as they are, otherwise as the shape makes it.
+    """Return the response for the result of a handler. None becomes 204, bytes stay as they are, and the shape
+    encodes every other result.
     """
     if isinstance(answer, HTTPResponse):
         return answer

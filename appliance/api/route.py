@@ -107,9 +107,7 @@ class Call(Struct, kw_only=True):  # not frozen, which would double what making 
         return self.route.body(stated)
 
     def query(self) -> dict[str, Any]:
-        """Return the query, including empty values, checked by the route.
-
-        Missing parameters are None.
+        """Return the query, including empty values, checked by the route. Missing parameters are None.
 
         A parameter that is an array has every value that was given; of any other the last one counts.
         """

@@ -82,9 +82,8 @@ class Router:
         self._paths.setdefault(path, {}).update(dict.fromkeys(methods, handle))
 
     def find(self, method: str, path: str) -> tuple[RouteHandler, dict[str, str]]:
-        """Return the handler, and the ids of the path as it was sent.
-
-        One segment each, not empty, percent-decoded once.
+        """Return the handler, and the ids of the path as it was sent. Each id is one segment, not empty,
+        percent-decoded once.
 
         Raises `NotFound`, or `MethodNotAllowed` with the methods that the path has.
         """

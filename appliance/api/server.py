@@ -137,9 +137,8 @@ def _close(connection: StrictConnection) -> None:
 
 
 def _allowed_user(accepted: socket.socket, _: object) -> str | None:
-    """Return a name for the connection of root or this process's own user, each counted by itself.
-
-    None for any other's.
+    """Return a name for the connection of root or this process's own user, each counted by itself. Return None for
+    another user's connection.
     """
     size = struct.calcsize("3i")
     _, uid, _ = struct.unpack("3i", accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))

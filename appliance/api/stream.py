@@ -161,9 +161,8 @@ class EventStream:
 
 
 def encode_text_frame(payload: bytes) -> bytes:
-    """Return a WebSocket text message as the server sends it.
-
-    One unmasked frame, the same for every reader (RFC 6455).
+    """Return a WebSocket text message as the server sends it. It is one unmasked frame, the same for every reader
+    (RFC 6455).
     """
     if len(payload) < 126:
         return b"\x81%c%b" % (len(payload), payload)

@@ -237,9 +237,8 @@ class WebSocket:
 
 
 def unsent_bytes(transport: asyncio.Transport) -> int:
-    """Return the bytes that the client has not acknowledged.
-
-    Those in the write buffer and, on Linux, in the socket.
+    """Return the bytes that the client has not acknowledged. They are in the write buffer and, on Linux, in the
+    socket.
     """
     ours = transport.get_write_buffer_size()
     try:

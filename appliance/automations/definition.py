@@ -144,8 +144,7 @@ def automation_parser(
 
 def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> AutomationDefinition | None:
     """Parse the definition of a table, for a home at this place; a schedule that never comes after `now` is a fault.
-
-    None if an essential field is wrong; the table's findings hold every fault.
+    Return None if an essential field is wrong; the table's findings hold every fault.
     """
     id_ = table.need("id", text(MAX_ID_CHARS))
     if id_ in RESERVED_IDS:

@@ -53,9 +53,8 @@ def need_access(*paths: Path) -> None:
 
 
 def become_owner_of_both(config: Path, data_dir: Path) -> None:
-    """Do the same for work that changes configuration and data; if root owns the configuration, stay root.
-
-    Then change the data within `as_owner`.
+    """Do the same for work that changes configuration and data; if root owns the configuration, stay root. Then
+    change the data within `as_owner`.
     """
     if find_owner(config) is not None or find_owner(data_dir) is None:
         become_owner(data_dir, config)

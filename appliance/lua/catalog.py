@@ -268,9 +268,8 @@ async def load_file(
 async def check_scripts(
     compile_: Callable[[Source], Awaitable[None]], folder: Folder | None, inspect: Inspect | None = None
 ) -> tuple[int, list[Fault]]:
-    """Have `compile_`, which raises `ScriptFailed`, compile every script of the folder, and log warnings.
-
-    How many there are if all are sound, and every fault.
+    """Have `compile_`, which raises `ScriptFailed`, compile every script of the folder, and log warnings. Return
+    their number if all are sound, and every fault.
     """
     contents = await read_folder(folder)
     faults = list(contents.faults)

@@ -74,9 +74,8 @@ class ExecutionView(Struct, frozen=True, kw_only=True):
 class Execution:
     """One execution in the hub, from when it is submitted until `ended` gives its result.
 
-    Until it runs it has no `lua`, the `LuaExecution` that lives while its file runs in a worker.
-
-    `is_counted`: whether its mode counts it.
+    Until it runs it has no `lua`, the `LuaExecution` that lives while its file runs in a worker. `is_counted` states
+    whether its mode counts it.
     """
 
     def __init__(self, request: ExecutionRequest, at: datetime, note: Note | None = None) -> None:

@@ -42,10 +42,7 @@ class Disk:
         return sorted(each.name for each in (self.folder / below).iterdir())
 
     def read(self, name: str) -> bytes:
-        """Return the whole content of a file of at most `MAX_STORE_FILE_BYTES`.
-
-        raises `FileNotFoundError`.
-        """
+        """Return the whole content of a file of at most `MAX_STORE_FILE_BYTES`. Raises `FileNotFoundError`."""
         return read_plain(self.folder / name, MAX_STORE_FILE_BYTES)
 
     def size(self, name: str) -> int:

@@ -73,9 +73,8 @@ class MonthFiles:
         return {month: self._disk.size(_path(month)) for month in months}
 
     def append(self, month: str, bodies: Sequence[bytes]) -> int:
-        """Append the JSON objects as lines, on the device when this returns; how many bytes that took.
-
-        If it fails, nothing of it counts: it may be tried again.
+        """Append the JSON objects as lines, on the device when this returns; how many bytes that took. After a
+        failure nothing of it counts: it may be tried again.
         """
         name, lines = _path(month), b"".join(map(with_crc, bodies))
         if self._disk.free_bytes() - len(lines) < MIN_FREE_BYTES:
@@ -110,9 +109,8 @@ class MonthFiles:
             self._disk.sync_folder(HISTORY_FOLDER)
 
     def find(self, month: str, beginning: bytes, start: int = 0) -> FoundLines:
-        """Return the lines from there on that begin with these bytes, `{"d":"lamp","a":`.
-
-        None if there is no such month.
+        """Return the lines from there on that begin with these bytes, `{"d":"lamp","a":`. Return None for a missing
+        month.
 
         `start` is the beginning of a line.
         """

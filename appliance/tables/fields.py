@@ -56,10 +56,7 @@ class Redacted(Struct, frozen=True):
 
 
 def key(check: Callable[[Any], Any], default: Any = None, *, required: bool = True, secret: bool = False) -> Any:
-    """Return a field of `Settings` for a value of a table.
-
-    With its check and default, as `Field` has them.
-    """
+    """Return a field of `Settings` for a value of a table, with its check and default, as `Field` has them."""
     return Field(check, default, required, secret)
 
 

@@ -12,9 +12,8 @@ _MAX_SIZE_BYTES = 4
 
 
 def parse_message(data: bytearray) -> tuple[Received, int] | None:
-    """Return the message with QoS 0 at the beginning, and its length in bytes.
-
-    None for any other packet, an incomplete one, and an invalid topic.
+    """Return the message with QoS 0 at the beginning, and its length in bytes. Return None for any other packet, an
+    incomplete one, and an invalid topic.
     """
     if not data or data[0] & _PUBLISH_BITS != _PUBLISH:
         return None

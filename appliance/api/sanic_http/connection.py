@@ -221,9 +221,8 @@ class StrictConnection(HttpProtocol):
             super().data_received(data)
 
     def eof_received(self) -> bool:
-        """Called by the loop when the client sends nothing further.
-
-        True if it is answered first, as `nc -N` expects.
+        """Return whether to keep the connection, once the client sends nothing further: `nc -N` expects its answer
+        first.
         """
         if self.websocket is not None or self.is_idle or self._linger_timer is not None:
             return False

@@ -62,9 +62,8 @@ class Head(Struct, frozen=True, kw_only=True):
 
 
 def check_beginning(head: bytes | bytearray, checked: int) -> None:
-    """Raise `BadRequest` if no head begins like this, so that its sender need not wait for the timeout.
-
-    This many bytes of it were `checked` before.
+    """Raise `BadRequest` if no head begins like this, so that its sender need not wait for the timeout. `checked` is
+    the number of bytes that were checked before.
     """
     if head.startswith(_TLS_RECORD):
         raise BadRequest("the hub speaks plain HTTP, and this is TLS: begin the address with http://")

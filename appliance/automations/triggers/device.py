@@ -1,6 +1,5 @@
-"""Triggers of devices, as values: an attribute that changes, at once or once it has rested or held.
-
-They give the event table that Lua gets, as plain data.
+"""Triggers of devices, as values: an attribute that changes, at once or once it has rested or held. They return the
+event table that Lua gets, as plain data.
 """
 
 from __future__ import annotations
@@ -123,8 +122,8 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
 
     With a wait, `match` only begins it: `follow` returns the pending match after every further event of the device,
     and `resolve` the match to fire at the end. `debounce_secs`: the value has not changed for this time;
-    `duration_secs`: it has matched for this time. The caller asks `devices` whether the event's device is one of
-    them.
+    `duration_secs`: it has matched for this time. The index asks `devices` whether an event's device is in the room
+    or the group; `match` compares only ids.
 
     The last value that can be compared counts as the previous one, over gaps, outages and restarts. `at_start`: a
     change between the stored value and the first observation after a start counts, and so does a first value ever.
@@ -289,7 +288,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
 class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
     """A device sends an event, such as a pressed button; without `event`, any event counts.
 
-    The caller asks `devices` whether the event's device is one of them.
+    `match` compares the ids of `devices`; the index looks up a room or a group.
     """
 
     type: str = "device_event"

@@ -16,9 +16,10 @@ from appliance.api.limits import ApiLimits
 from appliance.api.metrics import Metrics
 from appliance.api.rate_limit import Buckets
 from appliance.api.request_counts import RequestCounts
-from appliance.api.route import ApiParts, ApiResource, Call, Handler, MakeBackup, Search, Simulate, routes_of
+from appliance.api.route import ApiParts, ApiResource, Call, Handler, MakeBackup, Search, routes_of
 from appliance.api.routes import devices, files, history, keys, lua_files, places, reports, system
 from appliance.api.sanic_http.connection import build_application
+from appliance.api.simulation import Simulate
 from appliance.api.static_files import DashboardApi
 from appliance.api.stream import EventStream
 from appliance.home.events import DeviceRemoved

@@ -2,88 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-import orjson
 from msgspec import Struct, field
 from msgspec.structs import replace
 from sanic import Request
 
 from appliance.adapters.discovery.discovery import Found
 from appliance.api.auth import Principal, Role
+from appliance.api.body import read_json
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.hooks import Hooks
 from appliance.api.keyring import Keyring
-from appliance.api.limits import ApiLimits, BodyBudget
+from appliance.api.limits import ApiLimits
 from appliance.api.metrics import Metrics
 from appliance.api.responses import JSON_TYPE
+from appliance.api.simulation import Simulate
 from appliance.api.stream import EventStream
-from appliance.api.validation import RequestFields, not_json, parse, parse_json
-from appliance.errors import MalformedRequest, Overloaded, TooLarge, TooSlow, UnknownContentCoding
+from appliance.api.validation import RequestFields, parse
 from appliance.hub import Hub
 from appliance.tables.json_schema import Check, Schema
 
 MAX_SMALL_BODY_BYTES = 64 * 1024
 """The largest body of a route that does not accept files."""
-
-
-async def read_json(request: Request, limits: ApiLimits, *, max_bytes: int, instead: bytes = b"") -> Any:
-    """Return the body as JSON, whatever its Content-Type; `instead` is parsed if there is no body.
-
-    Raises what `read_bytes` raises, or `MalformedRequest`.
-    """
-    body = await read_bytes(request, limits, max_bytes) or instead
-    if not body and "content-length" not in request.headers:
-        raise MalformedRequest("the request has no body: send JSON, and its length in the header Content-Length")
-    try:
-        return parse_json(body)
-    except orjson.JSONDecodeError as error:
-        raise not_json(body, error) from None
-
-
-async def read_bytes(request: Request, limits: ApiLimits, max_bytes: int) -> bytes:
-    """Return the body, at most `max_bytes` of it and `limits.body_bytes`; empty without one.
-
-    Raises `TooLarge`, `UnknownContentCoding`, `Overloaded`, or `TooSlow` after `limits.body_secs`.
-    """
-    exchange: Any = request.stream
-    if not exchange.request_body:
-        return b""
-    coding = request.headers.get("content-encoding", "identity").strip().lower()
-    if coding != "identity":
-        raise UnknownContentCoding(f"the body is compressed (Content-Encoding: {coding[:40]}); send it as it is")
-    max_bytes = min(max_bytes, limits.body_bytes)
-    if (arrived := exchange.take_arrived_body(max_bytes)) is not None:
-        return arrived  # type: ignore[no-any-return]
-    try:
-        async with asyncio.timeout(limits.body_secs):
-            return await _read(exchange, max_bytes, request.app.ctx.bodies)
-    except TimeoutError:
-        exchange.abandon_body()
-        raise TooSlow(f"the body did not arrive within {limits.body_secs:g} s") from None
-    except Overloaded:
-        exchange.abandon_body()
-        raise
-
-
-async def _read(exchange: Any, limit: int, budget: BodyBudget) -> bytes:
-    body = bytearray()
-    if exchange.request_bytes_left <= limit:
-        try:
-            async for piece in exchange:
-                body += piece
-                budget.take(len(piece))
-                if len(body) > limit:
-                    break
-            else:
-                return bytes(body)
-        finally:
-            budget.give_back(len(body))
-    raise TooLarge(f"the body is larger than {limit} bytes")
 
 
 class Call(Struct, kw_only=True):  # not frozen, which would double what making one costs each request
@@ -227,32 +170,6 @@ Search = Callable[[float], Awaitable[list[Found]]]
 
 MakeBackup = Callable[[], bytes]
 """Gives the archive's bytes; called on a thread of its own. Raises `Invalid` if nothing can be backed up."""
-
-
-class SimulationRequest(Struct, frozen=True, kw_only=True):
-    """A simulation: the text in place of the file's at the path, from a time, now by default, for some hours.
-
-    `events` are lines as in the file of `lares simulate --events`.
-    """
-
-    path: str | None = None
-    text: str | None = None
-    start: str | None = None
-    hours: float = 24
-    events: str = ""
-    runs_lua: bool = False
-
-
-class SimulationResult(Struct, frozen=True, kw_only=True):
-    """The lines of a simulation that reached `until`, earlier than asked if it is not complete."""
-
-    lines: Sequence[Mapping[str, Any]]
-    until: datetime
-    is_complete: bool
-
-
-Simulate = Callable[[SimulationRequest, Mapping[str, Any]], Awaitable[SimulationResult]]
-"""Simulates the home with the state that the document's keys and values describe."""
 
 
 class ApiParts(Struct, frozen=True, kw_only=True):

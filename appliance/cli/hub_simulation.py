@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from appliance import config
-from appliance.api.route import SimulationRequest, SimulationResult
+from appliance.api.simulation import SimulationRequest, SimulationResult
 from appliance.automations.states import AUTOMATION_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
 from appliance.cli.device_events import HOOK, FileEvent, FileHook, first_instant, read_events, read_instant

@@ -15,8 +15,8 @@ from appliance.adapters.discovery.discovery import Discovery
 from appliance.api.app import build_app
 from appliance.api.keyring import Keyring
 from appliance.api.limits import ApiLimits
-from appliance.api.route import SimulationRequest, SimulationResult
 from appliance.api.server import Server
+from appliance.api.simulation import SimulationRequest, SimulationResult
 from appliance.config import Config, list_kinds
 from appliance.hub import Hub
 

@@ -28,8 +28,8 @@ from appliance.api.auth import Authenticator, KeyToken, Role
 from appliance.api.frames import frame_of
 from appliance.api.keyring import Keyring
 from appliance.api.limits import ApiLimits
-from appliance.api.route import SimulationResult
 from appliance.api.server import Server
+from appliance.api.simulation import SimulationResult
 from appliance.cli.hub_simulation import HubSimulations
 from appliance.clock import Clock
 from appliance.config import Config

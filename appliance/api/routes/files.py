@@ -6,8 +6,9 @@ from typing import Any
 
 from appliance.api.auth import Role
 from appliance.api.responses import error_body, json_response
-from appliance.api.route import ApiResource, Call, SimulationRequest, route
+from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.reports import SIMULATED_PREFIXES
+from appliance.api.simulation import SimulationRequest
 from appliance.api.validation import body, boolean, nullable, table
 from appliance.errors import Invalid, InvalidFile, NotFound
 from appliance.files.completions import list_methods

@@ -14,10 +14,11 @@ from sanic import Request
 from appliance.adapters.base import HookRequest
 from appliance.api import schemas
 from appliance.api.auth import Role
+from appliance.api.body import read_bytes
 from appliance.api.hooks import MAX_HOOK_BYTES, explain_unheard, read_data
 from appliance.api.keyring import KEY_BODY
 from appliance.api.responses import json_response
-from appliance.api.route import ApiResource, Call, read_bytes, route
+from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import table
 from appliance.errors import Invalid, MalformedRequest, TooLarge
 from appliance.store.document import Document

@@ -23,7 +23,8 @@ from appliance.tables.checks import TOML, boolean, nearest, shown, string
 from appliance.tables.fields import Field, Fields, Findings, Problem, S, Table, dotted, hint_of_keys, line_at, located
 from appliance.tables.fields import Path as ValuePath
 from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
-from appliance.tables.toml_hints import explain
+from appliance.tables.toml_lines import line_finder
+from appliance.tables.toml_syntax import explain
 
 MIN_MASTER_KEY_CHARS = 16
 
@@ -287,42 +288,3 @@ def _weaknesses(auth: Auth) -> list[Fault]:
         return []
     name = "auth.master_key" if auth.line else "the master key"
     return [Fault(auth.source, auth.line, f"{name} {what}; `openssl rand -base64 32` makes a good one")]
-
-
-_WORD = r"(?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')"
-_DOTTED = rf"{_WORD}(?:\s*\.\s*{_WORD})*"
-_HEADER = re.compile(rf"\[\[?\s*({_DOTTED})\s*\]\]?\s*(?:#.*)?\Z")
-_ASSIGNMENT = re.compile(rf"({_DOTTED})\s*=")
-
-
-def line_finder(text: str) -> Callable[[ValuePath], int]:
-    """Make the look-up of the line of a section or key, from 1; 0 where only a full TOML parser could find it."""
-    lines: dict[ValuePath, int] = {}
-    section: ValuePath = ()
-    counts: dict[ValuePath, int] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        if header := _HEADER.match(line.strip()):
-            section = path = _in_arrays(_path(header[1]), counts, is_item=line.strip().startswith("[["))
-        elif key := _ASSIGNMENT.match(line.strip()):
-            path = (*section, *_path(key[1]))
-        else:
-            continue
-        for length in range(1, len(path) + 1):
-            lines.setdefault(path[:length], number)
-    return lambda path: lines.get(path, 0)
-
-
-def _in_arrays(path: ValuePath, counts: dict[ValuePath, int], *, is_item: bool) -> ValuePath:
-    """Return the path of a header, with the number of its table in each array of tables."""
-    found: ValuePath = ()
-    for at, word in enumerate(path, 1):
-        found = (*found, word)
-        if is_item and at == len(path):
-            counts[found] = counts.get(found, 0) + 1
-        if found in counts:
-            found = (*found, counts[found])
-    return found
-
-
-def _path(dotted: str) -> tuple[str, ...]:
-    return tuple(word.strip("\"'") for word in re.findall(_WORD, dotted))

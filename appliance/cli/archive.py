@@ -31,7 +31,7 @@ from appliance.automations.timers import check_timer
 from appliance.automations.variables import VARIABLE_PREFIX, check_variable
 from appliance.cli.logs import one_line
 from appliance.cli.owner import open_named
-from appliance.config import MASTER_KEY_PATH, line_finder, parse_toml
+from appliance.config import MASTER_KEY_PATH, parse_toml
 from appliance.errors import ConfigFailed, Fault, Invalid, StartFailed
 from appliance.home.texts import identifier
 from appliance.home.texts import name as check_name
@@ -55,6 +55,7 @@ from appliance.store.records import (
 from appliance.store.saved_files import VERSIONS_FOLDER, is_version
 from appliance.store.stored_keys import read_keys
 from appliance.tables.fields import line_at
+from appliance.tables.toml_lines import line_finder
 from appliance.version import VERSION
 
 ARCHIVE_FORMAT = 3

@@ -29,7 +29,7 @@ from appliance.cli.owner import as_owner, become_owner, need_access, worker_ids
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import counted, say, with_local_times
 from appliance.clock import Clock
-from appliance.config import Config, line_finder
+from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, LaresError, StartFailed
 from appliance.files.recipes import check_recipes, own_recipes
 from appliance.home.bus import Bus
@@ -42,6 +42,7 @@ from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import build_catalog
 from appliance.store.records import DocumentSnapshot, read_devices, read_layout
 from appliance.tables.fields import dotted, line_at
+from appliance.tables.toml_lines import line_finder
 
 ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
 """The place of a home whose configuration cannot be used, so that no missing coordinates are reported."""

@@ -20,7 +20,7 @@ from msgspec import Struct, convert
 from appliance.adapters.kinds import KINDS
 from appliance.adapters.lua_kinds.kind import KNOWN_SETTINGS
 from appliance.clock import Clock, from_millis
-from appliance.config import Config, line_finder
+from appliance.config import Config
 from appliance.errors import Fault, FileChanged, Invalid, InvalidFile, NotFound, StoreFailed, TooLarge
 from appliance.files import toml_secrets
 from appliance.files.file_checks import CheckedText, FileChecks, FilePlace
@@ -33,6 +33,7 @@ from appliance.store.records import Storage, read_all, skip
 from appliance.store.saved_files import FileVersion, SavedFiles
 from appliance.tables.fields import line_at
 from appliance.tables.plain_files import read_plain
+from appliance.tables.toml_lines import line_finder
 from appliance.tasks import Tasks
 
 MAX_SAVED_BYTES = 256 << 10

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from appliance.tables.toml_lines import DOTTED_KEY, split_key
+
 _CURLY_QUOTES = "“”„‟‘’‚‛«»″′`"
 
-_WORD = r"(?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')"
-_KEY = rf"{_WORD}(?:\s*\.\s*{_WORD})*"
-_HEADER = re.compile(rf"\s*(\[\[?)\s*({_KEY})\s*\]\]?\s*(?:#.*)?\Z")
-_ASSIGNMENT = re.compile(rf"\s*({_KEY})\s*=\s*(.*?)\s*\Z")
+_HEADER = re.compile(rf"\s*(\[\[?)\s*({DOTTED_KEY})\s*\]\]?\s*(?:#.*)?\Z")
+_ASSIGNMENT = re.compile(rf"\s*({DOTTED_KEY})\s*=\s*(.*?)\s*\Z")
 _NUMBER = r"[+-]?[0-9]+"
 _SECRET = re.compile(r"password|secret|token|key")
 """Names of keys whose values no message shows."""
@@ -36,7 +36,7 @@ def _stated_twice(lines: list[str], number: int, line: str) -> str:
     """Report that the section or key exists already, with its other line."""
     section, first = _section_before(lines, number), _HEADER.match(line)
     if first is not None:
-        path = _path(first[2])
+        path = split_key(first[2])
         other = next((n for n, each in enumerate(lines[: number - 1], 1) if _is_header(each, path)), 0)
         if other:
             return f"section [{'.'.join(path)}] already exists in line {other}; merge the two"
@@ -44,12 +44,12 @@ def _stated_twice(lines: list[str], number: int, line: str) -> str:
     stated = _ASSIGNMENT.match(line)
     if stated is None:
         return ""
-    path = _path(stated[1])
+    path = split_key(stated[1])
     current: tuple[str, ...] = ()
     for n, each in enumerate(lines[: number - 1], 1):
         if header := _HEADER.match(each):
-            current = _path(header[2])
-        elif (earlier := _ASSIGNMENT.match(each)) and (*current, *_path(earlier[1])) == (*section, *path):
+            current = split_key(header[2])
+        elif (earlier := _ASSIGNMENT.match(each)) and (*current, *split_key(earlier[1])) == (*section, *path):
             return f"{'.'.join(path)} already exists in line {n}; remove one of the two"
     return f"{'.'.join(path)} already exists above; remove one of the two"
 
@@ -57,17 +57,13 @@ def _stated_twice(lines: list[str], number: int, line: str) -> str:
 def _section_before(lines: list[str], number: int) -> tuple[str, ...]:
     for each in reversed(lines[: number - 1]):
         if header := _HEADER.match(each):
-            return _path(header[2])
+            return split_key(header[2])
     return ()
 
 
 def _is_header(line: str, path: tuple[str, ...]) -> bool:
     header = _HEADER.match(line)
-    return header is not None and _path(header[2]) == path
-
-
-def _path(dotted: str) -> tuple[str, ...]:
-    return tuple(word.strip("\"'") for word in re.findall(_WORD, dotted))
+    return header is not None and split_key(header[2]) == path
 
 
 def _bad_value(lines: list[str], number: int, line: str) -> str:
@@ -95,7 +91,7 @@ def _unclosed_text(lines: list[str], number: int, line: str) -> str:
 
 def _no_equals(lines: list[str], number: int, line: str) -> str:
     key, colon, value = line.partition(":")
-    if colon and re.fullmatch(rf"\s*{_KEY}\s*", key):
+    if colon and re.fullmatch(rf"\s*{DOTTED_KEY}\s*", key):
         return f"write = instead of the colon: {key.strip()} = {value.strip() or '…'}"
     if line.lstrip().startswith("- "):
         return "a list is written in brackets: name = [1, 2]"

@@ -1,4 +1,12 @@
-"""The live devices of a broker: messages become observations; commands are published, and their results awaited."""
+"""The live devices of a broker: messages become observations; commands are published, and their results awaited.
+
+The path of a message:
+1. `taking` finds the entities that read its topic, and keeps pictures.
+2. `_take_message` has each entity read the message, which gives changes.
+3. `_take_change` publishes events, and filters values by the pending command.
+4. `_set_and_note` sets the values, and notes which attributes changed.
+5. `flushing` publishes the devices with noted changes.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +112,7 @@ class LiveDevices:
         except Invalid as fault:
             self.router.note_refusal(device, entity, fault)
             return
-        self._take(device, entity, {entity.custom: shown}, is_live=not received.is_retained)
+        self._take_change(device, entity, {entity.custom: shown}, is_live=not received.is_retained)
 
     def _taking_text(self, received: Received, readers: list[tuple[str, MqttDevice, Entity]]) -> Iterator[None]:
         try:
@@ -119,15 +127,15 @@ class LiveDevices:
         self._remember(received)
         for pattern, device, entity in readers:
             newest = self.router.devices.get(device.id, device)  # a new announcement may have replaced it
-            self._take_for(message, pattern, newest, newest.find(entity.announcement.key) or entity)
+            self._take_message(message, pattern, newest, newest.find(entity.announcement.key) or entity)
             yield
 
-    def _take_for(self, message: Message, pattern: str, device: MqttDevice, entity: Entity) -> None:
+    def _take_message(self, message: Message, pattern: str, device: MqttDevice, entity: Entity) -> None:
         changes = self._changed.get(device.id)
         if changes is not None and "state" in changes.attributes and pattern in entity.availability.topics:
             self._publish_changes(device.id)
         for change in self.router.changes_of(pattern, message, device, entity):
-            self._take(device, entity, change, is_live=not message.is_retained)
+            self._take_change(device, entity, change, is_live=not message.is_retained)
 
     def _message(self, received: Received) -> Message:
         """Return the message, received now. Raises `Invalid`."""
@@ -162,7 +170,7 @@ class LiveDevices:
             message = self._message(Received(received.topic, received.payload, is_retained=True)) if readers else None
             for pattern, device, entity in readers:
                 if message is not None and not entity.reports_events:
-                    self._take_for(message, pattern, device, entity)
+                    self._take_message(message, pattern, device, entity)
                 yield
             yield
 
@@ -194,7 +202,7 @@ class LiveDevices:
         else:
             self._changed.pop(device_id, None)
 
-    def _apply(self, device: MqttDevice, entity: Entity, update: Update, *, is_live: bool = True) -> None:
+    def _set_and_note(self, device: MqttDevice, entity: Entity, update: Update, *, is_live: bool = True) -> None:
         """Set new values. If one of them would replace a change that is not yet published, publish that first.
 
         Values that are not live were retained: they may be of any age.
@@ -247,7 +255,7 @@ class LiveDevices:
         for (device_id, name), pending in [each for each in self._pending.items() if each[1].is_over(now)]:
             kept, shown_by = pending.release(), self.router.devices.get(device_id)
             if kept and shown_by is not None and (found := shown_by.find(name)) is not None:
-                self._apply(shown_by, found, kept)
+                self._set_and_note(shown_by, found, kept)
             if pending.done.is_set():
                 self._pending.pop((device_id, name), None)
 
@@ -284,7 +292,7 @@ class LiveDevices:
         is_reached, is_done = entity.is_available, False
         assumed = {key: value for key, value in intent.shows.items() if entity.is_assumed(key)}
         if is_reached:
-            self._apply(device, entity, entity.assumed(assumed))
+            self._set_and_note(device, entity, entity.assumed(assumed))
             self._publish_changes(device.id)
             pending.check(intent.shows, entity)
             is_done = len(assumed) == len(intent.shows)
@@ -299,7 +307,7 @@ class LiveDevices:
         if not is_done and (command.transition_secs or 0) < MQTT_RESULT_SECS - 1:
             raise BadAnswer(f"{device.id} was sent {command} and shows {shown} after 5 s")
 
-    def _take(
+    def _take_change(
         self, device: MqttDevice, entity: Entity, change: Update | EntityEvent | None, *, is_live: bool
     ) -> None:
         if isinstance(change, EntityEvent):
@@ -320,7 +328,7 @@ class LiveDevices:
         if entity.is_expired and update:
             entity.is_expired = False
             self._note(device, ("state",))
-        self._apply(device, entity, update, is_live=is_live)
+        self._set_and_note(device, entity, update, is_live=is_live)
         if pending is not None:
             pending.check(update, entity)
 
@@ -334,10 +342,10 @@ class LiveDevices:
 
     def _expire(self, device: MqttDevice, entity: Entity) -> None:
         if isinstance(entity, BinarySensor) and entity.off_delay > 0:
-            self._apply(device, entity, entity.showing(is_on=False))
+            self._set_and_note(device, entity, entity.showing(is_on=False))
         else:
             entity.is_expired = True
-            self._apply(device, entity, dict.fromkeys(entity.attributes))
+            self._set_and_note(device, entity, dict.fromkeys(entity.attributes))
             self._note(device, ("state",))
             if isinstance(entity, StillPicture):
                 self.pictures.forget(device.id, entity)

@@ -16,15 +16,10 @@ from appliance.clock import from_millis, to_millis
 from appliance.errors import StoreFailed
 from appliance.history.card_lines import fit_for_card
 from appliance.history.execution_history import ExecutionStatus
-from appliance.store.records import Storage, read_all, skip
+from appliance.store.records import AUTOMATION_PREFIX, TOGGLE_PREFIX, Storage, read_all, skip
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
-
-
-TOGGLE_PREFIX, AUTOMATION_PREFIX = "toggle/", "automation/"
-"""Keys in the document: `toggle/<id>` is a switch that differs from the file, true or false; `automation/<id>` is
-the rest of the state."""
 
 
 class StoredMemory(Struct, frozen=True, kw_only=True, omit_defaults=True):

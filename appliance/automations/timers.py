@@ -22,14 +22,11 @@ from appliance.errors import Invalid, NotFound, StoreFailed
 from appliance.home.events import TimerFired
 from appliance.home.texts import strip_id
 from appliance.home.values import Value, to_bytes
-from appliance.store.records import read_all, skip
+from appliance.store.records import TIMER_PREFIX, read_all, skip
 from appliance.tables.checks import is_number
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
-
-TIMER_PREFIX = "timer/"
-"""Keys in the document: `timer/<name>` holds the `StoredTimer`."""
 
 MAX_TIMERS = 10_000
 MAX_SECS = 400 * 86_400

@@ -38,7 +38,6 @@ from appliance.home.texts import name as check_name
 from appliance.store.file_format import STORE_FORMAT
 from appliance.store.files import MIGRATIONS
 from appliance.store.month_files import HISTORY_FOLDER
-from appliance.store.recorder import TIMER_PREFIX
 from appliance.store.records import (
     ALIAS_PREFIX,
     DEVICE_PREFIX,
@@ -49,6 +48,7 @@ from appliance.store.records import (
     PREFERENCES_PREFIX,
     ROOM_PREFIX,
     STATE_PREFIX,
+    TIMER_PREFIX,
     read_devices,
     read_layout,
 )

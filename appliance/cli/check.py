@@ -21,8 +21,6 @@ from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.automations import catalog_of
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.names import HomeNames, read_past, read_removed
-from appliance.automations.states import TOGGLE_PREFIX
-from appliance.automations.timers import TIMER_PREFIX
 from appliance.automations.variables import VARIABLE_PREFIX
 from appliance.cli.hub_client import HubRequest, ask, read_state
 from appliance.cli.owner import as_owner, become_owner, need_access, worker_ids
@@ -40,7 +38,7 @@ from appliance.lua.kind_catalog import catalog_of_kinds
 from appliance.lua.source import Source, find_undefined
 from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import build_catalog
-from appliance.store.records import DocumentSnapshot, read_devices, read_layout
+from appliance.store.records import TIMER_PREFIX, TOGGLE_PREFIX, DocumentSnapshot, read_devices, read_layout
 from appliance.tables.fields import dotted, line_at
 from appliance.tables.toml_lines import line_finder
 

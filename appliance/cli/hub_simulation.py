@@ -17,15 +17,13 @@ import orjson
 
 from appliance import config
 from appliance.api.simulation import SimulationRequest, SimulationResult
-from appliance.automations.states import AUTOMATION_PREFIX
-from appliance.automations.timers import TIMER_PREFIX
 from appliance.cli.device_events import HOOK, FileEvent, FileHook, first_instant, read_events, read_instant
 from appliance.cli.simulation import SimulationPrinter, open_simulation
 from appliance.clock import Clock, SimulatedClock
 from appliance.config import Config
 from appliance.errors import Busy, ConfigFailed, Fault, Invalid, InvalidFile, StartFailed
 from appliance.log_buffer import IS_MUTED
-from appliance.store.records import ALIAS_PREFIX, DocumentSnapshot
+from appliance.store.records import ALIAS_PREFIX, AUTOMATION_PREFIX, TIMER_PREFIX, DocumentSnapshot
 from appliance.tasks import Tasks
 
 MAX_SECS = 5.0

@@ -16,8 +16,6 @@ import orjson
 from msgspec import Struct
 
 from appliance import config
-from appliance.automations.states import AUTOMATION_PREFIX
-from appliance.automations.timers import TIMER_PREFIX
 from appliance.automations.triggers.base import TimedTrigger
 from appliance.cli.check import find_wrong_names, is_running
 from appliance.cli.device_events import HOOK, FileEvent, FileHook, first_instant, read_events, read_instant
@@ -31,7 +29,7 @@ from appliance.config import Config
 from appliance.errors import Fault, Invalid, StartFailed
 from appliance.home_locale import Locale
 from appliance.lua.folder import folder_of
-from appliance.store.records import ALIAS_PREFIX, DocumentSnapshot
+from appliance.store.records import ALIAS_PREFIX, AUTOMATION_PREFIX, TIMER_PREFIX, DocumentSnapshot
 from appliance.tables.checks import nearest
 
 MAX_EVENTS_BYTES = 16 << 20

@@ -25,10 +25,12 @@ from appliance.home.registry import ONLINE, Registry
 from appliance.store.document import Document, encode_values
 from appliance.store.file_format import EncodedChanges
 from appliance.store.records import (
+    AUTOMATION_PREFIX,
     CARD,
     DEVICE_PREFIX,
     KEY_PREFIX,
     STATE_PREFIX,
+    TIMER_PREFIX,
     CardCounts,
     CardDay,
     DocumentReader,
@@ -40,9 +42,6 @@ from appliance.version import MADE_AT
 
 CLOCK = "clock/trust"
 """`{at, until}`, milliseconds since 1970: stored times after `at`, up to `until`, came from a wrong clock."""
-
-AUTOMATION_PREFIX, TIMER_PREFIX = "automation/", "timer/"
-"""What automations keep; see `automations/states.py` and `automations/timers.py`."""
 
 log = logging.getLogger("store")
 
@@ -69,7 +68,7 @@ class Recorder:
         self._clock = clock
         self._flush_secs = flush_secs
         self._dirty: set[str] = set()
-        self._lost: set[str] = set()
+        self._offline: set[str] = set()
         self._is_last = False
         self._handed: dict[str, _Handed] = {}
         self._flushing: Collection[str] = ()
@@ -97,7 +96,7 @@ class Recorder:
         self._unlisten()
         await self._tasks.__aexit__()
         self._is_last = True
-        self._dirty |= self._lost
+        self._dirty |= self._offline
         await self.flush()
 
     async def flush(self) -> None:
@@ -235,18 +234,18 @@ class Recorder:
             case events.DeviceStateChanged(device=Device(id=device_id) as device):
                 self._dirty.add(device_id)
                 if device.attributes.get("state") == ONLINE:
-                    self._lost.discard(device_id)
+                    self._offline.discard(device_id)
                 else:
-                    self._lost.add(device_id)
+                    self._offline.add(device_id)
             case events.DeviceUpdated(device=Device(id=device_id)):
                 self._dirty.add(device_id)
             case events.DeviceRemoved(device_id=device_id):
                 self._dirty.add(device_id)
-                self._lost.discard(device_id)
+                self._offline.discard(device_id)
 
     def _record_device(self, device_id: str) -> dict[str, Any]:
         found = self._registry.find_devices([device_id])
-        has_state = self._is_last and device_id in self._lost
+        has_state = self._is_last and device_id in self._offline
         return (
             encode_device(found[0], has_state=has_state)
             if found

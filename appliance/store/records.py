@@ -31,6 +31,13 @@ ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX = "room/", "group/", "place/"
 NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX = "name/", "alias/", "device/", "state/"
 KEY_PREFIX = "key/"
 
+TOGGLE_PREFIX, AUTOMATION_PREFIX = "toggle/", "automation/"
+"""Keys in the document: `toggle/<id>` is a switch that differs from the file, true or false; `automation/<id>` is
+the rest of the automation's state."""
+
+TIMER_PREFIX = "timer/"
+"""Keys in the document: `timer/<name>` holds the `StoredTimer` of `automations/timers.py`."""
+
 ADAPTER_PREFIX = "adapter/"
 """Keys in the document: `adapter/<section>/<key>` is a text."""
 

@@ -16,8 +16,6 @@ from appliance.automations.automations import View
 from appliance.automations.change_times import CHANGED_PREFIX
 from appliance.automations.names import REMOVED_PREFIX, SENT_PREFIX
 from appliance.automations.policy import NEVER_BEGAN
-from appliance.automations.states import AUTOMATION_PREFIX, TOGGLE_PREFIX
-from appliance.automations.timers import TIMER_PREFIX
 from appliance.automations.variables import VARIABLE_PREFIX
 from appliance.health import AdapterStatus
 from appliance.history.execution_history import ExecutionStatus
@@ -29,12 +27,15 @@ from appliance.log_buffer import LogQuery
 from appliance.lua.executor import list_executions
 from appliance.store.records import (
     ALIAS_PREFIX,
+    AUTOMATION_PREFIX,
     DEVICE_PREFIX,
     GROUP_PREFIX,
     NAME_PREFIX,
     PLACE_PREFIX,
     ROOM_PREFIX,
     STATE_PREFIX,
+    TIMER_PREFIX,
+    TOGGLE_PREFIX,
 )
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import (

@@ -190,7 +190,7 @@ class CardWriter:
 class WritingIndex:
     """Where each writing ends in the months' files, so that a read of the last hours need not begin at a month's.
 
-    One thread at a time. Each writing has no later values.
+    Only one thread may use it at a time. Each writing has no later values.
     """
 
     def __init__(self, months: MonthFiles) -> None:

@@ -58,10 +58,7 @@ def generations_of(names: Iterable[str]) -> list[int]:
 
 
 def leftovers(names: Iterable[str], oldest: int) -> list[str]:
-    """Return the files that nothing needs any longer.
-
-    Half-written ones, and generations before the oldest to keep.
-    """
+    """Return the obsolete files: half-written ones, and generations before the oldest to keep."""
     names = list(names)
     old = [each for each in generations_of(names) if each < oldest]
     finished = [name for each in old for name in (snapshot_name(each), journal_name(each))]

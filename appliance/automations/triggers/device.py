@@ -122,8 +122,8 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
 
     With a wait, `match` only begins it: `follow` returns the pending match after every further event of the device,
     and `resolve` the match to fire at the end. `debounce_secs`: the value has not changed for this time;
-    `duration_secs`: it has matched for this time. The index asks `devices` whether an event's device is in the room
-    or the group; `match` compares only ids.
+    `duration_secs`: it has matched for this time. `match` compares the ids of `devices`; the index looks up a
+    room or a group.
 
     The last value that can be compared counts as the previous one, over gaps, outages and restarts. `at_start`: a
     change between the stored value and the first observation after a start counts, and so does a first value ever.

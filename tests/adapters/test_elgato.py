@@ -178,13 +178,17 @@ WRONG_ANSWERS: Mapping[str, Sequence[bytes]] = {
     " answered with something that is not JSON": (
         b"",
         b"<!DOCTYPE html><html><body>Log in to Wi-Fi</body></html>",
-        b'{"lights": NaN}',
         b'{"lights": []}{"lights": []}',
         b"[" * 100_000,
         b"\x00" * 64,
     ),
     " answered with JSON that is not an object": (b"null", b"7", b'"lights"', b'[{"lights": []}]'),
-    "/elgato/lights answered without a list of lights": (b"{}", b'{"lights": {}}', b'{"lights": "on"}'),
+    "/elgato/lights answered without a list of lights": (
+        b"{}",
+        b'{"lights": {}}',
+        b'{"lights": "on"}',
+        b'{"lights": NaN}',
+    ),
 }
 
 

@@ -28,7 +28,7 @@ MAX_BACK_OFF_SECS = 60.0
 """Seconds between two tries at most, if nothing else is stated."""
 
 JITTER = 0.25
-"""The random part of a back-off, so that what failed together is not tried again together."""
+"""The random part of a back-off, so that parts that failed together do not retry together."""
 
 
 def back_off(failures: int, first: float = 1.0, most: float = MAX_BACK_OFF_SECS) -> float:
@@ -150,10 +150,10 @@ class SimulatedClock(Clock):
 
 
 _CLOCK_ERROR, _FAILED = 5, -1
-"""What adjtimex(2) returns while the clock is not synchronised, and if it may not be asked."""
+"""Results of adjtimex(2): the clock is not synchronised; the call is not allowed."""
 
 _TIMEX_BYTES = 512
-"""More than the size of `struct timex` on any machine. All zero it changes nothing, and only the result is read."""
+"""More than the size of `struct timex` on any machine. All zero, it changes nothing: the call only reads."""
 
 
 def _adjtimex() -> int:

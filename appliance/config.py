@@ -33,8 +33,8 @@ BIND_ADDRESS = ("api", "bind_address")
 
 
 class Config(Sections, frozen=True, kw_only=True):
-    """The whole configuration. `adapters` holds the enabled sections by name, those of kinds in Lua as `LuaSection`,
-    which their files have yet to check. `watch_adapters`: whether those files are watched.
+    """The whole configuration. `adapters` holds the enabled sections by name, the sections of kinds in Lua as
+    `LuaSection`, which the files of the kinds have yet to check. `watch_adapters`: whether those files are watched.
 
     Relative paths in it start at `root`, the parent of the configuration's folder.
     """
@@ -48,7 +48,7 @@ class Config(Sections, frozen=True, kw_only=True):
 
 
 MAX_CONFIG_BYTES = 1 << 20
-"""Of the configuration's main file."""
+"""Bytes of the configuration's main file."""
 
 
 def bundled_config() -> Path:
@@ -85,7 +85,7 @@ def _absent_folders(found: Config, line_of: Callable[[ValuePath], int]) -> Itera
 
 
 def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
-    """As `load`, for a text that was read already; `name` is what faults call the file."""
+    """Like `load`, for a text that was read already; faults name the file `name`."""
     raw = parse_toml(text, name)
     root, line_of = Table(raw, Findings(TOML)), line_finder(text)
     sections = _read_section(root, Sections)

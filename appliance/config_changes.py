@@ -67,7 +67,7 @@ def compare_sections(before: Mapping[str, Any], after: Mapping[str, Any]) -> dic
 
 
 def _key_of(settings: Any) -> Any:
-    """Return what makes a section the same: of a kind in Lua, the text of the section."""
+    """Return a value that is equal for equal sections: for a kind in Lua, the text of the section."""
     return (settings.kind, settings.raw) if isinstance(settings, LuaSection) else settings
 
 

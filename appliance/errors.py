@@ -96,7 +96,7 @@ class UpgradeRequired(Invalid):
 
 
 class NotFound(LaresError):
-    """No resource has this id; of a name that is too long for an id, the message shows the beginning.
+    """No resource has this id; if the name is too long for an id, the message shows only its beginning.
 
     `known` are ids that exist, for a hint at the nearest one.
     """

@@ -30,7 +30,7 @@ _KINDS = (
 
 
 class AdapterStatus(StrEnum):
-    """What became of an adapter's first poll and of its latest poll or command; see `AdapterHealth.status`."""
+    """The result of an adapter's first poll and of its latest poll or command; see `AdapterHealth.status`."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -38,7 +38,7 @@ class AdapterStatus(StrEnum):
 
 
 class AdapterHealth(Struct, frozen=True, kw_only=True):
-    """How one adapter does. `is_well`: whether the last poll or command succeeded, None before the first.
+    """The health of one adapter. `is_well`: whether the last poll or command succeeded, None before the first.
 
     `file_fault` is the fault of the last saved file of a kind in Lua; an older version may run.
     Times are in UTC, None for never. `answers` and `failures` count both since the start; `timed` of the answers
@@ -108,7 +108,7 @@ class Health:
     def _on_drop(self, event: events.Event) -> None:
         match event:
             case events.ObservationDropped(adapter=name):
-                what = event.attribute  # of the adapter as a whole it is a limit
+                what = event.attribute  # for the adapter as a whole, this names a limit
                 if event.device_id != name:
                     what = f"{what} of {event.device_id} was dropped"
                 log.warning("%s: %s: %s", name, what, event.reason)

@@ -109,7 +109,7 @@ class Hub:
         self._config_file = ConfigFile(config, load)
         self._section_changes: dict[str, Any] = {}
         self.safe_because = STARTED_SAFE if is_safe else None
-        """Why no automation runs though they are enabled; None if they do."""
+        """The reason why no automation runs although they are enabled; None if they run."""
         self._config = config
         self._frame_of = frame_of
         self._stack = AsyncExitStack()

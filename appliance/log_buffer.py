@@ -30,7 +30,7 @@ MAX_KINDS = 2048
 """Texts and places that are remembered; the longest unseen ones are forgotten first."""
 
 MAX_TEXT_CHARS = 10_000
-"""Of a line; a script may log one of 8 KiB."""
+"""The length of a line; a script may log a line of 8 KiB."""
 
 
 class _Window(Struct):
@@ -44,9 +44,9 @@ class _Window(Struct):
 class RepetitionLimit(logging.Filter):
     """Lets the first lines of a kind through; of the others, one per minute states how many there were.
 
-    A line is limited twice: by its text, and by the place in the code that wrote it, for each part: scenes that fail
-    hide no automation that does. What scripts write, all of it at one place, is limited by its text alone, and may
-    repeat itself more often.
+    A line is limited twice: by its text, and by the place in the code that wrote it, for each part: failing scenes do
+    not hide a failing automation. Lines of scripts, which all come from one place, are limited by their text alone,
+    and may repeat more often.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class RepetitionLimit(logging.Filter):
         return True
 
     def limit(self, record: logging.LogRecord) -> logging.LogRecord | None:
-        """Return the record as it is to be written, another one if its text changes; None to hold it back."""
+        """Return the record to write, a new one if its text changes; None to hold it back."""
         text, is_any_text, now = record.getMessage(), record.msg == "%s", record.created
         if len(text) > MAX_TEXT_CHARS:
             text = text[: MAX_TEXT_CHARS - 1] + "…"
@@ -78,7 +78,8 @@ class RepetitionLimit(logging.Filter):
         return _with_text(record, f"{text} (and {count} more like it before)") if count else record
 
     def _take(self, kind: object, limit: int, now: float) -> int | None:
-        """None to hold the line back; otherwise how many of its kind were held back in the interval before."""
+        """Return None to hold the line back; otherwise the number of lines of its kind that the previous interval
+        held back."""
         window = self._windows.get(kind)
         if window is None or not 0 <= now - window.began < INTERVAL_SECS:
             held_back = 0 if window is None else window.held_back
@@ -219,7 +220,7 @@ class LogBuffer(logging.Handler):
 
 
 def own_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `extra` of a log call for fields of any name, also `name`, which every record has itself."""
+    """Return the `extra` of a log call for fields of any name, even `name`, which every record already has."""
     return {_OWN: fields}
 
 

@@ -98,7 +98,7 @@ class Scenes(ExecutableFiles[Scene]):
     async def run(self, id_: str, chain: tuple[str, ...]) -> ExecutionEntry:
         """Start the scene and wait for its end; if the waiting task is cancelled, so is the execution.
 
-        Raises `Invalid` if it would wait in a queue for an execution that waits for one of the chain.
+        Raises `Invalid` if the scene would wait in a queue for an execution that waits for a member of the chain.
         """
         execution = self.execute(id_, chain)
         wait = (chain[-1], execution.request.label)
@@ -116,7 +116,7 @@ class Scenes(ExecutableFiles[Scene]):
             self._waits.remove(wait)
 
     def _find_circle(self, chain: tuple[str, ...], label: str) -> tuple[str, ...]:
-        """Return the circle from the chain through this scene and what it waits for; empty without a circle."""
+        """Return the circle of waits that leads from the chain through this scene; empty if there is no circle."""
         paths: list[tuple[str, ...]] = [(label,)]
         for path in paths:
             if path[-1] in chain:

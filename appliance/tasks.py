@@ -23,7 +23,7 @@ CANCEL_GRACE_SECS = 1.0
 """Seconds that a cancelled task has to end."""
 
 STALL_SECS = 0.25
-"""How long a step of a `time_limit` is, and by how much the loop must come late to it that it does not count."""
+"""The length of a step of a `time_limit`; a step that comes late by more than this does not count."""
 
 STEP_SECS = 0.001
 """Seconds of work before other tasks run; after a far longer step, as much time as it took."""
@@ -56,7 +56,8 @@ class LoopLag:
         self._longest = 0.0
 
     def note(self, now: float, secs: float) -> None:
-        """Note a wait that has just ended. One of at most `least_secs` need not be noted, unless it is `ends_at`."""
+        """Note a wait that has just ended. A wait of at most `least_secs` need not be noted before the time
+        `ends_at`."""
         self._longest, self.max_secs = max(self._longest, secs), max(self.max_secs, secs)
         self.total_secs += secs if secs > MIN_LAG_SECS else 0.0
         if now >= self.ends_at:
@@ -105,7 +106,7 @@ class _Loop(asyncio.SelectorEventLoop):
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """As `asyncio.run`, on a loop whose turns stay short however many sockets are ready."""
+    """Do the same as `asyncio.run`, on a loop whose turns stay short however many sockets are ready."""
     with asyncio.Runner(loop_factory=_Loop) as runner:
         return runner.run(work)
 
@@ -129,7 +130,7 @@ async def in_steps(clock: Clock, work: Iterable[object]) -> None:
 
 
 class _Result(Struct, Generic[T], frozen=True):
-    """What work returned, if it raised nothing."""
+    """The return value of work that raised nothing."""
 
     value: T
 
@@ -188,8 +189,8 @@ class Tasks:
 async def time_limit(seconds: float) -> AsyncIterator[None]:
     """Like `asyncio.timeout`, for answers of others: time in which this process was stalled does not count.
 
-    What came meanwhile is read after such a stall, and is in time. As much time as the limit is left out, and the
-    stall that goes beyond; all later time counts, so that a loop that is always late doubles a limit at most.
+    Data that came during a stall is read after it, and is in time. Stalls are left out until their sum exceeds the
+    limit; all later time counts, so that a loop that is always late doubles a limit at most.
     """
     loop = asyncio.get_running_loop()
     timer: asyncio.Handle
@@ -219,8 +220,8 @@ async def time_limit(seconds: float) -> AsyncIterator[None]:
 async def end_within(work: Awaitable[T], seconds: float) -> T:
     """Return the result of the work or raise its exception; raise `TimeoutError` after a `time_limit`.
 
-    It is cancelled then, or when the caller is; after `CANCEL_GRACE_SECS` it is left alone.
-    If it returns something all the same when it is cancelled, that is the result.
+    It is cancelled then, or when the caller is; after `CANCEL_GRACE_SECS` it is left alone. If the work returns a
+    value although it is cancelled, that value is the result.
     """
     loop = asyncio.get_running_loop()
     task, has_ended = loop.create_task(_ending_of(work)), loop.create_future()
@@ -246,7 +247,8 @@ async def end(task: asyncio.Task[Any]) -> None:
 
 
 async def _ending_of(work: Awaitable[T]) -> _Result[T] | BaseException:
-    """Return how the work ends; never raises, since what ends the process would do so out of any task."""
+    """Return the result or the exception of the work; never raises, because an exception that ends the process would
+    leave any task."""
     try:
         return _Result(await work)
     except BaseException as error:

@@ -35,7 +35,7 @@ log = logging.getLogger("watch")
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """A folder to watch, those inside it too if it is deep, and what to do when Lua files in it have changed."""
+    """A folder to watch (with subfolders if `is_deep`), and the function to call when its Lua files have changed."""
 
     folder: Path
     is_deep: bool
@@ -132,9 +132,9 @@ class Watcher:
         while not self._stop.is_set():
             try:
                 self._watch_folders(seen, loop, polling)
-            except FileNotFoundError:  # it went just now
+            except FileNotFoundError:  # it was removed just now
                 self._stop.wait(POLL_INTERVAL_MS / 10_000)
-            except Exception as error:  # of the system's limits on watching, mostly
+            except Exception as error:  # mostly because of the system's limits on watching
                 if polling:
                     self._stop.wait(POLL_INTERVAL_MS / 1000)
                 else:
@@ -171,7 +171,7 @@ class Watcher:
             for target in self._targets:
                 if target in early or any(target.holds(path) for path in paths):
                     self._schedule_reload(target, loop)
-            is_lost = not paths.isdisjoint(seen)  # one went, and another may have come in its place with its number
+            is_lost = not paths.isdisjoint(seen)  # one is gone, and another may have its place and its number
             if is_lost or self._stop.is_set() or self._identify() != seen:
                 return
 

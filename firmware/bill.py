@@ -22,7 +22,7 @@ STATED = {
     "PSFL": "PSF-2.0",
     **{name: name for name in ("Apache-2.0", "BSD-3-Clause", "MIT", "PSF-2.0", "Unlicense")},
 }
-"""What older metadata call a licence, and its SPDX identifier. Other licences get an identifier of their own."""
+"""Names of licences in older metadata, and their SPDX identifiers. Other licences get an identifier of their own."""
 
 METADATA = re.compile(r"[^/]*\.dist-info/METADATA")
 BILL = re.compile(r"[^/]*\.dist-info/sboms/[^/]*\.cdx\.json|[^/]*\.dist-info/sboms/[^/]*\.cyclonedx\.json")
@@ -41,7 +41,7 @@ class Package:
 
 
 LUA = Package(name="lua", version="5.4.8", licence="MIT", purl="pkg:generic/lua@5.4.8", parent="lupa")
-"""What lupa compiles in and does not list; `pack` looks whether it is this version."""
+"""The Lua that lupa compiles in and does not list; `pack` checks that it has this version."""
 
 
 def read_metadata(data: bytes) -> Package:

@@ -175,7 +175,7 @@ def python_tag() -> str:
 
 
 def digests(locks: Sequence[Path]) -> dict[str, str]:
-    """Return the SHA-256 of each lock by its name: what .venv remembers of it."""
+    """Return the SHA-256 of each lock by its name; .venv keeps it."""
     return {lock.name: hashlib.sha256(lock.read_bytes()).hexdigest() for lock in locks}
 
 

@@ -48,7 +48,7 @@ REST = "rest"
 """Files that are never extracted alone, as one stream, which unpacks faster."""
 
 CARRIED = ("install.sh", "systemd/lares.service", "openwrt/lares.init", "avahi/lares.service")
-"""What only the installation takes out of the file."""
+"""Files that only the installation extracts."""
 
 WHEN_CUT = b"""# coding: latin-1
 "lares: this file is cut off or damaged; copy it to this box again
@@ -66,7 +66,7 @@ Checked = tuple[int, int]
 class Builder:
     """A checkout to build in. `run` runs a command with an environment, or raises; `venv` makes one at a folder.
 
-    Each of `pythons`, a version and a path, compiles for its like on a box.
+    Each of `pythons`, a version and a path, compiles bytecode for the same version on a box.
     """
 
     root: Path
@@ -207,7 +207,7 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes, compression: int) -> 
 def _describe(parts: Parts) -> tuple[bytes, dict[str, bytes]]:
     """Return the content of `parts.json`, and the data of each xz stream.
 
-    That is for each machine its objects, each different one once, and for each Python what it has compiled.
+    There is a stream for each machine, with each different object once, and one for each Python, with its bytecode.
     """
     native: dict[str, dict[str, int]] = {target.tag: {} for target in parts.native}
     objects: dict[str, list[bytes]] = {machine: [] for machine in sorted({t.machine for t in parts.native})}

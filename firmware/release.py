@@ -15,7 +15,7 @@ from firmware import bill
 from firmware.parts import Parts
 
 LOCKS = ("firmware/build.lock", "firmware/runtime.lock", "firmware/targets.toml", "shiv.toml")
-"""What decides about the bytes next to the sources."""
+"""Files that determine the bytes, in addition to the sources."""
 
 
 def accompany(

@@ -62,10 +62,10 @@ PROGRAMS = {
 """Programs that proofs may need next to Python and git."""
 
 OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome", "google-chrome-stable")}
-"""What some of them are called elsewhere."""
+"""Other names of some of these programs."""
 
 FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/sbin")
-"""Where programs lie that a user's PATH may lack."""
+"""Folders of programs that a user's PATH may lack."""
 
 
 def find_program(name: str) -> str | None:
@@ -84,7 +84,7 @@ def needs(name: str) -> str:
 def missing_program(reason: str) -> str | None:
     """Return the missing program of a skipped proof.
 
-    None for another reason, and if the machine has it.
+    None for another reason, or if the machine has the program.
     """
     found = re.fullmatch(r"(?:Skipped: )?needs (\S+), which is not installed", reason)
     name = found[1] if found else ""
@@ -102,7 +102,7 @@ def unlisted(skipped: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def summary(skipped: Iterable[tuple[str, str]]) -> str:
-    """Return how many proofs need which program that is missing (`3 proofs need chromium, 1 mosquitto`).
+    """Return the number of proofs that need each missing program (`3 proofs need chromium, 1 mosquitto`).
 
     Empty for none.
     """

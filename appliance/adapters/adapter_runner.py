@@ -1,4 +1,4 @@
-"""The runner of one adapter: restarts it when it fails, sends it commands, and contains whatever it raises."""
+"""The runner of one adapter: restarts it when it fails, sends it commands, and contains its exceptions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ T = TypeVar("T")
 class AdapterRunner:
     """Runs one adapter from entering the context to leaving it; `build` makes a new one whenever it fails.
 
-    With `begin`, the first adapter is made when it is set; until then, commands wait up to five seconds.
+    With `begin`, it builds the first adapter when that event is set; until then, commands wait up to five seconds.
     Methods may be called concurrently.
     """
 

@@ -113,7 +113,7 @@ class AdapterStart:
     async def begin(self) -> None:
         """Import the modules of the adapters on a thread, then start each adapter in its own turn of the loop.
 
-        A hundred in one turn would hold the loop for tens of milliseconds, and again whenever they poll.
+        A hundred adapters that start in one turn would hold the loop for tens of milliseconds, then and at each poll.
         """
         await import_ahead(kind_of(settings).adapter_module for settings in self._sections.values())
         self._has_begun = True
@@ -237,8 +237,8 @@ async def open_publishers(
 ) -> list[AbstractAsyncContextManager[Any]]:
     """Return a publisher for each section with `publish = true`, which publishes the home while entered.
 
-    Topics that a section no longer publishes are cleared. `every_broker` are
-    further sections of MQTT, whose devices are not published either; it can change later.
+    Topics that a section no longer publishes are cleared. `every_broker` has further MQTT sections, whose devices are
+    not published either; its content can change later.
 
     Raises `StoreFailed` if the number of this run cannot be saved.
     """

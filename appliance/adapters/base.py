@@ -97,13 +97,13 @@ class Picture(Struct, frozen=True, kw_only=True):
 class Adapter(ABC):
     """One section of the configuration: its devices, published as they are seen and commanded on request.
 
-    The runner enters it, awaits `run`, and sends it commands meanwhile. When `run` raises or returns, the adapter is
-    left, and a new one is made after a pause; its devices keep their state.
+    The runner enters it, awaits `run`, and sends it commands meanwhile. When `run` raises or returns, the runner
+    leaves the adapter and, after a pause, builds a new one; the devices keep their state.
 
     Commands to one `address` wait for each other, across adapters; `concurrency` of them run at a time. With
     `takes_many`, one call has the commands for several devices. With `shares_outages`, an unanswered command means
-    that no device at the address answers: waiting commands fail at once, unsent. Otherwise, only commands to the
-    same device do.
+    that no device at the address answers: all waiting commands fail at once, unsent. Without it, only waiting
+    commands to the same device fail.
 
     `operation_secs` are time limits of operations that can take longer than a command.
     """
@@ -149,7 +149,8 @@ class Adapter(ABC):
 
     @property
     def answers(self) -> float:
-        """The number of the vendor's answers; NaN if they are not counted: each completed command then is one."""
+        """The number of the vendor's answers; NaN if they are not counted: each completed command then counts as
+        one."""
         return math.nan
 
     @property

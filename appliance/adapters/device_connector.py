@@ -29,7 +29,7 @@ PARSED_BYTES = 4096
 """Bytes that are read and parsed in a turn of the loop: a hundred of the shortest responses, or 2,000 frames."""
 
 RECEIVE_BUFFER_BYTES = 16 * 1024
-"""The kernel's buffer of a connection, and so the data that is parsed in one turn."""
+"""The kernel's receive buffer of a connection, which bounds the data that is parsed in one turn."""
 
 MAX_HEAD_BYTES = 16 * 1024
 """Bytes of a head that are held back until it is complete."""
@@ -47,7 +47,7 @@ _CARRIERS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "64:ff9b
 
 
 class DeviceResolver(ThreadedResolver):
-    """Resolves a name for one connection, which then goes to no other address than the result holds.
+    """Resolves a name for one connection, which then goes only to the addresses in the result.
 
     A name of the network must not resolve to this machine or its metadata service, even if it did not before: the
     name server could make the hub call itself. `localhost` is this machine only. A numeric address is not resolved.
@@ -135,7 +135,7 @@ class _Protocol(ResponseHandler):
 
 
 def repair_head(head: bytes) -> bytes:
-    """Correct a head that only strict readers reject: CR CR LF, and a length that is stated twice and is the same."""
+    """Correct a head that only strict readers reject: CR CR LF, and the same length stated twice."""
     lines, lengths = [], set[bytes]()
     for line in _LINE_END.split(head):
         found = _LENGTH.fullmatch(line)

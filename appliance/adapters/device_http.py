@@ -184,8 +184,8 @@ class HttpClient:
         """Return the response, of any status. `sent` are aiohttp's `params`, `json`, and `data`.
 
         With `repeat`, a request without an answer is sent once more, over a new connection. With `repeat_busy`
-        (default: as `repeat`), so is a request that the device answers with "busy". Raises `Unreachable`, and
-        `BadAnswer` for an answer that is not HTTP.
+        (default: the value of `repeat`), a request that the device answers with "busy" is also sent once more. Raises
+        `Unreachable`, and `BadAnswer` for an answer that is not HTTP.
         """
         session, pause = self._session.lasting if repeat else self._session.fresh, RETRY_AFTER_SECS
         try:

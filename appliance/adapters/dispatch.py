@@ -42,7 +42,8 @@ class Status(StrEnum):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """The result of a command to one device; unless it is ok, with a sentence, and the exception that has it."""
+    """The result of a command to one device. Unless the status is ok, `message` is a sentence, and `error` the
+    exception with that sentence."""
 
     device_id: str
     status: Status
@@ -80,10 +81,10 @@ class Dispatcher:
         self._runners.pop(name, None)
 
     async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
-        """Command the devices, those at different addresses at once; the outcomes come in the order given.
+        """Command the devices, in parallel if their addresses differ; the outcomes are in the given order.
 
-        `source` is for the audit: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Raises `Invalid` for a
-        number without a unit that no device accepts, otherwise nothing.
+        `source` is for the audit: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Raises only `Invalid`,
+        for a number without a unit that no device accepts.
         """
         if command.has_bare_value and not any(accepts(each.commands or (), command) for each in devices):
             raise needs_unit(command)
@@ -148,7 +149,7 @@ class Dispatcher:
         return bool(await self._listeners_to(hook))
 
     async def hook(self, request: HookRequest) -> bool:
-        """Give the request to the adapters that listen to its hook, one after another; whether any does.
+        """Give the request to the adapters that listen to its hook, one after another; return whether any listens.
 
         Raises `LaresError` for the first that refuses it.
         """
@@ -223,8 +224,8 @@ class Dispatcher:
 class _CommandQueue:
     """The commands of one `send` to one address: only as many wait at its gate as it lets in at a time.
 
-    Each waits for the others of the same `send` without a limit, and for other senders within the gate's limit. If
-    the adapter `shares_outages`, commands after an unanswered one are not sent.
+    A command waits for others of the same `send` without a time limit, and for other senders within the gate's limit.
+    If the adapter `shares_outages`, commands after an unanswered one are not sent.
     """
 
     def __init__(self, concurrency: int) -> None:

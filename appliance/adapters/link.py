@@ -62,8 +62,8 @@ class Replies:
     async def request(self, send: Callable[[int], Awaitable[None]], secs: float) -> Any:
         """Send a request with a new number and return its reply.
 
-        Raises `TimeoutError` if none comes within `secs`, the error that `fail` was given, and the errors of `send`,
-        whose time the caller limits.
+        Raises `TimeoutError` if no reply comes within `secs`, the error that was passed to `fail`, and the errors of
+        `send`. The caller limits the time of `send`.
         """
         self._last_number += 1
         number = self._last_number

@@ -27,7 +27,7 @@ CONFIRM_SECS = 3.5
 """Time for the device to show the result of a command that it took."""
 
 LAST_LOOK_SECS = 4.5
-"""Time since the start of a command for readings of the state, so that the error comes in time."""
+"""The time after the start of a command until which the state is read, so that the error comes in time."""
 
 CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
 """Pauses between two readings; the last one repeats."""

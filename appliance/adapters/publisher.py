@@ -192,7 +192,7 @@ class Publisher:
             self.recovered.set()
 
     def lost(self, error: LaresError) -> None:
-        """Publish an outage: its devices are offline. One event each, one log line, one `system.error`."""
+        """Publish an outage: set the devices offline (one event each), with one log line and one `system.error`."""
         self.record_error(error)
         if not self._is_lost:
             self._is_lost = True

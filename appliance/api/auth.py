@@ -47,7 +47,7 @@ class KeyToken(Redacted, frozen=True, kw_only=True):
 
 
 class Hasher:
-    """Hashes and checks on a thread of its own, one at a time, so that all of them together need 12 MiB.
+    """Hashes and checks tokens on a separate thread, one at a time, so that all of them together need 12 MiB.
 
     Both raise `AuthenticationUnavailable` if the system grants no memory or no thread.
     """
@@ -56,11 +56,11 @@ class Hasher:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="keys")
 
     def hash(self, text: str) -> asyncio.Future[str]:
-        """As `hash_token`, off the loop."""
+        """Run `hash_token` off the loop."""
         return self._run(hash_token, text)
 
     def check(self, stored_hash: str, text: str) -> asyncio.Future[bool]:
-        """As `matches`, off the loop."""
+        """Run `matches` off the loop."""
         return self._run(matches, stored_hash, text)
 
     def _run(self, work: Callable[..., T], *arguments: str) -> asyncio.Future[T]:
@@ -130,7 +130,8 @@ def matches(stored_hash: str, text: str) -> bool:
 
 
 MAX_WAITING_CHECKS = 8
-"""Different tokens that claim to be one key and wait for their hash at the same time; more raise `TooManyChecks`."""
+"""The number of different tokens for one key that may wait for their hash at the same time; more raise
+`TooManyChecks`."""
 
 Find = Callable[[str], Key | None]
 """Looks a key up by its name; returns the same object until the key is revoked, then None."""

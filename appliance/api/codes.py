@@ -59,5 +59,5 @@ CODES: Mapping[str, Code] = {
 
 
 def status_of(error: errors.LaresError) -> int:
-    """Return the HTTP status that comes with the error's code; 500 for one that no client should meet."""
+    """Return the HTTP status that comes with the error's code; 500 for a code that no client should see."""
     return CODES[error.code if error.code in CODES else "internal"].status

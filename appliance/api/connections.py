@@ -27,9 +27,9 @@ class Closable(Protocol):
 class Connections:
     """Counts the open connections of each peer, an IP address. `refused` and `evicted` count since the start.
 
-    `capacity` is how many there may be in all, `per_peer` how many of one peer. Where all places are taken, the peer
-    that has the most loses its connection that has been idle longest: to a newcomer, but not to one of a peer that
-    has more than half of all places itself. A peer that opens and closes connections without a request is
+    `capacity` is the largest number in all, `per_peer` the largest number of one peer. If all places are taken, the
+    peer with the most connections loses the one that has been idle longest, unless the new connection is from a peer
+    that has more than half of all places itself. A peer that opens and closes connections without a request is
     refused while it continues, which costs a tenth of serving it. `now` returns monotonic seconds. A peer that
     `is_proxy` has as many as it needs: each counts to the client whose request came over it last.
     """
@@ -82,7 +82,7 @@ class Connections:
             held.move_to_end(connection)
 
     def hand_over(self, peer: str, client: str, connection: Closable) -> bool:
-        """Count the peer's connection as one of the client from now on; false if that has too many already."""
+        """Count the peer's connection for the client from now on; false if the client has too many already."""
         if peer == client or connection not in self._open.get(peer, ()):
             return True
         if len(self._open.get(client, ())) >= self._per_peer:
@@ -108,7 +108,8 @@ class Connections:
             del self._open[peer]
 
     def _count_empty(self, peer: str, more: int) -> float:
-        """Count this many more of the peer's that ended without a request; return how many have not expired."""
+        """Add this number of the peer's connections that ended without a request; return the number that has not
+        expired."""
         now = self._now()
         expired = EMPTY_CONNECTIONS_EXPIRED_PER_SEC * (now - self._expired_at)
         if expired >= 1:

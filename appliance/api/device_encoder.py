@@ -43,7 +43,7 @@ class DeviceEncoder:
         return self._keep(device).whole
 
     def encode_with_commands(self, device: Device) -> bytes:
-        """Return the device as JSON, with what it can be commanded and what its vendor calls its attributes."""
+        """Return the device as JSON, with its commands and the vendor's names of its attributes."""
         kept = self._keep(device)
         if kept.commands is None:
             more = {"commands": DEVICE_COMMANDS(device.commands or ()), "labels": device.labels}

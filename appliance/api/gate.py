@@ -111,7 +111,8 @@ class Gate:
         return principal
 
     async def _identify(self, request: Request, route: Route | None) -> Principal:
-        """Over the control socket the peer's user decides, elsewhere the token; None is a request without a route."""
+        """Return the principal: over the control socket by the peer's user, elsewhere by the token. `route` is None
+        if no route matches."""
         exchange: Any = request.stream
         if exchange.is_on_box:
             return ON_BOX
@@ -130,7 +131,7 @@ class Gate:
         return principal
 
     def _log_wrong_key(self, peer: str) -> None:
-        """Log it once an hour for each client: one whose key was revoked may continue asking every second."""
+        """Log a wrong key once per hour for each client: one with a revoked key may ask every second."""
         now = asyncio.get_running_loop().time()
         if now - self._wrong_key_logged.get(peer, -WRONG_KEY_LOG_SECS) < WRONG_KEY_LOG_SECS:
             return
@@ -160,7 +161,7 @@ class Gate:
 
 
 def _token_of(request: Request, route: Route | None) -> str | None:
-    """Return the token of the header, otherwise the one of the query where that is accepted."""
+    """Return the token of the header, otherwise the token of the query if the route accepts it there."""
     token = bearer_of(request.headers.get("authorization"))
     if token is not None or route is None:
         return token

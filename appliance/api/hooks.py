@@ -46,9 +46,9 @@ class Hooks:
             raise NotFound("hook", hook)
 
     async def call(self, request: HookRequest) -> None:
-        """Give the request to the adapter that listens, then let it fire triggers; that does not wait for their Lua.
+        """Give the request to the adapter that listens, then let it fire triggers, without waiting for their Lua.
 
-        Raises `NotFound` if nothing listens, and whatever the adapter refuses it with; then nothing has fired.
+        Raises `NotFound` if nothing listens, or the error with which the adapter refuses it; then nothing has fired.
         """
         is_unread = request.data is None and request.body.strip() not in (b"", b"null")
         if is_unread and (request.hook.startswith(DEVICE_HOOK_PREFIX) or self._hears(request.hook)):

@@ -73,7 +73,7 @@ class Keyring:
         self.authenticator.close()
 
     async def create(self, label: str, role: Role, hook: str | None = None) -> tuple[Key, str]:
-        """Return a new key and its token; `hook` is the id that one of the role hook opens.
+        """Return a new key and its token; `hook` is the id that a key of the role hook opens.
 
         Raises `StoreFailed` or `AuthenticationUnavailable`.
         """

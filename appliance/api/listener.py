@@ -22,7 +22,7 @@ BACKLOG = 4096
 
 
 MAX_ACCEPTS_AT_ONCE = 16
-"""Connections that one turn of the loop accepts, so that what others wait for comes in between."""
+"""Connections that one turn of the loop accepts, so that other work gets its turn in between."""
 
 
 EXHAUSTED_PAUSE_SECS = 0.25
@@ -38,7 +38,7 @@ _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 PeerOf = Callable[[socket.socket, Any], str | None]
-"""Returns the name under which an accepted connection counts, from socket and address; None to refuse it."""
+"""Returns the name under which an accepted connection counts, given its socket and address; None refuses it."""
 
 
 def address_of(peername: Any) -> str:

@@ -201,7 +201,7 @@ def describe_events(frames: Sequence[EventFrame]) -> dict[str, Any]:
 
 
 def _hoist_schemas(node: Any, named: dict[str, Any]) -> Any:
-    """Return the same, where references stand for the schemas that have a title; these go into `named`."""
+    """Return the node with references in place of the schemas that have a title; these schemas go into `named`."""
     if isinstance(node, list | tuple):
         return [_hoist_schemas(each, named) for each in node]
     if not isinstance(node, Mapping):

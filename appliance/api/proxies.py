@@ -26,7 +26,7 @@ class TrustedProxies:
         self._networks = tuple(networks)
 
     def trusts(self, peer: str) -> bool:
-        """Return whether the address of a connection is one of theirs."""
+        """Return whether the address of a connection belongs to a trusted proxy."""
         return bool(self._networks) and (address := _parse(peer)) is not None and self._contains(address)
 
     def client_of(self, peer: str, headers: Header) -> str:

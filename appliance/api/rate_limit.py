@@ -37,4 +37,4 @@ class Buckets:
 
 
 _ROUNDING = 1e-3
-"""The tolerance for sums of floating point numbers, as a part of a write."""
+"""The tolerance for sums of floating-point numbers, as a fraction of one write."""

@@ -46,10 +46,10 @@ WHY_MISSED = (
 )
 
 HOW_TO_LOAD = "correct the faults that `lares check` lists, then run `lares reload`"
-"""What to do about a file that is not loaded; of scenes, automations or adapters."""
+"""The remedy for a file of scenes, automations, or adapters that is not loaded."""
 
 ReportedDecision = tuple[str, str]
-"""When, as RFC 3339, and the sentence."""
+"""The time (RFC 3339), and the sentence."""
 
 Explained = tuple[str, list[str], list[ReportedDecision], dict[str, Any] | None]
 """The kind, the present state, the decisions, and the fields of an automation's file."""
@@ -156,7 +156,7 @@ class Reasons:
                     yield f"automation '{definition.id}' {verb} {thing}"
 
     def state_since(self, device: Device) -> datetime:
-        """Since when the device has been online or offline, as far back as is known.
+        """Return the time since which the device has been online or offline, as far as it is known.
 
         A device that was online when the hub stopped, and is missing since, counts as offline since the start.
         """

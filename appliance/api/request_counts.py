@@ -17,7 +17,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"
 
 
 class RequestCounts:
-    """How many requests of a method and a route there were, and how long their responses took: how many requests up
+    """The number of requests of a method and a route, and the duration of their responses: the number of requests up
     to each of `BUCKETS_SECS`, and the sum.
     """
 
@@ -27,7 +27,7 @@ class RequestCounts:
         self.seconds: dict[tuple[str, str], float] = {}
 
     def add(self, method: str, route: str, status: int, seconds: float | None = None) -> None:
-        """Count a request of this route that was answered so; `seconds` is how long that took, None for a stream."""
+        """Count a request of this route that got this answer; `seconds` is how long that took, None for a stream."""
         self.counts[method if method in _METHODS else "other", route, status] += 1
         if seconds is not None:
             which = method, route

@@ -96,7 +96,7 @@ _SANIC_CODES: Mapping[int, str] = {
     429: "rate_limited",
     501: "unknown_transfer_coding",
 }
-"""The code of what Sanic itself refuses, by its status."""
+"""The code of a request that Sanic itself refuses, by its status."""
 
 
 def headers_of(error: errors.LaresError) -> Mapping[str, str] | None:

@@ -28,7 +28,7 @@ class _RestPattern(Struct, frozen=True):
     handlers: Mapping[str, RouteHandler]
 
     def match(self, segments: list[str]) -> dict[str, str] | None:
-        """Return the ids of a path; None if it is not one of these."""
+        """Return the ids of a path; None if the path does not match."""
         first, last = len(self.before), len(segments) - len(self.after)
         if first >= last or tuple(segments[:first]) != self.before or not all(segments[first:]):
             return None
@@ -49,14 +49,14 @@ class _Pattern(Struct, frozen=True):
     handlers: Mapping[str, RouteHandler]
 
     def matches(self, segments: list[str]) -> bool:
-        """Return whether a path of as many segments is one of these."""
+        """Return whether a path with the same number of segments matches."""
         return all(segments[index] == text for index, text in self.fixed) and all(segments[i] for i, _ in self.ids)
 
 
 class Router:
-    """Routes by path and method. A path that is fixed comes before one with ids, whatever its methods are.
+    """Routes by path and method. A fixed path comes before a path with ids, whatever its methods are.
 
-    Sanic's own writes Python source for its routes and compiles it at each start, a tenth of the whole start.
+    Sanic's own router writes Python source for its routes and compiles it at each start, a tenth of the whole start.
     """
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ DRAIN_POLL_SECS = 0.02
 GOING_AWAY = 1001
 
 RESERVED_FILES = 256
-"""File descriptors that clients' connections leave to the store, Lua, the adapters and all else."""
+"""File descriptors that clients' connections leave to the store, Lua, the adapters, and everything else."""
 
 MAX_CONTROL_CONNECTIONS = 32
 """Connections of the control socket at a time; an idle one yields to a newcomer."""

@@ -67,10 +67,10 @@ class StaticFile:
 
 @cache
 def load_files() -> Mapping[str, StaticFile]:
-    """Return every file that is served, by its address, as they were when they were first asked for.
+    """Return every served file by its address, as it was at the first call.
 
     Most addresses hold a digest of all files, so that a browser keeps them for good and never mixes two versions; the
-    page, the service worker and the manifest are given that digest in the place of `{{version}}`.
+    page, the service worker and the manifest contain that digest in place of `{{version}}`.
     """
     bodies = {
         path.relative_to(FOLDER).as_posix(): path.read_bytes()

@@ -94,7 +94,7 @@ class EventStream:
 
     @property
     def lag(self) -> int:
-        """How many frames wait for the slowest subscriber."""
+        """The number of frames that wait for the slowest subscriber."""
         return max((subscriber.waiting for subscriber in self._subscribers), default=0)
 
     @contextmanager

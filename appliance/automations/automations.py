@@ -112,7 +112,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return [self._view(definition) for definition in self.catalog.list_definitions()]
 
     def list_timed_views(self) -> list[View]:
-        """Return the same, with the next due time of each and its newest execution."""
+        """Return the views, with the next due time and the newest execution of each automation."""
         return [
             replace(
                 view,

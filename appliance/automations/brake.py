@@ -41,8 +41,8 @@ class _BrakeRecord(Struct):
 
 
 class Brake:
-    """Pauses for a minute what ran more than `max_runs` times within `secs` seconds because of its own doing. It also
-    pauses what did so `MAX_SLOW_RUNS` times within `SLOW_SECS`.
+    """Pauses an automation for a minute if it caused its own runs more than `max_runs` times within `secs` seconds,
+    or `MAX_SLOW_RUNS` times within `SLOW_SECS`.
     """
 
     def __init__(self, bus: Bus, clock: Clock, *, max_runs: int = 10, secs: float = 10) -> None:

@@ -1,4 +1,4 @@
-"""Since when comparisons hold, for conditions with `for_secs`."""
+"""The times since which comparisons hold, for conditions with `for_secs`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from appliance.home.registry import Registry
 from appliance.store.records import Storage, read_all, skip
 
 CHANGED_PREFIX = "changed/"
-"""Keys in the document: `changed/<device id>` holds since when each comparison that a condition asks for holds."""
+"""Keys in the document: `changed/<device id>` has the time since which each comparison of a condition holds."""
 
 
 class Comparison(NamedTuple):
@@ -41,10 +41,10 @@ class Comparison(NamedTuple):
 
 
 class ChangeTimes:
-    """Remembers since when the comparisons of `watch` hold, over restarts too.
+    """Remembers the times since which the comparisons of `watch` hold, also over restarts.
 
-    Without `above` and `below` that is the last change. If the clock is set, changes from this run of the hub are
-    dated again.
+    Without `above` and `below`, these are the times of the last changes. If the clock is set, changes from this run
+    of the hub are dated again.
     """
 
     def __init__(self, storage: Storage, registry: Registry, bus: Bus, clock: Clock) -> None:
@@ -65,7 +65,7 @@ class ChangeTimes:
             self._forget(device_id)
 
     def get(self, device: Device, comparison: Comparison) -> datetime:
-        """Return since when it holds; if that was not observed, when the device last changed."""
+        """Return the time since which it holds; if that was not observed, the time of the device's last change."""
         self._follow_clock()
         return self._times.get(device.id, {}).get(comparison.key, device.updated_at)
 

@@ -35,7 +35,7 @@ NICKNAMES: Mapping[str, str] = {
 MAX_EXPRESSION_CHARS = 1000
 
 _QUARTZ = r"LW?\Z|L-?\d+\Z|W\d+\Z|(\d+|[A-Z]{3})(L|W|#.*)\Z"
-"""What another dialect calls the last day, the nearest working day and the nth weekday."""
+"""The notation of another dialect for the last day, the nearest working day, and the nth weekday."""
 
 
 def _numbered(*lists: tuple[str, ...]) -> dict[str, int]:

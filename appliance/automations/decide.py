@@ -80,7 +80,7 @@ class Decider:
         return HOLDS if decision.refusal is None else refused(decision.refusal)
 
     def _follow_clock(self) -> None:
-        """Date decisions and ends of this run again if the clock was set."""
+        """If the clock was set, correct the times of decisions and ends from this run."""
         step = self._steps.poll()
         for id_ in self._decided if step else ():
             memory = self._states.of(id_).memory

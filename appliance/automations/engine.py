@@ -140,7 +140,7 @@ class Engine:
         ]
 
     def figures(self) -> dict[str, Any]:
-        """Of each automation whether it is armed and waits, when it is due next, and when it ran last."""
+        """Return for each automation whether it is armed and waits, when it is next due, and when it last ran."""
         return {
             id_: {
                 "armed": self._states.of(id_).is_enabled,

@@ -50,7 +50,7 @@ class Environment:
         self.change_times = ChangeTimes(storage, registry, bus, clock)
         self.variables = Variables(storage, bus, self.brake)
         self.list_timers: Callable[[], Mapping[str, datetime]] = dict
-        """When the timers that run are due, by name, once there are any."""
+        """Returns the due time of each running timer, by name."""
 
     def secs_since_stop(self) -> float:
         """Return for how long at most the hub did not watch the home before now, in seconds."""

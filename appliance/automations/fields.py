@@ -47,7 +47,7 @@ def describe(value: Value) -> str:
 def check_equal(attribute: str, value: Value) -> Value:
     """Return the value in canonical form; raises `Invalid` if the attribute's schema does not accept it.
 
-    Where values carry a unit a plain number will do; an attribute without a schema takes anything.
+    If values carry a unit, a plain number is enough; an attribute without a schema accepts anything.
     """
     entry = CAPABILITIES.get(attribute)
     if entry is None:
@@ -72,7 +72,7 @@ def _color_temperature(value: Value) -> int:
 class Matcher(Struct, frozen=True, kw_only=True, eq=False):
     """The demand on a value: equal to `equals`, or a number between the bounds, which are not included.
 
-    With none of them it is any value. A plain number also equals a value with a unit whose number it is.
+    Without any of them, every value matches. A plain number also equals a value with a unit and the same number.
     """
 
     equals: Value | UnsetType = UNSET
@@ -161,10 +161,10 @@ Subject = tuple[str, str]
 
 
 class NamedThing(NamedTuple):
-    """What of the home the field of a trigger or condition names.
+    """The part of the home that a field of a trigger or condition names.
 
-    Of an attribute or event, `owner` is the device, or the room or group, that is to show or send it; an event of no
-    name is any that this sends. `matcher` holds the compared value of an attribute.
+    For an attribute or event, `owner` is the device, room, or group that is to show or send it; an event without a
+    name is any event of the owner. `matcher` holds the compared value of an attribute.
     """
 
     field: str

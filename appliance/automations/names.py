@@ -99,7 +99,7 @@ class RemovedDevice(Struct, frozen=True, kw_only=True):
 
 
 class HomeNames(Struct, frozen=True, kw_only=True):
-    """The names that the home has. None: unknown, so no name is reported.
+    """The names that the home has. None means unknown: no name is reported then.
 
     `adapters` are the sections, `operations` theirs. `members` are the devices of each room and group. `devices` has
     the attributes that each device shows or accepts, `events` the events that it announces or sent, by id. `aliases`
@@ -135,7 +135,8 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         past: Mapping[str, PastNames] | None = None,
         removed: Mapping[str, RemovedDevice] | None = None,
     ) -> HomeNames:
-        """With these devices in these places, and with what each has sent and shown in the `past`.
+        """Return a copy with these devices in these places, and with the events and attributes that each had in the
+        `past`.
 
         Accepted capabilities count as shown, since a lamp that is off shows little; announced events count as sent.
         """
@@ -163,7 +164,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         )
 
     def with_source(self, source: Source) -> HomeNames:
-        """With this file in place of the one of its name; its calls count."""
+        """Return a copy with this file in place of the file of the same name; its calls count."""
         others = ([each for each in files if each.name != source.name] for files in (self.sources, self.called))
         sources, called = ([*each, source] for each in others)
         return replace(self, sources=sources, called=called)
@@ -184,7 +185,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         return [Fault(each.file, each.line or source.line_of_return, each.message) for each in found]
 
     def warnings_of(self, definition: AutomationDefinition) -> Iterator[Problem]:
-        """As `faults_of`, by the paths of the fields."""
+        """Yield the warnings by the paths of the fields; see `faults_of`."""
         triggers = definition.triggers
         for number, trigger in enumerate(triggers, 1):
             path: Path = ("trigger",) if len(triggers) == 1 else ("triggers", number)
@@ -258,7 +259,8 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         return f"names {name!r}, and there is no section [adapters.{section}]{hint}"
 
     def _missing_device(self, name: str) -> str | None:
-        """Return a sentence about a name that is neither id nor alias of a device; None if it is, or if unknown."""
+        """Return a sentence about a name that is neither id nor alias of a device; None if it is one, or if
+        unknown."""
         id_ = (self.aliases or {}).get(name, name)
         if id_ in (self.devices or {}):
             return None

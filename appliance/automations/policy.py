@@ -43,7 +43,7 @@ class Memory(Struct, frozen=True, kw_only=True):
 
 
 class PolicyDecision(Struct, frozen=True):
-    """Why not to run, None if it may; and the memory to keep from now on in either case."""
+    """The reason not to run, None if it may run; and the memory to keep from now on in either case."""
 
     refusal: str | None
     memory: Memory

@@ -20,7 +20,7 @@ from appliance.tasks import Tasks
 log = logging.getLogger("automations")
 
 LATE_SECS = 1.0
-"""What fires later than this is counted as late."""
+"""An occurrence that fires later than this counts as late."""
 
 MAX_ADJUSTMENT = timedelta(minutes=1)
 """A clock that is set back by less than this, as NTP does, repeats no occurrence."""
@@ -48,7 +48,7 @@ class Schedule(Protocol):
 
 
 class TimerHandle(Struct, eq=False):
-    """Something due after a span of real time, once, or again and again if `every` is given (seconds)."""
+    """Something due after a span of real time: once, or repeatedly if `every` (seconds) is given."""
 
     name: str
     due: float
@@ -81,7 +81,8 @@ class Alarm(Struct, eq=False, kw_only=True):
     gap: tuple[datetime, datetime] | None = None
 
     def arm(self, now: datetime, *, settles: bool = False) -> None:
-        """Find the next occurrence, as of this instant; none that fired already if the clock only `settles`."""
+        """Find the next occurrence from this instant on; if the clock only `settles`, skip those that fired
+        already."""
         since = now
         if self.last is not None and (self.never_repeats or settles) and self.last - now <= MAX_AHEAD:
             since = max(now, self.last)

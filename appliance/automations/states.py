@@ -178,7 +178,7 @@ class States:
     def end_wait(self, id_: str, key: str) -> Awaitable[None] | None:
         """Forget a wait that is over; if it is on the card, return what removes it there.
 
-        It may also be on its way there: by a flush, or together with another wait that is being removed.
+        The wait may also be on its way to the card: in a flush, or together with another wait that is being removed.
         """
         stored_as = AUTOMATION_PREFIX + id_
         on_card = read_all(self._stored, stored_as, lambda _, value: convert(value, StoredState), skip).get("")

@@ -32,7 +32,7 @@ MAX_TIMERS = 10_000
 MAX_SECS = 400 * 86_400
 MAX_TIMER_PAYLOAD_BYTES = 16 << 10
 MAX_BYTES_IN_ALL = 1 << 20
-"""Of the payloads of all timers together, as JSON."""
+"""The size of the payloads of all timers together, as JSON."""
 
 MAX_LISTENER_WAIT_SECS = 86_400.0
 """How long a timer that is over waits for an automation that listens for it."""
@@ -110,9 +110,9 @@ class RunningTimer(Struct, eq=False, kw_only=True):
 class Timers:
     """The timers by name. They run on real seconds; after a restart they are due by the clock, once it is trusted.
 
-    Changes that come at the same time, ends too, are one record on the card. A timer that is over is removed from the
-    card, and then fires: after a power cut before that it fires again. If the card takes nothing, it fires all the
-    same, and again only if the hub dies before a flush. A timer without a listener waits for up to a day.
+    Changes at the same time, including ends, are one record on the card. A timer that is over is removed from the
+    card, and then fires: after a power cut before that it fires again. If the card accepts no write, it still fires,
+    and again only if the hub dies before a flush. A timer without a listener waits for up to a day.
     """
 
     def __init__(self, environment: Environment) -> None:

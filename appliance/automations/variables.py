@@ -30,7 +30,7 @@ MAX_TOTAL_BYTES = 256 << 10
 
 
 MAX_VALUE_DEPTH = 32
-"""How deep a value may be nested; deeper ones Lua cannot read."""
+"""The deepest nesting of a value; Lua cannot read deeper values."""
 
 
 class Variable(Struct, frozen=True, kw_only=True):
@@ -115,7 +115,8 @@ class Variables:
         self._apply(name, value, size, source)
 
     async def set_durable(self, name: str, value: Value, source: str) -> None:
-        """As `set`, but returns once it is on the card, and it is so only then; `StoreFailed` if it cannot be."""
+        """Like `set`, but the value is in force only once it is on the card; then return. Raises `StoreFailed` if
+        that fails."""
         pending = _Pending(name=name, size=self._check(name, value))
         self._pending.append(pending)
         await self._tasks.finish(self._set_durable(pending, value, source), f"setting of the variable {name}")

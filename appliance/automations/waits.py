@@ -57,7 +57,7 @@ class Waits:
         self._drop(active, device_id)
 
     def disarm(self) -> None:
-        """Let no wait fire any more; one that ends fires after the next start."""
+        """Let no wait fire from now on; a wait that ends fires after the next start."""
         self._is_disarmed = True
 
     async def aclose(self) -> None:

@@ -85,7 +85,7 @@ def examine(file: Path, data_dir: Path) -> Examined:
     with as_owner(data_dir, file):
         settings, faults = _load(file)
     in_lua, warnings, off = asyncio.run(_check_lua(settings, data_dir, file))
-    if faults:  # what Lua names may be in what cannot be read of the configuration
+    if faults:  # names in Lua may belong to the unreadable part of the configuration
         warnings = []
     return Examined(
         settings=settings,

@@ -41,7 +41,7 @@ LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 3000
 
 KEPT_HOME = Path(__file__).with_name("home_to_try.toml")
-"""What `--keep` writes in the place of the bundled configuration's section."""
+"""The text that `--keep` writes in place of the bundled configuration's section."""
 
 
 def demo(arguments: argparse.Namespace) -> int:

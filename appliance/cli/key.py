@@ -77,7 +77,7 @@ async def _act_alone(data_dir: Path, act: Act, auth: Auth | LaresError) -> Any:
 
 @asynccontextmanager
 async def open_document(data_dir: Path) -> AsyncIterator[tuple[Document, Clock]]:
-    """Open the store, which no hub holds; errors have the exit code that they have from a hub."""
+    """Open the store while no hub holds it; errors have the same exit code as from a hub."""
     clock = Clock()
     async with Document(Disk(data_dir), clock) as document:
         try:

@@ -19,7 +19,7 @@ from appliance.store.disk import for_its_user
 
 ROOT = 0
 MAX_STEPS = 200
-"""The longest path that is resolved, in names, with those of links."""
+"""The longest path that is resolved, in names, including the names in links."""
 
 _ON_THE_WAY = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -32,7 +32,7 @@ _IMPORTED_LATE = (
 
 
 def become_owner(*paths: Path) -> None:
-    """Become the user, with all groups, who owns the paths, if this process is root and the paths are not.
+    """If this process is root and the paths are not root's, become their owner, with all groups.
 
     Raise `StartFailed` for root if a path is a link.
     """

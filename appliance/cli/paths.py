@@ -117,14 +117,14 @@ def config_folder(file: Path) -> Path:
 
 
 def find_template(config_flag: str | None) -> Path:
-    """Return the folder of the initial configuration: that of the named file, or the bundled one."""
+    """Return the folder of the initial configuration: the folder of the named file, or the bundled folder."""
     if not config_flag:
         return bundled_config()
     return config_folder(HubPaths.of_process(config_flag, None).find_config())
 
 
 MAX_INITIAL_FILE_BYTES = 16 << 20
-"""Of one file of a configuration to begin with."""
+"""Bytes of one file of an initial configuration."""
 
 
 RECIPES = "recipes"
@@ -173,7 +173,7 @@ def write_private(file: Path, data: bytes, name: Path | None = None) -> None:
 def make_data_dir(folder: Path) -> None:
     """Make the data directory if it is not there; `StartFailed` if it cannot be made, or is not this user's to write.
 
-    One on a card that is read-only now will do: the store serves from it, and waits for the card to heal.
+    A directory on a card that is read-only now is enough: the store serves from it until the card is writable.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

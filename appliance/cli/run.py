@@ -221,8 +221,8 @@ def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
 def limit_stop() -> None:
     """End the process `STOP_LIMIT_SECS` from now, if it has not ended by itself.
 
-    A thread that waits for a name server cannot be interrupted, and Python would wait for it before it ends.
-    Nothing that was acknowledged is lost by it: that is on the card since it was acknowledged.
+    A thread that waits for a name server cannot be interrupted, and Python would wait for it before it ends. This
+    loses nothing that was acknowledged, because that is on the card already.
     """
     timer = threading.Timer(STOP_LIMIT_SECS, _end_late)
     timer.daemon = True

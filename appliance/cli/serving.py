@@ -1,6 +1,7 @@
 """The API as the configuration asks for it.
 
-With Sanic it takes as long to import as all else that a hub needs; so that is done while the store and Lua start.
+With Sanic, it takes as long to import as everything else that a hub needs, so it is imported while the store and Lua
+start.
 """
 
 from __future__ import annotations

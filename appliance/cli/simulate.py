@@ -37,7 +37,7 @@ MAX_EVENTS_BYTES = 16 << 20
 
 
 class _SimulatedPeriod(Struct, frozen=True, kw_only=True):
-    """From when to when is simulated. Where `is_present`, what automations remember counts."""
+    """The simulated period. If `is_present`, the memory of automations counts."""
 
     start: datetime
     end: datetime

@@ -46,7 +46,8 @@ class Turn:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     def ask(self, *, is_next: bool = False) -> asyncio.Future[None]:
-        """Return a future for the turn, the next or the last in the queue; then call `pass_on`."""
+        """Return a future that ends when the caller has the turn; it is the next in the queue, or the last. Call
+        `pass_on` after the turn."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.insert(0 if is_next else len(self._waiting), turn)
         if not self.is_taken:
@@ -136,14 +137,14 @@ class SimulatedContext(Context):
     turn: Turn
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
-        """As in `Context`; a message to people is reported."""
+        """Do the same as `Context`, and report a message to people."""
         if operation == "notify":
             self.on_action(self.source, f"notifies: {arguments[0]}", {"notify": arguments[0], "fields": arguments[1]})
         call = super().call(operation, arguments)
         return await (self.turn.pause(call) if operation in UNCOUNTED else call)
 
     async def invoke(self, target: str, payload: Mapping[str, Any]) -> Any:
-        """As in `Context`; it is reported."""
+        """Do the same as `Context`, and report the call."""
         words = f"invokes {target} {json.dumps(payload)}"
         self.on_action(self.source, words, {"invoke": target, "payload": payload})
         return await super().invoke(target, payload)
@@ -191,6 +192,6 @@ def apply_event(registry: Registry, event: FileEvent) -> None:
 
 
 def _in_unit(value: Value, before: Value) -> Value:
-    """Return the measurement, in the previous unit if it has none."""
+    """Return the measurement; if it has no unit, with the previous unit."""
     is_without = isinstance(value, dict) and value.get("unit") == ""
     return {**value, "unit": before["unit"]} if is_without and isinstance(before, dict) else value

@@ -160,7 +160,7 @@ class SimulationPrinter(ExecutionHistory):
         self._put(f"{at.astimezone(self._zone):%a %Y-%m-%d %H:%M:%S %Z}  {name}  {what}")
 
     def _put(self, line: str | None) -> None:
-        """Write the line; without one, only check that somebody reads."""
+        """Write the line; without a line, only check that there is a reader."""
         try:
             if line is None:
                 check_reader()

@@ -127,7 +127,7 @@ def _run_installer(script: str, target: Path, data: bytes | None) -> NoReturn:
 
 
 def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) -> int:
-    """Replace a file without a service with the data, or with the previous version, once that is checked."""
+    """Replace a file that has no service by the data or by the previous version, after a check of the new content."""
     disk, new, previous = Disk(target.parent), _name_beside(target, "new"), _name_beside(target, "previous")
     if data is None and not previous.exists():
         raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)

@@ -188,7 +188,7 @@ class HomeFiles:
         return await self._tasks.finish(self._save(place, apply, version), f"change of {place.path}")
 
     async def read_config(self) -> tuple[str, str, str]:
-        """Return the configuration: its text, that without secrets, and its version."""
+        """Return the configuration: its text, its text without secrets, and its version."""
         place = self.place_of(self.config_path)
         data = await asyncio.to_thread(_read_if_present, place) or b""
         return _text_of(place, data), self._shown(place, data), self._version_of(data)

@@ -209,7 +209,7 @@ def _read_fields(text: str, tokens: Sequence[LuaToken]) -> list[RecipeField]:
 
 
 def _is_comment(tokens: Sequence[LuaToken], line: int) -> bool:
-    """Return whether no token begins on this line, as on one of a comment."""
+    """Return whether no token begins on this line, as on a line with a comment."""
     return all(token.line != line for token in tokens)
 
 

@@ -48,7 +48,7 @@ class TomlScanner:
         self.comments: list[TomlPart] = []
 
     def values(self) -> Iterator[TomlPart]:
-        """Yield every value, tables and arrays too, those inside them as well."""
+        """Yield every value, including tables, arrays, and the values inside them."""
         self._skip_space()
         while self._at < len(self._text):
             if self._text[self._at] == "[":

@@ -15,7 +15,7 @@ HIDDEN = "***"
 IsSecret = Callable[[KeyPath], bool]
 
 ANY_SECTION = ""
-"""In place of a section: the key of a comment, which can be meant for any section."""
+"""Stands for the section of a key in a comment, which can be meant for any section."""
 
 _NAME = r"[A-Za-z0-9_-]+"
 _LINE = re.compile(rf"[ \t]*({_NAME})[ \t]*=[ \t]*([^\r\n]*)")

@@ -47,7 +47,7 @@ ValueChange = tuple[int, Any]
 """Milliseconds since 1970, and the value from then on."""
 
 Faulty = (KeyError, IndexError, TypeError, ValueError, OverflowError)
-"""What decoding raises for a line of another form."""
+"""Exceptions that decoding raises for a line of another form."""
 
 
 def attribute_beginning(device_id: str, attribute: str) -> bytes:
@@ -113,7 +113,7 @@ def encode_execution(kind: str, entry: ExecutionEntry, at: int) -> bytes:
 
 
 def encode_written(at: int, used: int, days: int) -> bytes:
-    """Return the line at the end of a writing."""
+    """Return the line that ends a writing."""
     return orjson.dumps({"k": "written", "t": at, "used": used, "days": days})
 
 

@@ -1,6 +1,6 @@
-"""The writing of history to the card: within the day's budget, and at an end where months are too old.
+"""The writing of history to the card within the day's budget, and the removal of months that are too old.
 
-Where not all has room, frequent attributes thin out first.
+If there is not enough room, frequent attributes are thinned out first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from appliance.history.hours import join_all
 from appliance.store.month_files import MonthFiles
 
 LINE_END_BYTES = 19
-"""What checksum and newline add to a line."""
+"""Bytes that checksum and newline add to a line."""
 
 PERIODS_PER_DAY = 4
 """Writings of a day; each may bring its part of the budget, and what earlier ones have left."""
@@ -118,7 +118,8 @@ class _Ledger(Struct, kw_only=True):
 
 
 class CardWriter:
-    """Appends to the months of at most `keep_days`, at most `max_day_bytes` a day (UTC). All on the store's thread.
+    """Appends to the months of at most `keep_days`, at most `max_day_bytes` a day (UTC). All methods run on the
+    store's thread.
 
     `sizes` are the months with the bytes of their files, as far as they were looked at; any thread may read them.
     """
@@ -188,7 +189,8 @@ class CardWriter:
 
 
 class WritingIndex:
-    """Where each writing ends in the months' files, so that a read of the last hours need not begin at a month's.
+    """The end of each writing in the months' files, so that a read of the last hours need not start where a month
+    starts.
 
     Only one thread may use it at a time. Each writing has no later values.
     """

@@ -71,7 +71,7 @@ class Collected(Struct, kw_only=True):
     entries: list[CardEntry] = field(default_factory=list)
 
     def by_month(self) -> dict[str, Collected]:
-        """Return the same, by the month that each part belongs to, oldest first."""
+        """Return the collected values by the month that they belong to, oldest first."""
         months: dict[str, Collected] = {}
 
         def of(secs: float) -> Collected:
@@ -93,8 +93,8 @@ class Collected(Struct, kw_only=True):
 class Collector:
     """Listens to the bus while it is in use. All methods are for the event loop, and none waits.
 
-    `grid_ms` is where hours begin in the home's time zone, 30 minutes later in some. `lost` counts hours, changes and
-    entries that had no room, `untracked` the attributes that there were beyond `MAX_ATTRIBUTES`.
+    `grid_ms` is the offset at which hours begin in the home's time zone; in some zones it is 30 minutes. `lost`
+    counts hours, changes and entries that had no room, `untracked` the attributes beyond `MAX_ATTRIBUTES`.
     """
 
     def __init__(self, bus: Bus, grid_ms: int) -> None:
@@ -169,7 +169,7 @@ class Collector:
         return [] if series is None else _changes_of(series)
 
     def figures(self) -> dict[str, int]:
-        """Return the amounts that wait for the card, and that had no room."""
+        """Return the amounts that wait for the card, and the amounts that had no room."""
         lost = self.lost + sum(each.lost for _, each in self._list_numbers())
         waiting = sum(map(len, self._changes.values())) + len(self._entries)
         return {"numbers": self._count, "waiting": waiting, "lost": lost, "untracked": len(self.untracked)}

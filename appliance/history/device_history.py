@@ -142,7 +142,7 @@ def split_number(value: Any) -> tuple[ValueParts, int | float] | None:
 
 
 def _split(value: Any) -> tuple[_Form, float]:
-    """Return the value as a form and a number."""
+    """Return the form of a value (its type and other parts), and its number."""
     if (split := split_number(value)) is None:
         return (str, _encode(value)), 0.0
     parts, number = split
@@ -197,7 +197,7 @@ class AttributeEntry(Struct, frozen=True, kw_only=True):
 
 
 class DeviceEntry(Struct, frozen=True, kw_only=True):
-    """How a device was from this moment on."""
+    """The state of a device from this moment on."""
 
     observed_at: datetime
     device: Device

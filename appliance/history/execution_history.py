@@ -41,8 +41,8 @@ class _LoggedEntry(Struct, frozen=True, order=True):
 class BoundedLog:
     """Entries as JSON, each of one subject, never in more than `max_bytes`.
 
-    Of one subject there are at most `max_entries`. Without room, the subject with the most bytes loses its oldest
-    entry. `count` counts all that ever came.
+    Each subject has at most `max_entries`. Without room, the subject with the most bytes loses its oldest entry.
+    `count` is the number of all entries ever added.
     """
 
     def __init__(self, max_bytes: int, max_entries: float = inf) -> None:

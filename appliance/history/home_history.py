@@ -39,7 +39,7 @@ AUDIT_SHARE = 8
 HOURS_A_DAY = 24
 
 MAX_PARTS = 3
-"""Of an hour, that lines of their own have: a writing cuts one in two, a restart again."""
+"""The most parts of one hour, each in its own line: a writing splits an hour, and a restart splits it again."""
 
 PartHour = tuple[ValueParts, Hour]
 """An hour of numbers, or a part of it, and the other parts of the values."""
@@ -49,12 +49,13 @@ UNBOUNDED = 1 << 30
 
 
 class HomeHistory:
-    """The values of devices, commands with their sources, and executions. Listens to the bus from its making on.
+    """The values of devices, commands with their sources, and executions. It listens to the bus from its creation on.
 
     `devices` and `commands` are in memory; `card` outlives a restart, None if `history.keep_days` is 0; `writer`
     sends values to a server, or is None. `attributes` reads from memory and card. `write_on` runs work on the store's
-    thread, `lines_to` makes of an address and a token a way there. `list_commands` and `list_executions` read from
-    memory and card, newest first; entries of this run come first, whatever its clock showed.
+    thread, `lines_to` makes the function that sends lines to an address, with a token. `list_commands` and
+    `list_executions` read from memory and card, newest first; entries of this run come first, whatever its clock
+    showed.
     """
 
     def __init__(
@@ -125,8 +126,8 @@ class AttributeValues(Struct, frozen=True, kw_only=True):
 
 
 class AttributeReader:
-    """Reads values of attributes. `card` is None without one; days begin at midnight in `zone`, and hours at
-    `grid_ms`, as on the card."""
+    """Reads values of attributes. `card` is None without history on the card; days begin at midnight in `zone`, and
+    hours at `grid_ms`, as on the card."""
 
     def __init__(
         self, devices: DeviceHistory, card: CardHistory | None, clock: Clock, zone: tzinfo, grid_ms: int
@@ -178,7 +179,7 @@ class AttributeReader:
         return await self._card.read_attribute((device_id, attribute), period, enough)
 
     def _read_memory(self, device_id: str, attribute: str, period: Period) -> CardValues:
-        """Return the same from the values in memory alone."""
+        """Return the values of the period from memory alone."""
         everything = replace(period, limit=UNBOUNDED)
         entries = self._devices.list_values(device_id, attribute, everything)
         numbers: list[NumberHours] = []
@@ -200,7 +201,7 @@ class AttributeReader:
         return int(local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0).timestamp())
 
     def _hour_of(self, secs: float) -> int:
-        """Return the same for all moments of one hour at home."""
+        """Return a number that is equal for all moments of one hour at home."""
         return int((secs * 1000 - self._grid_ms) // HOUR_MS)
 
 

@@ -59,7 +59,7 @@ def merge(hours: Iterable[Hour]) -> list[Hour]:
 
 
 def join_all(start: int, hours: Iterable[Hour]) -> Hour:
-    """Return all these hours, at least one, in order of time, as one that began then."""
+    """Join these hours (at least one, in order of time) into one hour that begins at `start`."""
     hours = tuple(hours)
     last, secs = hours[-1], sum(each.secs for each in hours)
     gains = [each.gain for each in hours if each.gain is not None]

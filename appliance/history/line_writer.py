@@ -33,7 +33,7 @@ SWITCHES = {
     **dict.fromkeys(("on", "open", "detected", "occupied", "unlocked", "online", "playing"), 1),
     **dict.fromkeys(("off", "closed", "clear", "unoccupied", "locked", "offline", "unavailable", "stopped"), 0),
 }
-"""Words that are one of two states, as numbers."""
+"""Numbers for words that name one of two states."""
 
 _CONTROL = re.compile(r"[\0-\x1f\x7f]")
 
@@ -69,7 +69,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _number(value: float) -> str:
-    """As a decimal without an `i`: a field that was once a float takes no integer."""
+    """Return the number as a decimal without an `i`: a field that was once a float accepts no integer."""
     return repr(int(value) if isinstance(value, bool) else value)
 
 
@@ -79,7 +79,7 @@ def _quote(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return a name or a tag's value. A backslash can end none, since it would escape what follows."""
+    """Return a name or a tag's value. It cannot end with a backslash, which would escape the next character."""
     plain = _CONTROL.sub(" ", text)
     plain = f"{plain[:-1]}_" if plain.endswith("\\") else plain
     return re.sub(r"([, =])", r"\\\1", plain)

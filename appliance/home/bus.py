@@ -41,8 +41,8 @@ class Bus:
     def listen(self, listener: EventListener, *kinds: type[Event], is_first: bool = False) -> Callable[[], None]:
         """Call the listener with every event until the returned function is called.
 
-        Where kinds are given, only with events of these kinds; others then cost nothing. A listener that `is_first`
-        is called before all earlier ones.
+        If kinds are given, call it only with events of these kinds; other events then cost nothing. A listener that
+        `is_first` is called before all earlier ones.
         """
         entry = (listener, kinds)
         self._listeners.insert(0 if is_first else len(self._listeners), entry)

@@ -109,7 +109,7 @@ garage_door | open closed opening closing stopped jammed | open close stop | | P
 cover_position | percentage | open close stop set | % | How far the cover is open.
 cover_tilt | percentage | open close stop set | % | How far the slats are tilted.
 """
-"""Of each domain: key | type, or the values of an enum | actions | unit / period | description."""
+"""The capabilities of each domain: key | type, or the values of an enum | actions | unit / period | description."""
 
 
 def _read_table() -> Iterator[Capability]:
@@ -149,7 +149,7 @@ PRESENCE = Capability(
 """An attribute in addition to the catalog, for devices that represent people."""
 
 KNOWN_ATTRIBUTES: Mapping[str, Capability] = {**CAPABILITIES, PRESENCE.key: PRESENCE}
-"""What describes the value of each attribute but `custom.<adapter>.<field>`."""
+"""The description of the value of each attribute except `custom.<adapter>.<field>`."""
 
 _CUSTOM = re.compile(r"custom\.[^.\s]{1,100}\.[^\s]{1,150}")
 

@@ -68,16 +68,16 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return self.groups[group_id]
 
     def put_room(self, room: Room) -> Layout:
-        """With this room, in place of any that has its id."""
+        """Return the layout with this room, in place of a room with the same id."""
         return self._with(rooms={room.id: room})
 
     def remove_room(self, room_id: str) -> Layout:
-        """Without the room; its devices are in none."""
+        """Return the layout without the room; its devices are in no room."""
         self.get_room(room_id)
         return self._with(rooms={room_id: None}, room_assignments=dict.fromkeys(self.devices_in(room_id)))
 
     def assign_room(self, device_id: str, room_id: str | None, devices: Devices) -> Layout:
-        """With the device in the room, or (None) in none."""
+        """Return the layout with the device in the room; None means no room."""
         if device_id not in devices:
             raise NotFound("device", device_id)
         if room_id is not None and room_id not in self.rooms:
@@ -85,13 +85,13 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return self._with(room_assignments={device_id: room_id})
 
     def rename_device(self, device_id: str, name: str | None, devices: Devices) -> Layout:
-        """With this name for the device, or (None) with none that people gave it."""
+        """Return the layout with this name for the device; None removes the name that people gave it."""
         if device_id not in devices:
             raise NotFound("device", device_id)
         return self._with(names={device_id: name})
 
     def set_alias(self, device_id: str, alias: str | None, devices: Devices) -> Layout:
-        """With this alias for the device; None removes it, also from an absent device."""
+        """Return the layout with this alias for the device; None removes it, also from an absent device."""
         if device_id not in devices and (alias is not None or device_id not in self.aliases):
             raise NotFound("device", device_id)
         if alias is not None:
@@ -109,11 +109,11 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return self._with(groups={group_id: Group(id=group_id, name=name, members=kept)})
 
     def set_members(self, group_id: str, members: tuple[str, ...], devices: Devices) -> Layout:
-        """With these members of the group."""
+        """Return the layout with these members of the group."""
         return self.put_group(group_id, self.get_group(group_id).name, members, devices)
 
     def remove_group(self, group_id: str) -> Layout:
-        """Without the group; its devices stay."""
+        """Return the layout without the group; its devices stay."""
         self.get_group(group_id)
         return self._with(groups={group_id: None})
 
@@ -138,7 +138,7 @@ Devices = Mapping[str, Device]
 """The present devices, by id."""
 
 Change = Callable[[Layout, Devices], Layout]
-"""Makes another layout of one, given the present devices; raises `NotFound`, `AliasTaken` or `Invalid`."""
+"""Returns a changed layout, from a layout and the present devices; raises `NotFound`, `AliasTaken` or `Invalid`."""
 
 MAX_NAMESAKES = 3
 """Devices of one name that a message lists."""

@@ -157,8 +157,8 @@ class Group(Struct, frozen=True, kw_only=True):
 class Observation(Struct, frozen=True, kw_only=True):
     """One device in full as its vendor just described it, in canonical attributes without `state`.
 
-    A device that is not `is_available` exists, and its bridge or broker does not reach it. `wrong` has the attributes
-    that the device shows in a way that cannot be read, each with a sentence; they stay as they were.
+    If `is_available` is false, the device exists, but its bridge or broker does not reach it. `wrong` has a sentence
+    for each attribute whose value cannot be read; these attributes stay as they were.
 
     `kept` names attributes that repeat stored values: the device has not reported them since the start. `pushed`
     names attributes that the device sent by itself just now, neither polled nor retained.

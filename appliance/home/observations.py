@@ -48,9 +48,8 @@ def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) ->
 def device_after(before: Device, seen: Observation, state: str, now: datetime, dropped: Dropped) -> Device:
     """Return the device after the observation, in this `state`; raises `Invalid` for an unknown kind.
 
-    What else is not valid is noted in `dropped`.
-    An attribute that is dropped, and a name or info that the observation lacks, stay as they were; parts that are
-    equal stay the same objects.
+    Other invalid parts are noted in `dropped`. An attribute that is dropped, and a name or info that the observation
+    lacks, stay as they were; parts that are equal stay the same objects.
     """
     if not isinstance(seen.kind, DeviceKind):
         raise Invalid(f"kind must be one of {', '.join(DeviceKind)}, not {shown(seen.kind)}")

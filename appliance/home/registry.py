@@ -36,7 +36,8 @@ from appliance.tables.checks import shown
 ONLINE, OFFLINE, UNAVAILABLE = "online", "offline", "unavailable"
 
 MAX_REPORTED_DROPS = 1000
-"""How many (adapter, device, attribute) whose dropped values are remembered; further ones are not published."""
+"""The number of triples (adapter, device, attribute) whose dropped values are remembered; further ones are not
+published."""
 
 T = TypeVar("T")
 
@@ -63,7 +64,7 @@ class Registry:
         self.layout = Layout()
 
     def list_devices(self) -> tuple[Device, ...]:
-        """Every device, by id; the same tuple until one of them is another."""
+        """Return every device, by id; the tuple stays the same object until a device changes."""
         if self._listed is None:
             self._listed = tuple(_by_id(self._devices))
         return self._listed

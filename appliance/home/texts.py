@@ -50,7 +50,7 @@ def strip_text(text: str, max_chars: int, *, is_id: bool = False) -> str:
 
 
 def strip_id(text: str) -> str:
-    """As `strip_text`, for an id."""
+    """Strip an id; see `strip_text`."""
     return strip_text(text, MAX_ID_CHARS, is_id=True)
 
 

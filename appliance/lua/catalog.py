@@ -98,12 +98,12 @@ async def load_folder(
 
 
 class Catalog(Generic[T]):
-    """The definitions in use. `what` is the word for one of them. Without a folder, the catalog is empty. `inspect`
-    gives warnings about the text of a valid file. If `omits_copies`, a start omits files that repeat an id.
+    """The definitions in use. `what` is the word for one definition. Without a folder, the catalog is empty.
+    `inspect` gives warnings about the text of a valid file. If `omits_copies`, a start omits files that repeat an id.
 
     `rejected` are the faults of the files as they were last read: the files that the hub omits or, with `is_refused`,
-    the reason that a reload changed nothing. With `is_complete` there were none at the latest load, and the folder
-    was there.
+    the reason that a reload changed nothing. With `is_complete`, the latest load had no faults, and the folder
+    existed.
     """
 
     def __init__(

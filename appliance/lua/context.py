@@ -1,4 +1,5 @@
-"""Context: one execution in the home, the results of its commands, and its trace. What `ctx` does is given to it."""
+"""Context: one execution in the home, the results of its commands, and its trace. The caller passes it the operations
+of `ctx`."""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ class FailedCalls:
 
 
 class Trace:
-    """Keeps the newest steps, of lines of the log fewer. `at_ms` counts from when the trace was made."""
+    """Keeps the newest steps, and fewer lines of the log. `at_ms` counts from when the trace was made."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -150,7 +151,8 @@ class Context:
         return await self._calls[operation](self, *arguments)
 
     async def send(self, devices: Sequence[Device], command: Command) -> list[dict[str, Any]]:
-        """Command the devices, those at different addresses at once; their results, which are kept, in order."""
+        """Command the devices, in parallel if their addresses differ; return their results in order, and keep
+        them."""
         outcomes = await self._dispatcher.send(devices, command, self.source) if devices else ()
         return [self._record(outcome, command) for outcome in outcomes]
 

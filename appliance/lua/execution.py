@@ -39,13 +39,13 @@ READING = frozenset(
 """Methods that do not interrupt the running time, including methods of kinds in Lua."""
 
 MAX_ANSWER_BYTES = 4 << 20
-"""Of JSON that one call can give to Lua."""
+"""The size of the JSON that one call can return to Lua."""
 
 MAX_DOING_CHARS = 200
 MAX_WAIT_SECS = 3600
 
 MAX_UNREMARKED_CPU_SECS = 10.0
-"""An execution that has computed for longer is a warning in the log, once."""
+"""An execution that has computed for longer is logged once, as a warning."""
 
 _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
@@ -79,7 +79,7 @@ class LuaExecution:
 
     number = 0  # its number in the worker
     deadline = inf
-    """When the present step has reached its limit, in seconds of the machine's clock."""
+    """The time when the present step reaches its limit, in seconds of the machine's clock."""
     is_begun = False
     """Whether its worker got the file, and so may have run a line of it."""
     is_cancelled = False
@@ -176,7 +176,7 @@ class LuaExecution:
     def is_working(self, until: float) -> bool:
         """Return whether it computes or waits for the home.
 
-        A wait of its own counts if it ends by then (monotonic).
+        A wait of its own counts if it ends by `until` (monotonic).
         """
         return self.is_begun and self._waits_until <= until
 
@@ -263,7 +263,7 @@ class LuaExecution:
     # Called by its worker.
 
     def encode_frame(self, kind: FrameKind, parts: tuple[bytes, ...]) -> bytes | None:
-        """Return the frame with its timing; Lua runs from then on. None if it must not run any longer."""
+        """Return the frame with its timing; Lua runs from then on. None if the execution must not continue."""
         if self._is_over or self._is_stopping:
             return None
         now = self._resumed_at = self._settings.machine.monotonic()
@@ -368,6 +368,6 @@ async def _answer_call(calls: LuaCalls, operation: str, arguments: bytes) -> tup
         near = nearest(error.name, error.known) if isinstance(error, NotFound) else None
         hint = "" if near is None else f" (did you mean {near})"
         return b"", f"{error}{hint}".encode(errors="replace")
-    except Exception as error:  # a fault of the hub's is one execution's failure and not the hub's
+    except Exception as error:  # a fault of the hub fails this execution only
         calls_log.error("ctx:%s failed: %s: %s", operation, type(error).__name__, error, exc_info=error)
         return b"", f"ctx:{operation} failed inside the hub ({type(error).__name__})".encode()

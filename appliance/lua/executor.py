@@ -247,7 +247,7 @@ class Executor:
             reason = f"it could not begin: {type(error).__name__}: {error}"
             log.error("'%s' failed: %s", request.label, reason, exc_info=error)
             self._end(execution, ExecutionStatus.ERROR, reason)
-            asyncio.get_running_loop().call_soon(self._begin_next, request.id)  # of hundreds, none within another
+            asyncio.get_running_loop().call_soon(self._begin_next, request.id)  # not nested, if hundreds fail
 
     def _replace(self, execution: Execution) -> None:
         """End a running execution as soon as its Lua allows, a waiting one at once; it is no longer counted."""

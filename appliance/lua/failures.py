@@ -155,8 +155,8 @@ def _reserved(_: re.Match[str], context: ErrorContext) -> str | None:
 
 
 def _misspelt(_: re.Match[str], context: ErrorContext) -> str | None:
-    """Return the first word of the file that is almost a keyword, which Lua takes for a name: it gives up further
-    below.
+    """Return the first word of the file that is almost a keyword. Lua reads it as a name, and reports the error
+    further below.
     """
     for token, behind in islice(windows_of(context.text, 2), MAX_SEARCHED_TOKENS):
         is_good = token.word == "func" and (behind.kind, behind.line) != ("name", token.line)  # `func` is a fine name

@@ -55,7 +55,8 @@ LuaKind = Asset[KindDefinition]
 class KindReading(Struct, frozen=True, kw_only=True):
     """The content of files of kinds: the valid ones, the settings of their sections, and the faults of the others.
 
-    `faults` are by kind, `refused` by section. `replaced` are the bundled kinds that files of the home replace.
+    `faults` has faults by kind, `refused` by section. `replaced` are the bundled kinds that files of the home
+    replace.
     """
 
     kinds: Mapping[str, LuaKind]
@@ -120,7 +121,7 @@ class KindCatalog:
     async def reload(self) -> tuple[int, list[Fault]]:
         """Read the files again and use the valid ones; return their number, and every fault of the others.
 
-        A section that its changed kind refuses stays as it was.
+        If a changed kind refuses a section, that section stays as it was.
         """
         reading = await self.read()
         self._accept(reading)

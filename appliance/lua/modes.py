@@ -13,7 +13,7 @@ from appliance.tables.checks import Mismatch, nearest, one_of, shown
 
 
 class ModeType(StrEnum):
-    """What happens to an execution that is submitted while others of its id run or wait."""
+    """The handling of an execution that is submitted while others of its id run or wait."""
 
     PARALLEL = "parallel"
     SINGLE = "single"
@@ -67,7 +67,7 @@ def _max(value: Any) -> int:
 
 
 class Decision(StrEnum):
-    """What happens to an execution that is submitted."""
+    """The handling of a submitted execution."""
 
     RUN = "run"
     QUEUE = "queue"

@@ -26,11 +26,11 @@ DEADLINE_GRACE_SECS = 1.0
 
 
 class ExecutionLimits(Struct, frozen=True, kw_only=True):
-    """What one execution may use.
+    """The limits of one execution.
 
     `max_cpu_secs` is running time without a call that waits, `max_cpu_total_secs` processor time in all, and
     `backstop_secs` the whole duration without the time inside `ctx:sleep`. All are real seconds, also if the hub's
-    clock is simulated. `user_ids` are the user and the groups that a worker becomes which root starts.
+    clock is simulated. `user_ids` are the user and the groups that a worker becomes if root starts it.
     """
 
     max_memory_mb: float = 16
@@ -46,7 +46,7 @@ class ExecutionLimits(Struct, frozen=True, kw_only=True):
 
 
 class ExecutionSettings(Struct, frozen=True):
-    """What all executions share. Lua sees `clock` and `zone`; the limits are seconds of `machine`."""
+    """The settings that all executions share. Lua sees `clock` and `zone`; the limits are seconds of `machine`."""
 
     limits: ExecutionLimits
     scripts: Folder | None

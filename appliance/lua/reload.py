@@ -62,7 +62,7 @@ class Reloader:
         return await self._tasks.finish(self._reload(self._work), f"reload of {self.target}")
 
     async def reload_sound(self) -> Reloaded:
-        """As `reload`, after a save: a fault in one file blocks no other file."""
+        """Do the same as `reload` after a save: a fault in one file blocks no other file."""
         return await self._tasks.finish(self._reload(self._load_sound), f"reload of {self.target}")
 
     async def _reload(self, work: LoadWork) -> Reloaded:

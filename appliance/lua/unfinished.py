@@ -33,7 +33,7 @@ class _Mark(Struct, frozen=True):
 
 
 class UnfinishedExecutions:
-    """Marks executions that are in progress. Enter its context before the first begins."""
+    """Marks executions that are in progress. Enter its context before the first execution begins."""
 
     def __init__(self, storage: Storage, clock: Clock) -> None:
         self._storage = storage

@@ -13,7 +13,7 @@ from appliance.lua.source import Source
 from appliance.lua_worker.protocol import CPU_SECS, LAST, MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
 
 MAX_RUNNING = 64
-"""Executions of one worker whose Lua runs at once; the others wait their turn."""
+"""Executions whose Lua runs in one worker at the same time; further ones wait."""
 
 CHECK_INTERVAL_SECS = 0.5
 MAX_HALTED_CHECKS = 8
@@ -79,7 +79,7 @@ class Worker(asyncio.BufferedProtocol):
 
     @property
     def age_secs(self) -> float:
-        """Seconds of the machine since it was to start."""
+        """Seconds since its start was requested, by the machine's clock."""
         return self._settings.machine.monotonic() - self._started_at
 
     @property
@@ -89,7 +89,7 @@ class Worker(asyncio.BufferedProtocol):
 
     @property
     def _has_hung_up(self) -> bool:
-        """Whether the process has ended, as writing to it has shown; that is read only later."""
+        """Whether a write has shown that the process has ended; a read shows that only later."""
         return self._transport is not None and self._transport.is_closing()
 
     def figures(self) -> dict[str, Any]:
@@ -265,7 +265,7 @@ class Worker(asyncio.BufferedProtocol):
     def _check_silence(self) -> None:
         """Kill the process after too long a silence; if nothing is awaited of it, only if it was halted."""
         is_awaited = bool(self._running) or not self.is_ready
-        has_halted = self._process is not None and self._process.is_halted()  # what sleeps in it would never continue
+        has_halted = self._process is not None and self._process.is_halted()  # its sleepers would never continue
         max_unhalted = MAX_SILENT_CHECKS if self.is_ready else MAX_SILENT_CHECKS_AT_START
         if self._silent_checks >= (MAX_HALTED_CHECKS if has_halted else max_unhalted):
             secs = self._silent_checks * CHECK_INTERVAL_SECS

@@ -34,7 +34,7 @@ MAX_LOSSES = 5
 """How often a file may be cut off by the end of a worker before that is held to be its own fault."""
 
 LOSS_PAUSE_SECS = 0.1
-"""How long to wait before a file that was cut off is read again, for each time that it was."""
+"""The wait before a file that was cut off is read again, for each time that it was cut off."""
 
 MAX_STUCK = 2
 STUCK_PAUSE_SECS = 60.0
@@ -45,7 +45,7 @@ passed.
 MAX_KILLS_KEPT = 20
 
 MAX_CALL_BYTES = 20 << 20
-"""Of JSON that a function of a kind of adapter can be called with."""
+"""The size of the JSON that a function of a kind of adapter can be called with."""
 
 MIN_SPARE_AGE_SECS = 10.0
 """A worker that ends younger is replaced only for the next run, so that a crash loop pauses."""
@@ -55,14 +55,14 @@ scripts_log = logging.getLogger("scripts")
 
 _FUNCTION = "\0function"
 _COUNTED = (FrameKind.EXECUTE, FrameKind.CALL)
-"""What runs, and does not only read a file."""
+"""The frames that run a function, and do not only read a file."""
 
 
 class WorkerPool:
     """Owns the workers and every execution; the first file starts a worker. Leaving the context ends all at once.
 
     `scripts` is the folder that `require` reads from, None if scripts are disabled. Lua sees `clock` and `timezone`;
-    limits are the machine's seconds. `on_kill` is called with a sentence for each worker lost. `on_start` is called
+    limits are the machine's seconds. `on_kill` is called with a sentence for each lost worker. `on_start` is called
     in the turn of the loop before one starts.
     """
 
@@ -283,7 +283,7 @@ def build_pool(
     on_start: Callable[[], None] = lambda: None,
     user_ids: tuple[int, ...] = (),
 ) -> WorkerPool:
-    """Return the workers of every execution; paths start at `root`, `on_kill` gets a sentence for each worker lost.
+    """Return the workers of every execution; paths start at `root`, `on_kill` gets a sentence for each lost worker.
 
     `on_start` is called in the turn of the loop before a worker starts.
 

@@ -37,7 +37,7 @@ _MAX_ARENAS = -8
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT, _LANDLOCK_VERSION = 444, 446, 1
 _NO_CTYPES = "Python's module ctypes is missing, without which neither Landlock nor seccomp can be asked for"
 _LANDLOCK_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-"""How many rights to files each version of Landlock knows; later ones as many as the last."""
+"""The number of file rights that each version of Landlock knows; later versions know as many as the last."""
 
 
 def confine(parent: int, max_address_bytes: int) -> list[str]:
@@ -87,7 +87,7 @@ def _list_limits(max_address_bytes: int) -> list[tuple[int, int]]:
 
 
 def _enter_landlock() -> str:
-    """Give up every path, port and process outside; a sentence if the kernel cannot take them."""
+    """Give up every path, port, and process outside; return a sentence if the kernel cannot enforce that."""
     version = _libc.syscall(_LANDLOCK_CREATE, None, 0, _LANDLOCK_VERSION)
     if version < 1:
         return f"this kernel has no Landlock ({os.strerror(ctypes.get_errno())})"
@@ -163,7 +163,7 @@ KILL, ALLOW, REFUSE, NO_SUCH_CALL = 0x80000000, 0x7FFF0000, 0x00050000 | errno.E
 
 _INSTRUCTION = Struct("=HBBI")
 _LOAD, _AND, _RETURN, _IF_EQUAL, _IF_AT_LEAST = 0x20, 0x54, 0x06, 0x15, 0x35
-_NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16  # of seccomp_data; of an argument its lower half
+_NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16  # in seccomp_data; for an argument, of its lower half
 
 
 def build_filter(machine: str, pid: int) -> bytes | None:

@@ -16,18 +16,18 @@ _HEADER = Struct("<IBI")
 _LENGTH = Struct("<I")
 
 TIMING = Struct("<dBd")
-"""What EXECUTE, DESCRIBE, COMPILE, CALL and ANSWER begin with: for how many seconds Lua may run now, the
-`Reason` why it is stopped then, and the present instant in seconds since 1970."""
+"""The beginning of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER: the seconds that Lua may run now, the `Reason` for
+which it is stopped then, and the present instant in seconds since 1970."""
 
 MEMORY_USE = Struct("<IQ")
-"""The begin of PONG: the execution that uses the most memory, and its bytes; zeros without executions."""
+"""The beginning of PONG: the execution that uses the most memory, and its bytes; zeros without executions."""
 
 
 CPU = Struct("<d")
-"""Seconds of processor time that Lua of an execution has used; what REQUEST ends with."""
+"""Seconds of processor time that the Lua of an execution has used; the end of REQUEST."""
 
 CPU_SECS = Struct("<Id")
-"""What PONG ends with, for each execution that computes: its number, and `CPU`."""
+"""The end of PONG, for each execution that computes: its number, and `CPU`."""
 
 
 class FrameKind(IntEnum):
@@ -40,7 +40,7 @@ class FrameKind(IntEnum):
     STOP = 5  # reason as a byte
     PING = 6  # answered by PONG about the same execution
     CALL = 7  # timing, text, name, call as JSON: run the file of a kind of adapter, then one of its functions
-    READY = 16  # what of the confinement is missing, in words
+    READY = 16  # the missing parts of the confinement, in words
     REQUEST = 17  # operation, arguments as JSON, place, CPU
     LOG = 18  # level, message, fields as JSON or nothing
     DONE = 19  # description, or what CALL returned, as JSON or nothing

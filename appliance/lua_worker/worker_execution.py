@@ -1,8 +1,9 @@
-"""One execution in the worker: its fresh Lua state, what Lua can call of Python, and which thread may touch it.
+"""One execution in the worker: its fresh Lua state, the Python functions that Lua can call, and the thread that may
+use it.
 
-Three rules protect the worker's memory, and each is here: only texts and whole numbers cross the border; Lua never
-sees the real globals; the memory limit is lifted while Python passes something in, because Lua aborts the process
-when that fails.
+Three rules protect the worker's memory, and each is here: only texts and whole numbers pass between Lua and Python;
+Lua never sees the real globals; the memory limit is lifted while Python passes something in, because Lua aborts the
+process when that fails.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from appliance.lua_worker.protocol import CPU, TIMING, FrameKind, Reason, encode
 
 MAX_LOG_LINES = 1_000
 MAX_LOG_BYTES = 1 << 20
-"""What one execution may log as it goes; of the rest, the newest lines follow at its end."""
+"""What one execution may log while it runs; the newest of any further lines follow at its end."""
 
 MAX_LATE_LOG_LINES = 50
 
@@ -231,7 +232,7 @@ class WorkerExecution:
         self._cpu_from = thread_time()
         try:
             kind, *parts = self._step()
-        except lua54.LuaMemoryError:  # where Lua had no memory left for a reply
+        except lua54.LuaMemoryError:  # Lua had no memory left for a reply
             kind, parts = FrameKind.FAILED, [_NO_MEMORY]
         self.cpu_secs = self._cpu_before = self._cpu_before + thread_time() - self._cpu_from
         if kind == FrameKind.REQUEST:
@@ -268,7 +269,7 @@ class WorkerExecution:
         """Give the memory back."""
         was_large = self.memory > TRIM_BYTES
         self._lua = self._table = self._set_answer = self._start = self._step = self._find_place = (
-            None  # no circle may keep it
+            None  # no reference cycle may keep it
         )
         if was_large:
             trim_memory()

@@ -21,7 +21,7 @@ NICE = 10
 """The worker's niceness, so that the hub comes first."""
 
 STACK_BYTES = 1 << 20
-"""Of a thread: enough for Lua's deepest recursion in C; a quarter of it is not."""
+"""The stack of a thread: enough for Lua's deepest recursion in C; a quarter of it is not enough."""
 
 MAX_IDLE_THREADS = 8
 SPARE_EXECUTIONS = 4
@@ -33,9 +33,9 @@ READ_BYTES = 1 << 16
 def main(arguments: Sequence[str]) -> None:
     """Serve the hub until it closes the socket, which is descriptor 0; does not return.
 
-    The arguments are the hub's process, the file of its time zone, where in it that begins and its bytes, the bytes
-    of memory and the seconds of processor time that one execution may use, the bytes of address space that the worker
-    may, and the user and groups to be.
+    The arguments are the hub's process; the file of its time zone, and the zone's offset and bytes in that file; the
+    bytes of memory and the seconds of processor time of one execution; the bytes of address space of the worker; and
+    the user and groups to become.
     """
     parent, zone, max_memory, max_cpu_secs, max_address_space, ids = arguments
     with contextlib.suppress(OSError):
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _set_zone(path: str, start: str, size: str) -> None:
-    """Let the C library read the time zone, which it does from a file that holds nothing else."""
+    """Let the C library read the time zone; it needs a file that holds nothing else."""
     file, zone = os.open(path, os.O_RDONLY), os.memfd_create("zone")
     os.write(zone, os.pread(file, int(size), int(start)))
     os.environ["TZ"] = f":/proc/self/fd/{zone}"

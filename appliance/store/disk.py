@@ -19,7 +19,7 @@ PART = ".part"
 """The ending of a file that is still being written."""
 
 MAX_STORE_FILE_BYTES = 256 << 20
-"""Of a file that is read as a whole; a store of ours is far smaller, and a box has less memory than that."""
+"""The size of a file that is read as a whole; the hub's own are far smaller, and a box has less memory than that."""
 
 
 class Disk:

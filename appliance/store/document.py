@@ -32,7 +32,7 @@ from appliance.store.recovery import Recovered, unreadable
 T = TypeVar("T")
 
 Prepare = Callable[[EncodedChanges], EncodedChanges]
-"""What to change, given the changes that are stored with it and come before it; or raises why it is refused."""
+"""Returns the changes to store, given the earlier changes stored with them; raises an exception to refuse."""
 
 OnDone = Callable[[Any, BaseException | None], None]
 """Receives the result of the work, or its exception."""
@@ -157,7 +157,8 @@ class Document:
             await self.change(lambda _: encoded)
 
     async def change(self, prepare: Prepare, commit: Callable[[], None] | None = None) -> None:
-        """Store what `prepare` states, then `commit`, which puts it in force; the same as `put_many` otherwise.
+        """Store the changes that `prepare` returns, then call `commit`, which puts them in force; otherwise like
+        `put_many`.
 
         Changes are prepared and committed in their order; concurrent changes share one sync.
         A started change is finished even if the caller is cancelled. Exceptions of `prepare` are raised here. If the
@@ -168,7 +169,7 @@ class Document:
         self._waiting.append(waiting)
         if self._is_idle.is_set():
             self._is_idle.clear()
-            loop.call_soon(self._write)  # with what else comes in this turn of the loop
+            loop.call_soon(self._write)  # together with other changes of this turn of the loop
         await waiting.done
 
     def figures(self) -> dict[str, Any]:
@@ -189,7 +190,7 @@ class Document:
         }
 
     def _write(self) -> None:
-        """Hand all that waits to the thread, as one record."""
+        """Hand all waiting changes to the thread, as one record."""
         batch, self._waiting = self._waiting, []
         changes: dict[str, bytes | None] = {}
         for each in batch:

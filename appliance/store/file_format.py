@@ -80,7 +80,7 @@ def check_crc(line: bytes) -> dict[str, Any] | None:
 
 
 def parse_object(line: bytes) -> dict[str, Any] | None:
-    """Return the JSON object that the line is, whatever its checksum; None otherwise."""
+    """Return the JSON object in the line, whatever its checksum; None if the line is not an object."""
     try:
         found = orjson.loads(line)
     except orjson.JSONDecodeError:

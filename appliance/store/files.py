@@ -25,7 +25,7 @@ MIN_COMPACT_BYTES = 256 * 1024
 """Bytes that a journal may always hold; beyond them it may be as long as its snapshot, then a generation begins."""
 
 COMPACT_AGAIN = 64 * 1024
-"""Bytes that a journal grows on before compacting is tried again if the card had no room for it."""
+"""Bytes by which a journal grows before compaction is tried again, if the card had no room for it."""
 
 PREALLOCATED = 256 * 1024
 """Bytes that a journal is longer than its records, so that an append allocates nothing and leaves the length."""
@@ -132,7 +132,7 @@ class Journal:
             self._disk.allocate(descriptor, length)
         except OSError:
             self._allocates = False
-            with contextlib.suppress(OSError):  # the card may have given some, which others need more
+            with contextlib.suppress(OSError):  # a part of the space may be allocated; leave it to others
                 self._disk.truncate(descriptor, self._allocated)
         else:
             self._allocated = length
@@ -181,7 +181,7 @@ class Files:
         return found
 
     def begin(self, values: Mapping[str, bytes], *, above: int, sequence: int) -> None:
-        """Begin a generation above that one with these values, whatever files there are.
+        """Begin a generation above the number `above` with these values, whatever files exist.
 
         `sequence` is the last record of the document that the files hold: it counts until both new names do.
         """

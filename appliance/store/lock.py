@@ -38,10 +38,10 @@ SIGNING_TRIES = 4
 """How often it looks again if a hub seems to hold it: its holder may be about to write its process id."""
 
 _BRIEF = b"brief "
-"""How the lock file begins that a command holds for a moment; its content before that follows."""
+"""The beginning of a lock file that a command holds for a moment; the previous content follows."""
 
 _STOPPING = b"stopping\n"
-"""What follows process and boot id in the lock file of a hub that was asked to end."""
+"""The text after process and boot id in the lock file of a hub that was asked to end."""
 
 _STOPPED = b"stopped "
 """The beginning of the lock file of a hub that stopped in order; otherwise it holds the process id and
@@ -140,7 +140,7 @@ class DirectoryLock:
 def holder_of(folder: Path) -> str | None:
     """Return the process id of the hub that holds the data directory, or None if none does.
 
-    It takes no lock, not for a moment: a hub that starts now would find it.
+    It takes no lock, even for a moment: a hub that starts now would find the folder locked.
     """
     try:
         held = _HELD.read_text()

@@ -73,7 +73,7 @@ class MonthFiles:
         return {month: self._disk.size(_path(month)) for month in months}
 
     def append(self, month: str, bodies: Sequence[bytes]) -> int:
-        """Append the JSON objects as lines, on the device when this returns; how many bytes that took. After a
+        """Append the JSON objects as lines; when this returns the number of bytes, they are on the device. After a
         failure nothing of it counts: it may be tried again.
         """
         name, lines = _path(month), b"".join(map(with_crc, bodies))
@@ -200,7 +200,7 @@ class MonthFiles:
     def _take_back(self, name: str) -> None:
         """Cut off a failed append; if that fails too, the next append does it.
 
-        A file that has nothing else goes: its name may never be durable, whose sync has failed.
+        A file without other content is deleted: its sync has failed, so its name may never be durable.
         """
         if self._ends[name] == 0:
             self._disk.remove(name)

@@ -54,11 +54,11 @@ class _Handed(Struct, frozen=True):
 
 
 class Recorder:
-    """Writes what changed every `flush_secs`, and a last time when its context is left: devices, and what others
-    hand it. `trust` judges the clock. `on_beat` is awaited after each writing; it must not raise.
+    """Writes changes every `flush_secs`, and a last time when its context is left: changes of devices, and changes
+    that other parts hand to it. `trust` judges the clock. `on_beat` is awaited after each writing; it must not raise.
 
-    That a device is offline is written only with the last flush, since an outage is worth no write; the next run
-    reads from it since when.
+    The offline state of a device is written only with the last flush, because an outage does not justify a write; the
+    next run reads from it when the outage began.
     """
 
     def __init__(self, registry: Registry, bus: Bus, document: Document, clock: Clock, *, flush_secs: float) -> None:
@@ -100,7 +100,7 @@ class Recorder:
         await self.flush()
 
     async def flush(self) -> None:
-        """Write what changed since the last time. What cannot be stored now is tried again with the next."""
+        """Write the changes since the last flush. Changes that cannot be stored are tried again at the next one."""
         async with self._is_flush_free:
             await self._flush()
 

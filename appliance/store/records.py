@@ -110,7 +110,7 @@ class Storage(Struct, frozen=True, kw_only=True):
 
 
 def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:
-    """Return the keys that begin with the prefix, without it and in order, and what their JSON states."""
+    """Return the keys that begin with the prefix, without it and in order, and the values of their JSON."""
     found = sorted((key, value) for key, value in values.items() if key.startswith(prefix))
     return [(key.removeprefix(prefix), orjson.loads(value)) for key, value in found]
 
@@ -140,7 +140,7 @@ def encode_layout_change(made: LayoutChange) -> dict[str, Any]:
 
 
 OnFault = Callable[[str, Exception], None]
-"""What to do about a stored value that cannot be understood: its key and the error."""
+"""Handles a stored value that cannot be understood, given its key and the error."""
 
 
 def refuse(key: str, error: Exception) -> None:
@@ -193,7 +193,7 @@ class StoredDevice(Struct, frozen=True, kw_only=True):
 
 
 class StoredState(Struct, frozen=True, kw_only=True, rename={"attributes": "is", "last": "was"}):
-    """The attributes of a device as they are stored, since when in ms since 1970, and the last known ones."""
+    """The attributes of a device as they are stored, their time (ms since 1970), and the last known ones."""
 
     at: int
     attributes: dict[str, Any]
@@ -203,7 +203,7 @@ class StoredState(Struct, frozen=True, kw_only=True, rename={"attributes": "is",
 def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
     """Return a device as keys and values: its description, which hardly ever changes, and its attributes.
 
-    With `has_state` it states whether the device is online, too.
+    With `has_state`, the result also states whether the device is online.
     """
     stated = {
         "name": device.vendor_name,

@@ -74,9 +74,9 @@ class Recovered(Struct, kw_only=True):
 def recover(disk: Disk, migrations: Migrations) -> Recovered:
     """Read the newest document that the files hold, in the present format; writes nothing.
 
-    It starts from the newest snapshot that is whole and replays each journal from there on. Raises `StartFailed`
-    where files exist and none of them can be the base (the hub never starts empty then), or if a newer Lares wrote
-    them, and `OSError` if they cannot be read.
+    It starts from the newest snapshot that is whole and replays each journal from there on. Raises `StartFailed` if
+    files exist and none of them can be the base (the hub never starts empty then), or if a newer Lares wrote them,
+    and `OSError` if they cannot be read.
     """
     return _Recovery(disk, migrations).run()
 
@@ -145,7 +145,7 @@ class _Recovery:
             result.outdated.append(snapshot_name(base.generation))
 
     def _replay(self, generation: int) -> None:
-        """Replay a generation's journal as far as the next one begins; what lies after was never acknowledged."""
+        """Replay a generation's journal up to the start of the next one; later records were never acknowledged."""
         result, name, reading = self._result, journal_name(generation), self._journals.get(generation)
         if reading is None:
             result.notes.append(f"{name} is missing; what it held, if anything, is lost")

@@ -28,9 +28,9 @@ Path = tuple[str | int, ...]
 class Field(Struct, Generic[C], frozen=True):
     """One field: the check that types its value, and the value that it has when left out.
 
-    One that is required and has no default is a fault when it is left out. One that is secret is not shown by `repr`.
-    One that has an `example` is a list of tables, and its check the class of `Settings` that holds each; one that
-    `is_section` is a section of a file, and its check the class that holds that.
+    A required field without a default is a fault if it is left out. `repr` does not show a secret field. A field with
+    an `example` is a list of tables, and its check is the class of `Settings` for each table. A field that
+    `is_section` is a section of a file, and its check is the class for that section.
     """
 
     check: C
@@ -56,7 +56,7 @@ class Redacted(Struct, frozen=True):
 
 
 def key(check: Callable[[Any], Any], default: Any = None, *, required: bool = True, secret: bool = False) -> Any:
-    """Return a field of `Settings` for a value of a table, with its check and default, as `Field` has them."""
+    """Return a field of `Settings` for a value of a table; `Field` explains the arguments."""
     return Field(check, default, required, secret)
 
 
@@ -98,7 +98,7 @@ S = TypeVar("S", bound=Settings)
 
 
 class Problem(Struct, frozen=True):
-    """The fault of the value at a path; `str()` of it begins with the path, unless that is the whole."""
+    """The fault of the value at a path; `str()` of it begins with the path, unless that means the whole."""
 
     path: Path
     message: str
@@ -149,7 +149,7 @@ class Table:
         return None
 
     def need(self, name: str, check: Callable[[Any], T]) -> T | None:
-        """As `take`, for a field that must be there."""
+        """Take a field that must be there; see `take`."""
         if name not in self._raw:
             self._asked[name] = None
             self.findings.faults.append(Problem((*self.path, name), "is missing", is_missing=True))

@@ -11,7 +11,8 @@ from msgspec import Struct
 from appliance.clock import timestamp
 
 Schema = Mapping[str, Any]
-"""A JSON Schema (2020-12). One with a `title` is in the document once, under that name, however often it is used."""
+"""A JSON Schema (2020-12). A schema with a `title` is in the document once, under that name, however often it is
+used."""
 
 Encode = Callable[[Any], Any]
 """Makes JSON of a value."""
@@ -76,10 +77,11 @@ class Part(Struct, frozen=True):
 
 
 class Record(Shape):
-    """An object of these fields and no others. Calling it makes one of an object, or of a dict of its fields' values.
+    """An object of these fields and no others. Calling it makes one from a Python object, or from a dict of the
+    fields' values.
 
-    Fields that are `optional` are absent where their value is None; a dict need not have them, nor those that can be
-    only one value.
+    Fields that are `optional` are absent if their value is None; a dict need not have them, nor fields with only one
+    possible value.
     """
 
     def __init__(

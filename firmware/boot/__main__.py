@@ -32,7 +32,7 @@ def numbers(version):  # type: (str) -> list[int]
 
 
 def listed(words):  # type: (list[str]) -> str
-    """Return the words as people list them."""
+    """Return the words as a phrase: "a, b or c"."""
     return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 

@@ -106,7 +106,7 @@ def candidate_folders(arguments: Sequence[str], environment: Mapping[str, str]) 
     data = data_dir(arguments, environment)
     own = [data, *(environment.get(name, "").split(":")[0] for name in OWN)]
     chosen = [os.path.join(folder, "program") for folder in own if folder and is_ours(folder)]
-    if starts_a_hub(arguments) and not os.path.lexists(data):  # which makes that folder anyway, and then stays there
+    if starts_a_hub(arguments) and not os.path.lexists(data):  # a hub makes that folder anyway, and then stays there
         chosen.insert(0, os.path.join(data, "program"))
     if os.geteuid() == 0 and is_ours(INSTALLED):  # on the card, and removed with the installation
         chosen.append(os.path.join(INSTALLED, "program"))
@@ -118,7 +118,7 @@ def starts_a_hub(arguments: Sequence[str]) -> bool:
     words, expected = iter(arguments), "run"
     for word in words:
         if word in ("--config", "--data-dir"):
-            if next(words, "-").startswith("-"):  # no value of an option
+            if next(words, "-").startswith("-"):  # the option has no value
                 return False
         elif word == expected:
             expected = "--safe"
@@ -230,7 +230,7 @@ def check_way(base: str) -> None:
 def trusted_owners() -> tuple[int, ...]:
     """Return the users that may own folders on the way to a program.
 
-    This one and root, by whatever number it has here.
+    These are this user, and root by the number that it has here.
     """
     mapped = read_text("/proc/self/uid_map").split()
     is_whole = mapped in ([], ["0", "0", "4294967295"])

@@ -18,7 +18,7 @@ MAX_NAME_BYTES = 255
 MAX_LABEL_BYTES = 63
 
 MAX_QUERY_BYTES = 1200
-"""How long a question may be, so that it is one packet in any network."""
+"""The longest question that is one packet in any network."""
 
 _IN = 1
 """The class. A question from another port is answered to that port only, without the bit for it."""
@@ -107,7 +107,7 @@ def _record(message: bytes, name: Name, type_: int, start: int, end: int) -> Dns
 
 
 def _read_name(message: bytes, at: int) -> tuple[Name, int]:
-    """Return the name and its end. Each pointer must lead further back than the last, so that all end."""
+    """Return the name and its end. Each pointer must lead further back than the last, so that every chain ends."""
     labels: list[bytes] = []
     size, end, limit = 0, -1, at
     while True:
@@ -137,7 +137,7 @@ def _labels(labels: Sequence[bytes]) -> Name:
 
 
 def _read_text(data: bytes) -> dict[str, str]:
-    """Return the pairs of a TXT record, by key in small letters; the first of equal keys counts."""
+    """Return the pairs of a TXT record, by key in lower case; the first of equal keys counts."""
     pairs: dict[str, str] = {}
     at = 0
     while at < len(data) and len(pairs) < MAX_RECORDS:

@@ -40,7 +40,7 @@ class _Sender:
         self.addresses: dict[Name, list[str]] = {}
 
     def add(self, record: DnsRecord, services: Mapping[Name, str]) -> None:
-        """Keep the record if it belongs to a service of these."""
+        """Keep the record if it belongs to one of these services."""
         name = fold(record.name)
         if record.type == PTR and name in services and record.target:
             _put(self.instances, fold(record.target), (services[name], record.target))

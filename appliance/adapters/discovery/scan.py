@@ -44,7 +44,7 @@ MAX_HEADERS = 64
 """Lines that are read of one answer."""
 
 SEARCH_SECS = 1
-"""Within how many seconds a device is asked to answer (MX)."""
+"""The seconds within which a device is asked to answer (MX)."""
 
 
 class SearchNetwork(Struct, frozen=True, kw_only=True):

@@ -70,7 +70,7 @@ class LightState(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def parse(raw: Any) -> LightState:
-        """Return the state that one entry of `lights` describes; raises `Invalid` if nothing of it is a light's."""
+        """Return the state that one entry of `lights` describes; raises `Invalid` if it has no field of a light."""
         if not isinstance(raw, dict):
             raise Invalid(f"is not an object but {shown(raw)}")
         if raw.keys().isdisjoint(_FIELDS):
@@ -138,7 +138,7 @@ class ElgatoAdapter(PollingAdapter):
         return self._report(lights)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """As `command_many`, for one light."""
+        """Command one light; see `command_many`."""
         [result] = await self.command_many([device_id], command)
         return result
 

@@ -54,7 +54,7 @@ _LEVELS = {
 _KEY = re.compile(r"[a-z0-9_.-]{1,64}")
 
 MAX_DESCRIBED, MAX_DESCRIBED_BYTES = 4, 1 << 18
-"""Answers of a poll that a report describes, and the size up to which their fields are listed."""
+"""The number of a poll's answers that a report describes, and the size up to which it lists their fields."""
 
 MAX_FIELDS, MAX_FIELD_CHARS = 40, 40
 

@@ -61,9 +61,9 @@ PushContext = AbstractAsyncContextManager[Any]
 class PushConnection:
     """The connection of one section. The adapter opens it repeatedly, and passes each `next_message` to the file.
 
-    `hello` returns the first message, None for nothing; `on_open` is called once that is sent. `find_path` returns
-    the path if the file has a function for it; with None, the connection stays unused. Until it is opened, `http` can
-    be replaced.
+    `hello` returns the first message, or None to send nothing; `on_open` is called after that. `find_path` returns
+    the path if the file has a function for it; if it returns None, the connection stays unused. `http` can be
+    replaced until the connection opens.
     """
 
     def __init__(

@@ -52,6 +52,6 @@ class KindHost(Protocol):
     ) -> Mapping[str, Any]:
         """Run the function at this path of the kind's table: `{first, second, memory}`. Raises `ScriptFailed`.
 
-        `given` is `{settings, memory, first?, second?, bytes?, repeat?}`; `bytes` become `first`, or its `body`.
-        With `repeat`, a call that another one cut off runs again. Cancelling the call ends the function.
+        `given` is `{settings, memory, first?, second?, bytes?, repeat?}`; `bytes` become `first`, or its `body`. With
+        `repeat`, a call runs again if another one cut it off. Cancelling the call ends the function.
         """

@@ -216,7 +216,7 @@ class DeviceReader:
         return next((each.observation(before) for each in read.rows if each.device_id == device_id), None)
 
     def observations(self, read: ReadDevices) -> list[Observation]:
-        """Return the rows of a poll as observations. A row without attributes keeps those that the device showed."""
+        """Return the rows of a poll as observations. A device whose row has no attributes keeps its attributes."""
         latest: dict[str, Mapping[str, Value]] = {}
         found = []
         for row in read.rows:
@@ -317,7 +317,8 @@ class DeviceReader:
             self._commands_read[id_] = (stated, specs)
 
     def _commands(self, table: Table, id_: str, stated: Any, known: Device | None) -> tuple[CommandSpec, ...]:
-        """Return the commands of a device; those of its last row if they are the same, or if the row has none."""
+        """Return the commands of a device; if its row has no commands, or the same ones as before, return the earlier
+        result."""
         last = self._commands_read.get(id_)
         if stated is None or (last is not None and last[0] == stated):
             table.raw("commands")

@@ -28,7 +28,7 @@ MAX_SECRETS = 300
 """Secrets of a section that are replaced; the longest if there are more."""
 
 MAX_SHARING = 2
-"""Secrets with the same beginning that are compared; if more share it, the whole word is replaced."""
+"""The number of secrets with the same beginning that are compared; if more share it, the whole word is replaced."""
 
 _BEGINNINGS = (16, 8, 7, 6, 5, 4, 3)
 """Lengths of the beginnings that find a secret, longest first."""
@@ -165,7 +165,8 @@ def _without(search: _Search, value: Any) -> Any:
 def _forms(secret: str) -> set[str]:
     """Return the secret as it is, and as URLs, JSON, XML, base64, and hex quote it.
 
-    In base64 also the part that does not depend on the neighbours, such as a name in `Authorization: Basic`.
+    For base64, the result includes the part that does not depend on neighbouring text, such as a user name in
+    `Authorization: Basic`.
     """
     quoted = quote(secret, safe="")
     urls = [each for url in (quoted, _lower_escapes(quoted)) for each in _url_forms(url)]

@@ -196,9 +196,9 @@ class MatterAdapter(Adapter):
         return self._place(device_id)
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """Return the result of a command or operation; `Unanswered` if none of its own waits has ended it in time.
+        """Return the result of a command or operation. Raises `Unanswered` if no timeout of its own has ended it.
 
-        The limit is far beyond them, so that the inner timeout fires first on a busy loop.
+        The limit is far longer than those timeouts, so that they fire first on a busy loop.
         """
         return await self.within(3 * RESULT_SECS, work)
 
@@ -249,9 +249,10 @@ class MatterAdapter(Adapter):
             self.live.trust(node_id)
 
     async def _await_result(self, device_id: str, request: ClusterRequest, until: float, *, asks_first: bool) -> bool:
-        """Return whether the device shows the result: by its report, or else by its answer to a question.
+        """Return whether the device shows the result: in a report, or otherwise in its answer to a read.
 
-        With `asks_first`, it showed the result before the command: only its answer counts then, or a later report.
+        With `asks_first`, the device already showed the result before the command: only its answer or a later report
+        counts.
         """
         left = until - self.clock.monotonic()
         if not asks_first and await self._is_shown(device_id, request, min(left, REPORT_SECS)):

@@ -45,11 +45,11 @@ _LOCK_STATES = {0: "jammed", 1: "locked", 2: "unlocked", 3: "unlocked"}
 _DOOR_STATES = {0: "open", 1: "closed", 2: "jammed", 3: "open", 5: "open"}
 
 Convert = Callable[[Any, Endpoint], Value]
-"""Converts a value at its endpoint; None if it has no meaning there. Raises `Invalid` for one that cannot be."""
+"""Converts a value at its endpoint; None if it has no meaning there. Raises `Invalid` for an impossible value."""
 
 
 class ClusterField(Struct, frozen=True):
-    """One attribute of a cluster, and the attribute here that it is."""
+    """One attribute of a cluster, and the corresponding attribute in Lares."""
 
     cluster: int
     attribute: int

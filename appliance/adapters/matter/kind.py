@@ -43,7 +43,7 @@ class Matter(Settings, frozen=True, kw_only=True):
 
 
 def _warn(settings: Matter) -> tuple[str, str] | None:
-    """Of a server at another machine."""
+    """Return a warning if the server is on another machine."""
     host = urlsplit(settings.url).hostname or ""
     if Address(host=host, port=0).is_loopback:
         return None

@@ -73,7 +73,7 @@ class Endpoint:
 
     @property
     def is_aggregator(self) -> bool:
-        """Whether it stands for a bridge, whose devices are its parts."""
+        """Whether the endpoint represents a bridge; its parts are the bridge's devices."""
         return AGGREGATOR_TYPE in self.types
 
     def labels(self) -> Iterator[tuple[str, str]]:

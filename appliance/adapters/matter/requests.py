@@ -36,7 +36,7 @@ from appliance.home.values import mireds_in
 MAX_FADE_TENTHS = 65_534
 
 TIMED_REQUEST_MS = 1000
-"""What locks ask for: that the request is announced, and comes within this time."""
+"""Locks require an announcement, and the request within this time."""
 
 _EVEN_IF_OFF = {"optionsMask": 1, "optionsOverride": 1}
 """ExecuteIfOff: a light that is off ignores these commands otherwise, and answers that all is well."""
@@ -196,7 +196,7 @@ def _cover(name: str, attribute: int, field: str, shift: int) -> Callable[[Endpo
 
 _ENDS = {"open": 100, "close": 0}
 _LIFT, _TILT = 2, 4
-"""Where OperationalStatus has the movement of each."""
+"""The bit offsets of both movements in OperationalStatus."""
 
 
 def _stands(endpoint: Endpoint) -> bool:
@@ -247,7 +247,7 @@ _ORDERS: Mapping[str, Callable[[Endpoint, Command], ClusterRequest]] = {
     "fan_mode": lambda endpoint, command: _write(endpoint, FAN, 0, _FAN_NUMBERS[command.value]),
     PERCENT_SETTING: lambda endpoint, command: _write(endpoint, FAN, 2, command.value),
 }
-"""What each capability's commands are."""
+"""The function that makes the request of a command, by capability."""
 
 
 def _offers_light(endpoint: Endpoint) -> Iterator[CommandSpec]:

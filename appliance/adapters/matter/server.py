@@ -102,8 +102,8 @@ class ServerConnection:
     async def ask(self, command: str, arguments: Mapping[str, Any], secs: float) -> Any:
         """Return the result of a command of the server. A later answer is dropped.
 
-        Raises `NodeUnreachable` if none came within `secs` or the server does not reach the device, and `BadAnswer`
-        if one of the two refused.
+        Raises `NodeUnreachable` if no result came within `secs` or the server does not reach the device, and
+        `BadAnswer` if the server or the device refused.
         """
 
         async def send(number: int) -> None:

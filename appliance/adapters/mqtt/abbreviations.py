@@ -98,7 +98,7 @@ CONFIG_NAMES = {
         for end in ends.split()
     },
 }
-"""Of a configuration, a component and an entry of `availability`."""
+"""Full names by abbreviation, for a configuration, a component, and an entry of `availability`."""
 
 
 DEVICE_NAMES = _table(_DEVICE)

@@ -140,11 +140,11 @@ class MqttAdapter(Adapter):
         return CommandResult()
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """Return the result of a command or operation; `Unanswered` if none of its own waits has ended it in time."""
+        """Return the result of a command or operation. Raises `Unanswered` if no timeout of its own has ended it."""
         return await self.within(LIMIT_SECS, work)
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
-        """Return the newest still picture of a camera or an image; None if there is not one."""
+        """Return the newest still picture of a camera or an image; None without a picture."""
         return None if self._pictures is None else self._pictures.find(device_id, attribute)
 
     @property
@@ -169,7 +169,7 @@ class MqttAdapter(Adapter):
         return {"status": "sent", "devices": sorted({device_id for device_id, _ in messages})}
 
     def _connected(self, what: str) -> BrokerConnection:
-        """Return the connection; `Unreachable` if there is not one to send this with."""
+        """Return the connection; raises `Unreachable` if no connection can send this."""
         if self.connection is None:
             raise Unreachable(f"the broker {self._settings.host} is not connected; the {what} was not sent")
         return self.connection

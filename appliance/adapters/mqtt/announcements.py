@@ -65,7 +65,7 @@ class Announcement(Struct, frozen=True, kw_only=True):
 
     @property
     def unique_id(self) -> str:
-        """The id that its announcer gave it; empty if there is not one."""
+        """The id that its announcer gave it; empty without one."""
         unique_id = self.config.get("unique_id")
         return str(unique_id)[:250] if isinstance(unique_id, str | int) else ""
 

@@ -10,7 +10,7 @@ from appliance.adapters.mqtt.templates.template import Template
 
 
 class Availability:
-    """The availability of one entity. Without topics it is always available; with topics not before a message."""
+    """The availability of one entity. Without topics it is always available; with topics, only after a message."""
 
     def __init__(self, config: AnnouncedFields) -> None:
         self._entries = list(_entries(config))

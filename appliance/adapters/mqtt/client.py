@@ -64,7 +64,7 @@ class BrokerRefused(Unreachable):
 
 
 class NoBroker(Unreachable):
-    """What answers does not speak MQTT."""
+    """The peer answers, but does not speak MQTT."""
 
 
 class BrokerConnection:
@@ -128,7 +128,7 @@ class BrokerConnection:
 class Broker:
     """The address of one broker, and how to log in. `receive` is called with every message as soon as it is read.
 
-    `status_topic`, if there is one, shows `offline` once the connection is gone, by last will if need be.
+    `status_topic`, if there is one, shows `offline` once the connection is gone, by last will if necessary.
     """
 
     def __init__(
@@ -233,8 +233,8 @@ async def keep_connected(
 ) -> None:
     """Connect, run a session while the connection lasts, pause, and connect again, until cancelled.
 
-    Pauses grow from `MIN_PAUSE_SECS` to `MAX_PAUSE_SECS`. A connection ends the growth, unless another client takes
-    the session again and again: two hubs would end each other's connections without end.
+    Pauses grow from `MIN_PAUSE_SECS` to `MAX_PAUSE_SECS`. A connection ends the growth, unless another client
+    repeatedly takes the session: two hubs would end each other's connections forever.
     """
     failures, taken_at, pause = 0, -math.inf, MIN_PAUSE_SECS
 
@@ -302,7 +302,7 @@ def _reason(error: BaseException) -> str:
 
 
 class Subscriptions:
-    """Keeps one connection subscribed to `discovery` and to what `filters` gives now, each once."""
+    """Keeps one connection subscribed to `discovery` and to the present result of `filters`, each topic once."""
 
     def __init__(self, discovery: Sequence[str], filters: Callable[[], frozenset[str]]) -> None:
         self._discovery = discovery

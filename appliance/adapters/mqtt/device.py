@@ -111,7 +111,7 @@ class MqttDevice(Struct):
         )
 
     def _metadata(self) -> dict[str, Value]:
-        """Return the vendor's data, which stays the same while the device does."""
+        """Return the vendor's data; it is computed once."""
         if not self.metadata:
             announcements = [entity.announcement for entity in self.entities]
             topics = list(dict.fromkeys(each.source for each in announcements))
@@ -211,7 +211,7 @@ def building(
 
 
 def _add_part(devices: list[MqttDevice], entity: Entity) -> None:
-    """Add a device of its own for an entity, a part of the first; no two have the same id."""
+    """Add a separate device for an entity, as a part of the first device; no two devices have the same id."""
     main, announcement = devices[0], entity.announcement
     id_ = f"{main.id}:{announcement.object_id}"
     if any(each.id == id_ for each in devices):

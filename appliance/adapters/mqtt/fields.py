@@ -19,7 +19,7 @@ MAX_QUICK_CHARS = 500
 
 
 LOOK_CHARS = 1
-"""How many such characters looking at one part of a configuration is worth."""
+"""The number of such characters that reading one part of a configuration counts as."""
 
 
 def preparing(config: Any) -> Iterator[None]:
@@ -40,7 +40,7 @@ def preparing(config: Any) -> Iterator[None]:
 
 
 class AnnouncedFields:
-    """One configuration with full names. `problems` gathers what could not be read, a sentence each."""
+    """One configuration with full names. `problems` collects a sentence for each unreadable field."""
 
     def __init__(self, raw: Mapping[str, Any], problems: list[str] | None = None) -> None:
         self.raw = raw
@@ -87,15 +87,15 @@ class AnnouncedFields:
         return tuple(str(each) for each in value[:500]) if isinstance(value, list) else default
 
     def topic(self, key: str) -> str | None:
-        """Return a topic to subscribe to, maybe with wildcards; None if there is not one or it is malformed."""
+        """Return a topic to subscribe to, maybe with wildcards; None if it is missing or malformed."""
         return self._checked(key, is_filter)
 
     def target(self, key: str) -> str | None:
-        """Return a topic to publish to; None if there is not one or it is malformed."""
+        """Return a topic to publish to; None if it is missing or malformed."""
         return self._checked(key, is_topic)
 
     def template(self, *keys: str) -> Template | None:
-        """Return the first of these templates that exists. An unreadable one is a problem and gives no value."""
+        """Return the first of these templates that exists. An unreadable template gives a problem and no value."""
         for key in keys:
             if isinstance(text := self.raw.get(key), Template):
                 return text

@@ -63,9 +63,9 @@ def grouping(
     there: Container[str],
     doubles: dict[str, tuple[str, str]],
 ) -> Iterator[None]:
-    """Fill `named` with the announcements of each device by its slug, one announcement a step.
+    """Fill `named` with the announcements of each device by its slug, one announcement per step.
 
-    Entities that share an identifier or a connection belong together. Of several with one unique id, the one in
+    Entities that share an identifier or a connection belong together. If several have the same unique id, the one in
     `there` counts, otherwise the first by topic; a moving announcement counts only until it arrives at the other
     topic. `doubles` maps the key of each ignored announcement to its topic and the topic that counts.
     """

@@ -29,7 +29,7 @@ class Received(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """The bytes that it takes in memory, about."""
+        """The approximate number of bytes that it takes in memory."""
         return len(self.payload) + 2 * len(self.topic) + ENTRY_BYTES
 
 
@@ -48,7 +48,7 @@ class Inbox:
         return len(self._waiting)
 
     def put(self, message: Received) -> None:
-        """Add a message. Where many wait, it replaces an older one of its topic, or the oldest."""
+        """Add a message. If many wait, it replaces an older message of its topic, or the oldest of all."""
         self._number += 1
         if len(self._waiting) >= CROWDED and (older := self._latest.get(message.topic)) is not None:
             self._drop(older)

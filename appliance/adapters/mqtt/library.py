@@ -44,7 +44,7 @@ log = logging.getLogger("adapters")
 
 
 class BufferedSocket:
-    """The connected, non-blocking socket given, read ahead by `fill`. Everything but reading is the socket's own."""
+    """Wraps a connected, non-blocking socket: `fill` reads ahead; all except reading goes to the socket itself."""
 
     def __init__(self, sock: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._sock, self._loop = sock, loop
@@ -83,7 +83,7 @@ class BufferedSocket:
         return len(self._data)
 
     def allow(self, secs: float) -> None:
-        """Give out data for this number of seconds; afterwards none seems to wait."""
+        """Give out data for this number of seconds; after that, act as if no data waited."""
         self._until = self._loop.time() + secs
 
     @property
@@ -105,7 +105,7 @@ class BufferedSocket:
         return chunk
 
     def take_message(self) -> Received | None:
-        """Take the message that is next; None if another packet is, or if the time to give out data is over."""
+        """Take the next packet if it is a message and the time to give out data is not over; None otherwise."""
         if self.is_over or (found := parse_message(self._data)) is None:
             return None
         message, size = found
@@ -149,7 +149,7 @@ class _PacketReader:
         self._turns_left = 0
 
     def read(self) -> None:
-        """Read what there is; take packets of it unless that is due in a later turn."""
+        """Read the available data; take packets from it unless a later turn is to do that."""
         try:
             self._sock.fill()
             if self._turns_left == 0:

@@ -333,7 +333,7 @@ class LiveDevices:
             pending.check(update, entity)
 
     def _set_due(self, device: MqttDevice, entity: Entity, age: float = 0.0) -> None:
-        """Note when a value of this age in seconds will have expired, or when its sensor goes off."""
+        """Note when a value of this age (in seconds) expires, or when its sensor goes off."""
         now = self._clock.monotonic()
         if entity.off_delay > 0:
             self._due[id(entity)] = now + entity.off_delay, device, entity

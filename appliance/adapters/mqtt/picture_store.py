@@ -80,7 +80,7 @@ class PictureStore:
         return None
 
     def media_type(self, device_id: str, entity: StillPicture) -> str | None:
-        """Return the type of the entity's picture, None if there is not one."""
+        """Return the type of the entity's picture, None without a picture."""
         kept = self._pictures.get(_key(device_id, entity))
         return None if kept is None else kept[1].media_type
 

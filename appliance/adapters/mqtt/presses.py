@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _PREFIXES = ("action_", "button_", "click_", "btn_", "event_", "key_")
-"""What announcers put in front of the name of a press."""
+"""Prefixes that announcers put in front of the name of a press."""
 
 
 _PRESSES: Mapping[str, tuple[str, ...]] = {

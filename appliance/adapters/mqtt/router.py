@@ -79,7 +79,7 @@ class Router:
         return frozenset(self._listeners)
 
     def is_config(self, topic: str) -> bool:
-        """Return whether a topic is one of the discovery's."""
+        """Return whether a topic belongs to a discovery."""
         is_home_assistant = topic.startswith(f"{self._prefix}/") and topic.endswith("/config")
         return (
             is_home_assistant or topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
@@ -122,7 +122,7 @@ class Router:
         return next((each for each in known if each), topic)
 
     def forgetting_configs_but(self, topics: Container[str]) -> Iterator[None]:
-        """Forget the configurations of all other topics, one a step: the broker retains them no longer."""
+        """Forget the configurations of all other topics, one per step: the broker no longer retains them."""
         for topic in [each for each in self._payloads if each not in topics]:
             self.take_config(topic, b"")
             yield

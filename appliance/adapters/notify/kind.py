@@ -117,7 +117,7 @@ def _recipients(value: Any) -> tuple[str, ...]:
 
 
 class NotifySection(Settings, frozen=True, kw_only=True):
-    """An enabled section of this kind: one of `url`, `service` and `smtp`, and what belongs to it.
+    """An enabled section of this kind: one of `url`, `service`, and `smtp`, and the keys that belong to it.
 
     Raises `Invalid` for keys that do not go together.
     """

@@ -164,7 +164,7 @@ def _is_json(body: str) -> bool:
 
 
 def _fill_json(body: str, texts: Texts) -> str:
-    """Return the JSON: a placeholder in a string becomes a part of it, any other a string of its own."""
+    """Return the JSON: a placeholder in a string becomes a part of it, any other placeholder a separate string."""
     parts = re.split(r'("(?:[^"\\]|\\.)*")', body)
     return "".join(
         _fill(part, texts, lambda text: json.dumps(text)[1:-1])

@@ -111,7 +111,7 @@ class TvSimulator(SimulatedDevice):
         return _answer(f"<device-info>\n{elements}\n</device-info>\n")
 
     async def _get_part(self, request: web.Request) -> web.Response:
-        """Return what plays, and what could."""
+        """Return the requested list: the apps, the active app, the player, or the channels."""
         film = '<app id="90001" type="appl" version="1.0.0">Films</app>'
         parts = {"apps": film, "active-app": "<app>Roku</app>", "media-player": "", "tv-channels": ""}
         name = request.match_info["part"]

@@ -61,7 +61,7 @@ class VirtualAdapter(Adapter):
         )
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """As `command_many`, for one device."""
+        """Command one device; see `command_many`."""
         [result] = await self.command_many([device_id], command)
         return result
 
@@ -86,7 +86,8 @@ class VirtualAdapter(Adapter):
         return frozenset(DEVICE_HOOK_PREFIX + device_id for device_id in self._devices)
 
     async def hook(self, request: HookRequest) -> None:
-        """As `observe`, of the hook's device; without a body the query states it, as in `?event=single`."""
+        """Do the same as `observe` for the hook's device; without a body, the query has the fields, as in
+        `?event=single`."""
         stated = request.query if request.data is None and not request.body else request.data
         if not isinstance(stated, Mapping) or not set(stated) <= set(_OBSERVED[1:]):
             raise MalformedRequest("the hook of a virtual device takes an object of attributes, event and data alone")

@@ -22,7 +22,7 @@ _BOUNDS: Mapping[str, Mapping[str, Any]] = {
     "percentage": {"min": 0, "max": 100},
     "color_temperature": {"min": KELVIN_RANGE[0], "max": KELVIN_RANGE[1], "unit": "kelvin"},
 }
-"""What narrows the commands of a capability, by the type of its schema."""
+"""Fields that narrow the commands of a capability, by the type of its schema."""
 
 _device_class = matching(r"[a-z][a-z0-9_]{0,63}", 'a word like "plug"')
 

@@ -1,1 +1,1 @@
-"""One module a resource: its rows of the route table and what answers them."""
+"""One module per resource: its rows of the route table, and the functions that answer them."""

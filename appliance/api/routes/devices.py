@@ -45,7 +45,7 @@ PICTURE_HEADERS = {
     "content-security-policy": "default-src 'none'; sandbox",
     "x-content-type-options": "nosniff",
 }
-"""So that a picture is nothing but a picture, whatever its announcer put into it, and no browser keeps it."""
+"""Browsers then treat the bytes only as a picture, whatever the announcer sent, and do not keep it."""
 
 _PICTURE_QUERY = {"attribute": Field(identifier, required=False)}
 _USES = record("Uses", device_id=TEXT, automations=array_of(TEXT), scenes=array_of(TEXT))

@@ -15,7 +15,7 @@ from appliance.api.responses import encode_head
 from appliance.api.sanic_http.framing import Head, HeadFields, check_beginning, check_trailer, parse_chunk, parse_head
 
 MAX_DISCARDED_BODIES = 4
-"""How many times the limit of a body is read and discarded after a response, so that its sender receives that."""
+"""After a response, this many times the limit of a body is read and discarded, so that the sender receives it."""
 
 MAX_CHUNK_LINE_BYTES = 64
 
@@ -65,7 +65,7 @@ class StrictHttp1(Http):
         self.HEADER_MAX_SIZE = self._limits.head_bytes
 
     def init_for_request(self) -> None:
-        """Forget the request before."""
+        """Forget the previous request."""
         super().init_for_request()  # type: ignore[no-untyped-call]
         self._chunks = 0
         self._discarded = 0

@@ -30,7 +30,7 @@ HOLDS = ConditionResult(holds=True)
 
 
 def refused(reason: str, branch: str = "") -> ConditionResult:
-    """Return the result that something does not hold, with its reason."""
+    """Return the result of a condition that does not hold, with the reason."""
     return ConditionResult(holds=False, reason=reason, branch=branch)
 
 
@@ -66,7 +66,7 @@ class Fact(Struct, frozen=True, kw_only=True):
 
 
 class Condition(Struct, frozen=True, kw_only=True):
-    """What every kind has: its `type`."""
+    """The field of every kind: its `type`."""
 
     type: str = ""
 

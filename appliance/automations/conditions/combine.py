@@ -143,7 +143,7 @@ def _all(conditions: Sequence[Condition], home: Environment, instant: datetime |
 
 
 def _any(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
-    """Return whether one holds; if none does, with the reasons of all."""
+    """Return whether any condition holds; otherwise the result has the reasons of all."""
     reasons = []
     for number, condition in enumerate(conditions, 1):
         outcome = condition.holds(home, instant)

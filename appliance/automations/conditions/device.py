@@ -30,7 +30,7 @@ MAX_DEVICE_COUNT = 1_000_000
 
 
 class DeviceState(Condition, frozen=True, kw_only=True):
-    """A device's attribute matches, and has done so for `for_secs` seconds; `presence` asks the same.
+    """A device's attribute matches, and has matched for `for_secs` seconds; `presence` is the same check.
 
     Without `above` and `below`, the time counts from the last change of the attribute.
     """
@@ -76,7 +76,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         return self._look_at_time(home, devices[0], instant, fact) if fact.holds and self.for_secs else fact
 
     def _look_at_time(self, home: Environment, device: Device, instant: datetime | None, fact: Fact) -> Fact:
-        """Compare since when it has held; unknown without a trusted clock."""
+        """Compare the time for which it has held; this is unknown without a trusted clock."""
         needs = f"{self.matcher} for {self.for_secs:g} s"
         if instant is None:
             return Fact(holds=False, sentence=UNTRUSTED, needs=needs)

@@ -153,7 +153,7 @@ class DateRange(TimeCondition, frozen=True, kw_only=True):
 class SunCondition(TimeCondition, frozen=True, kw_only=True):
     """The sun is up or down: from `after`, until `before`.
 
-    If only one is given, the other one is the opposite event of the sun. A polar night is after sunset and before
+    If only one is given, the other is the opposite event of the sun. A polar night is after sunset and before
     sunrise, a polar day the reverse. The home must have coordinates.
     """
 
@@ -183,7 +183,7 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return any((start or instant) <= instant and (end is None or instant < end) for start, end in starts_and_ends)
 
     def find_empty(self) -> str | None:
-        """Return a sentence if an offset leaves no time on some day of a year; None if only one end is given or not.
+        """Return a sentence if an offset leaves no time on some day of a year; None if it does not, or with two ends.
 
         Sampled days include the longest and the shortest.
         """

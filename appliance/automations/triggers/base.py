@@ -34,7 +34,7 @@ class Match(Struct, frozen=True, kw_only=True):
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
-    """What every kind has: its `type`, and the `id` that an automation gives it among its triggers."""
+    """The fields of every kind: its `type`, and the `id` that an automation gives it among its triggers."""
 
     type: str = ""
     id: str | None = None

@@ -80,10 +80,10 @@ class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
 
 
 class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
-    """A variable changes to a value that matches; without equals, above and below its removal is a change too.
+    """A variable changes to a value that matches; without `equals`, `above`, and `below`, also its removal.
 
-    With one of them the last value that can be compared counts as the previous one, also after a removal; a variable
-    that has never had one does not match.
+    With one of them, the last comparable value counts as the previous one, also after a removal; a variable that has
+    never had one does not match.
     """
 
     type: str = "variable_change"

@@ -151,7 +151,7 @@ class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
         return cls(type=kind, offset_mins=offset_mins, weekdays=weekdays, locale=locale)
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """As of every kind; None if none comes within a year."""
+        """Return the first due time after the instant, in UTC; None if there is none within a year."""
         sun_event = SunEvent(self.type)
         offset = timedelta(minutes=self.offset_mins)
         due = next_event(sun_event, self.locale, instant, offset=offset)
@@ -169,7 +169,7 @@ class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
 
 
 class DateTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """On a date, when the clocks in the home show this time: each year, or once where `year` is given."""
+    """On a date, when the clocks in the home show this time: each year, or once if `year` is given."""
 
     type: str = "date"
     is_daily: ClassVar[bool] = True

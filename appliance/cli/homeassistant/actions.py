@@ -327,7 +327,7 @@ class Actions:
         self._finish_wait(f"ctx:wait_for({quote(test.target.device_id)}, {literal(wanted)})", action)
 
     def _without_wait(self, action: Mapping[str, Any]) -> None:
-        """Wait for the time-out of a wait without a translation; without one, end the run."""
+        """Wait for the time-out of a wait that has no translation; without a time-out, end the run."""
         try:
             self._delay({"delay": action["timeout"]})
         except (KeyError, NotTranslated):

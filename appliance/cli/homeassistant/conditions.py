@@ -272,7 +272,8 @@ def _time(value: Mapping[str, Any], scope: Scope) -> Declared:
 
 
 def _sun(value: Mapping[str, Any], scope: Scope) -> Declared:
-    """Translate sun times. One edge divides the local day in Home Assistant; in Lares it holds to the other edge."""
+    """Translate sun times. A single edge divides the local day in Home Assistant; in Lares, the condition holds until
+    the other edge."""
     edges = {word: value[word] for word in ("after", "before") if value.get(word) is not None}
     offsets = {f"{word}_offset_mins": _minutes(value.get(f"{word}_offset")) for word in edges}
     offsets = {word: each for word, each in offsets.items() if each}

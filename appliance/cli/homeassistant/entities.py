@@ -55,7 +55,7 @@ DOMAINS: Mapping[str, str] = {
 }
 COVERS: Mapping[str, str] = {"garage": "garage_door", "gate": "garage_door", "door": "door"}
 COMMANDED = frozenset({"light", "switch", "fan", "media_player", "climate", "lock", "cover"})
-"""Domains of which a second entity of one device is a device of its own in Lares."""
+"""Domains in which a second entity of one device is a separate device in Lares."""
 
 WORDS: Mapping[str, Mapping[str, Any]] = {
     "contact": {"on": "open", "off": "closed"},
@@ -162,7 +162,8 @@ class Entities:
         return self._by_registry_id.get(name) or self.installation.entities.get(name) or HaEntity(entity_id=name)
 
     def target(self, entity_id: str) -> Target | Variable:
-        """Return what the entity's state is in Lares. Raises `NotTranslated` for an entity without a counterpart."""
+        """Return the counterpart in Lares of the entity's state. Raises `NotTranslated` for an entity without a
+        counterpart."""
         domain, _, name = entity_id.partition(".")
         if domain in HELPERS:
             return Variable(self.variable(entity_id), domain)
@@ -186,7 +187,7 @@ class Entities:
         return Target(main, attribute, domain)
 
     def attribute(self, entity_id: str, name: str) -> Target:
-        """Return what an attribute of the entity is in Lares."""
+        """Return the counterpart in Lares of an attribute of the entity."""
         target = self.target(entity_id)
         found = ATTRIBUTES.get((target.domain, name))
         if name in ("battery", "battery_level"):

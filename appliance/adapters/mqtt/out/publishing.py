@@ -87,8 +87,9 @@ def no_frame(_: Event) -> None:
 class HomeAccess(Struct, frozen=True, kw_only=True):
     """Access of the publisher to the hub. `send` is `Dispatcher.send`.
 
-    `scenes` gives names by id, `automations` the name and whether it is enabled. `run_scene` and `switch` raise
-    `LaresError`. `frame_of` gives the JSON of an event as in the event stream, None if that omits it.
+    `scenes` gives the name of each id, `automations` the name and whether the automation is enabled. `run_scene` and
+    `switch` raise `LaresError`. `frame_of` gives the JSON of an event as in the event stream, or None if the stream
+    omits the event.
     """
 
     registry: Registry

@@ -24,7 +24,7 @@ Update = Mapping[str, Value]
 """New values by attribute; None: from now on unknown."""
 
 UNKNOWN = ("none", "unknown", "unavailable", "nan", "inf", "-inf", "infinity", "-infinity")
-"""What announcers write, in any case, if they do not know a value."""
+"""Texts that announcers write for an unknown value, in upper or lower case."""
 
 
 class EntityEvent(Struct, frozen=True):
@@ -49,8 +49,8 @@ class TopicReader(Struct, frozen=True):
 class Intent(Struct, frozen=True, kw_only=True):
     """The messages of a command, and the attributes that the device shows once it is done.
 
-    Without `shows`, the command is done when it is sent. With `begins`, it is done as soon as that is true of the
-    entity; after a new announcement that is another object than the commanded one.
+    Without `shows`, the command is done when it is sent. With `begins`, the command is done as soon as that returns
+    true for the entity. After a new announcement, this entity is another object than the commanded one.
     """
 
     messages: tuple[Outgoing, ...]
@@ -176,7 +176,7 @@ class Entity:
         self.offers.clear()
 
     def read(self, key: str, parse: PayloadParser, *templates: str, shows: tuple[str, ...] = ("",)) -> None:
-        """Read the topic that is under a key, if one does, and further ones under `_<key>s`.
+        """Read the topic under a key, if there is one, and further topics under `_<key>s`.
 
         The first of the templates that is announced is rendered. `shows` are the attributes that its messages
         confirm after a command, `""` is for any.
@@ -222,7 +222,7 @@ class Entity:
             self.offer(attribute, ("set",), write, **schema)
 
     def can(self, name: str) -> bool:
-        """Return whether `<name>_topic` can be published to: it is a topic, and `<name>_template` is not one or
+        """Return whether `<name>_topic` can be published to: it is a topic, and `<name>_template` is missing or
         readable.
         """
         return self.has_target(f"{name}_topic") and not is_unreadable(self.config.template(f"{name}_template"))
@@ -273,7 +273,7 @@ class Entity:
     def words(self, words: Mapping[str, Value], attribute: str = "") -> Callable[[str], Update]:
         """Parses the words of one attribute. `None` makes it unknown, any other text changes nothing.
 
-        Without an attribute it is the one of the entity's own name.
+        Without `attribute`, the update is of the entity's own attribute.
         """
 
         def parse(text: str) -> Update:
@@ -314,7 +314,7 @@ def number_parser(
 ) -> Callable[[str], Update]:
     """Parses the numbers of one attribute, each as `convert` makes it.
 
-    What announcers write if they do not know a value makes it unknown, unless that is ignored.
+    A text that stands for an unknown value makes the attribute unknown, unless `ignores_unknown` is set.
     """
 
     def parse(text: str) -> Update:

@@ -171,7 +171,7 @@ class LightEntity(Entity):
         return {**ended, "color_mode": shown}
 
     def assumed(self, update: Update) -> Update:
-        """With a colour, the mode that it begins, and no other notation."""
+        """Return the update; with a colour, also the mode that it begins, and None for its other notations."""
         mode = next((mode for mode, key in COLOR_OF_MODE.items() if key in update), "")
         return {**self.mode_update(mode), **update}
 

@@ -8,7 +8,8 @@ from appliance.home.values import Value
 
 
 class LockEntity(Entity):
-    """A lock; opening its latch is the action `open` of its custom attribute. One with a code asks for it."""
+    """A lock; opening its latch is the action `open` of its custom attribute. A lock with a code requires it in each
+    command."""
 
     def setup(self) -> None:
         self.need()

@@ -16,7 +16,7 @@ _SPELLED = {"C": "°C", "F": "°F", "ºC": "°C", "ºF": "°F", "℃": "°C", "�
 
 
 _WORD_CLASSES = ("", "date", "enum", "timestamp", "uptime")
-"""Device classes, and the missing one, whose values are not numbers."""
+"""Device classes whose values are not numbers; an empty text is a missing class."""
 
 
 _PRESSURES = ("hPa", "kPa", "mbar", "inHg", "psi", "bar", "Pa", "mmHg")

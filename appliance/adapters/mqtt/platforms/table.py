@@ -77,7 +77,7 @@ COMPONENTS: Mapping[str, type[Entity]] = {
 _LIGHTS: Mapping[str, type[Entity]] = {"json": JsonLight, "template": TemplateLight}
 
 _TASMOTA: Mapping[str, type[Entity]] = {"light": TasmotaLight, "event": TasmotaPress}
-"""The same of Tasmota's own discovery."""
+"""The class by the component of Tasmota's own discovery."""
 
 
 def build_entity(announcement: Announcement) -> Entity:

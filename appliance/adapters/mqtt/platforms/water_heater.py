@@ -5,7 +5,7 @@ from __future__ import annotations
 from appliance.adapters.mqtt.platforms.regulated import Regulated
 
 _HEATER_RANGE = {"°C": (43.3, 60.0), "°F": (110.0, 140.0)}
-"""The same of a water heater."""
+"""The temperatures that can be set if the announcement states no bounds."""
 
 
 _HEATER_MODES = ("off", "eco", "electric", "gas", "heat_pump", "high_demand", "performance")

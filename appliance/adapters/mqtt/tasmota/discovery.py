@@ -159,7 +159,7 @@ class _Tasmota:
         found = sensors.get("sn")
         if isinstance(found, dict):
             units = units_of(found)
-            values = islice(sensor_values(found), MAX_COMPONENTS + 1)  # one more: the limit is then reported
+            values = islice(sensor_values(found), MAX_COMPONENTS + 1)  # one more, to report the excess
             for path, value in values:
                 yield from self._sensor(path, value, units)
 
@@ -207,7 +207,7 @@ class _Tasmota:
     def _read(self, key: str, commands: Iterable[str], *more: str) -> dict[str, Any]:
         """Return the topics of a state: the answers to these commands, and `more`.
 
-        With SetOption4 an answer comes at a topic that is named after its command.
+        With SetOption4, each answer comes on a topic that is named after its command.
         """
         answers = [self._topic(1, each.upper()) for each in (commands if self._option(4) else ())]
         return {key: self._topic(1, "RESULT"), f"_{key}s": [*answers, *more]}
@@ -373,7 +373,7 @@ class _Tasmota:
         return self._announcement("sensor", "battery", "Battery", config)
 
     def _sensor(self, path: JsonPath, value: Any, units: Mapping[str, str]) -> Iterator[Announcement]:
-        """Return a sensor; a card reader's is also an event, since a card that comes twice shows the same text."""
+        """Yield a sensor; a card reader also gets an event, because a card that is read twice shows the same text."""
         shown, asked = self._sensors
         topics = {"state_topic": shown, "_state_topics": [asked]}
         place = JsonPaths(("StatusSNS", *path), path)

@@ -20,7 +20,7 @@ SCHEMES = ("Solid", "Wake up", "Cycle up", "Cycle down", "Random")
 """Effects of a light with colours, by their number."""
 
 EFFECT_OF_SCHEME = {"none": "Solid", "colorloop": "Cycle up", "random": "Random"}
-"""Effects of the catalog, and the schemes that they are."""
+"""The scheme of Tasmota for each effect of the catalog."""
 
 MAX_SPEED = 40
 """Slowest fade: half-seconds from dark to bright."""
@@ -57,7 +57,7 @@ class TasmotaLight(LightEntity):
         try:
             state = parse_object(text, "a state")
         except Invalid:
-            return {}  # with SetOption4 the word of the power comes at the same topic
+            return {}  # with SetOption4, the word for the power comes on the same topic
         update: dict[str, Any] = {}
         power = next((state[key] for key in self._power_keys if key in state), None)
         words = {self.payload("on"): "on", self.payload("off"): "off"}

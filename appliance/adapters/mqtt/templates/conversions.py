@@ -34,7 +34,7 @@ MAX_QUICK_WEIGHT = 1_000
 """Weight of a value that orjson writes: it reserves eight times the memory of a text."""
 
 NOT_GIVEN = object()
-"""In the place of a default that was not given."""
+"""Stands for a default that was not given."""
 
 
 class Undefined(jinja2.Undefined):
@@ -105,7 +105,7 @@ def to_int(run: Rendering, value: Any, base: Any = 10) -> Any:
 
 @defaulting("a number", 3)
 def rounded(run: Rendering, value: Any, digits: Any = 0, method: Any = "common") -> Any:
-    """Return the value rounded; without digits an integer, as Home Assistant's filter gives."""
+    """Return the value rounded; without digits, return an integer, like Home Assistant's filter."""
     found, places = number(value), max(-20, min(int(digits), 20))
     scale = 10.0**places
     if method == "half":
@@ -164,7 +164,7 @@ def to_bool(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
 
 
 def iif(run: Rendering, value: Any, yes: Any = True, no: Any = False, none: Any = NOT_GIVEN) -> Any:
-    """Return one of two values, by the truth of the first; a third for None if there is one."""
+    """Return `yes` or `no` by the truth of the value; for None, return `none` if it is given."""
     if value is None and none is not NOT_GIVEN:
         return none
     return yes if value else no

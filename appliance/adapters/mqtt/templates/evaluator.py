@@ -46,7 +46,7 @@ _WRITTEN = "__written__"
 """The name of the text of the statements before a filter."""
 
 _PARTS = (nodes.Keyword, nodes.NSRef, nodes.Operand, nodes.Pair, nodes.Slice)
-"""Nodes that only hold others, which count."""
+"""Nodes that only hold other nodes; those count."""
 
 
 class Jump(Enum):

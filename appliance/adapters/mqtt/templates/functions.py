@@ -24,7 +24,7 @@ TemplateFunction = Callable[..., Any]
 
 
 def _plain(function: Any) -> TemplateFunction:
-    """Return a function that costs little whatever it is given, and makes nothing."""
+    """Return the template function of a function that costs little for any argument, and makes nothing."""
     return lambda run, *given, **named: function(*given, **named)
 
 
@@ -246,7 +246,7 @@ def check_name(name: str) -> None:
 
 
 def _method(name: str) -> TemplateFunction:
-    """Return the method of that name, of whatever value it is called."""
+    """Return a function that calls the method of this name on any value."""
 
     def call(run: Rendering, value: Any, *given: Any, **fields: Any) -> Any:
         method = METHODS.get(type(value), {}).get(name)

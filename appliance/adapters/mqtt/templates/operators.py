@@ -193,7 +193,7 @@ KEYS_PER_STEP = 16
 """Parts of a path that are followed in one step: a text has a part in a part in a part without end."""
 
 MAX_BUILTIN_ARGUMENT = 1_000
-"""No number that is given to one of Jinja's own filters is larger: widths, and how many parts are made."""
+"""The largest number that is passed to one of Jinja's own filters, as a width or a number of parts."""
 
 _BY_PATH = ("groupby", "max", "min", "sort", "sum", "unique")
 """Filters that look for a part in each element, under one path or several."""

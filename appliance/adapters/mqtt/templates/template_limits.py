@@ -26,13 +26,13 @@ MAX_STRING_CHARS = 64 * 1024
 """Characters of any text that a template makes, its result included."""
 
 MAX_WEIGHT = 10_000
-"""Weight of any value that a template makes. Parts that are shared count each time."""
+"""The largest weight of a value that a template makes. Parts that are shared count each time."""
 
 MAX_VALUE_DEPTH = 32
 """How deeply lists, tuples and objects of a template may be nested, as in the JSON of a message."""
 
 MAX_INTEGER = 2**63
-"""No whole number in a template is larger."""
+"""The largest whole number in a template."""
 
 TOO_LONG = f"makes a text of more than {MAX_STRING_CHARS // 1024} KiB"
 
@@ -164,5 +164,5 @@ class Rendering:
             yield each
 
     def search(self, text: str, needle: str) -> None:
-        """Charge a search for the needle, which Python may do as often as the needle is long."""
+        """Charge a search for the needle; Python may take as many passes as the needle has characters."""
         self.charge(len(text) // CHARS_PER_STEP + len(text) * min(len(needle), 100) // 20_000)

@@ -29,7 +29,7 @@ MAX_COMPARISONS = 200_000
 """Comparisons of one search at worst, about 2 ms: Python cannot interrupt a search."""
 
 MAX_RANGES_CHARS = 70_000
-"""Characters in all ranges of a regular expression: where case is ignored, Python goes through each of them."""
+"""Characters in all ranges of a regular expression: if case is ignored, Python goes through each of them."""
 
 _PARSER: Any = importlib.import_module("re._parser")
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
@@ -55,7 +55,7 @@ def findall(run: Rendering, value: Any, pattern: Any = "", ignorecase: Any = Fal
 
 
 def findall_index(run: Rendering, value: Any, pattern: Any = "", index: Any = 0, ignorecase: Any = False) -> Any:
-    """Return one of the parts of the value that fit the pattern."""
+    """Return the part at `index` among the parts of the value that match the pattern."""
     return findall(run, value, pattern, ignorecase)[index]
 
 
@@ -92,7 +92,7 @@ def _compiled(pattern: str, ignorecase: bool) -> re.Pattern[str]:
 
 @functools.lru_cache(maxsize=1024)
 def _tries(pattern: str, length: int) -> int:
-    """At most how many comparisons one search of a text of that length makes."""
+    """Return the largest number of comparisons that one search of a text of that length makes."""
     try:
         with warnings.catch_warnings(action="ignore"):
             parsed = _PARSER.parse(pattern) if len(pattern) <= MAX_PATTERN_CHARS else None
@@ -108,14 +108,14 @@ def _tries(pattern: str, length: int) -> int:
 
 
 def _in_ranges(parsed: Any) -> int:
-    """Return the characters in all ranges of a pattern or a part of it; Python goes through none beyond U+FFFF."""
+    """Count the characters in all ranges of a pattern or a part of it; Python goes through none beyond U+FFFF."""
     if isinstance(parsed, tuple) and str(parsed[0]) == "RANGE":
         return min(int(parsed[1][1]), 0xFFFF) - min(int(parsed[1][0]), 0xFFFF)
     return sum(map(_in_ranges, parsed)) if isinstance(parsed, tuple | list | _PARSER.SubPattern) else 0
 
 
 def _ways(items: Iterable[Any], length: int) -> int:
-    """At most how many ways there are to match these items, one after another; beyond the maximum it is just more."""
+    """Return the largest number of ways to match these items, one after another; exact only up to the maximum."""
     ways = 1
     for operator, argument in items:
         ways *= _ways_of(str(operator), argument, length)
@@ -172,7 +172,7 @@ def replaced(run: Rendering, text: str, old: Any, new: Any, count: Any = None) -
 
 
 def split(run: Rendering, text: str, by: Any = None, most: Any = -1, *, from_end: bool = False) -> list[str]:
-    """Return the parts between separators, white space if none is given; refused before there are too many."""
+    """Return the parts between separators, by default white space; refuse too many before they are made."""
     run.search(text, by or " ")
     most = most if 0 <= most <= MAX_WEIGHT else MAX_WEIGHT
     return run.made(text.rsplit(by, most) if from_end else text.split(by, most))  # type: ignore[no-any-return]

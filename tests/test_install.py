@@ -21,6 +21,7 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("flags", [(), ("-e",)], ids=["plain", "editable"])
 def test_an_installed_lares_runs_from_an_empty_folder(tmp_path: Path, flags: tuple[str, ...]) -> None:
     source, venv, home = tmp_path / "source", tmp_path / "venv", tmp_path / "home"

@@ -346,7 +346,14 @@ async def run_random(chance: random.Random, folder: Path) -> str:
     return ""
 
 
-@pytest.mark.parametrize("seeds", [range(30), pytest.param(range(1000, 11_000), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        range(30),
+        pytest.param(range(1000, 2000), marks=pytest.mark.slow),
+        pytest.param(range(2000, 11_000), marks=[pytest.mark.slow(minutes=4), pytest.mark.release]),
+    ],
+)
 async def test_random_sequences_match_the_model(seeds: range, tmp_path: Path) -> None:
     for seed in seeds:
         assert await run_random(random.Random(seed), tmp_path) == "", f"seed {seed}"

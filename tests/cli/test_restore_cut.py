@@ -93,6 +93,7 @@ def old(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.release
 def test_a_restore_that_is_killed_anywhere_leaves_one_home_or_the_other(
     tmp_path: Path, old: Path, archive: Path
 ) -> None:

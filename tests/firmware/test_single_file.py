@@ -54,6 +54,7 @@ def alone() -> list[str]:
     return command
 
 
+@pytest.mark.release
 def test_two_clean_clones_make_the_same_bytes(single_file: Path, tmp_path: Path) -> None:
     other = clone(tmp_path / "somewhere" / "else entirely")
     for path in other.rglob("*.py"):

@@ -210,6 +210,7 @@ class Life:
 
 
 @pytest.mark.slow
+@pytest.mark.release
 async def test_a_thousand_troubles_in_an_hour_leave_the_home_as_the_model_has_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:

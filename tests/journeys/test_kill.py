@@ -169,7 +169,10 @@ async def _kill_during_start(folder: Path, after: float) -> None:
         popen.kill()
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kills",
+    [2, pytest.param(20, marks=pytest.mark.slow), pytest.param(100, marks=[pytest.mark.slow, pytest.mark.release])],
+)
 async def test_no_acknowledged_change_is_missing_after_kills_at_random_moments(kills: int, tmp_path: Path) -> None:
     seed = random.randrange(1 << 32)
     moments = random.Random(seed)

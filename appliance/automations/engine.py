@@ -35,6 +35,7 @@ from appliance.lua.catalog import Asset, Catalog
 log = logging.getLogger("automations")
 
 _KINDS: tuple[type[events.Event], ...] = (
+    events.AttributesKept,
     events.AttributesObserved,
     events.DeviceStateChanged,
     events.DeviceEvent,
@@ -231,7 +232,7 @@ class Engine:
         self._waits.stop(active)
 
     def _on_event(self, event: events.Event) -> None:
-        if isinstance(event, events.AttributesObserved):
+        if isinstance(event, events.AttributesKept | events.AttributesObserved):
             self._resume_waits(event.device, event.attributes)
             return
         if isinstance(event, events.DeviceRemoved):

@@ -53,6 +53,13 @@ class AttributesObserved(Event, frozen=True, kw_only=True):
     attributes: frozenset[str]
 
 
+class AttributesKept(Event, frozen=True, kw_only=True):
+    """A restored device shows these attributes as before the stop, and has not reported them since. Internal."""
+
+    device: Device
+    attributes: frozenset[str]
+
+
 class DeviceUpdated(Event, frozen=True, kw_only=True):
     """The device has another name or alias, or its vendor describes it differently."""
 

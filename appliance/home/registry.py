@@ -254,6 +254,8 @@ class Registry:
             self._bus.publish(events.DeviceUpdated(device=after))
         unobserved = self._unobserved.get(device_id, _NO_ATTRIBUTES)
         observed = unobserved - seen.kept if seen.is_available else unobserved & seen.pushed
+        if waiting := seen.kept & unobserved:
+            self._bus.publish(events.AttributesKept(device=after, attributes=waiting))
         self._publish_change(None if is_new else before, after, changed, observed, seen.pushed)
 
     def _known(self, device_id: str, adapter: str, now: datetime) -> Device:

@@ -4,7 +4,7 @@
 import { get, post, segment } from "./api.js";
 import { idFor } from "./arrange.js";
 import { control, toDevice } from "./controls.js";
-import { tags, use, useState } from "./dom.js";
+import { tags, use, useEffect, useState } from "./dom.js";
 import { icon } from "./icons.js";
 import { roomResults, roomSwitch } from "./home.js";
 import { Paired } from "./pairing.js";
@@ -22,6 +22,7 @@ const { a, code, details, div, h1, p, small, span, strong, summary } = tags;
 
 const MAX_COMMANDS = 5;
 const AUDIT_MS = 5000; // of a device that changes all the time
+const QUIET_MS = 1000; // after its last change
 const MAX_SERIES = 12;
 
 export function Device({ id }) {
@@ -122,14 +123,23 @@ function rangeOf({ values = [], min, max, unit }, action) {
 	return text && small({ class: "range" }, text);
 }
 
+// Reasons to load what depends on the device's changes: at once, then once a period, and after the last one.
+function useChanges({ updated_at: at }) {
+	const [rested, setRested] = useState(at);
+	useEffect(() => {
+		const timer = setTimeout(() => setRested(at), QUIET_MS);
+		return () => clearTimeout(timer);
+	}, [at]);
+	return [Math.floor(Number(new Date(at)) / AUDIT_MS), rested];
+}
+
 const MAX_HAPPENED = 12;
 const MAX_STATES = 200; // that are searched for changes
 
 // The last changes that are no measurements, and the events that came since the page was opened: none is stored.
 function Happened({ device }) {
-	const { id, updated_at: at } = device;
-	const period = Math.floor(Number(new Date(at)) / AUDIT_MS);
-	const { data } = useLoaded(() => get(`devices/${segment(id)}/history?limit=${MAX_STATES}`), [period]);
+	const { id } = device;
+	const { data } = useLoaded(() => get(`devices/${segment(id)}/history?limit=${MAX_STATES}`), useChanges(device));
 	const entries = data?.entries ?? [];
 	const changes = entries.slice(0, -1).flatMap(({ observed_at: when, device: { attributes } }, index) => {
 		const before = entries[index + 1].device.attributes;
@@ -144,8 +154,7 @@ function Happened({ device }) {
 // Automations and scenes whose files name the device, and the last commands to it.
 function Uses({ device }) {
 	const uses = useLoaded(() => get(`devices/${segment(device.id)}/uses`), []).data;
-	const period = Math.floor(Number(new Date(device.updated_at)) / AUDIT_MS);
-	const audit = useLoaded(() => get(`audit/commands?device_id=${segment(device.id)}&limit=${MAX_COMMANDS}`), [period, state.pending.has(device.id)]).data;
+	const audit = useLoaded(() => get(`audit/commands?device_id=${segment(device.id)}&limit=${MAX_COMMANDS}`), [...useChanges(device), state.pending.has(device.id)]).data;
 	const commands = audit?.entries ?? [];
 	const users = (kind) => (uses?.[kind] ?? []).map((id) =>
 		p({ key: `${kind} ${id}` }, a({ href: kind === "automations" ? `#/automations/${segment(id)}` : "#/" },

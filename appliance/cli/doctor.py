@@ -40,8 +40,9 @@ def doctor(arguments: argparse.Namespace) -> int:
     """Print a line per check; return 0 if all is well, 1 if something needs care."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     platform_findings = [*_check_platform()]
+    config_findings = [*_check_config(paths)]  # root starts its Lua worker: the owner may not be able to read Python
     become_owner(paths.find_data_dir())
-    findings = [*_check_config(paths), *_check_data(paths), *platform_findings]
+    findings = [*config_findings, *_check_data(paths), *platform_findings]
     for how, what, sentence in findings:
         say(f"{how:<5} {what:<15} {sentence}")
     return int(any(how != "ok" for how, _, _ in findings))

@@ -18,6 +18,7 @@ ALLOWED = {
     "needs a network": "what is fetched cannot be without one",
     "makes a root file system of Debian packages, and apt": "the same: no mirror is known, or none answers",
     "npm could not fetch": "the same",
+    "could not import 'hatasmota": "no locked dependency; whoever changes Tasmota's discovery installs it",
     "pip could not fetch": "the same",
     "the Matter SDK needs libnl-route-3": "a library that Debian has, for a server that the project does not ship",
     "no namespace can be made here": "a container may forbid it even to root",

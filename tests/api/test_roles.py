@@ -179,7 +179,7 @@ async def test_a_wrong_method_is_405_and_allow_names_the_right_ones(shared: App)
             said = {"error": message, "code": "method_not_allowed"}
             assert of(answer) == (405, said), path
             assert answer.headers["Allow"] == allowed, path
-        assert (await shared.ask("NONE", target, token=READER.text)).status == 405, path
+        assert (await shared.ask("NONE", target, token=READER.text)).status == 403, path
         assert of(await shared.ask("NONE", target, token=None)) == REFUSED, path
 
 

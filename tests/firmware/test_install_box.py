@@ -141,6 +141,7 @@ def put_in(root: Root, name: str, file: Path) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.release
 def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path, tmp_path: Path) -> None:
     (root.folder / "run" / "systemd" / "system").mkdir(parents=True)
     shutil.copy(SYSTEMCTL, root.folder / "usr" / "bin" / "systemctl")
@@ -225,6 +226,7 @@ def make_openwrt(root: Root) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.release
 def test_openwrt_installs_reloads_upgrades_rolls_back_and_uninstalls(root: Root, single_file: Path) -> None:
     make_openwrt(root)
     port = free_port("127.0.0.2")
@@ -287,6 +289,7 @@ def sysupgrade(root: Root) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.release
 def test_a_sysupgrade_keeps_a_whole_home(root: Root, single_file: Path) -> None:
     make_openwrt(root)
     host = "127.0.0.3"  # if nobody's connection takes the port between two starts
@@ -309,6 +312,7 @@ def test_a_sysupgrade_keeps_a_whole_home(root: Root, single_file: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.release
 def test_an_image_that_is_only_being_made_gets_the_bundled_configuration(root: Root, single_file: Path) -> None:
     put_in(root, "lares.pyz", single_file)
     said = root.install_sh()

@@ -24,7 +24,7 @@ from tests.fakes.programs import need
 from tests.firmware.boxed import configure, started
 from tests.firmware.conftest import BARE_PYTHON, ROOT, build, clone, digest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.release]
 
 MAX_BYTES = 22_000_000
 
@@ -54,7 +54,6 @@ def alone() -> list[str]:
     return command
 
 
-@pytest.mark.release
 def test_two_clean_clones_make_the_same_bytes(single_file: Path, tmp_path: Path) -> None:
     other = clone(tmp_path / "somewhere" / "else entirely")
     for path in other.rglob("*.py"):

@@ -19,7 +19,7 @@ from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.calls import KeptTexts
 from appliance.adapters.lua_kinds.host import SectionFault
-from appliance.adapters.lua_kinds.recorder import Recorder, Replay
+from appliance.adapters.lua_kinds.recorder import Recorder
 from appliance.adapters.lua_kinds.redaction import Redaction
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.web_request import Origins
@@ -152,14 +152,11 @@ class _Attempt:
                 raise ConfigFailed(list(loaded.faults))
             context = self._context(session, file)
             origins = Origins(loaded.settings, context)
-            recorder = Recorder(origins, origins.main)
-            if self._replay is not None:
-                redact = Redaction(origins.secrets, KeptTexts(context.secrets))
-                try:
-                    replay = Replay(self._replay, redact.in_value)
-                except Invalid as fault:
-                    raise StartFailed(str(fault), os.EX_DATAERR) from None
-                recorder = Recorder(replay, replay)
+            redact = Redaction(origins.secrets, KeptTexts(context.secrets))
+            try:
+                recorder = Recorder.for_trial(origins, self._replay, redact.in_value)
+            except Invalid as fault:
+                raise StartFailed(str(fault), os.EX_DATAERR) from None
             adapter = LuaAdapter(context, catalog, loaded, recorder)
             try:
                 async with Tasks() as tasks:
@@ -231,8 +228,7 @@ class _Attempt:
         for drop in self._dropped:
             say(f"dropped: {drop.attribute} of {drop.device_id} {drop.reason}")
         if self._record is not None:
-            raw = {name: value for name, value in self._section.raw.items() if name not in ("type", "enabled")}
-            recording = recorder.recording(self._section.kind, raw, fields, adapter.redact.in_value)
+            recording = recorder.recording(self._section, fields, adapter.redact.in_value)
             write_private(Path(self._record), orjson.dumps(recording, option=orjson.OPT_INDENT_2))
             say(f"wrote {self._record}")
 

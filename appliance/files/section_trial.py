@@ -95,7 +95,7 @@ class SectionTrials:
         # imported on first use: aiohttp takes 12 MB
         from appliance.adapters.lua_kinds.adapter import LuaAdapter  # noqa: PLC0415
         from appliance.adapters.lua_kinds.calls import KeptTexts  # noqa: PLC0415
-        from appliance.adapters.lua_kinds.recorder import Recorder, Replay  # noqa: PLC0415
+        from appliance.adapters.lua_kinds.recorder import Recorder  # noqa: PLC0415
         from appliance.adapters.lua_kinds.web_request import Origins  # noqa: PLC0415
 
         IS_MUTED.set(True)  # the home has no such section
@@ -109,10 +109,8 @@ class SectionTrials:
                 raise ConfigFailed(list(loaded.faults))
             context = self._context(watch, catalog)
             origins = Origins(loaded.settings, context)
-            recorder, redact = Recorder(origins, origins.main), Redaction(origins.secrets, KeptTexts(watch.secrets))
-            if replay is not None:
-                source = Replay(replay, redact.in_value)
-                recorder = Recorder(source, source)
+            redact = Redaction(origins.secrets, KeptTexts(watch.secrets))
+            recorder = Recorder.for_trial(origins, replay, redact.in_value)
 
             def build(given: AdapterContext) -> LuaAdapter:
                 nonlocal redact
@@ -123,8 +121,7 @@ class SectionTrials:
                 return adapter
 
             await self._attempt(watch, build, context)
-            raw = {key: value for key, value in settings.raw.items() if key not in ("type", "enabled")}
-            recording = recorder.recording(settings.kind, raw, loaded.definition.settings, redact.in_value)
+            recording = recorder.recording(settings, loaded.definition.settings, redact.in_value)
             return watch.result(redact, recorder.lines(), recording)
 
     async def _attempt(self, watch: _Watch, build: Build, context: AdapterContext) -> None:

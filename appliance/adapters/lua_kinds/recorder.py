@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from appliance.adapters.device_http import HttpResponse
 from appliance.adapters.http_push import DecodeMessage, ServerEvent
 from appliance.adapters.lua_kinds.connection import PushSource
-from appliance.adapters.lua_kinds.web_request import Transport, WebRequest
+from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.adapters.lua_kinds.web_request import Origins, Transport, WebRequest
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unreachable
 from appliance.tables.fields import Field, Fields
 
@@ -113,14 +114,21 @@ class Recorder:
         exchanges = [line for each in self._exchanges for line in each.lines()]
         return exchanges + [each.line() for each in self.messages_kept]
 
-    def recording(
-        self, kind: str, settings: Mapping[str, Any], fields: Fields, redact: Callable[[Any], Any]
-    ) -> dict[str, Any]:
+    @classmethod
+    def for_trial(cls, origins: Origins, recorded: Any, redact: Callable[[Any], Any]) -> Recorder:
+        """Return one for the device, or for a recording if one is given; raise `Invalid` for other data."""
+        if recorded is None:
+            return cls(origins, origins.main)
+        replay = Replay(recorded, redact)
+        return cls(replay, replay)
+
+    def recording(self, section: LuaSection, fields: Fields, redact: Callable[[Any], Any]) -> dict[str, Any]:
         """Return everything as JSON, without secrets. `fields` are those of the settings of the kind."""
+        settings = {name: value for name, value in section.raw.items() if name not in ("type", "enabled")}
         stated = {name: _without_secret(value, redact(value), fields[name]) for name, value in settings.items()}
         exchanges = [_recorded_exchange(each, redact) for each in self._exchanges]
         messages = [_recorded_message(each, redact) for each in self.messages_kept]
-        found = {"kind": kind, "settings": stated, "exchanges": exchanges}
+        found = {"kind": section.kind, "settings": stated, "exchanges": exchanges}
         return {**found, "messages": messages} if messages else found
 
 

@@ -48,6 +48,7 @@ ENTITIES = {
     "sensor.washer_power": ("plug", "power"),
     "switch.washer": ("plug", None),
     "cover.blind": ("blind", "blind"),
+    "cover.gate": ("door", "gate"),
     "lock.door": ("door", None),
     "binary_sensor.leak": ("leak", "moisture"),
     "binary_sensor.leak_tamper": ("leak", "tamper"),
@@ -397,6 +398,7 @@ def test_a_condition_is_declared(entities: Entities, condition: Any, expected: M
             "{{ states('cover.blind') == 'open' }}",
             'ha.is_above(ha.number(ctx, "mqtt:dev_blind", "cover_position"), 0)',
         ),
+        ("{{ is_state('cover.gate', 'open') }}", 'ha.value(ctx, "mqtt:dev_door", "door") == "open"'),
     ],
 )
 def test_a_template_of_a_common_shape_becomes_lua(entities: Entities, template: str, expected: str) -> None:

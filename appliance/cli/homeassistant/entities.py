@@ -25,44 +25,28 @@ from appliance.cli.homeassistant.source import (
     object_id,
     words,
 )
+from appliance.home.classes import BINARY_SENSORS, COVERS, SENSORS
 
 Z2M = "zigbee2mqtt_"
 """Start of the identifiers of Zigbee2MQTT; its unique ids are `<address>_<object id>_<base topic>`."""
 
-BINARY_SENSORS: Mapping[str, str] = {
-    **dict.fromkeys(("door", "window", "opening", "garage_door"), "contact"),
-    **dict.fromkeys(("motion", "moving"), "motion"),
-    **dict.fromkeys(("occupancy", "presence"), "occupancy"),
-    "smoke": "smoke",
-    "moisture": "water_leak",
+CLASSES: Mapping[str, Mapping[str, str]] = {
+    "sensor": {name: each.capability for name, each in SENSORS.items()},
+    "binary_sensor": {name: each.capability for name, each in BINARY_SENSORS.items()},
 }
-SENSORS: Mapping[str, str] = {
-    **{
-        each: each for each in ("temperature", "humidity", "pressure", "illuminance", "battery", "voltage", "current")
-    },
-    "atmospheric_pressure": "pressure",
-    "carbon_dioxide": "co2",
-    "power": "power_consumption",
-    "energy": "energy_total",
-    "wind_speed": "wind_speed",
-    "precipitation": "rainfall",
-}
+"""The capability of an entity's class, by domain."""
+
 DOMAINS: Mapping[str, str] = {
     **dict.fromkeys(("light", "switch", "fan", "media_player"), "power"),
     "climate": "hvac_mode",
     "lock": "lock",
     "device_tracker": "presence",
 }
-COVERS: Mapping[str, str] = {"garage": "garage_door", "gate": "garage_door", "door": "door"}
 COMMANDED = frozenset({"light", "switch", "fan", "media_player", "climate", "lock", "cover"})
 """Domains in which a second entity of one device is a separate device in Lares."""
 
 WORDS: Mapping[str, Mapping[str, Any]] = {
-    "contact": {"on": "open", "off": "closed"},
-    "motion": {"on": "detected", "off": "clear"},
-    "occupancy": {"on": "occupied", "off": "unoccupied"},
-    "smoke": {"on": True, "off": False},
-    "water_leak": {"on": True, "off": False},
+    **{each.capability: {"on": each.on, "off": each.off} for each in BINARY_SENSORS.values()},
     "presence": {"home": True, "not_home": False},
     "": {"on": True, "off": False},
 }
@@ -269,8 +253,9 @@ class Entities:
         kind = entity.device_class or ""
         if entity.domain == "cover":
             return COVERS.get(kind, "cover_position")
-        table = {"binary_sensor": BINARY_SENSORS, "sensor": SENSORS}.get(entity.domain)
-        return DOMAINS.get(entity.domain) if table is None else table.get(kind)
+        if entity.domain not in CLASSES:
+            return DOMAINS.get(entity.domain)
+        return CLASSES[entity.domain].get(kind)
 
     def _main_id(self, entity: HaEntity, device: HaDevice | None) -> str | None:
         if device is not None:

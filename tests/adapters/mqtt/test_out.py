@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.adapters.adapter_setup import open_publishers
-from appliance.adapters.mqtt.out.components import announcement
+from appliance.adapters.mqtt.out.announcement import announcement
 from appliance.adapters.mqtt.out.hub_publisher import MAX_WAITING_COMMANDS
 from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, no_frame, published_topics
 from appliance.api.frames import frame_of

@@ -21,7 +21,7 @@ from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
 from appliance.adapters.mqtt.library import Client
 from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.adapters.mqtt.messages import Outgoing
-from appliance.adapters.mqtt.out.components import hub_announcement
+from appliance.adapters.mqtt.out.announcement import hub_announcement
 from appliance.adapters.mqtt.out.publishing import HubTopics, discovery_id
 from appliance.adapters.mqtt.refusals import Refusal
 from appliance.adapters.mqtt.router import Router

@@ -16,7 +16,7 @@ from appliance.adapters.mqtt.client import MAX_PAUSE_SECS, MIN_PAUSE_SECS, Broke
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.messages import Outgoing, parse_json
-from appliance.adapters.mqtt.out.components import announcement, hub_announcement
+from appliance.adapters.mqtt.out.announcement import announcement, hub_announcement
 from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, discovery_id, keep_published
 from appliance.clock import Clock, timestamp
 from appliance.errors import AdapterFailed, Busy, Invalid, LaresError, NotFound, Unreachable

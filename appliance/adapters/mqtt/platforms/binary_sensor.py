@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from appliance.adapters.mqtt.platforms.entity import Entity, Update
+from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, shown_text
 from appliance.errors import Invalid
-from appliance.home.values import Value
-
-_BINARY: Mapping[str, tuple[str, Value, Value]] = {
-    "door": ("contact", "open", "closed"),
-    "window": ("contact", "open", "closed"),
-    "opening": ("contact", "open", "closed"),
-    "garage_door": ("contact", "open", "closed"),
-    "motion": ("motion", "detected", "clear"),
-    "moving": ("motion", "detected", "clear"),
-    "occupancy": ("occupancy", "occupied", "unoccupied"),
-    "presence": ("occupancy", "occupied", "unoccupied"),
-    "smoke": ("smoke", True, False),
-    "moisture": ("water_leak", True, False),
-}
-"""Capability of a binary sensor's device class, and its values for on and off."""
+from appliance.home.classes import BINARY_SENSORS
 
 
 class BinarySensor(Entity):
@@ -34,9 +19,9 @@ class BinarySensor(Entity):
         self._ignored = self.config.texts("_ignored")
         self.off_delay = self.config.number("off_delay", 0)
         device_class = self.config.text("device_class")
-        key, *values = _BINARY.get(device_class, ("", True, False))
-        self._values = values
-        self.claims = (key,) if key else ()
+        found = BINARY_SENSORS.get(device_class)
+        self._values = (True, False) if found is None else (found.on, found.off)
+        self.claims = () if found is None else (found.capability,)
         self.more_keys = ("presence",) if device_class == "presence" else ()
         self.read("state_topic", self._parse, "value_template")
 
@@ -54,3 +39,19 @@ class BinarySensor(Entity):
         if text in self._ignored:
             return {}
         raise Invalid(f"{text[:40]!r} is neither {self._on!r} nor {self._off!r}")
+
+
+_CLASSES = {
+    **{each.capability: (name, str(each.on), str(each.off)) for name, each in reversed(BINARY_SENSORS.items())},
+    "presence": ("presence", "True", "False"),
+}
+"""The first class of each capability, and its values in templates."""
+
+
+def announce(device: PublishedDevice, key: str) -> Fields | None:
+    """Return the fields of a binary sensor of this hub; None for a value of another type."""
+    device_class, on, off = _CLASSES.get(key, (None, "True", "False"))
+    if device_class is None and not isinstance(device.attributes.get(key), bool):
+        return None
+    named = {"device_class": device_class} if device_class else {}
+    return {"value_template": shown_text(key), **named, "payload_on": on, "payload_off": off}

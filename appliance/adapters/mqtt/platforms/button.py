@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from appliance.adapters.mqtt.platforms.entity import Entity
+from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text
 
 
 class Button(Entity):
@@ -13,3 +14,10 @@ class Button(Entity):
         payload = self.config.text("payload_press", "PRESS") if is_button else self.payload("on")
         if self.can("command"):
             self.offer(self.custom, ("press",), lambda _: self.intent("command", payload))
+
+
+def announce(device: PublishedDevice, key: str) -> Fields | None:
+    """Return the fields of a button of this hub; None for an attribute that cannot be pressed."""
+    if key not in device.specs or "press" not in device.specs[key].actions:
+        return None
+    return {"command_topic": device.set_topic, "payload_press": command_text(key, "press")}

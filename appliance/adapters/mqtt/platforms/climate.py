@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from appliance.adapters.mqtt.platforms.entity import Update, number_parser, plain_number
+from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, expression, shown_text
 from appliance.adapters.mqtt.platforms.regulated import Regulated
 from appliance.errors import Invalid
 from appliance.home.capabilities import CAPABILITIES
@@ -12,13 +13,11 @@ from appliance.home.values import Value
 
 _MODES = CAPABILITIES["hvac_mode"].values
 
-
 _ACTIONS = {
     "off": "off", "heating": "heating", "cooling": "cooling", "drying": "dry", "idle": "idle", "fan": "fan_only",
     "preheating": "heating", "defrosting": "idle",
 }  # fmt: skip
 """`hvac_state` by the words of Home Assistant's `action_topic`."""
-
 
 _WORDS = {
     "fan_mode": "fan_mode",
@@ -27,7 +26,6 @@ _WORDS = {
     "custom.mqtt.swing_horizontal_mode": "swing_horizontal_mode",
 }
 """Attributes that are words, and how the announcement calls them."""
-
 
 _DEFAULT_RANGE = {"°C": (7, 35), "°F": (44.6, 95)}
 """The temperatures that can be set if the announcement states no bounds, as in Home Assistant."""
@@ -82,3 +80,34 @@ def _text_parser(attribute: str, options: tuple[str, ...]) -> Callable[[str], Up
         return {attribute: text}
 
     return parse
+
+
+CLIMATE_KEYS = ("hvac_mode", "hvac_state", "target_temperature", "fan_mode", "swing_mode", "preset_mode")
+
+
+def announce(device: PublishedDevice) -> Fields | None:
+    """Return the fields of a thermostat or air conditioner of this hub; None for another device."""
+    if device.specs.keys().isdisjoint(("target_temperature", "hvac_mode")):
+        return None
+    fields: Fields = {}
+    if (target := device.specs.get("target_temperature")) is not None:
+        unit = target.unit or "°C"
+        bounds = {"min_temp": target.min, "max_temp": target.max, "temp_step": target.step}
+        fields |= {"temperature_unit": "F" if "F" in unit else "C"}
+        fields |= {key: value for key, value in bounds.items() if value is not None}
+        value, shown = f'{{"value":{{{{ value }}}},"unit":"{unit}"}}', shown_text("target_temperature", ".value")
+        fields |= device.show_and_set("temperature", "target_temperature", value, shown, "state_template")
+    for key in ("hvac_mode", "fan_mode", "swing_mode", "preset_mode"):
+        if key in device.keys:
+            name = key.removeprefix("hvac_")
+            template = "value_template" if name == "preset_mode" else "state_template"
+            fields |= device.show_and_set(name, key, '"{{ value }}"', template=template)
+            values = device.specs[key].schema()["values"] if key in device.specs else ()
+            if options := [each for each in values if each != "none"]:
+                fields[f"{name}s"] = options
+    if "hvac_state" in device.keys:
+        words = {"dry": "drying", "fan_only": "fan"}
+        shown = expression("hvac_state")
+        template = f"{{% set words = {words} %}}{{{{ words.get({shown}, {shown}) }}}}"
+        fields |= {"action_topic": device.state_topic, "action_template": template}
+    return fields

@@ -19,12 +19,11 @@ from appliance.adapters.mqtt.platforms.entity import (
     plain_number,
     scaled,
 )
+from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, expression, shown_text
+from appliance.home.classes import COVERS
 from appliance.home.commands import Command
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
-
-_DOORS = {"garage": "garage_door", "gate": "door", "door": "door"}
-
 
 _PERCENT = (0.0, 100.0)
 
@@ -51,7 +50,7 @@ class Cover(Entity):
     """
 
     def setup(self) -> None:
-        self._door = _DOORS.get(self.config.text("device_class"), "")
+        self._door = COVERS.get(self.config.text("device_class"), "")
         self._attribute = self._door or "cover_position"
         self.motion = ""
         self._scale = Scale(self.config.number("position_closed", 0), self.config.number("position_open", 100))
@@ -173,3 +172,34 @@ def has_moved(entity: Entity, attribute: str, before: Value, target: Value) -> b
     """Return whether the attribute is the target or has changed; an unknown value has not moved."""
     value = entity.attributes.get(attribute)
     return value is not None and (value == target or value != before)
+
+
+COVER_KEYS = ("garage_door", "door", "cover_position", "cover_tilt")
+
+
+def announce(device: PublishedDevice) -> Fields | None:
+    """Return the fields of a cover or door of this hub; None for another device."""
+    if device.keys.isdisjoint(COVER_KEYS):
+        return None
+    door = next((key for key in ("garage_door", "door") if key in device.keys), "")
+    main = door or "cover_position"
+    actions = device.specs[main].actions if main in device.specs else ()
+    state = {"state_topic": device.state_topic}
+    fields: Fields = {"command_topic": device.set_topic} if actions else {}
+    for action in ("open", "close", "stop"):
+        fields[f"payload_{action}"] = command_text(main, action) if action in actions else None
+    if door:
+        fields["device_class"] = "garage" if door == "garage_door" else door
+        fields |= state | {"value_template": shown_text(door)}
+    if "cover_position" in device.keys:
+        fields |= {"position_topic": device.state_topic, "position_template": shown_text("cover_position")}
+        if device.settable("cover_position"):
+            fields |= device.sends("set_position", "cover_position", "{{ position }}")
+        if not door:
+            shown = expression("cover_position")
+            ends = f"{{% if {shown} == 0 %}}closed{{% elif {shown} is defined %}}open{{% endif %}}"
+            fields |= state | {"value_template": ends}
+    if "cover_tilt" in device.keys:
+        fields |= {"tilt_status_topic": device.state_topic, "tilt_status_template": shown_text("cover_tilt")}
+        fields |= device.sends("tilt_command", "cover_tilt", "{{ tilt_position }}")
+    return fields

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent, is_unknown
+from appliance.adapters.mqtt.platforms.published import Fields
 from appliance.adapters.mqtt.presses import press_name
 from appliance.home.values import Value
 
@@ -50,3 +51,8 @@ class ActionSensor(EventEntity):
 
     def _parse(self, text: str) -> EntityEvent | None:
         return event_of(text, self.own_data()) if text and not is_unknown(text) else None
+
+
+def announce_events(topic: str, names: Sequence[str]) -> Fields:
+    """Return the fields of the events of a device of this hub."""
+    return {"state_topic": topic, "event_types": list(names), "value_template": "{{ value_json | to_json }}"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from appliance.adapters.mqtt.platforms.entity import Entity, Intent
+from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, shown_text
 from appliance.home.commands import Command
 from appliance.home.values import Value
 
@@ -27,3 +28,12 @@ class LockEntity(Entity):
         code = self.code_of(command) if "code_format" in self.config else ""
         shows = {"lock": f"{command.action}ed"} if command.action != "open" else {}
         return self.intent("command", self.payload(command.action), shows, code=code)
+
+
+def announce(device: PublishedDevice, key: str) -> Fields | None:
+    """Return the fields of a lock of this hub; None for another attribute."""
+    if key != "lock":
+        return None
+    payloads = {f"payload_{action}": command_text(key, action) for action in ("lock", "unlock")}
+    states = {f"state_{state}": state for state in ("locked", "unlocked", "jammed")}
+    return {"command_topic": device.set_topic, "value_template": shown_text(key), **payloads, **states}

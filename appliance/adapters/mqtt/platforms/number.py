@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from appliance.adapters.mqtt.platforms.entity import Intent, Update, is_unknown, parse_number, plain_number
 from appliance.adapters.mqtt.platforms.input import Input
+from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, shown_text
 from appliance.home.commands import Command
 from appliance.home.values import Value
 
@@ -31,3 +32,12 @@ class Number(Input):
     def set_value(self, command: Command) -> Intent:
         value = plain_number(command.value)
         return self.intent("command", value, {self.custom: value}, value=value)
+
+
+def announce(device: PublishedDevice, key: str) -> Fields | None:
+    """Return the fields of a number of this hub that can be set; None for another attribute."""
+    schema = device.settable(key)
+    if schema.get("type") not in ("number", "integer", "percentage"):
+        return None
+    bounds = {"min": 0, "max": 100} | {each: schema[each] for each in ("min", "max", "step") if each in schema}
+    return {**bounds, "value_template": shown_text(key), **device.sends("command", key, "{{ value }}")}

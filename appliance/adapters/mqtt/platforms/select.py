@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from appliance.adapters.mqtt.platforms.entity import Update, is_unknown
 from appliance.adapters.mqtt.platforms.input import Input
+from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, shown_text
 from appliance.errors import Invalid
 from appliance.home.values import Value
 
@@ -25,3 +26,11 @@ class Select(Input):
         if text == "" or is_unknown(text):
             return {self.custom: None} if text == "None" else {}
         raise Invalid(f"{text[:40]!r} is not one of the announced options")
+
+
+def announce(device: PublishedDevice, key: str) -> Fields | None:
+    """Return the fields of a selection of this hub; None for an attribute without options."""
+    if not (options := device.settable(key).get("values")):
+        return None
+    sends = device.sends("command", key, '"{{ value }}"')
+    return {"options": list(options), "value_template": shown_text(key), **sends}

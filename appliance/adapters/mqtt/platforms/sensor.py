@@ -2,44 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from appliance.adapters.mqtt.platforms.entity import Entity, Update, is_unknown, parse_number
+from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, shown_text
 from appliance.errors import Invalid
+from appliance.home.capabilities import KNOWN_ATTRIBUTES
+from appliance.home.classes import SENSORS
 from appliance.home.values import Value
-
-_TEMPERATURES = ("°C", "°F", "K")
-
+from appliance.tables.checks import is_number
 
 _SPELLED = {"C": "°C", "F": "°F", "ºC": "°C", "ºF": "°F", "℃": "°C", "℉": "°F"}
 """Units as some announcers write them."""
 
-
 _WORD_CLASSES = ("", "date", "enum", "timestamp", "uptime")
 """Device classes whose values are not numbers; an empty text is a missing class."""
-
-
-_PRESSURES = ("hPa", "kPa", "mbar", "inHg", "psi", "bar", "Pa", "mmHg")
-
-
-_MEASUREMENTS: Mapping[str, tuple[str, tuple[str, ...] | None]] = {
-    "temperature": ("temperature", _TEMPERATURES),
-    "humidity": ("humidity", ("%",)),
-    "pressure": ("pressure", _PRESSURES),
-    "atmospheric_pressure": ("pressure", _PRESSURES),
-    "carbon_dioxide": ("co2", ("ppm",)),
-    "power": ("power_consumption", ("W", "kW", "mW", "MW")),
-    "voltage": ("voltage", ("V",)),
-    "current": ("current", ("A", "mA")),
-    "illuminance": ("illuminance", ("lx",)),
-    "battery": ("battery", ("%", "")),
-    "energy": ("energy_total", ("Wh", "kWh", "MWh")),
-    "wind_speed": ("wind_speed", None),
-    "wind_direction": ("wind_direction", None),
-    "precipitation": ("rainfall", None),
-}
-"""Capability and units of the device classes that are measurements; None: any unit."""
-
 
 _PERIODS = (
     "hourly", "daily", "weekly", "monthly", "yearly", "event", "today", "hour", "day", "week", "month", "year",
@@ -64,13 +39,13 @@ class Sensor(Entity):
 
     def _capability(self) -> str:
         device_class, unit, words = self.config.text("device_class"), self._unit, self._words
-        if device_class not in _MEASUREMENTS:
+        if device_class not in SENSORS:
             if unit == "°" and "wind" in words:
                 return "wind_direction"
             if device_class == "aqi" and self._options:
                 return "air_quality"
             return "uv_index" if unit == "UV index" else ""
-        capability, units = _MEASUREMENTS[device_class]
+        capability, units = SENSORS[device_class].capability, SENSORS[device_class].units
         if units is not None and unit not in units:
             return ""
         if device_class == "energy":
@@ -112,3 +87,35 @@ class Sensor(Entity):
         elif key == "rainfall":
             value["period"] = next((word for word in _PERIODS if word in self._words), "total")
         return value
+
+
+_CLASSES = {
+    **{each.capability: name for name, each in reversed(SENSORS.items()) if name != "wind_direction"},
+    **dict.fromkeys(("energy_today", "energy_yesterday", "energy_month"), "energy"),
+    "temperature_outdoor": "temperature",
+    "wind_gust": "wind_speed",
+}
+"""Device class of an attribute; a direction may be a word, which the class does not allow."""
+
+_STATE_CLASSES = {
+    **dict.fromkeys(("energy_total", "energy_today"), "total_increasing"),
+    **dict.fromkeys(("energy_yesterday", "energy_month", "rainfall"), "total"),
+}
+"""State class of a sum."""
+
+
+def announce(device: PublishedDevice, key: str) -> Fields | None:
+    """Return the fields of a sensor of this hub; None for an unknown value."""
+    value = device.attributes.get(key)
+    if value is None:
+        return None
+    is_measured = isinstance(value, dict) and "unit" in value
+    fields: Fields = {"value_template": shown_text(key, ".value" if is_measured else "")}
+    known = KNOWN_ATTRIBUTES.get(key) if is_number(value) else None
+    if unit := value["unit"] if is_measured else known and known.unit:
+        fields["unit_of_measurement"] = unit
+    if key in _CLASSES:
+        fields["device_class"] = _CLASSES[key]
+    if key in _CLASSES or is_number(value):
+        fields["state_class"] = _STATE_CLASSES.get(key, "measurement")
+    return fields

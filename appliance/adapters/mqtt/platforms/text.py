@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from appliance.adapters.mqtt.platforms.entity import Intent
 from appliance.adapters.mqtt.platforms.input import Input
+from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, shown_text
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -22,3 +23,10 @@ class Text(Input):
             expected = f"{schema['min_length']} to {schema['max_length']}"
             raise Invalid(f"value of {self.custom}: must have {expected} characters, not {length}")
         return super().set_value(command)
+
+
+def announce(device: PublishedDevice, key: str) -> Fields | None:
+    """Return the fields of a text of this hub that can be set; None for another attribute."""
+    if device.settable(key).get("type") != "string":
+        return None
+    return {"value_template": shown_text(key), **device.sends("command", key, "{{ value | to_json }}")}

@@ -1,0 +1,126 @@
+"""The configurations that a hub publishes: one of each device, one of its scenes and automations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import orjson
+
+from appliance.adapters.mqtt.out.publishing import HubTopics, discovery_id
+from appliance.adapters.mqtt.platforms import (
+    binary_sensor,
+    button,
+    climate,
+    cover,
+    light,
+    lock,
+    number,
+    select,
+    sensor,
+    switch,
+    text,
+)
+from appliance.adapters.mqtt.platforms.event import announce_events
+from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice
+from appliance.home.model import Device
+from appliance.version import VERSION
+
+_JOINED = {
+    "light": (light.announce, ("power", *light.LIGHT_KEYS)),
+    "cover": (cover.announce, cover.COVER_KEYS),
+    "climate": (climate.announce, climate.CLIMATE_KEYS),
+}
+"""Components of several attributes, and these attributes."""
+
+_SINGLE: Mapping[str, Callable[[PublishedDevice, str], Fields | None]] = {
+    "lock": lock.announce,
+    "button": button.announce,
+    "switch": switch.announce,
+    "select": select.announce,
+    "number": number.announce,
+    "text": text.announce,
+    "binary_sensor": binary_sensor.announce,
+    "sensor": sensor.announce,
+}
+"""Components of one attribute; the first that takes an attribute has it."""
+
+
+def _components(device: PublishedDevice) -> Iterator[tuple[str, Fields]]:
+    """Yield every component of a device by its object id."""
+    left = set(device.keys)
+    for platform, (announce, keys) in _JOINED.items():
+        if (fields := announce(device)) is not None:
+            yield platform, {"platform": platform, "name": None, **fields}
+            left -= set(keys)
+    for key in sorted(left):
+        own = key.rpartition(".")[2]
+        name = None if key in ("power", "lock") else own.replace("_", " ").capitalize()
+        for platform, announce_one in _SINGLE.items():
+            if (fields := announce_one(device, key)) is not None:
+                yield own if key.startswith("custom.") else key, {"platform": platform, "name": name, **fields}
+                break
+
+
+def announcement(device: Device, room: str | None, topics: HubTopics, events: tuple[str, ...]) -> bytes:
+    """Return the configuration of a device; `events` are the names of its events so far."""
+    state_topic = topics.of("devices", device.id, "state")
+    components = dict(_components(PublishedDevice(device, topics.of("devices", device.id, "set"), state_topic)))
+    if events:
+        shown = announce_events(topics.of("devices", device.id, "event"), events)
+        components["event"] = {"platform": "event", "name": "Event", **shown}
+    for key, component in components.items():
+        component["unique_id"] = f"{topics.identifier(device.id)}_{key}"
+    own = {"value_template": "{{ 'online' if value_json.attributes.state == 'online' else 'offline' }}"}
+    info = device.info
+    facts = {
+        "identifiers": [topics.identifier(device.id)],
+        "name": device.name,
+        "manufacturer": info.manufacturer,
+        "model": info.model,
+        "sw_version": info.firmware,
+        "serial_number": info.serial,
+        "suggested_area": room or info.area,
+        "via_device": topics.identifier("hub"),
+    }
+    return orjson.dumps(
+        {
+            "device": {key: value for key, value in facts.items() if value is not None},
+            "origin": origin(),
+            "state_topic": state_topic,
+            "qos": 1,
+            "availability_mode": "all",
+            "availability": [{"topic": topics.status}, {"topic": state_topic, **own}],
+            "components": components,
+        }
+    )
+
+
+def origin() -> dict[str, str]:
+    """Return the object `origin` of a configuration."""
+    return {"name": "Lares", "sw_version": VERSION}
+
+
+def hub_announcement(scenes: Mapping[str, str], automations: Mapping[str, str], topics: HubTopics) -> bytes:
+    """Return the configuration of the hub itself: its scenes and automations, names by their ids."""
+    components: dict[str, Fields] = {}
+    for id_, name in scenes.items():
+        key = f"scene_{discovery_id(id_)}"
+        components[key] = {"platform": "scene", "name": name, "command_topic": topics.of("scenes", id_, "run"),
+                           "payload_on": "run"}  # fmt: skip
+    for id_, name in automations.items():
+        key = f"automation_{discovery_id(id_)}"
+        components[key] = {"platform": "switch", "name": name, "state_topic": topics.of("automations", id_, "state"),
+                           "command_topic": topics.of("automations", id_, "set"), "payload_on": "on",
+                           "payload_off": "off"}  # fmt: skip
+    for key, component in components.items():
+        component["unique_id"] = f"{topics.identifier('hub')}_{key}"
+    return orjson.dumps(
+        {
+            "device": {"identifiers": [topics.identifier("hub")], "name": f"Lares {topics.hub_id}",
+                       "manufacturer": "Lares", "sw_version": VERSION},
+            "origin": origin(),
+            "qos": 1,
+            "availability": [{"topic": topics.status}],
+            "components": components,
+        }
+    )  # fmt: skip

@@ -199,31 +199,6 @@ async def test_requests_in_one_breath_are_answered_in_their_order(shared: App) -
             assert (await caller.reply()).json == {"error": f"room '{each}' not found", "code": "room_not_found"}
 
 
-BODIES = [
-    (b"", "the body is not JSON: it is empty"),
-    (b"{", "the body is not JSON"),
-    (b'{"id": "\xff"}', "the body is not JSON: byte 9 is not UTF-8"),
-    (b'{"id": "\\ud800", "name": "x"}', "the body is not JSON"),
-    (b"\xef\xbb\xbf{}", "id is missing"),
-    (b"NaN", "the body is not JSON"),
-    (b"[" * 60_000, "the body is not JSON"),
-    (b'{"id": 1' + b"0" * 60_000 + b"}", ""),
-    (b"[]", "the body must be a JSON object"),
-    (b"null", "the body must be a JSON object"),
-    (b'"text"', "the body must be a JSON object"),
-    (b"{}", "id is missing"),
-]
-
-
-@pytest.mark.parametrize(("body", "error"), BODIES, ids=range(len(BODIES)))
-async def test_a_body_of_another_form_is_400(
-    shared: App, quiet_log: pytest.LogCaptureFixture, body: bytes, error: str
-) -> None:
-    for content_type in ("application/json", "text/plain", "application/x-www-form-urlencoded"):
-        answer = await shared.ask("POST", "/rooms", data=body, headers={"Content-Type": content_type})
-        assert answer.status == 400 and error in answer.json["error"]
-
-
 async def test_the_type_that_a_body_claims_does_not_matter(shared: App) -> None:
     for content_type in ("text/plain", "application/octet-stream", "nonsense", "multipart/form-data; boundary=x"):
         body = b'{"id": "hall", "name": "Hall"}'

@@ -140,26 +140,6 @@ async def test_a_simulation_logs_nothing(home: App, caplog: pytest.LogCaptureFix
     assert "boo" not in str((await home.get("/diagnostics/log")).json)
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
-    "a text with faults": ({"path": DAILY_FILE, "text": "return {"}, "invalid_file", "line 1"),
-    "a text without a path": ({"text": "return {}"}, "invalid_value", "path and text"),
-    "an unusable path": ({"path": "x", "text": ""}, "invalid_value", "not a file"),
-    "an unusable time": ({"from": "yesterday"}, "invalid_value", "from must be a time"),
-    "no hours": ({"hours": 0}, "invalid_value", "hours must be"),
-    "hours as text": ({"hours": "2"}, "invalid_value", "hours must be"),
-    "an unusable event": ({"events": "what"}, "invalid_file", "line 1"),
-    "events as numbers": ({"events": [7]}, "invalid_value", "events must be"),
-}
-
-
-@pytest.mark.parametrize("what", REFUSED)
-async def test_a_senseless_request_is_refused(home: App, what: str) -> None:
-    asked, code, words = REFUSED[what]
-    answer = await home.post("/simulate", {"from": FROM, **asked})
-    assert (answer.status, answer.json["code"]) == (400, code), answer.json
-    assert words in answer.json["error"]
-
-
 async def test_completions_list_the_names_for_a_file(home: App) -> None:
     found = (await home.get("/completions")).json
     light = next(each for each in found["devices"] if each["id"] == LIGHT)

@@ -11,7 +11,7 @@ import pytest
 
 from appliance.automations.triggers.event import TimerTrigger
 from appliance.lua.context import Context
-from tests.fakes.app import LARGE, LIGHT, READER, App, open_app
+from tests.fakes.app import LIGHT, READER, App, open_app
 from tests.fakes.clock import VirtualClock
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.moody_disk import MoodyDisk
@@ -310,19 +310,6 @@ async def test_a_variable_is_set_read_published_and_removed_and_survives_a_resta
         gone = await app.get("/variables/b")
         assert (gone.status, gone.json["code"]) == (404, "variable_not_found")
         assert (await app.delete("/variables/b")).status == 404
-
-
-async def test_invalid_variables_are_refused() -> None:
-    async with open_app(adapters={}) as app:
-        for name, body in (("A", {"value": 1}), ("a%20b", {"value": 1}), ("x" * 65, {"value": 1}), ("a", {})):
-            assert (await app.ask("PUT", f"/variables/{name}", json=body)).status == 400, name
-        large = "variable 'a': the value takes 16386 bytes as JSON; 16384 are allowed"
-        for value, said in ((None, "value must not be null: DELETE removes a variable"), ("x" * (16 << 10), large)):
-            refused = await app.ask("PUT", "/variables/a", json={"value": value})
-            assert (refused.status, refused.json) == (400, {"error": said, "code": "invalid_value"})
-        assert (await app.ask("PUT", "/variables/a", data=LARGE)).status == 413
-        assert (await app.ask("PUT", "/variables/a", json={"value": 1}, token=READER.text)).status == 403
-        assert (await app.get("/variables/A")).status == 404
 
 
 async def test_a_change_of_a_variable_sets_off_an_automation_that_waits_for_it(tmp_path: Path) -> None:

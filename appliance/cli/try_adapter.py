@@ -6,15 +6,13 @@ import argparse
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from appliance import config
-from appliance.adapters.address_gates import AddressGates
-from appliance.adapters.base import AdapterContext
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.calls import KeptTexts
@@ -23,7 +21,7 @@ from appliance.adapters.lua_kinds.recorder import Recorder
 from appliance.adapters.lua_kinds.redaction import Redaction
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.web_request import Origins
-from appliance.adapters.publisher import Publisher
+from appliance.adapters.trial_home import TrialHome
 from appliance.cli.check import open_pool
 from appliance.cli.owner import as_owner, find_owner
 from appliance.cli.paths import HubPaths, write_private
@@ -31,10 +29,8 @@ from appliance.cli.terminal import say
 from appliance.clock import Clock
 from appliance.errors import ConfigFailed, Invalid, LaresError, StartFailed
 from appliance.home import events
-from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.model import Device
-from appliance.home.registry import Registry
 from appliance.lua.kind_catalog import MAX_CALL_CPU_SECS, catalog_of_kinds
 from appliance.tables.fields import Fields
 from appliance.tables.plain_files import read_plain
@@ -129,28 +125,22 @@ class _Attempt:
         self._record = record
         self._wanted = command
         self._replay = replay
-        self._clock, self._bus = Clock(), Bus()
-        self._registry = Registry(self._bus, self._clock)
-        self._dropped: list[events.ObservationDropped] = []
-        self._bus.listen(self._on_event)
-
-    def _on_event(self, event: events.Event) -> None:
-        if isinstance(event, events.ObservationDropped):
-            self._dropped.append(event)
-        elif isinstance(event, events.DeviceEvent):
-            say(f"event: {event.device_id} {event.event} {orjson.dumps(event.data).decode()}")
+        self._clock = Clock()
+        self._home = TrialHome(section.name, self._clock)
+        self._registry = self._home.registry
+        self._home.bus.listen(_show_event, events.DeviceEvent)
 
     async def run(self, file: Path, data_dir: Path) -> None:
         """Poll and command. Raises `StartFailed`, and `ConfigFailed` for faults of file and settings."""
         settings = config.parse(f"[scripts]\nmax_cpu_secs = {MAX_CALL_CPU_SECS}", str(file), {})
         async with open_pool(settings, self._clock, data_dir, file) as pool, DeviceSession() as session:
-            catalog = catalog_of_kinds(file, [self._section], pool.describe, self._bus)
+            catalog = catalog_of_kinds(file, [self._section], pool.describe, self._home.bus)
             catalog.pool = pool
             await catalog.load()
             loaded = catalog.find(self._section)
             if isinstance(loaded, SectionFault):
                 raise ConfigFailed(list(loaded.faults))
-            context = self._context(session, file)
+            context = self._home.context(lambda: session, catalog.folder.parent.parent)
             origins = Origins(loaded.settings, context)
             redact = Redaction(origins.secrets, KeptTexts(context.secrets))
             try:
@@ -175,18 +165,6 @@ class _Attempt:
                         self._miss(f"no message about a device arrived within {LISTEN_SECS:g} s")
             finally:
                 self._show(adapter, recorder, loaded.definition.settings)
-
-    def _context(self, session: Any, file: Path) -> AdapterContext:
-        return AdapterContext(
-            name=self._section.name,
-            clock=self._clock,
-            publish=Publisher(self._section.name, self._registry, self._bus, self._clock),
-            secrets=_Forgetful(),
-            open_session=lambda: session,
-            gates=AddressGates(),
-            record=_record_nothing,
-            root=file.absolute().parent.parent,
-        )
 
     async def _wait(self, is_over: Callable[[], Any]) -> bool:
         """Return whether it is over within `LISTEN_SECS`."""
@@ -225,8 +203,7 @@ class _Attempt:
         say(*(adapter.redact(line)[:MAX_SHOWN_LINE_CHARS] for line in recorder.lines()))
         for device in self._registry.list_devices():
             say(*_describe(device))
-        for drop in self._dropped:
-            say(f"dropped: {drop.attribute} of {drop.device_id} {drop.reason}")
+        say(*(f"dropped: {each}" for each in self._home.dropped))
         if self._record is not None:
             recording = recorder.recording(self._section, fields, adapter.redact.in_value)
             write_private(Path(self._record), orjson.dumps(recording, option=orjson.OPT_INDENT_2))
@@ -239,18 +216,6 @@ def _describe(device: Device) -> list[str]:
     return [*lines, *(f"    takes {spec.capability}: {', '.join(spec.actions)}" for spec in device.commands or ())]
 
 
-class _Forgetful:
-    """Secrets until the attempt ends."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, str] = {}
-
-    def get(self, key: str) -> str | None:
-        return self._kept.get(key)
-
-    async def put(self, key: str, value: str) -> None:
-        self._kept[key] = value
-
-
-async def _record_nothing(devices: Iterable[Device]) -> None:
-    """There is no card."""
+def _show_event(event: events.Event) -> None:
+    if isinstance(event, events.DeviceEvent):
+        say(f"event: {event.device_id} {event.event} {orjson.dumps(event.data).decode()}")

@@ -13,19 +13,16 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.adapters.adapter_runner import AdapterRunner, Build
-from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext, Secrets
 from appliance.adapters.kinds import kind_of
 from appliance.adapters.lua_kinds.host import SectionFault
 from appliance.adapters.lua_kinds.redaction import Redaction
 from appliance.adapters.lua_kinds.section import LuaSection, texts_in
-from appliance.adapters.publisher import Publisher
+from appliance.adapters.trial_home import TrialHome
 from appliance.clock import Clock
 from appliance.errors import Busy, ConfigFailed
-from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device
-from appliance.home.registry import Registry
 from appliance.log_buffer import IS_MUTED
 from appliance.lua.folder import Folder
 from appliance.lua.kind_catalog import MAX_CALL_CPU_SECS, KindCatalog
@@ -99,17 +96,17 @@ class SectionTrials:
         from appliance.adapters.lua_kinds.web_request import Origins  # noqa: PLC0415
 
         IS_MUTED.set(True)  # the home has no such section
-        watch = _Watch(name, self._clock, self._secrets_of(name))
+        home = TrialHome(name, self._clock, self._secrets_of(name))
         if not isinstance(settings, LuaSection):
-            await self._attempt(watch, partial(kind_of(settings).build, settings), self._context(watch, None))
-            return watch.result(Redaction(_secrets_in(settings), KeptTexts(watch.secrets)))
+            await self._attempt(home, partial(kind_of(settings).build, settings), self._context(home, None))
+            return _result(home, Redaction(_secrets_in(settings), KeptTexts(home.secrets)))
         async with self._open_catalog(settings, kind) as catalog:
             loaded = catalog.find(settings)
             if isinstance(loaded, SectionFault):
                 raise ConfigFailed(list(loaded.faults))
-            context = self._context(watch, catalog)
+            context = self._context(home, catalog)
             origins = Origins(loaded.settings, context)
-            redact = Redaction(origins.secrets, KeptTexts(watch.secrets))
+            redact = Redaction(origins.secrets, KeptTexts(home.secrets))
             recorder = Recorder.for_trial(origins, replay, redact.in_value)
 
             def build(given: AdapterContext) -> LuaAdapter:
@@ -120,20 +117,20 @@ class SectionTrials:
                     adapter.connection.http = recorder
                 return adapter
 
-            await self._attempt(watch, build, context)
+            await self._attempt(home, build, context)
             recording = recorder.recording(settings, loaded.definition.settings, redact.in_value)
-            return watch.result(redact, recorder.lines(), recording)
+            return _result(home, redact, recorder.lines(), recording)
 
-    async def _attempt(self, watch: _Watch, build: Build, context: AdapterContext) -> None:
+    async def _attempt(self, home: TrialHome, build: Build, context: AdapterContext) -> None:
         """Run the adapter until it has shown its devices, has failed, or the time is over."""
         async with AdapterRunner(build, context):
             with suppress(TimeoutError):
                 async with asyncio.timeout(MAX_TRIAL_SECS):
                     await context.publish.has_started.wait()
-                    if not watch.registry.list_devices() and watch.error is None:
+                    if not home.registry.list_devices() and home.error is None:
                         await self._clock.sleep(SETTLE_SECS)
-        if not context.publish.has_started.is_set() and watch.error is None:
-            watch.error = f"no answer within {MAX_TRIAL_SECS:g} s"
+        if not context.publish.has_started.is_set() and home.error is None:
+            home.error = f"no answer within {MAX_TRIAL_SECS:g} s"
 
     @asynccontextmanager
     async def _open_catalog(self, section: LuaSection, kind: Source | None) -> AsyncIterator[KindCatalog]:
@@ -143,76 +140,22 @@ class SectionTrials:
             await catalog.load()
             yield catalog
 
-    def _context(self, watch: _Watch, kinds: KindCatalog | None) -> AdapterContext:
-        return AdapterContext(
-            name=watch.name,
-            clock=self._clock,
-            publish=Publisher(watch.name, watch.registry, watch.bus, self._clock),
-            secrets=watch.secrets,
-            open_session=self._open_session,
-            gates=AddressGates(),
-            record=_record_nothing,
-            root=self._root,
-            timezone=self._timezone,
-            kinds=kinds,
-        )
+    def _context(self, home: TrialHome, kinds: KindCatalog | None) -> AdapterContext:
+        return home.context(self._open_session, self._root, timezone=self._timezone, kinds=kinds)
 
 
-class _Watch:
-    """The empty home of a trial."""
-
-    def __init__(self, name: str, clock: Clock, stored: Secrets) -> None:
-        self.name = name
-        self.bus = Bus()
-        self.registry = Registry(self.bus, clock)
-        self.secrets = _Borrowed(stored)
-        self.error: str | None = None
-        self._dropped: list[str] = []
-        self.bus.listen(self._note)
-
-    def _note(self, event: events.Event) -> None:
-        if isinstance(event, events.ObservationDropped):
-            self._dropped.append(f"{event.attribute} of {event.device_id} {event.reason}")
-        elif isinstance(event, events.AdapterErrored):
-            self.error = event.message
-        elif isinstance(event, events.AdapterAnswered):
-            self.error = None
-
-    def result(
-        self, redact: Redaction, lines: Iterable[str] = (), recording: Mapping[str, Any] | None = None
-    ) -> Trial:
-        return Trial(
-            error=None if self.error is None else redact(self.error),
-            devices=tuple(self.registry.list_devices()[:MAX_DEVICES]),
-            dropped=tuple(redact(each) for each in self._dropped[:MAX_LINES]),
-            lines=tuple(redact(each)[:MAX_LINE_CHARS] for each in [*lines][:MAX_LINES]),
-            recording=recording,
-        )
-
-
-class _Borrowed:
-    """The stored secrets of a section of this name, and new ones until the trial ends.
-
-    A broker closes the connection of the running section if another one has its client id.
-    """
-
-    def __init__(self, stored: Secrets) -> None:
-        self._stored = stored
-        self._kept: dict[str, str] = {}
-
-    def get(self, key: str) -> str | None:
-        if key in self._kept or key == "client_id":
-            return self._kept.get(key)
-        return self._stored.get(key)
-
-    async def put(self, key: str, value: str) -> None:
-        self._kept[key] = value
+def _result(
+    home: TrialHome, redact: Redaction, lines: Iterable[str] = (), recording: Mapping[str, Any] | None = None
+) -> Trial:
+    return Trial(
+        error=None if home.error is None else redact(home.error),
+        devices=tuple(home.registry.list_devices()[:MAX_DEVICES]),
+        dropped=tuple(redact(each) for each in home.dropped[:MAX_LINES]),
+        lines=tuple(redact(each)[:MAX_LINE_CHARS] for each in [*lines][:MAX_LINES]),
+        recording=recording,
+    )
 
 
 def _secrets_in(settings: Any) -> list[str]:
     values = [getattr(settings, name, None) for name in settings.HIDDEN]
     return texts_in([each for each in values if each is not None])
-
-
-async def _record_nothing(devices: Iterable[Device]) -> None:
-    """There is no card."""

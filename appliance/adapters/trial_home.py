@@ -1,0 +1,88 @@
+"""The empty home in which one adapter is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, tzinfo
+from pathlib import Path
+from typing import Any
+
+from appliance.adapters.address_gates import AddressGates
+from appliance.adapters.base import AdapterContext, Secrets
+from appliance.adapters.lua_kinds.host import KindHost
+from appliance.adapters.publisher import Publisher
+from appliance.clock import Clock
+from appliance.home import events
+from appliance.home.bus import Bus
+from appliance.home.model import Device
+from appliance.home.registry import Registry
+
+
+class TrialHome:
+    """The home of the section `name`: its devices, the latest error, and a sentence for each dropped value.
+
+    It reads the `stored` secrets of the section and stores nothing.
+    """
+
+    def __init__(self, name: str, clock: Clock, stored: Secrets | None = None) -> None:
+        self.name = name
+        self.bus = Bus()
+        self.registry = Registry(self.bus, clock)
+        self.secrets: Secrets = _BorrowedSecrets(stored)
+        self.error: str | None = None
+        self.dropped: list[str] = []
+        self._clock = clock
+        self.bus.listen(self._note)
+
+    def context(
+        self,
+        open_session: Callable[[], Any],
+        root: Path,
+        *,
+        timezone: tzinfo = UTC,
+        kinds: KindHost | None = None,
+    ) -> AdapterContext:
+        """Return the context of the adapter."""
+        return AdapterContext(
+            name=self.name,
+            clock=self._clock,
+            publish=Publisher(self.name, self.registry, self.bus, self._clock),
+            secrets=self.secrets,
+            open_session=open_session,
+            gates=AddressGates(),
+            record=_record_nothing,
+            root=root,
+            timezone=timezone,
+            kinds=kinds,
+        )
+
+    def _note(self, event: events.Event) -> None:
+        if isinstance(event, events.ObservationDropped):
+            self.dropped.append(f"{event.attribute} of {event.device_id} {event.reason}")
+        elif isinstance(event, events.AdapterErrored):
+            self.error = event.message
+        elif isinstance(event, events.AdapterAnswered):
+            self.error = None
+
+
+class _BorrowedSecrets:
+    """Stored secrets, and new ones until the trial ends.
+
+    A broker closes the connection of the running section if another one has its client id.
+    """
+
+    def __init__(self, stored: Secrets | None) -> None:
+        self._stored = stored
+        self._kept: dict[str, str] = {}
+
+    def get(self, key: str) -> str | None:
+        if key in self._kept or key == "client_id" or self._stored is None:
+            return self._kept.get(key)
+        return self._stored.get(key)
+
+    async def put(self, key: str, value: str) -> None:
+        self._kept[key] = value
+
+
+async def _record_nothing(devices: Iterable[Device]) -> None:
+    """There is no card."""

@@ -169,7 +169,8 @@ KINDS = (
         ({"type": "system_error", "contains": ""}, ["contains must not be empty"]),
         ({"type": "time"}, [f"type must be one of {', '.join(TRIGGER_KINDS)}, not 'time'; did you mean wall_clock"]),
         ({"type": "webhok"}, [f"type must be one of {', '.join(TRIGGER_KINDS)}, not 'webhok'; did you mean webhook"]),
-        ({"type": "wall_clock"}, ["hour is missing", "minute is missing"]),
+        ({"type": "wall_clock"}, ['time is missing; write time = "HH:MM"']),
+        ({"type": "wall_clock", "hour": 7}, ["minute is missing"]),
         (
             {"type": "wall_clock", "hour": 24, "minute": 60},
             ["hour must be an integer from 0 to 23, not 24", "minute must be an integer from 0 to 59, not 60"],

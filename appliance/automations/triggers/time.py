@@ -46,6 +46,8 @@ class WallClock(TimedTrigger, frozen=True, kw_only=True):
             for name in ("hour", "minute"):
                 if table.raw(name) is not None:
                     table.fault(name, "cannot be used together with time; choose one")
+        elif not table.has("hour") and not table.has("minute"):
+            table.fault("time", 'is missing; write time = "HH:MM"')
         else:
             hour = table.need("hour", check.integer_from(0, 23))
             minute = table.need("minute", check.integer_from(0, 59))

@@ -22,6 +22,7 @@ MAX_LISTED_DROPS = 200
 
 _KINDS = (
     events.AdapterStarted,
+    events.AdapterReady,
     events.AdapterAnswered,
     events.AdapterProgressed,
     events.AdapterFileChecked,
@@ -38,7 +39,8 @@ class AdapterStatus(StrEnum):
 
 
 class AdapterHealth(Struct, frozen=True, kw_only=True):
-    """The health of one adapter. `is_well`: whether the last poll or command succeeded, None before the first.
+    """The health of one adapter. `is_well`: whether the last poll or command succeeded, None before the first; a
+    start that asks nothing counts as a success.
 
     `file_fault` is the fault of the last saved file of a kind in Lua; an older version may run.
     Times are in UTC, None for never. `answers` and `failures` count both since the start; `timed` of the answers
@@ -124,6 +126,8 @@ class Health:
         match event:
             case events.AdapterStarted(adapter=name):
                 self._update(name, has_started=True)
+            case events.AdapterReady(adapter=name):
+                self._update(name, is_well=True, message=None)
             case events.AdapterAnswered(adapter=name, at=at, secs=secs):
                 known = self._adapters.get(name, AdapterHealth(name=name))
                 self._update(

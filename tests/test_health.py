@@ -50,6 +50,7 @@ def health_after(*happened: events.Event) -> Health:
         ([errored(), STARTED, answered()], "running"),
         ([errored(), STARTED, answered(), errored(), answered(LATE)], "running"),
         ([STARTED], "degraded"),
+        ([events.AdapterReady(adapter="tv"), STARTED], "running"),
     ],
 )
 def test_the_status_follows_the_last_answer_after_the_first_poll(happened: list[events.Event], status: str) -> None:

@@ -172,6 +172,11 @@ class Publisher:
         self.progress += 1
         self._bus.publish(events.AdapterProgressed(adapter=self.name, message=message))
 
+    def ready(self) -> None:
+        """End a start that asks the vendor nothing: the section is well until something fails."""
+        self._is_faulty = False
+        self._bus.publish(events.AdapterReady(adapter=self.name))
+
     def answered(self, secs: float | None = None) -> None:
         """End an outage or a failure: the vendor answered well, after `secs`."""
         self.reached()

@@ -61,7 +61,7 @@ class TrialHome:
             self.dropped.append(f"{event.attribute} of {event.device_id} {event.reason}")
         elif isinstance(event, events.AdapterErrored):
             self.error = event.message
-        elif isinstance(event, events.AdapterAnswered):
+        elif isinstance(event, events.AdapterReady | events.AdapterAnswered):
             self.error = None
 
 

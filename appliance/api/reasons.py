@@ -289,7 +289,9 @@ def _describe_adapter(health: AdapterHealth, id_: str) -> Iterator[str]:
         yield f"the file of its kind has a fault: {health.file_fault}"
     if health.file_fault is not None:
         yield HOW_TO_LOAD
-    if health.last_success is not None:
+    if health.last_success is None:
+        yield f"{health.name} has not answered yet"
+    else:
         yield f"{health.name} answered last at {timestamp(health.last_success)}"
     yield from _drops_of(health, id_)[:MAX_DECISIONS]
     if id_ == health.name and health.dropped:

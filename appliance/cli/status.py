@@ -68,10 +68,14 @@ def _card(card: dict[str, Any], zone: ZoneInfo) -> str:
 def _adapters(adapters: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
     yield f"adapters: {len(adapters) or 'none is enabled'}"
     for each in adapters:
-        last = "never" if each["last_success"] is None else local_time(each["last_success"], zone)
+        last = (
+            "has not answered yet"
+            if each["last_success"] is None
+            else f"last answer {local_time(each['last_success'], zone)}"
+        )
         because = "" if each["message"] is None else f": {each['message']}"
         state = paint(each["status"], _STATUS_COLOURS[each["status"]])
-        yield f"  {each['name']}  {state}, last answer {last}{because}"
+        yield f"  {each['name']}  {state}, {last}{because}"
         if each["file_fault"] not in (None, each["message"]):
             yield f"    {paint('its file has a fault', 'red')}, the one before runs: {each['file_fault']}"
 

@@ -141,6 +141,12 @@ class AdapterStarted(Event, frozen=True, kw_only=True):
     adapter: str
 
 
+class AdapterReady(Event, frozen=True, kw_only=True):
+    """The adapter has started and needs no answer for that. Internal."""
+
+    adapter: str
+
+
 class KeyRevoked(Event, frozen=True, kw_only=True):
     """A key was revoked. Internal: it closes the streams that were opened with the key."""
 

@@ -90,7 +90,7 @@ class NotifyAdapter(Adapter):
     async def run(self) -> None:
         """Send gathered messages when the limit allows."""
         self.publish.full_list([])
-        self.publish.answered()
+        self.publish.ready()
         self.publish.started()
         try:
             while True:

@@ -47,7 +47,7 @@ from appliance.log_buffer import LogBuffer
 from appliance.lua.catalog import Asset, check_scripts
 from appliance.lua.context import Context, CtxCall, FailedCalls
 from appliance.lua.executor import Executor
-from appliance.lua.folder import find_stray, folder_of
+from appliance.lua.folder import find_stray, folder_of, read_folder
 from appliance.lua.kind_catalog import KindCatalog, enter_kinds, folder_of_kinds
 from appliance.lua.reload import LoadWork, Reloaded, Reloader, refusing, targets_of
 from appliance.lua.source import Source
@@ -257,7 +257,8 @@ class Hub:
     def _build_scenes(self) -> Scenes:
         config = self._config
         default_max = config.automations.runner.default_max_concurrent
-        catalog = build_catalog(config.scenes, config.root, self.pool, default_max, self._inspect)
+        around = self._surroundings
+        catalog = build_catalog(config.scenes, config.root, self.pool, default_max, self._inspect, around)
         return Scenes(catalog, self._build_executor("scene"))
 
     def _build_executor(self, kind: str) -> Executor:
@@ -280,7 +281,8 @@ class Hub:
         )
         self.environment, self.variables, storage = environment, environment.variables, environment.storage
         describe = self.pool.describe
-        catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, self._places)
+        names, around = self._places, self._surroundings
+        catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, names, around)
         executor, is_armed = self._build_executor("automation"), self.safe_because is None
         automations = Automations(catalog, environment, executor, is_armed=is_armed)
         self.automations = await stack.enter_async_context(automations)
@@ -305,6 +307,11 @@ class Hub:
         layout = self.registry.layout
         return HomeNames(adapters=self._config.adapter_names, rooms=layout.rooms, groups=layout.groups)
 
+    async def _surroundings(self) -> object:
+        """Return what the definition of a file depends on besides its text."""
+        scripts = folder_of(self._config.scripts, self._config.root, is_deep=True)
+        return (await read_folder(scripts)).sources, self._places()
+
     def _inspect(self, source: Source) -> Iterator[Fault]:
         return self._places().inspect(source)
 
@@ -312,8 +319,7 @@ class Hub:
         self, past: Mapping[str, PastNames], removed: Mapping[str, RemovedDevice]
     ) -> tuple[HomeNames, list[Asset[AutomationDefinition]]]:
         """Return the names of the home, given the past of devices, and the enabled automations."""
-        folder = folder_of(self._config.scripts, self._config.root, is_deep=True)
-        scripts = () if folder is None else (await asyncio.to_thread(folder.read)).sources
+        scripts = (await read_folder(folder_of(self._config.scripts, self._config.root, is_deep=True))).sources
         scenes, assets = self.scenes.catalog.list_assets(), self.automations.catalog.list_assets()
         others = [*(scene.source for scene in scenes), *scripts]
         armed = [each for each in assets if self.automations.view(each.definition.id).is_enabled]

@@ -12,7 +12,7 @@ from appliance import settings
 from appliance.errors import Invalid
 from appliance.history.execution_history import ExecutionEntry
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
-from appliance.lua.catalog import Catalog, Inspect, hint_of_field
+from appliance.lua.catalog import Catalog, Inspect, Surroundings, hint_of_field
 from appliance.lua.executor import CANCELLED, ExecutableFiles, Execution, ExecutionRequest, Executor
 from appliance.lua.folder import folder_of
 from appliance.lua.modes import Decision, Mode, ModeType, mode_check
@@ -49,13 +49,19 @@ def scene_parser(default_max: int) -> Callable[[Table], Scene]:
 
 
 def build_catalog(
-    section: settings.ScenesSettings, root: Path, pool: WorkerPool, default_max: int, inspect: Inspect | None = None
+    section: settings.ScenesSettings,
+    root: Path,
+    pool: WorkerPool,
+    default_max: int,
+    inspect: Inspect | None = None,
+    surroundings: Surroundings | None = None,
 ) -> Catalog[Scene]:
     """Return the catalog of the section's folder, empty until it is loaded.
 
     `inspect` gives warnings about a file's text.
     """
-    return Catalog("scene", folder_of(section, root), pool.describe, scene_parser(default_max), inspect)
+    folder, parse = folder_of(section, root), scene_parser(default_max)
+    return Catalog("scene", folder, pool.describe, parse, inspect, surroundings=surroundings)
 
 
 class Scenes(ExecutableFiles[Scene]):

@@ -27,7 +27,7 @@ from appliance.home.bus import Bus
 from appliance.home.events import AdapterStarted, Event
 from appliance.home.values import Value
 from appliance.home_locale import Locale
-from appliance.lua.catalog import Catalog, Describe
+from appliance.lua.catalog import Catalog, Describe, Surroundings
 from appliance.lua.executor import ExecutableFiles, Executor
 from appliance.lua.folder import folder_of
 from appliance.settings import AutomationsSettings
@@ -174,6 +174,7 @@ def catalog_of(
     locale: Locale,
     clock: Clock,
     known: Callable[[], HomeNames] | None = None,
+    surroundings: Surroundings | None = None,
 ) -> Catalog[AutomationDefinition]:
     """Return the catalog of the automations that the section names, not loaded yet; what names nothing that is
     `known` is a warning."""
@@ -182,4 +183,4 @@ def catalog_of(
     inspect = None if known is None else lambda source: known().inspect(source)
     parse = automation_parser(locale, clock, default_max, find_warnings)
     folder = folder_of(settings, root)
-    return Catalog("automation", folder, describe, parse, inspect, omits_copies=True)
+    return Catalog("automation", folder, describe, parse, inspect, omits_copies=True, surroundings=surroundings)

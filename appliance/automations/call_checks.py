@@ -11,8 +11,8 @@ from appliance.errors import Fault, Invalid, LaresError
 from appliance.home.capabilities import CAPABILITIES, KNOWN_ATTRIBUTES, is_custom
 from appliance.home.commands import Command, CommandSpec, check_offered
 from appliance.lua.failures import ErrorContext, hint_of
-from appliance.lua.literals import UNKNOWN, literal_calls
-from appliance.lua.source import Source
+from appliance.lua.literals import UNKNOWN, LiteralCall, literal_calls
+from appliance.lua.source import Source, by_text
 from appliance.tables.checks import is_number, nearest
 
 COMMANDS = frozenset({"command", "command_room", "command_group"})
@@ -23,7 +23,7 @@ SpecsOf = Mapping[str, tuple[CommandSpec, ...]]
 
 def find_wrong_literals(source: Source, specs: SpecsOf) -> Iterator[Fault]:
     """Yield a sentence for each literal that can only fail when the call runs."""
-    for call in literal_calls(source, COMMANDS | {"sleep", "start_timer", "wait_for"}, "capability"):
+    for call in _list_calls(source):
         arguments = (*call.arguments, UNKNOWN, UNKNOWN)
         try:
             if call.method == "sleep":
@@ -41,6 +41,11 @@ def find_wrong_literals(source: Source, specs: SpecsOf) -> Iterator[Fault]:
             hint = hint_of(ErrorContext(message=message))
             where = f"ctx:{call.method}: " if call.method in {*COMMANDS, "start_timer"} else ""
             yield Fault(source.name, call.line, f"{where}{message}{hint}")
+
+
+@by_text
+def _list_calls(source: Source) -> tuple[LiteralCall, ...]:
+    return tuple(literal_calls(source, COMMANDS | {"sleep", "start_timer", "wait_for"}, "capability"))
 
 
 def _check_seconds(what: str, seconds: Any, most: int) -> None:

@@ -9,6 +9,7 @@ import logging
 import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from msgspec import UNSET, Struct, convert, field
@@ -65,7 +66,7 @@ REMOVED_PREFIX = "removed/"
 MAX_REMOVED_DEVICES = 500
 """Removed devices that are remembered; the oldest is forgotten first."""
 
-_GIVEN = r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*(?:[,)]|(\.\.)))?"""
+_GIVEN = re.compile(r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*(?:[,)]|(\.\.)))?""")
 """A call that sets a variable or starts a timer; its name if it is a plain text, or the text that it begins with."""
 
 _DECLARED = re.compile(r"^\s*---\s*@variable\s+([a-z0-9_.]+)", re.MULTILINE)
@@ -98,7 +99,7 @@ class RemovedDevice(Struct, frozen=True, kw_only=True):
         return f"was removed at {timestamp(from_millis(self.at))}; its name was {shown(self.name)}"
 
 
-class HomeNames(Struct, frozen=True, kw_only=True):
+class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
     """The names that the home has. None means unknown: no name is reported then.
 
     `adapters` are the sections, `operations` theirs. `members` are the devices of each room and group. `devices` has
@@ -279,29 +280,30 @@ class HomeNames(Struct, frozen=True, kw_only=True):
 
     def list_variables(self) -> set[str]:
         """Return the variables that exist, or that a file sets by a plain name or declares."""
-        return {*(self.variables or ()), *self._named_in("set").names}
+        return {*(self.variables or ()), *self._given["set"].names}
 
     def list_timers(self) -> set[str]:
         """Return the timers that run, or that a file starts by a plain name."""
-        return {*(self.timers or ()), *self._named_in("start_timer").names}
+        return {*(self.timers or ()), *self._given["start_timer"].names}
 
-    def _named_in(self, call: str) -> _GivenNames:
-        """Return the names in the calls of this method; computed ones count only in reachable files.
+    @cached_property
+    def _given(self) -> Mapping[str, _GivenNames]:
+        """The names in the calls that set variables and start timers; computed ones count only in reachable files.
 
         For `set`, declared variables count, too.
         """
         reachable = self._list_reachable()
-        names, prefixes = set(), set()
+        names: dict[str, set[str]] = {"set": set(), "start_timer": set()}
+        prefixes: dict[str, set[str]] = {"set": set(), "start_timer": set()}
         for source in self.sources:
             text = source.text.decode(errors="replace")
-            if call == "set":
-                names.update(_DECLARED.findall(text))
-            for match in re.finditer(_GIVEN, text):
-                if match[1] == call and match[3] is not None and match[4] is None:
-                    names.add(match[3])
-                elif match[1] == call and source.name in reachable:
-                    prefixes.add(match[3] or "")
-        return _GivenNames(frozenset(names), tuple(sorted(prefixes)))
+            names["set"].update(_DECLARED.findall(text))
+            for call, _, name, is_continued in _GIVEN.findall(text):
+                if name and not is_continued:
+                    names[call].add(name)
+                elif source.name in reachable:
+                    prefixes[call].add(name)
+        return {call: _GivenNames(frozenset(names[call]), tuple(sorted(prefixes[call]))) for call in names}
 
     def _list_reachable(self) -> set[str]:
         """Return the files whose calls can happen: the called ones, and the modules that these require."""
@@ -323,7 +325,7 @@ class HomeNames(Struct, frozen=True, kw_only=True):
             return None if known is None else [f"{section}:{each}" for each in known]
         if kind in ("variable", "timer"):
             call, there = ("set", self.variables) if kind == "variable" else ("start_timer", self.timers)
-            given = self._named_in(call)
+            given = self._given[call]
             is_possible = there is None or any(map(name.startswith, given.prefixes))
             return None if there is None or is_possible else {*there, *given.names}
         places = {"room": self.rooms, "group": self.groups, "scene": self.scenes}

@@ -45,6 +45,9 @@ Parse = Callable[[Table], T | None]
 Inspect = Callable[[Source], Iterable[Fault]]
 """Gives warnings about a file's text."""
 
+Surroundings = Callable[[], Awaitable[object]]
+"""Returns everything but its file that a definition depends on, such as the modules that it may require."""
+
 
 class Asset(Struct, Generic[D], frozen=True, kw_only=True):
     """A definition, its text, which executions run, and warnings about probable mistakes."""
@@ -100,6 +103,7 @@ async def load_folder(
 class Catalog(Generic[T]):
     """The definitions in use. `what` is the word for one definition. Without a folder, the catalog is empty.
     `inspect` gives warnings about the text of a valid file. If `omits_copies`, a start omits files that repeat an id.
+    A valid file is read again only if its text or the `surroundings` changed; without these, each time.
 
     `rejected` are the faults of the files as they were last read: the files that the hub omits or, with `is_refused`,
     the reason that a reload changed nothing. With `is_complete`, the latest load had no faults, and the folder
@@ -115,6 +119,7 @@ class Catalog(Generic[T]):
         inspect: Inspect | None = None,
         *,
         omits_copies: bool = False,
+        surroundings: Surroundings | None = None,
     ) -> None:
         self.rejected: tuple[Fault, ...] = ()
         self.is_complete = self.is_refused = False
@@ -125,6 +130,10 @@ class Catalog(Generic[T]):
         self._parse = parse
         self._inspect = inspect
         self._omits_copies = omits_copies
+        self._surroundings = surroundings
+        self._surrounded_by: object = None
+        self._valid: Mapping[Source, Asset[T]] = {}
+        """The valid files as they were last read, used or not."""
         self._assets: Mapping[str, Asset[T]] = {}
 
     def get(self, id_: str) -> Asset[T]:
@@ -240,9 +249,21 @@ class Catalog(Generic[T]):
         self.is_complete = self._folder is not None and not reading.is_missing and not self.rejected
 
     async def _read(self, tries: int = 1) -> LoadedFolder[T]:
-        loaded = await load_folder(await read_folder(self._folder), self._load, tries)
+        await self._look_around()
+        loaded = await load_folder(await read_folder(self._folder), self._load_changed, tries)
+        self._valid = {asset.source: asset for asset in loaded.assets}
         assets, duplicates = _without_copies(loaded.assets)
         return replace(loaded, assets=assets, duplicates=duplicates)
+
+    async def _look_around(self) -> None:
+        """Read every file again if the surroundings changed."""
+        around = None if self._surroundings is None else await self._surroundings()
+        if around is None or around != self._surrounded_by:
+            self._valid = {}
+        self._surrounded_by = around
+
+    async def _load_changed(self, source: Source) -> Asset[T]:
+        return self._valid.get(source) or await self._load(source)
 
     async def _load(self, source: Source) -> Asset[T]:
         return await load_file(source, self._describe, self._parse, self._inspect)

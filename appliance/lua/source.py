@@ -7,12 +7,12 @@ import re
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, wraps
 from hashlib import blake2b
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -22,6 +22,11 @@ from appliance.tables.checks import nearest
 
 MAX_FILE_BYTES = 1 << 20
 """Bytes of a Lua file; none that a person wrote comes near."""
+
+MAX_TEXTS_KNOWN = 1024
+"""Texts whose results a function of files remembers."""
+
+T = TypeVar("T")
 
 _MARK = b"\xef\xbb\xbf"
 _LAST_RETURN = "\nreturn"
@@ -124,6 +129,23 @@ def _fields_of(text: bytes) -> dict[str, list[LuaToken]]:
     return fields
 
 
+def by_text(read: Callable[[Source], T]) -> Callable[[Source], T]:
+    """Remember the results of a function that depends on the text alone: most files of a home stay unchanged."""
+    known: dict[bytes, T] = {}
+
+    @wraps(read)
+    def find(source: Source) -> T:
+        key = blake2b(source.text, digest_size=16).digest()
+        if (found := known.get(key)) is None:
+            found = read(source)
+            if len(known) >= MAX_TEXTS_KNOWN:
+                known.clear()
+            known[key] = found
+        return found
+
+    return find
+
+
 def load(file: Path, name: str) -> Source:
     """Read the file; `OSError` if it cannot be read, `Invalid` with a sentence if it is beyond the limit."""
     with file.open("rb") as opened:
@@ -179,15 +201,18 @@ class CalledName(Struct, frozen=True):
     name: str
 
 
-def called_names(source: Source) -> Iterator[CalledName]:
-    """Yield every call whose first argument is a text alone, in order."""
+@by_text
+def called_names(source: Source) -> tuple[CalledName, ...]:
+    """Return every call whose first argument is a text alone, in order."""
     if _ANY_CALL.search(source.text) is None:  # most files have none, and to look for words takes a while
-        return
+        return ()
+    found = []
     for colon, call, bracket, name, behind in windows_of(source.chunk, 5):
         if (colon.word, bracket.word) == (":", "(") and call.word in CALLS and behind.word in (",", ")"):
             plain = _PLAIN.fullmatch(name.word) if name.kind == "text" else None
             if plain is not None:
-                yield CalledName(name.line, call.word, CALLS[call.word], plain[2])
+                found.append(CalledName(name.line, call.word, CALLS[call.word], plain[2]))
+    return tuple(found)
 
 
 _KNOWN: dict[bool, Known] = {}
@@ -220,26 +245,15 @@ class _Names(Struct, frozen=True):
     makes_globals: bool
 
 
-_NAMES_BY_TEXT: dict[bytes, _Names] = {}
-"""The names of files by the hash of the text: an editor checks one file repeatedly, among many unchanged ones."""
-
-MAX_TEXTS_KNOWN = 1024
-
-
 def _padded(source: Source) -> list[LuaToken]:
     return [NO_TOKEN, *tokens_of(source.chunk), NO_TOKEN, NO_TOKEN]
 
 
+@by_text
 def _names_in(source: Source) -> _Names:
-    key = blake2b(source.chunk, digest_size=16).digest()
-    if (known := _NAMES_BY_TEXT.get(key)) is None:
-        tokens = _padded(source)
-        makes_globals = any(token.kind == "name" and token.word in _MAKERS for token in tokens)
-        known = _Names(frozenset(_given(tokens)), frozenset(_extended(tokens)), makes_globals)
-        if len(_NAMES_BY_TEXT) >= MAX_TEXTS_KNOWN:
-            _NAMES_BY_TEXT.clear()
-        _NAMES_BY_TEXT[key] = known
-    return known
+    tokens = _padded(source)
+    makes_globals = any(token.kind == "name" and token.word in _MAKERS for token in tokens)
+    return _Names(frozenset(_given(tokens)), frozenset(_extended(tokens)), makes_globals)
 
 
 def _find(sources: Sequence[Source], others: Sequence[Source], known: Known, methods: frozenset[str]) -> list[Fault]:

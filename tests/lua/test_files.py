@@ -187,3 +187,42 @@ async def test_a_reload_that_raises_is_reported_as_failed_and_the_next_one_runs(
         assert isinstance(failed, CatalogReloadFailed) and "KeyError" in str(failed.faults[0])
         assert "reload of scenes: KeyError: 'lost'" in caplog.text
         assert isinstance(await reloader.reload(), CatalogReloaded)
+
+
+async def test_a_reload_reads_again_only_files_whose_text_or_surroundings_changed(tmp_path: Path) -> None:
+    every_minute = {"type": "interval", "every_secs": 60}
+    write(tmp_path, [automation(every_minute, id_) for id_ in ("a", "b", "c")])
+    read: list[str] = []
+    around = ["lights.lua"]
+
+    async def describe(source: Source) -> Any:
+        read.append(source.name.removeprefix("config/automations/"))
+        if source.text == b"{":
+            raise ScriptFailed(Fault(source.name, 1, "is not Lua"))
+        return {**json.loads(source.text), "execute": Function(1)}
+
+    async def look_around() -> object:
+        return list(around)
+
+    folder = Folder(path=tmp_path, name="config/automations")
+    parse = automation_parser(BERLIN, VirtualClock(NOW), 8)
+    catalog: Catalog[AutomationDefinition] = Catalog("automation", folder, describe, parse, surroundings=look_around)
+    await catalog.load()
+    names = [*read]
+    changed = tmp_path / names[1]
+    for text, more, loaded, count in (
+        (None, None, [], 3),
+        ("{", None, [names[1]], 0),
+        (None, None, [names[1]], 0),
+        (None, "more.lua", names, 0),
+        (json.dumps(automation(every_minute, "d")), None, [names[1]], 3),
+        (None, None, [], 3),
+        (None, "others.lua", names, 3),
+    ):
+        read.clear()
+        around += [] if more is None else [more]
+        if text is not None:
+            changed.write_text(text)
+        assert (await catalog.reload())[0] == count
+        assert sorted(read) == loaded
+    assert [each.id for each in catalog.list_definitions()] == ["a", "c", "d"]

@@ -9,11 +9,11 @@ from sanic import Sanic
 
 from appliance.api.cors import Cors
 from appliance.api.device_encoder import DeviceEncoder
+from appliance.api.figures import Figures
 from appliance.api.gate import Gate
 from appliance.api.hooks import Hooks
 from appliance.api.keyring import Keyring
 from appliance.api.limits import ApiLimits
-from appliance.api.metrics import Metrics
 from appliance.api.rate_limit import Buckets
 from appliance.api.request_counts import RequestCounts
 from appliance.api.route import ApiParts, ApiResource, Call, Handler, MakeBackup, Search, routes_of
@@ -64,7 +64,8 @@ def build_app(
         encoder=encoder,
         hooks=Hooks(hub.registry, hub.bus, hub.dispatcher, hub.automations.engine.has_hook_listener),
         keyring=keyring,
-        metrics=Metrics(hub, requests, stream, app.ctx.connections),
+        figures=Figures(hub, stream, app.ctx.connections),
+        requests=requests,
         stream=stream,
         search=search,
         make_backup=make_backup,

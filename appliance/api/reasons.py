@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from appliance.api.metrics import started_at
+from appliance.api.figures import started_at
 from appliance.automations.automations import NOT_YET_ON, View
 from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.combine import Combination, list_nested

@@ -14,10 +14,11 @@ from appliance.adapters.discovery.discovery import Found
 from appliance.api.auth import Principal, Role
 from appliance.api.body import read_json
 from appliance.api.device_encoder import DeviceEncoder
+from appliance.api.figures import Figures
 from appliance.api.hooks import Hooks
 from appliance.api.keyring import Keyring
 from appliance.api.limits import ApiLimits
-from appliance.api.metrics import Metrics
+from appliance.api.request_counts import RequestCounts
 from appliance.api.responses import JSON_TYPE
 from appliance.api.simulation import Simulate
 from appliance.api.stream import EventStream
@@ -179,7 +180,8 @@ class ApiParts(Struct, frozen=True, kw_only=True):
     encoder: DeviceEncoder
     hooks: Hooks
     keyring: Keyring
-    metrics: Metrics
+    figures: Figures
+    requests: RequestCounts
     stream: EventStream
     search: Search
     make_backup: MakeBackup

@@ -87,11 +87,12 @@ class TestDiagnostics:
         async with app.stream():
             received = (await app.get("/diagnostics")).json
         of_lua = {"clock", "scenes", "automations", "scripts", "history"}
-        assert set(received) == {"hub", "counts", "adapters", "store", "events", "sockets", "process", *of_lua}
+        of_hub = {"hub", "counts", "adapters", "devices", "store", "events", "sockets", "log", "loop", "process"}
+        assert set(received) == of_hub | of_lua
         counts = {"adapters": 2, "devices": 2, "rooms": 1, "groups": 1, "scenes": 0, "automations": 0, "keys": 0}
         assert received["counts"] == counts
         assert set(received["scripts"]) == {"running", "workers", "kills", "last_kills", "adapters", "last_reload"}
-        assert set(received["hub"]) == {"version", "python", "started_at", "now", "uptime_secs", "safe"}
+        assert set(received["hub"]) == {"version", "python", "started_at", "now", "uptime_secs", "ready", "safe"}
         assert received["hub"]["version"] == VERSION and received["hub"]["uptime_secs"] >= 0
         assert received["hub"]["started_at"] <= received["hub"]["now"]
         assert received["events"]["readers"] == 1 and received["events"]["dropped"] == 0
@@ -101,6 +102,7 @@ class TestDiagnostics:
             assert received["adapters"][name] == (await app.get(f"/adapters/{name}")).json | {
                 "health": received["adapters"][name]["health"],
                 "last_success": received["adapters"][name]["last_success"],
+                **{key: received["adapters"][name][key] for key in ("answers", "failures", "timed", "timed_secs")},
             }
             assert received["adapters"][name]["runtime_status"] == "running"
 

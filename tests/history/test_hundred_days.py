@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.api.metrics import resident_bytes
+from appliance.api.figures import resident_bytes
 from appliance.clock import Clock, to_millis
 from appliance.history.card_history import CardHistory
 from appliance.history.card_writer import Written

@@ -18,7 +18,7 @@ import pytest
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.adapters.roku_tv.simulator import TvSimulator
-from appliance.api.metrics import started_at
+from appliance.api.figures import started_at
 from appliance.api.reasons import Reasons
 from appliance.clock import timestamp
 from appliance.history.home_history import HomeHistory

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.metrics import resident_bytes, started_at, uptime_secs
 from appliance.api.reasons import Reasons
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.keys import read_preferences
@@ -90,13 +90,14 @@ _ADAPTER = record(
 _OFFLINE = record("OfflineDevice", id=TEXT, name=TEXT, state=TEXT, since=INSTANT)
 _LAST_RUN = record("LastRun", at=Part(INSTANT, "executed_at"), status=one_of(*ExecutionStatus), error=maybe(TEXT))
 _NEXT_FIRE: Schema = {**maybe(INSTANT)}  # JSON already
+_STARTED_AT: Schema = {**INSTANT}
 _AUTOMATION = record("AutomationReport", id=TEXT, is_enabled=BOOLEAN, next_fire=_NEXT_FIRE, last=maybe(_LAST_RUN))
 _FAILED_CALL = record("FailedCall", source=TEXT, target=TEXT, reason=TEXT, at=INSTANT, count=COUNT)
 _CONFIG_CHANGES = {**array_of(TEXT), "description": "Changes of default.toml that are not in force, and what to do."}
 _STATUS = record(
     "Status",
     version=TEXT,
-    started_at=INSTANT,
+    started_at=_STARTED_AT,
     uptime_secs=NUMBER,
     timezone=TEXT,
     waiting_for=array_of(TEXT),
@@ -159,21 +160,18 @@ class ReportsApi(ApiResource):
     @route("GET", "/diagnostics/status", Role.ADMIN, _STATUS)
     async def show_status(self, call: Call) -> object:
         """Return the state of the hub: adapters, devices offline, automations, card, Lua, and newest faults."""
-        hub = self.hub
+        hub, figures = self.hub, self.parts.figures.tree()
         return {
-            "version": VERSION,
-            "started_at": started_at(hub),
-            "uptime_secs": uptime_secs(hub),
+            **figures["hub"],
             "timezone": hub.timezone.key,
             "waiting_for": hub.health.list_missing(),
-            "safe": hub.safe_because,
             "config": (await hub.find_config_changes()).sentences(),
-            "memory_bytes": resident_bytes(),
-            "card": hub.recorder.figures() | {"failure": hub.document.figures()["failure"]},
+            "memory_bytes": figures["process"]["resident_bytes"],
+            "card": hub.recorder.figures() | {"failure": figures["store"]["failure"]},
             "lua": hub.pool.figures(),
             "adapters": hub.health.list_adapters(),
             "devices": {"total": len(hub.registry.list_devices()), "offline": self._list_offline()},
-            "automations": self._list_automations(),
+            "automations": self._list_automations(figures["automations"]["each"]),
             "executions": list_executions(hub.executors),
             "failed_calls": hub.failed_calls.list_newest(),
             "faults": [each for each in hub.log.list_entries(FAULTS) if each.part != "keys"][:MAX_FAULTS],
@@ -192,9 +190,7 @@ class ReportsApi(ApiResource):
             if device.attributes.get("state") in UNREACHABLE_STATES
         ]
 
-    def _list_automations(self) -> list[dict[str, Any]]:
-        automations = self.hub.automations
-        armed = automations.figures()["each"]
+    def _list_automations(self, armed: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [
             {
                 "id": (id_ := view.definition.id),
@@ -202,7 +198,7 @@ class ReportsApi(ApiResource):
                 "next_fire": armed.get(id_, {}).get("next_fire"),
                 "last": self._last_of(view),
             }
-            for view in automations.list_views()
+            for view in self.hub.automations.list_views()
         ]
 
     def _last_of(self, view: View) -> object:

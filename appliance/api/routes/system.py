@@ -14,7 +14,7 @@ from appliance.adapters.discovery.discovery import DEFAULT_SEARCH_SECS, MAX_SEAR
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.frames import FRAMES
-from appliance.api.metrics import CONTENT_TYPE
+from appliance.api.metrics import CONTENT_TYPE, write_metrics
 from appliance.api.openapi import describe, describe_events
 from appliance.api.responses import Response
 from appliance.api.route import ApiParts, ApiResource, Call, route
@@ -84,7 +84,7 @@ class SystemApi(ApiResource):
     @route("GET", "/diagnostics", Role.ADMIN, schemas.DIAGNOSTICS)
     async def show_diagnostics(self, call: Call) -> object:
         """Return how the hub is inside: counts, and the figures of each part."""
-        return self.parts.metrics.diagnose()
+        return self.parts.figures.tree()
 
     @route("POST", "/diagnostics/clock/trust", Role.ADMIN, schemas.DONE, statuses=(200, 503))
     async def trust_clock(self, call: Call) -> object:
@@ -122,7 +122,9 @@ class MetricsPage(ApiResource):
     @route("GET", "/metrics", Role.READ, TEXT, media_type=CONTENT_TYPE)
     async def show(self, call: Call) -> object:
         """Return the counts and measures of the hub in Prometheus's text format."""
-        return Response(self.parts.metrics.expose(), 200, {"content-type": CONTENT_TYPE})
+        return Response(
+            write_metrics(self.parts.figures.tree(), self.parts.requests), 200, {"content-type": CONTENT_TYPE}
+        )
 
 
 class AdaptersApi(ApiResource):

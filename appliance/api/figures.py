@@ -1,0 +1,139 @@
+"""The figures of the hub and its parts: one tree, which `GET /diagnostics`, `/metrics`, and `lares status` show."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import threading
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from appliance.api import schemas
+from appliance.api.connections import Connections
+from appliance.api.stream import EventStream
+from appliance.clock import timestamp
+from appliance.health import AdapterHealth
+from appliance.hub import Hub
+from appliance.tasks import loop_lag
+from appliance.version import VERSION
+
+
+class Figures:
+    """Asks the hub's parts for their figures."""
+
+    def __init__(self, hub: Hub, stream: EventStream, connections: Connections) -> None:
+        self._hub = hub
+        self._stream = stream
+        self._connections = connections
+
+    def tree(self) -> dict[str, Any]:
+        """Return the present figures of each part."""
+        hub, stream, history, lag = self._hub, self._stream, self._hub.history, loop_lag()
+        return {
+            "hub": {
+                "version": VERSION,
+                "python": platform.python_version(),
+                "started_at": timestamp(started_at(hub)),
+                "now": timestamp(hub.clock.now()),
+                "uptime_secs": round(hub.clock.monotonic() - hub.began, 3),
+                "ready": not hub.health.list_missing(),
+                "safe": hub.safe_because,
+            },
+            "counts": _count_things(hub),
+            "adapters": {each.name: self._adapter(each) for each in hub.health.list_adapters()},
+            "devices": _count_states(hub),
+            "store": hub.document.figures(),
+            "clock": hub.schedule.figures(),
+            "scenes": hub.scenes.figures(),
+            "automations": hub.automations.figures(),
+            "history": {
+                "devices": history.devices.figures(),
+                "commands": history.commands.figures(),
+                "card": None if history.card is None else history.card.figures(),
+                "server": None if history.writer is None else history.writer.figures(),
+            },
+            "scripts": _scripts(hub),
+            "events": {
+                "published": hub.bus.published,
+                "readers": stream.readers,
+                "frames": stream.frames,
+                "dropped": stream.dropped,
+                "lag": stream.lag,
+            },
+            "sockets": self._connections.figures(),
+            "log": hub.log.count_by_level(),
+            "loop": {"lag_secs": lag.last_secs, "max_lag_secs": lag.max_secs, "total_lag_secs": lag.total_secs},
+            "process": _process(),
+        }
+
+    def _adapter(self, health: AdapterHealth) -> dict[str, Any]:
+        shown = schemas.ADAPTER_IN_FULL(replace(health, operations=self._hub.dispatcher.operations_of(health.name)))
+        return {**shown, **{key: getattr(health, key) for key in ("answers", "failures", "timed", "timed_secs")}}
+
+
+def started_at(hub: Hub) -> datetime:
+    """Return the start of the hub by the present clock; it changes only when the clock is set."""
+    hub.steps.poll()
+    return hub.steps.began
+
+
+def resident_bytes() -> int | None:
+    """Return the hub's own resident memory in bytes; None if it cannot be read, as on other systems than Linux."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return None
+
+
+def _process() -> dict[str, Any]:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "cpu_secs": usage.ru_utime + usage.ru_stime,
+        "resident_bytes": resident_bytes(),
+        "open_files": _open_files(),
+        "max_open_files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        "threads": threading.active_count(),
+    }
+
+
+def _open_files() -> int | None:
+    try:
+        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - only the number counts, and this makes no paths
+    except OSError:
+        return None
+
+
+def _count_things(hub: Hub) -> dict[str, int]:
+    return {
+        "adapters": len(hub.health.list_adapters()),
+        "devices": len(hub.registry.list_devices()),
+        "rooms": len(hub.registry.list_rooms()),
+        "groups": len(hub.registry.list_groups()),
+        "scenes": len(hub.scenes.list_scenes()),
+        "keys": len(hub.keys.list_all()),
+        "automations": len(hub.automations.list_views()),
+    }
+
+
+def _count_states(hub: Hub) -> dict[str, int]:
+    """Return the number of devices by their state."""
+    states = Counter(str(device.attributes.get("state", "unknown")) for device in hub.registry.list_devices())
+    return dict(sorted(states.items()))
+
+
+def _scripts(hub: Hub) -> dict[str, Any]:
+    """Return the figures of Lua: executions, workers, workers that were killed; and each folder's last reload.
+
+    `adapters` are kinds in Lua, which have workers of their own; null without any.
+    """
+    lasts = {target: reloader.last for target, reloader in hub.reloaders.items()}
+    return {
+        **hub.pool.figures(),
+        "adapters": None if hub.kinds.pool is None else hub.kinds.pool.figures(),
+        "last_reload": {target: None if last is None else schemas.RELOADED(last) for target, last in lasts.items()},
+    }

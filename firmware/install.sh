@@ -26,6 +26,7 @@ HOME_DIR=/opt/lares
 CONFIG_DIR=/etc/lares
 CURRENT=$HOME_DIR/lares.pyz
 PREVIOUS=$HOME_DIR/lares.previous.pyz
+OLDER=$HOME_DIR/lares.older.pyz
 NEW=$HOME_DIR/lares.new.pyz
 KEEP=/lib/upgrade/keep.d/lares
 
@@ -38,8 +39,9 @@ fi
 SCRATCH=
 PYTHON=
 IS_NEW=
+IS_LOCKED=${LARES_UPGRADE_IS_LOCKED-}
 READY_SECS=180 # the first start of a version unpacks it, which takes time on a slow card
-trap 'if [ -n "$SCRATCH" ]; then rm -rf "$SCRATCH"; fi; rm -f "$NEW"' EXIT
+trap 'if [ -n "$SCRATCH" ]; then rm -rf "$SCRATCH"; fi; if [ -n "$IS_LOCKED" ]; then rm -f "$NEW"; fi' EXIT
 trap 'exit 130' HUP INT TERM
 
 scratch() {
@@ -63,6 +65,16 @@ find_python() {
 		fi
 	done
 	fail 69 "${said#lares: }"
+}
+
+# Fail if another process installs, upgrades, or rolls back. `lares upgrade` holds this lock as descriptor 9 already.
+lock() {
+	if [ -z "$IS_LOCKED" ]; then
+		exec 9<"$HOME_DIR"
+		"$PYTHON" -I -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX | fcntl.LOCK_NB)' 2>/dev/null ||
+			fail 75 "another upgrade in $HOME_DIR is in progress; wait until it has ended"
+		IS_LOCKED=yes
+	fi
 }
 
 # extract FILE PART TARGET: write the file's content under PART to TARGET; overwrite nothing.
@@ -166,12 +178,12 @@ start() {
 	if [ "$KIND" = openwrt ]; then
 		before=$(ask_hub)
 		"$SERVICE" enable
-		"$SERVICE" restart
+		"$SERVICE" restart 9>&-
 		wait_until_ready "${before% *}"
 	elif is_running_systemd; then
 		systemctl daemon-reload
 		systemctl enable --quiet lares.service
-		systemctl restart lares.service # returns after READY=1
+		systemctl restart lares.service 9>&- # returns after READY=1
 	else
 		say "systemd is not running; enable the service once it runs: systemctl enable --now lares"
 	fi
@@ -224,7 +236,7 @@ link() {
 	ln "$1" "$2" 2>/dev/null || cp "$1" "$2"
 }
 
-# Make NEW the current version and keep the one before. There is a current version at every moment.
+# Make NEW the current version, and keep the one before. There is a current version at every moment.
 replace() {
 	if [ -f "$CURRENT" ]; then
 		link "$CURRENT" "$PREVIOUS"
@@ -233,6 +245,18 @@ replace() {
 	mv -f "$NEW" "$CURRENT"
 	sync "$HOME_DIR"
 	forget_unpacked
+}
+
+# Undo `replace` after an upgrade: the failed version is gone.
+undo() {
+	mv -f "$PREVIOUS" "$CURRENT"
+	if [ -f "$OLDER" ]; then
+		mv -f "$OLDER" "$PREVIOUS"
+	fi
+	sync "$HOME_DIR"
+	forget_unpacked
+	find_python "$CURRENT"
+	make_service
 }
 
 # Exchange the current version and the one before.
@@ -260,10 +284,11 @@ install() {
 	[ -f "$file" ] || fail 66 "there is no file $file; name the file to install"
 	scratch
 	find_python "$file"
+	mkdir -p "$HOME_DIR"
+	lock
 	make_user
 	make_folders "$file"
 	check "$file"
-	mkdir -p "$HOME_DIR"
 	if [ -f "$CURRENT" ] && cmp -s "$file" "$CURRENT"; then
 		make_service
 		start || fail 69 "the hub did not become ready; see its log"
@@ -272,12 +297,21 @@ install() {
 	fi
 	[ "$file" = "$NEW" ] || cp "$file" "$NEW"
 	chmod 0755 "$NEW"
+	rm -f "$OLDER"
+	if [ -f "$CURRENT" ]; then
+		if [ -f "$PREVIOUS" ]; then
+			mv "$PREVIOUS" "$OLDER"
+		fi
+		is_upgrade=yes
+	fi
 	replace
 	make_service
 	if start; then
+		rm -f "$OLDER"
 		say "$(version "$CURRENT") is installed"
-	elif [ -f "$PREVIOUS" ]; then
-		rollback
+	elif [ -n "${is_upgrade-}" ]; then
+		undo
+		start || fail 69 "neither the new version nor the previous one became ready; see the log"
 		fail 69 "the new version did not become ready, see its log; $(version "$CURRENT") runs again"
 	else
 		fail 69 "it is installed, but did not become ready; see its log"
@@ -285,12 +319,15 @@ install() {
 }
 
 rollback() {
-	[ -f "$PREVIOUS" ] || fail 66 "there is no previous version"
 	scratch
-	find_python "$PREVIOUS"
+	if [ -f "$PREVIOUS" ]; then
+		find_python "$PREVIOUS"
+		lock
+	fi
+	[ -f "$PREVIOUS" ] || fail 66 "there is no previous version"
 	swap
 	make_service
-	start || fail 69 "the previous version did not become ready either; see its log"
+	start || fail 69 "the previous version did not become ready; see its log"
 	say "$(version "$CURRENT") is installed again; rollback once more undoes this"
 }
 

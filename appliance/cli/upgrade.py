@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import hashlib
 import io
 import os
@@ -43,6 +44,7 @@ def upgrade(arguments: argparse.Namespace) -> int:
     is_installed = INSTALLED.exists() and target.samefile(INSTALLED)
     if not os.access(target.parent, os.W_OK) or (is_installed and os.geteuid() != 0):
         raise for_its_user(target)
+    held = _lock(target.parent)
     if arguments.rollback:
         data = None
         script = _read_installer(target.read_bytes(), target) if is_installed else ""
@@ -50,9 +52,21 @@ def upgrade(arguments: argparse.Namespace) -> int:
         data = _read_verified(Path(arguments.file))
         script = _read_installer(data, Path(arguments.file))
     if is_installed:
-        _run_installer(script, target, data)
+        _run_installer(script, target, data, held)
     become_owner(target)
     return _replace(arguments, target, data)
+
+
+def _lock(folder: Path) -> int:
+    """Return the descriptor of the folder, locked until this process ends; raise `StartFailed` if it is locked."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise StartFailed(
+            f"another upgrade in {folder} is in progress; wait until it has ended", os.EX_TEMPFAIL
+        ) from None
+    return held
 
 
 def _find_target(file: str | None) -> Path:
@@ -116,14 +130,19 @@ def _write(new: Path, data: bytes) -> None:
         raise StartFailed(f"cannot write {new}: {error.strerror}", os.EX_CANTCREAT) from None
 
 
-def _run_installer(script: str, target: Path, data: bytes | None) -> NoReturn:
-    """Become the script, which reports the result: it removes the unpacked files of this process."""
+def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> NoReturn:
+    """Become the script, which reports the result: it removes the unpacked files of this process.
+
+    The lock stays held by descriptor 9, the highest that a shell can name.
+    """
     words, new = ["rollback"], _name_beside(target, "new")
     if data is not None:
         _write(new, data)
         words = ["install", str(new)]
     write("")
-    os.execv("/bin/sh", ["/bin/sh", "-c", script, "lares upgrade", *words])
+    os.dup2(held, 9)
+    environment = os.environ | {"LARES_UPGRADE_IS_LOCKED": "yes"}
+    os.execve("/bin/sh", ["/bin/sh", "-c", script, "lares upgrade", *words], environment)
 
 
 def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) -> int:

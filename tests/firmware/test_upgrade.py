@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -92,6 +93,9 @@ class Machine:
         return self.run(sys.executable, "-c", ask, f"{self.data}/control.sock").strip()
 
 
+LOCK = "python3 -c 'import fcntl; fcntl.flock(8, fcntl.LOCK_EX)';"
+"""Locks descriptor 8 of a shell, until the shell has ended."""
+
 PREPARE = """
 mount -t tmpfs none "$0" || exit 99
 for name in etc opt var srv run usr; do
@@ -157,6 +161,8 @@ def test_systemd_upgrades_rolls_back_and_keeps_the_old_version_if_the_new_one_fa
     make_file(machine.folder / "ends.pyz", "3", answer="")
     said = machine.run("lares", "upgrade", "ends.pyz", code=os.EX_UNAVAILABLE)
     assert "the new version did not become ready, see its log; 2 runs again" in said and machine.running() == "2"
+    assert machine.run("ls", "/opt/lares").split() == ["lares.previous.pyz", "lares.pyz"]
+    assert machine.run("python3", "/opt/lares/lares.previous.pyz", "--version") == "lares 1\n", "not the failed one"
 
     make_file(machine.folder / "strict.pyz", "4", code=os.EX_CONFIG)
     said = machine.run("lares", "upgrade", "strict.pyz", code=os.EX_CONFIG)
@@ -165,6 +171,12 @@ def test_systemd_upgrades_rolls_back_and_keeps_the_old_version_if_the_new_one_fa
     make_file(machine.folder / "five.pyz", "5")
     assert "lares: 5 is installed" in machine.run("python3", "five.pyz", "upgrade", "five.pyz")
     assert machine.running() == "5", "a new file can install itself"
+
+    before = machine.run("ls", "-i", "/opt/lares")
+    for command in ("lares upgrade new.pyz", "lares upgrade --rollback", f"sh {ROOT}/firmware/install.sh five.pyz"):
+        said = machine.run("sh", "-c", f"exec 8</opt/lares; {LOCK} {command}", code=os.EX_TEMPFAIL)
+        assert "another upgrade in /opt/lares is in progress" in said
+    assert machine.run("ls", "-i", "/opt/lares") == before and machine.running() == "5"
 
 
 @pytest.mark.slow
@@ -216,6 +228,14 @@ def test_a_file_that_is_run_by_hand_is_replaced_and_the_user_restarts_the_hub(ha
     assert version_of(hand / "lares.pyz") == "lares 1\n"
     assert version_of(hand / "lares.previous.pyz") == "lares 2\n"
     assert not list(hand.glob("*.new.pyz*"))
+    held = os.open(hand, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    code, said = by_hand(hand, "new.pyz")
+    os.close(held)
+    assert (code, said) == (
+        os.EX_TEMPFAIL,
+        f"lares: another upgrade in {hand} is in progress; wait until it has ended\n",
+    )
 
 
 @pytest.mark.parametrize(

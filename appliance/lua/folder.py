@@ -109,7 +109,8 @@ class Folder(Struct, frozen=True, kw_only=True):
         Raise `FileNotFoundError` if the outermost is missing.
         """
         try:
-            return [entry for entry in os.scandir(self.path / folder) if not entry.name.startswith(".")]
+            with os.scandir(self.path / folder) as entries:
+                return [entry for entry in entries if not entry.name.startswith(".")]
         except OSError as error:
             if folder == Path() and isinstance(error, FileNotFoundError):
                 raise

@@ -13,7 +13,7 @@ from appliance.errors import Invalid, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged
 from appliance.home.values import Value, last_known
-from appliance.store.records import Storage, read_all, skip
+from appliance.store.records import DocumentReader, Storage, read_all, skip
 from appliance.tasks import Tasks
 
 VARIABLE_PREFIX = "variable/"
@@ -47,6 +47,11 @@ class StoredVariable(Struct, frozen=True, kw_only=True, omit_defaults=True):
     last: tuple[Any, ...] = ()
 
 
+def read_variables(stored: DocumentReader) -> dict[str, StoredVariable]:
+    """Return the stored variables by name; a removed one has no value."""
+    return read_all(stored, VARIABLE_PREFIX, lambda _, raw: convert(raw, StoredVariable), skip)
+
+
 class _Pending(Struct, kw_only=True, eq=False):
     """A durable setting that is on its way to the card. `is_outdated`: the variable was set again meanwhile."""
 
@@ -69,8 +74,7 @@ class Variables:
         self._watched: frozenset[str] = frozenset()
         self._sizes: dict[str, int] = {}
         self._pending: list[_Pending] = []
-        found = read_all(storage.stored, VARIABLE_PREFIX, lambda _, raw: convert(raw, StoredVariable), skip)
-        for name, stored in found.items():
+        for name, stored in read_variables(storage.stored).items():
             if stored.value is not None:
                 self._store(name, stored.value, len(orjson.dumps(stored.value)))
             if stored.last:

@@ -21,7 +21,7 @@ from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.automations import catalog_of
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.names import HomeNames, read_past, read_removed
-from appliance.automations.variables import VARIABLE_PREFIX
+from appliance.automations.variables import read_variables
 from appliance.cli.hub_client import HubRequest, ask, read_state
 from appliance.cli.owner import as_owner, become_owner, need_access, worker_ids
 from appliance.cli.paths import HubPaths
@@ -210,7 +210,7 @@ def find_wrong_names(
     devices = read_devices(stored, layout, lambda key, error: None)
     known = replace(
         named.with_devices(devices, layout, read_past(stored), read_removed(stored)),
-        variables=[name for name, _ in stored.items(VARIABLE_PREFIX)],
+        variables=[name for name, each in read_variables(stored).items() if each.value is not None],
         timers=[name for name, _ in stored.items(TIMER_PREFIX)],
         scenes=scenes,
         sources=sources,

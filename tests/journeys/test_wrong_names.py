@@ -46,6 +46,7 @@ TRIGGERS = {
     f'{EVENT}, device_id = "virtual:lamp", event = "on"': "it has shown brightness, power: device_state_change",
     f'{EVENT}, room_id = "hall", event = "doubel"': "no device of room 'hall' has sent; they send single",
     f'{EVENT}, group_id = "door", event = "single"': "no device of group 'door' has sent; they have sent nothing yet",
+    'type = "variable_change", name = "gone", equals = 1': "there is no such variable",
     'type = "variable_change", name = "mod"': "no such variable; did you mean mode",
     'type = "timer", name = "landry"': "no such timer; did you mean laundry",
     'type = "adapter_lifecycle", adapter = "virtul"': "no such adapter; did you mean virtual",
@@ -120,7 +121,9 @@ def judge(lines: list[str], wrong: list[tuple[str, str]]) -> None:
 
 
 async def furnish(app: App) -> None:
-    """Put door and button into the hall, the door into a group, and press the button once."""
+    """Put door and button into the hall, the door into a group, press the button once, and remove a variable."""
+    assert (await app.put("/variables/gone", {"value": 1})).status == 200
+    assert (await app.delete("/variables/gone")).status == 204
     for room in ("hall", "empty"):
         await app.post("/rooms", {"id": room, "name": room})
     for device in ("hall%20door", "button"):

@@ -57,7 +57,7 @@ from appliance.scenes import Scenes, build_catalog
 from appliance.settings import LuaFolder
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.lock import CRASHED_OFTEN, STARTED_SAFE, CrashCounter
+from appliance.store.lock import CRASHED_OFTEN, SAFE_SECS, STARTED_SAFE, CrashCounter
 from appliance.store.recorder import Recorder
 from appliance.store.records import Storage
 from appliance.store.store_setup import Changes, Store
@@ -287,6 +287,8 @@ class Hub:
         automations = Automations(catalog, environment, executor, is_armed=is_armed)
         self.automations = await stack.enter_async_context(automations)
         self.schedule, self.timers = automations.scheduler, automations.timers
+        if self.safe_because == CRASHED_OFTEN:
+            self.schedule.after("safe mode", SAFE_SECS, self._try_again)
         self.names = NameWatcher(self.bus, self.clock, storage, self._view_names, self.health.have_all_started)
         await stack.enter_async_context(self.names)
         automations.hold_until(self.health.have_all_started, self.bus)
@@ -296,11 +298,20 @@ class Hub:
         """Reload them; if that succeeds, safe mode after crashes is over."""
         count, faults = await self.automations.engine.reload(only_sound=only_sound)
         if self.safe_because == CRASHED_OFTEN and not faults:
-            self.safe_because = None
-            self.crashes.end_series()
-            self.timers.resume()
-            log.info("safe mode is over: the automations were reloaded")
+            self._end_safe_mode("the automations were reloaded")
         return count, faults
+
+    def _end_safe_mode(self, because: str) -> None:
+        self.safe_because = None
+        self.crashes.end_series()
+        self.timers.resume()
+        log.info("safe mode is over: %s", because)
+
+    def _try_again(self, _: float) -> None:
+        """Arm the automations after `SAFE_SECS` without a crash, unless they were reloaded meanwhile."""
+        if self.safe_because == CRASHED_OFTEN:
+            self.automations.engine.arm()
+            self._end_safe_mode(f"the hub ran for {SAFE_SECS / 60:g} minutes without a crash; automations run again")
 
     def _places(self) -> HomeNames:
         """Return the names that are known while files are loaded."""

@@ -18,6 +18,7 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.fields import Subject
 from appliance.automations.old_formats import convert_waits
+from appliance.automations.policy import Policy
 from appliance.automations.schedule import Alarm, Scheduler, TimerHandle
 from appliance.automations.states import States
 from appliance.automations.triggers.base import EventTrigger, TimedTrigger
@@ -84,7 +85,7 @@ class Engine:
     async def __aenter__(self) -> Engine:
         convert_waits(self._states, self.catalog.list_definitions())
         if self._is_armed:
-            self._arm_all()
+            self.arm()
         else:
             self._switch_all()
         self._listening.callback(self._bus.listen(self._on_event, *_KINDS))
@@ -105,8 +106,8 @@ class Engine:
     async def reload(self, *, only_sound: bool = False) -> tuple[int, list[Fault]]:
         """Use every file if all are sound, or every sound file. An unchanged trigger keeps its waits and schedule."""
         count, faults = await (self.catalog.reload_sound() if only_sound else self.catalog.reload())
-        if not faults and not self._is_disarmed:
-            self._arm_all()
+        if not faults:
+            self.arm()
         return count, faults
 
     def hold_schedules(self) -> Callable[[], None]:
@@ -184,10 +185,19 @@ class Engine:
                 else trigger.next_after(due)
             )
 
+    def list_constant(self) -> list[ActiveTrigger]:
+        """Return the intervals whose times all have the same result, if no Lua runs."""
+        definitions = ((active, active.asset.definition) for active in self._list_active())
+        plain = (active for active, each in definitions if not each.conditions and each.policy == Policy())
+        return [active for active in plain if isinstance(active.trigger, Interval)]
+
     def _list_active(self) -> list[ActiveTrigger]:
         return [active for each in self._active.values() for active in each]
 
-    def _arm_all(self) -> None:
+    def arm(self) -> None:
+        """Arm the automations of the catalog, unless the hub is about to stop; an equal trigger continues."""
+        if self._is_disarmed:
+            return
         before, self._active = self._active, {}
         assets = self.catalog.list_assets()
         for asset in assets:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -16,11 +17,12 @@ from msgspec import Struct
 
 from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.automations.active import ActiveTrigger
 from appliance.automations.automations import Automations, catalog_of
 from appliance.automations.ctx import CtxCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.automations.schedule import MICROSECOND
+from appliance.automations.schedule import MICROSECOND, TimerHandle
 from appliance.cli.check import open_pool
 from appliance.cli.device_events import FileEvent, FileHook
 from appliance.cli.simulated_home import (
@@ -55,6 +57,7 @@ MAX_EQUAL_LINES = 5
 CHECK_READER_EVERY = 1000
 """The number of omitted lines after which a missing reader is noticed."""
 
+FIRES = "fires"
 NOT_RUN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 
 
@@ -133,9 +136,21 @@ class SimulationPrinter(ExecutionHistory):
             if (more := count - MAX_EQUAL_LINES) > 0:
                 self._say(last, source, f"{what} (the last of {counted(more, 'further time')})")
 
+    @property
+    def counts_equal_lines(self) -> bool:
+        """Whether equal lines after the first are counted, not printed, and nothing else depends on them."""
+        return self._zone is not None and not self._runs_lua
+
+    def repeat(self, source: str, times: int) -> None:
+        """Count the only line of the source so often again; its next time is printed as the last."""
+        for (of, what), (count, last) in self._repeated.items():
+            if of == source:
+                self._repeated[of, what] = count + times, last
+                self.fired += times * (what == FIRES)
+
     def _print_fired(self, at: datetime, source: str) -> None:
         self.fired += source.removeprefix("automation:") == self.only or self.only is None
-        self._print(at, source, "fires", {"fired": True, "error": None})
+        self._print(at, source, FIRES, {"fired": True, "error": None})
 
     def _print(self, at: datetime, source: str, what: str, fields: Mapping[str, Any]) -> None:
         if self.is_over:
@@ -193,6 +208,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
     registry: Registry
     printer: SimulationPrinter
     is_busy: Callable[[], bool]
+    list_constant: Callable[[], Sequence[ActiveTrigger]]
     operations: Mapping[str, Collection[str] | None]
 
     async def run(self, until: datetime, events: Sequence[FileEvent | FileHook]) -> dict[str, int]:
@@ -201,11 +217,26 @@ class Simulation(Struct, frozen=True, kw_only=True):
         pretended = add_missing_devices(self.registry, (each for each in events if isinstance(each, FileEvent)))
         async with Tasks() as tasks:
             tasks.start(self._feed(events), "device events")
+            for active in self.list_constant() if self.printer.counts_equal_lines else ():
+                tasks.start(self._collapse(active, until), f"interval of {active.label}")
             has_ended = await self.clock.run(until, self.is_busy)
         if not has_ended and self.printer.gone is None:
             stuck = f"at {timestamp(self.clock.now())} {self.printer.latest} runs without end at one instant"
             raise StartFailed(f"{stuck}; let it sleep for some time, or end", os.EX_CONFIG)
         return pretended
+
+    async def _collapse(self, active: ActiveTrigger, until: datetime) -> None:
+        """Let the equal times of an interval pass as one, except for the first times and the last."""
+        timer = active.due
+        if not isinstance(timer, TimerHandle) or (every := timer.every) is None:
+            return
+        await self.clock.sleep(timer.due - self.clock.monotonic() + (MAX_EQUAL_LINES - 0.5) * every)
+        secs_left = (until - self.clock.now()).total_seconds() + self.clock.monotonic() - timer.due
+        if (more := math.ceil(secs_left / every) - 1) > 1:
+            timer.every = more * every  # from the next time to the last
+            await self.clock.sleep(every)
+            timer.every = every
+            self.printer.repeat(f"automation:{active.id}", more - 1)
 
     async def _feed(self, events: Sequence[FileEvent | FileHook]) -> None:
         for event in events:
@@ -255,6 +286,7 @@ async def open_simulation(
                 registry=registry,
                 printer=printer,
                 is_busy=lambda: turn.is_taken,
+                list_constant=automations.engine.list_constant,
                 operations=operations,
             )
 

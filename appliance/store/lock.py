@@ -52,8 +52,11 @@ WINDOW_SECS = 300.0
 MAX_CRASHES = 3
 """The number of crashes within `WINDOW_SECS` after which the hub starts without automations."""
 
+SAFE_SECS = 600.0
+"""Seconds without a crash after which automations run again."""
+
 CRASHED_OFTEN = (
-    "safe mode: the hub crashed three times within five minutes, so that no automation runs; "
+    "safe mode: the hub crashed three times within five minutes, so that no automation runs for ten minutes; "
     "a reload of the automations ends it (POST /automations/reload, SIGHUP, or Lua files on the page's Automations)"
 )
 """Why no automation runs after such a series of crashes."""

@@ -122,7 +122,7 @@ def judge(lines: list[str], wrong: list[tuple[str, str]]) -> None:
 
 async def furnish(app: App) -> None:
     """Put door and button into the hall, the door into a group, press the button once, and remove a variable."""
-    assert (await app.put("/variables/gone", {"value": 1})).status == 200
+    assert (await app.ask("PUT", "/variables/gone", json={"value": 1})).status == 200
     assert (await app.delete("/variables/gone")).status == 204
     for room in ("hall", "empty"):
         await app.post("/rooms", {"id": room, "name": room})

@@ -18,14 +18,14 @@ MAX_ANSWER_CHARS = 200
 
 
 def read_secret(key: str, path: Path) -> str:
-    """Read the one line of a file that a section names by `key`. Raises `AdapterFailed`."""
+    """Read the first line of a file that a section names by `key`. Raises `AdapterFailed`."""
     try:
-        text = read_plain(path, MAX_SECRET_BYTES).decode().strip()
+        text = read_plain(path, MAX_SECRET_BYTES).decode().partition("\n")[0].strip()
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not text"
         raise AdapterFailed(f"{key}: cannot read {path}: {reason}") from None
-    if not text or len(text.splitlines()) > 1:
-        raise AdapterFailed(f"{key}: {path} must contain exactly one line")
+    if not text:
+        raise AdapterFailed(f"{key}: the first line of {path} is empty")
     return text
 
 

@@ -529,6 +529,10 @@ COLOUR: dict[str, Any] = {"on": 0, "brightness": 50, "hue": 10, "saturation": 20
         ({**LAMP, "flavour": {"of": ["vanilla"]}}, LightState(on=True, brightness=50, mired=200)),
         ({**LAMP, "hue": 1, "saturation": 2}, LightState(on=True, brightness=50, mired=200)),
         (COLOUR, LightState(on=False, brightness=50, hue=10, saturation=20.5)),
+        (
+            {"on": 1, "hue": 200.0, "saturation": 100.0, "brightness": 82.0, "temperature": 0},
+            LightState(on=True, brightness=82, hue=200.0, saturation=100.0),
+        ),
     ],
 )
 def test_a_light_is_read(raw: Any, light: LightState) -> None:

@@ -359,7 +359,7 @@ async def test_secrets_are_read_from_files_next_to_the_configuration(session: De
         adapter = section(f"url = '{url}/'\ntoken_file = 'phone.token'", session, InstantClock(), tmp_path)
         with pytest.raises(AdapterFailed, match=r"token_file: cannot read .*phone\.token: No such file"):
             await send(adapter)
-        (tmp_path / "phone.token").write_text(f"{TOKEN}\n")
+        (tmp_path / "phone.token").write_text(f"{TOKEN}\nof the second phone\n")
         await send(adapter)
     assert received[0][2]["Authorization"] == f"Bearer {TOKEN}"
 

@@ -77,7 +77,8 @@ class LightState(Struct, frozen=True, kw_only=True):
             raise Invalid(f"has no field of {', '.join(_FIELDS)}")
         read: dict[str, Any] = {}
         wrong: dict[str, str] = {}
-        unused = ("hue", "saturation") if "temperature" in raw else ()
+        is_coloured = "hue" in raw and raw.get("temperature") in (0, None)  # some strips report 0 in colour mode
+        unused = ("temperature",) if is_coloured else ("hue", "saturation") if "temperature" in raw else ()
         for name in (each for each in _FIELDS if each in raw and each not in unused):
             try:
                 read[name] = _FIELDS[name](raw[name])

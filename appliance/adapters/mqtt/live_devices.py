@@ -298,6 +298,7 @@ class LiveDevices:
             is_done = len(assumed) == len(intent.shows)
         if not is_done and len(assumed) < len(intent.shows):
             is_done = pending.done.is_set() or await self._clock.wait(pending.done, MQTT_RESULT_SECS)
+            is_done &= not pending.is_refused
         rebuilt = self.router.devices.get(device.id, device).find(entity.announcement.key) or entity
         shown = pending.shown(rebuilt.attributes)
         pending.done.set()
@@ -305,7 +306,8 @@ class LiveDevices:
         if not is_done and not rebuilt.is_available:
             raise failure(device.id, command, {"state": UNAVAILABLE})
         if not is_done and (command.transition_secs or 0) < MQTT_RESULT_SECS - 1:
-            raise BadAnswer(f"{device.id} was sent {command} and shows {shown} after 5 s")
+            waited = "" if pending.is_refused else f" after {MQTT_RESULT_SECS:.0f} s"
+            raise BadAnswer(f"{device.id} was sent {command} and shows {shown}{waited}")
 
     def _take_change(
         self, device: MqttDevice, entity: Entity, change: Update | EntityEvent | None, *, is_live: bool
@@ -323,6 +325,7 @@ class LiveDevices:
         update = change
         if pending is not None:
             update = pending.filter(update, self._clock.monotonic())
+            pending.refuse(update, entity.attributes)
         if update:
             self._set_due(device, entity)
         if entity.is_expired and update:

@@ -60,7 +60,7 @@ class Message:
         if len(payload) > MAX_MQTT_PAYLOAD_BYTES:
             raise Invalid(f"a payload is larger than {MAX_MQTT_PAYLOAD_BYTES // 1024} KiB")
         try:
-            self.text = payload.decode()
+            self.text = payload.decode("utf-8-sig").rstrip("\0")  # C programs send the end of their texts
         except UnicodeDecodeError:
             raise Invalid("a payload is not text") from None
         self.topic = topic

@@ -17,7 +17,9 @@ _COLORS = ("color_xy", "color_hs", "color_rgb")
 
 
 class PendingCommand:
-    """One command under way at one entity. `done` is set once its result is shown."""
+    """One command under way at one entity. `done` is set once its result is shown, or if it `is_refused`: the entity
+    has changed to a state after which the result cannot come.
+    """
 
     def __init__(self, intent: Intent, now: float, transition_secs: float | None) -> None:
         self.done = asyncio.Event()
@@ -25,7 +27,9 @@ class PendingCommand:
         self._begins = intent.begins
         self._until = now + max(SUPPRESS_SECS, transition_secs or 0.0)
         self._kept: dict[str, Value] = {}
+        self._fails = intent.fails
         self._is_reported = False
+        self.is_refused = False
 
     def filter(self, update: Update, now: float) -> Update:
         """Return the update without the values that contradict the command and come too soon; those are kept."""
@@ -33,12 +37,19 @@ class PendingCommand:
             return update
         passed: dict[str, Value] = {}
         for key, value in update.items():
-            if key in self._expected and not is_shown(self._expected[key], value):
+            if key in self._expected and value not in self._fails and not is_shown(self._expected[key], value):
                 self._kept[key] = value
             else:
                 self._kept.pop(key, None)
                 passed[key] = value
         return passed
+
+    def refuse(self, update: Update, shown: Mapping[str, Value]) -> None:
+        """Set `done` and `is_refused` if the update of an entity that showed this ends the command in failure."""
+        fails = (update.get(key) in self._fails and shown.get(key) not in self._fails for key in self._expected)
+        if not self.done.is_set() and any(fails):
+            self.is_refused = True
+            self.done.set()
 
     def check(self, update: Update, entity: Entity) -> None:
         """Set `done` if the entity shows the expected values, and an update contained one of them.

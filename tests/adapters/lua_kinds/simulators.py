@@ -178,6 +178,9 @@ class Tasmota(Vendor):
     def _move(self, word: str, value: str) -> Answer:
         shutter = self.status["StatusSNS"][f"Shutter{word[-1]}"]
         action = word.removeprefix("Shutter")[:-1]
+        if action == "Tilt":
+            self._take(lambda: shutter.update(Tilt=int(value)))
+            return {word: shutter["Tilt"]}
         goal = {"Open": 100, "Close": 0, "Stop": shutter["Position"]}.get(action)
         self._take(lambda: shutter.update(Position=int(value) if goal is None else goal))
         return {word: shutter["Position"]}

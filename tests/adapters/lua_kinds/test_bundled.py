@@ -117,16 +117,17 @@ async def test_tasmota_of_three_phases_and_two_sensors(pool: WorkerPool, tmp_pat
 
 
 async def test_a_tasmota_with_shutters_shows_and_moves_them(pool: WorkerPool, tmp_path: Path) -> None:
-    """By a published answer to `Status 13`; the second shutter counts from its open end."""
+    """By a published answer to `Status 13`; the second shutter counts from its open end and has slats."""
     vendor = Tasmota()
     del vendor.status["StatusSTS"]["POWER"]
     vendor.status["StatusSTS"] |= {f"POWER{number}": "OFF" for number in range(1, 6)}
     vendor.status["Status"]["FriendlyName"] = ["Left", "", "Right", "", "Lamp"]
-    vendor.status["StatusSNS"] = {f"Shutter{number}": {"Position": 30, "Direction": 0} for number in (1, 2)}
+    position = {"Position": 30, "Direction": 0, "Tilt": 0}
+    vendor.status["StatusSNS"] = {f"Shutter{number}": {**position} for number in (1, 2)}
     about = {"Open": 100, "Close": 100, "50perc": 50, "Delay": 0, "Calib": [300, 500, 700, 900, 1000], "Mode": "0"}
     vendor.status["StatusSHT"] = {
-        "SHT0": {"Relay1": 1, "Relay2": 2, "Opt": "0000", **about},
-        "SHT1": {"Relay1": 3, "Relay2": 4, "Opt": "0001", **about},
+        "SHT0": {"Relay1": 1, "Relay2": 2, "Opt": "0000", **about, "TiltConfig": [-90, 90, 0, 0, 0]},
+        "SHT1": {"Relay1": 3, "Relay2": 4, "Opt": "0001", **about, "TiltConfig": [-90, 90, 24, 0, 0]},
     }
     it = await start(pool, tmp_path, None, vendor, "tasmota_http")
     found = await it.poll()
@@ -139,8 +140,11 @@ async def test_a_tasmota_with_shutters_shows_and_moves_them(pool: WorkerPool, tm
     assert await it.command("shutter:2", "cover_position", "set", 20) is None
     assert await it.command("shutter:1", "cover_position", "open") is None
     assert await it.command("shutter:1", "cover_position", "stop") is None
+    assert [found[f"shutter:{number}"].attributes.get("cover_tilt") for number in (1, 2)] == [None, 50]
+    assert await it.command("shutter:2", "cover_tilt", "set", 75) is None
+    assert await it.command("shutter:2", "cover_tilt", "open") is None
     sent = [each.query["cmnd"] for each in vendor.asked if each.query["cmnd"] != "Status 0"]
-    assert sent == ["ShutterPosition2 80", "ShutterOpen1", "ShutterStop1"]
+    assert sent == ["ShutterPosition2 80", "ShutterOpen1", "ShutterStop1", "ShutterTilt2 45", "ShutterTilt2 90"]
     del vendor.status["StatusSHT"]
     found = await it.poll()
     assert sorted(found) == ["relay:5", "shutter:1", "shutter:2"] and it.dropped == []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.mqtt.messages import Outgoing
-from appliance.errors import BadAnswer
+from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
 from tests.adapters.mqtt.table import announce, config, hear, live_devices
 from tests.fakes.clock import VirtualClock
@@ -77,6 +77,18 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
      {"presence": False, "custom.mqtt.zone": "Work"}, []),
     ("climate", {"mode_state_topic": "s", "mode_command_topic": "c"}, ["heat", "manual"], {"hvac_mode": "heat"},
      ["the mode 'manual' is not one of off, heat, cool, auto, heat_cool, dry, fan_only"]),
+    ("climate", {"preset_mode_state_topic": "s", "preset_mode_command_topic": "c", "preset_modes": ["ECO ON"]},
+     ["ECO ON", "MAN ECO OFF"], {"preset_mode": "ECO ON"},
+     ["the preset 'MAN ECO OFF' is not one of the announced presets"]),
+    ("light", {**JSON_LAMP, "effect_list": ["Rainbow"]}, ['{"effect":"Rainbow"}', '{"state":"ON","effect":""}'],
+     {"power": "on"}, []),
+    ("vacuum", {**STATE, "command_topic": "c"}, ['{"battery_level":"61"}', '{"battery_level":true}'],
+     {"battery": 61}, []),
+    ("switch", {**STATE, "command_topic": "c"}, ["ON\0"], {"power": "on"}, []),
+    ("switch", {**STATE, "command_topic": "c", "value_template": "{{ value_json.s }}"}, ['\ufeff{"s":"ON"}\0'],
+     {"power": "on"}, []),
+    ("sensor", {**STATE, "device_class": "power", "unit_of_measurement": "W"}, ["1_000"], {},
+     ["'1_000' is not a number"]),
 ]  # fmt: skip
 
 
@@ -105,6 +117,75 @@ def test_firmware_is_installed_only_if_a_payload_for_it_is_announced() -> None:
         announce(live, config("update/x", state_topic="s", command_topic="c", unique_id="x", **more))
         offers = live.router.devices["mqtt:x"].offers
         assert [action for _, offer in offers.values() for action in offer.actions] == actions
+
+
+@each_row(
+    ("more", "actions", "values"),
+    [
+        ({"payload_close": None}, ("set",), ["open"]),
+        ({"payload_open": None, "payload_close": None, "payload_stop": "STOP"}, ("stop",), []),
+        ({"payload_close": None, "reports_position": True}, ("set",), None),
+    ],
+)
+def test_a_valve_takes_the_commands_that_have_a_payload(
+    more: dict[str, Any], actions: tuple[str, ...], values: list[str] | None
+) -> None:
+    live = live_devices()
+    announce(live, config("valve/x", **STATE, command_topic="c", unique_id="x", **more))
+    [(_, offer)] = live.router.devices["mqtt:x"].offers.values()
+    assert (offer.actions, offer.schema.get("values")) == (actions, values)
+
+
+@each_row(
+    ("code_format", "code", "fault"),
+    [
+        ("^\\d{4}$", "1234", None),
+        ("^\\d{4}$", "12", "does not fit the lock's code_format"),
+        ("^\\d{4}$", "x" * 300, "does not fit the lock's code_format"),
+        ("^\\d{4}$", None, "asks for a code"),
+        ("(a+)+$", "anything", None),
+        ("[", "anything", None),
+    ],
+)
+def test_a_code_must_fit_the_format_of_its_lock(code_format: str, code: str | None, fault: str | None) -> None:
+    live = live_devices()
+    announce(live, config("lock/x", command_topic="c", code_format=code_format, unique_id="x"))
+    entity = live.router.devices["mqtt:x"].entities[0]
+    command = Command(capability="lock", action="lock", code=code)
+    if fault is None:
+        assert entity.write(command).messages
+    else:
+        with pytest.raises(Invalid, match=fault):
+            entity.write(command)
+    assert bool(live.router.refused) is (code == "anything"), "an unreadable or costly pattern is reported"
+
+
+FAILING: list[tuple[str, dict[str, str], Command, bytes, bytes]] = [
+    ("lock", {"command_topic": "c", "state_topic": "s"}, Command(capability="lock", action="lock"), b"UNLOCKED",
+     b"JAMMED"),
+    ("lawn_mower", {"dock_command_topic": "c", "activity_state_topic": "s"},
+     Command(capability="custom.mqtt.x", action="set", value="dock"), b"mowing", b"error"),
+    ("vacuum", {"command_topic": "c", "state_topic": "s"},
+     Command(capability="custom.mqtt.x", action="set", value="start"), b'{"state":"docked"}', b'{"state":"error"}'),
+]  # fmt: skip
+"""Component, keys, a command, the state before, and a state after which the command cannot succeed."""
+
+
+@pytest.mark.parametrize(("component", "keys", "command", "before", "after"), FAILING)
+async def test_a_command_ends_at_once_when_its_device_fails(
+    clock: VirtualClock, component: str, keys: dict[str, str], command: Command, before: bytes, after: bytes
+) -> None:
+    live = live_devices(clock)
+    announce(live, config(f"{component}/x", **keys, unique_id="x"))
+    hear(live, "s", before)
+
+    class Failing:
+        async def publish(self, message: Outgoing) -> None:
+            hear(live, "s", after)
+
+    connection: Any = Failing()
+    with pytest.raises(BadAnswer, match=r"was sent .* and shows \S+ (jammed|error)$"):
+        await live.command(connection, "mqtt:x", command)
 
 
 async def test_slats_whose_open_end_is_in_the_middle_are_open_there(clock: VirtualClock) -> None:

@@ -43,10 +43,19 @@ end
 
 local SPEED, FULL_SPEED = "custom.tasmota_http.speed", 3
 
+local HALF_TURN = { low = -90, high = 90 }
+
+-- Both ends of the slats in degrees, if the shutter has slats: TiltConfig starts with the two ends and the seconds of a turn.
+local function slats_of(told)
+  local ends = part(told, "TiltConfig")
+  local low, high, secs = math.tointeger(ends[1]), math.tointeger(ends[2]), tonumber(ends[3])
+  if low and high and low ~= high and (secs or 0) > 0 then return { low = low, high = high } end
+end
+
 -- Shutters: Status 13 names the relays that move each one, and whether its position counts from the open end (the last
--- digit of Opt). Return the relays. The slats of a shutter are shown over MQTT only.
+-- digit of Opt). Return the relays.
 local function add_shutters(ctx, found, devices, about)
-  local relays, inverted = {}, {}
+  local relays, inverted, slats = {}, {}, {}
   for name, each in parts(found, "StatusSNS") do
     local number = tonumber(name:match("^Shutter(%d+)$"))
     if number then
@@ -56,11 +65,15 @@ local function add_shutters(ctx, found, devices, about)
       inverted[tostring(number)] = (text(told.Opt) or ""):sub(-1) == "1"
       local position = math.tointeger(each.Position)
       if position and inverted[tostring(number)] then position = 100 - position end
-      devices[#devices + 1] = about { id = "shutter:" .. number, kind = "Switch", class = "cover", commands = { "cover_position" },
-        name = first, attributes = { cover_position = position } }
+      local ends, degrees = slats_of(told), tonumber(each.Tilt)
+      slats[tostring(number)] = ends
+      devices[#devices + 1] = about { id = "shutter:" .. number, kind = "Switch", class = "cover", name = first,
+        commands = { "cover_position", ends and { capability = "cover_tilt", actions = { "open", "close", "set" } } },
+        attributes = { cover_position = position,
+          cover_tilt = ends and degrees and math.max(0, math.min(100, round((degrees - ends.low) * 100 / (ends.high - ends.low)))) } }
     end
   end
-  ctx.memory.inverted = inverted
+  ctx.memory.inverted, ctx.memory.slats = inverted, slats
   return relays
 end
 
@@ -146,6 +159,10 @@ local function command(ctx, device, asked)
     words = "FanSpeed " .. (asked.value or asked.action == "on" and (ctx.memory.speed or FULL_SPEED) or 0)
   elseif asked.action == "set" and asked.capability == "cover_position" then
     words = ("ShutterPosition%s %d"):format(number, part(ctx.memory, "inverted")[number] and 100 - asked.value or asked.value)
+  elseif asked.capability == "cover_tilt" then
+    local ends = part(ctx.memory, "slats")[number] or HALF_TURN
+    local percent = asked.action == "set" and asked.value or asked.action == "open" and 100 or 0
+    words = ("ShutterTilt%s %d"):format(number, round(ends.low + (ends.high - ends.low) * percent / 100))
   elseif asked.capability == "cover_position" then words = "Shutter" .. asked.action:gsub("^%l", string.upper) .. number
   elseif asked.capability == "power" then words = "Power" .. number .. " " .. asked.action
   elseif asked.capability == "brightness" then words = "Dimmer " .. asked.value

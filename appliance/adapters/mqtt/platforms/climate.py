@@ -71,12 +71,15 @@ class Climate(Regulated):
 
 def _text_parser(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
     """Return a parser of modes by their announced names; the preset `None` means none."""
+    is_preset = attribute == "preset_mode"
 
     def parse(text: str) -> Update:
         if text == "" or len(text) > 200:
             return {}
         if text == "None" and text not in options:
-            return {attribute: "none" if attribute == "preset_mode" else None}
+            return {attribute: "none" if is_preset else None}
+        if is_preset and text not in (*options, "none"):
+            raise Invalid(f"the preset {text[:40]!r} is not one of the announced presets")
         return {attribute: text}
 
     return parse

@@ -50,12 +50,14 @@ class Intent(Struct, frozen=True, kw_only=True):
     """The messages of a command, and the attributes that the device shows once it is done.
 
     Without `shows`, the command is done when it is sent. With `begins`, the command is done as soon as that returns
-    true for the entity. After a new announcement, this entity is another object than the commanded one.
+    true for the entity. After a new announcement, this entity is another object than the commanded one. `fails` are
+    states after which the result cannot come any more.
     """
 
     messages: tuple[Outgoing, ...]
     shows: Update = field(default_factory=dict)
     begins: Callable[[Entity], bool] | None = None
+    fails: tuple[str, ...] = ()
 
 
 class Offer(Struct, frozen=True, kw_only=True):
@@ -291,9 +293,9 @@ def is_unknown(text: str) -> bool:
 def parse_number(text: str) -> int | float:
     """Return the number in a text, whole if it is written as one; `Invalid` for anything else."""
     try:
-        value = float(text)
+        value = math.nan if "_" in text else float(text)  # Python takes 1_000
     except ValueError:
-        raise Invalid(f"{text[:40]!r} is not a number") from None
+        value = math.nan
     if not math.isfinite(value) or abs(value) > 1e18:
         raise Invalid(f"{text[:40]!r} is not a number")
     return int(text) if text.strip().lstrip("+-").isdigit() else value

@@ -181,7 +181,7 @@ class LightEntity(Entity):
         """Return an effect by the light's own name: of the catalog if it is known there, otherwise a custom
         attribute.
         """
-        word = name.lower() if isinstance(name, str) else None
+        word = name.lower() if isinstance(name, str) and name else None
         if word is None or word in EFFECTS:
             return {"effect": word, "custom.mqtt.effect": None}
         return {"effect": None, "custom.mqtt.effect": name}

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from appliance.adapters.mqtt.platforms.entity import Entity, Intent
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, shown_text
+from appliance.adapters.mqtt.templates import texts
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
+from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
 
@@ -14,6 +17,7 @@ class LockEntity(Entity):
 
     def setup(self) -> None:
         self.need()
+        self._code_format = self._readable_format()
         states = ("locked", "unlocked", "jammed")
         words: dict[str, Value] = {self.config.text(f"state_{state}", state.upper()): state for state in states}
         words.setdefault(self.config.text("state_open", "OPEN"), "unlocked")
@@ -24,10 +28,29 @@ class LockEntity(Entity):
             self.offer(self.custom, ("open",), self._write)
         self.claims = ("lock",)
 
+    def _readable_format(self) -> str:
+        """Return the pattern of codes; nothing, and a problem, if the pattern is unreadable or too costly."""
+        pattern = self.config.text("code_format")
+        try:
+            texts.check(pattern)
+        except TemplateFailed as fault:
+            self.config.problems.append(f"code_format: {fault}")
+            return ""
+        return pattern
+
     def _write(self, command: Command) -> Intent:
-        code = self.code_of(command) if "code_format" in self.config else ""
         shows = {"lock": f"{command.action}ed"} if command.action != "open" else {}
-        return self.intent("command", self.payload(command.action), shows, code=code)
+        message = self.publish("command", self.payload(command.action), code=self._checked_code(command))
+        return Intent(messages=(message,), shows=shows, fails=("jammed",))
+
+    def _checked_code(self, command: Command) -> str:
+        """Return the code of the command, or nothing if the lock asks for none. Raises `Invalid`."""
+        if "code_format" not in self.config:
+            return ""
+        code = self.code_of(command)
+        if self._code_format and not texts.fits(code, self._code_format):
+            raise Invalid(f"the code for {command.capability} does not fit the lock's code_format")
+        return code
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:

@@ -30,7 +30,8 @@ class Ordered(Entity):
             sent, states = (message(order),), orders[order]
             if not states or not self.readers:
                 return Intent(messages=sent)
-            return Intent(messages=sent, shows={self.custom: states[0]}, begins=shows_one_of(self.custom, states))
+            begins = shows_one_of(self.custom, states)
+            return Intent(messages=sent, shows={self.custom: states[0]}, begins=begins, fails=("error",))
 
         if taken:
             self.offer(self.custom, ("set",), write, type="enum", values=taken)

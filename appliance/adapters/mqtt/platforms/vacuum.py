@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from appliance.adapters.mqtt.messages import parse_object
-from appliance.adapters.mqtt.platforms.entity import Update
+from appliance.adapters.mqtt.platforms.entity import Update, clamped, stated_number
 from appliance.adapters.mqtt.platforms.ordered import Ordered
 from appliance.home.values import Value
 
@@ -49,6 +49,6 @@ class Vacuum(Ordered):
             update[self.custom] = None
         if isinstance(state.get("fan_speed"), str):
             update["custom.mqtt.fan_speed"] = state["fan_speed"][:100]
-        if isinstance(level := state.get("battery_level"), int | float):
-            update["battery"] = min(max(round(level), 0), 100)
+        if (level := stated_number(state.get("battery_level"))) is not None:
+            update["battery"] = clamped(level)
         return update

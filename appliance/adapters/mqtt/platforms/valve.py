@@ -10,6 +10,9 @@ from appliance.adapters.mqtt.platforms.entity import Entity, Intent, Update, par
 from appliance.home.commands import Command
 from appliance.home.values import Value
 
+_ENDS = {"payload_open": "open", "payload_close": "closed"}
+"""The state after each payload; an announced null removes a payload."""
+
 
 class Valve(Entity):
     """A valve: a custom attribute, a percentage if it reports positions, otherwise open or closed."""
@@ -22,11 +25,14 @@ class Valve(Entity):
         }
         self.read("state_topic", self._parse, "value_template")
         self.need()
-        schema: dict[str, Value] = {"type": "enum", "values": ["open", "closed"]}
+        ends: list[Value] = [end for key, end in _ENDS.items() if self.config.raw.get(key, key) is not None]
+        schema: dict[str, Value] = {"type": "enum", "values": ends}
         if self._reports_position:
             schema = {"type": "percentage", "min": 0, "max": 100}
-        actions = ("set", "stop") if "payload_stop" in self.config else ("set",)
-        self.offer(self.custom, actions, self._write, **schema)
+        can_set = ("set",) if ends or self._reports_position else ()
+        actions = (*can_set, "stop") if "payload_stop" in self.config else can_set
+        if actions:
+            self.offer(self.custom, actions, self._write, **schema)
 
     def _parse(self, text: str) -> Update:
         if text == "None":

@@ -72,6 +72,14 @@ def check(pattern: str) -> None:
     _tries(pattern, 16)
 
 
+def fits(text: str, pattern: str) -> bool:
+    """Return whether the start of the text fits a pattern, which `check` accepts; a long text never does."""
+    if len(text) > MAX_SUBJECT_CHARS:
+        return False
+    _tries(pattern, 1 << len(text).bit_length())
+    return _compiled(pattern, False).match(text) is not None
+
+
 def _ready(run: Rendering, value: Any, pattern: Any, ignorecase: Any) -> tuple[re.Pattern[str], str]:
     """Return the pattern, and the text that it is to search; `TemplateFailed` if that could take long."""
     text = value if isinstance(value, str) else str(value) if isinstance(value, int | float) else None

@@ -45,6 +45,8 @@ _CONTROL = re.compile(r"[\0-\x1f]")
 _HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _LONE_SURROGATE = re.compile(rf"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}")
 
+_ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
+
 # A text is matched whole, so that only numbers outside of texts are replaced; the end of a text may be missing.
 _NOT_A_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"?|[-+]?\b(?:nan|inf(?:inity)?)\b', re.IGNORECASE | re.DOTALL)
 
@@ -354,9 +356,10 @@ def strip_json(body: bytes) -> bytes:
 
 
 def repair_json(body: bytes) -> bytes:
-    """Replace what JSON forbids: in texts, broken UTF-8, lone surrogates, and control characters; NaN by null."""
+    """Replace what JSON forbids: broken UTF-8, lone surrogates, control characters, unknown escapes, and NaN."""
     text = body.decode(errors="replace") if len(body) <= MAX_REPAIRED_BYTES else ""
     text = _LONE_SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
+    text = _ESCAPE.sub(lambda found: found[0] if found[1] else r"\\", text)
     return _NOT_A_NUMBER.sub(lambda found: found[0] if found[0][0] == '"' else "null", text).encode()
 
 

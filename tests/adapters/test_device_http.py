@@ -349,6 +349,7 @@ def test_a_character_that_json_forbids_spoils_only_its_text(inside: bytes, name:
         ('{"t": NaN, "h": 40, "name": "NaN \\" nan"}', {"t": None, "h": 40, "name": 'NaN " nan'}),
         ("[nan,-inf, Infinity,-Infinity ,1]", [None, None, None, None, 1]),
         ('{"a": [NaN], "b": "x\x01"}', {"a": [None], "b": "x "}),
+        (r'{"a": "\\\253_\"\u00e4\x\ud8", "b": 1}', {"a": '\\\\253_"ä\\x\\ud8', "b": 1}),
     ],
 )
 def test_a_number_that_is_none_spoils_only_its_value(body: str, value: Any) -> None:

@@ -31,6 +31,9 @@ HEATS, COOLS, IS_AUTO = 1, 2, 32
 
 COOLING_SETPOINT, HEATING_SETPOINT, SYSTEM_MODE = 17, 18, 28
 
+NO_INT16, NO_UINT16 = -0x8000, 0xFFFF
+"""The numbers that stand for null in types of 16 bits."""
+
 PERCENT_SETTING = "custom.matter.fan_control.percent_setting"
 SETPOINTS = {
     "custom.matter.thermostat.heating_setpoint": HEATING_SETPOINT,
@@ -73,9 +76,11 @@ def setpoint_of(endpoint: Endpoint) -> int:
     return COOLING_SETPOINT if is_cooling and endpoint.has_feature(THERMOSTAT, COOLS) else HEATING_SETPOINT
 
 
-def _amount(divisor: float, unit: str, digits: int = 2, **more: str) -> Convert:
+def _amount(divisor: float, unit: str, digits: int = 2, *, missing: int | None = None) -> Convert:
+    """Convert a number in parts of a unit; `missing` is the number that older firmware sends instead of null."""
+
     def convert(value: Any, _: Endpoint) -> Value:
-        return {"value": round(number(value) / divisor, digits), "unit": unit, **more}
+        return None if value == missing else {"value": round(number(value) / divisor, digits), "unit": unit}
 
     return convert
 
@@ -190,7 +195,7 @@ FIELDS = (
     ClusterField(COVER, 15, "cover_tilt", lambda value, _: 100 - round(integer(value, 0, 10_000) / 100)),
     ClusterField(DOOR_LOCK, 0, "lock", _named(_LOCK_STATES)),
     ClusterField(DOOR_LOCK, 3, "door", _named(_DOOR_STATES)),
-    ClusterField(THERMOSTAT, 0, "temperature", _amount(100, "°C")),
+    ClusterField(THERMOSTAT, 0, "temperature", _amount(100, "°C", missing=NO_INT16)),
     ClusterField(THERMOSTAT, SYSTEM_MODE, "target_temperature", _target),
     *(ClusterField(THERMOSTAT, attribute, key, _setpoint) for key, attribute in SETPOINTS.items()),
     ClusterField(THERMOSTAT, SYSTEM_MODE, "hvac_mode", _named(MODES)),
@@ -198,10 +203,10 @@ FIELDS = (
     ClusterField(FAN, 0, "power", _fan_power),
     ClusterField(FAN, 0, "fan_mode", _named(FAN_MODES)),
     ClusterField(FAN, 2, PERCENT_SETTING, lambda value, _: integer(value, 0, 100)),
-    ClusterField(1026, 0, "temperature", _amount(100, "°C")),
-    ClusterField(1029, 0, "humidity", _amount(100, "%")),
-    ClusterField(1027, 0, "pressure", _amount(1, "hPa")),
-    ClusterField(1028, 0, "custom.matter.flow_measurement.measured_value", _amount(10, "m³/h")),
+    ClusterField(1026, 0, "temperature", _amount(100, "°C", missing=NO_INT16)),
+    ClusterField(1029, 0, "humidity", _amount(100, "%", missing=NO_UINT16)),
+    ClusterField(1027, 0, "pressure", _amount(1, "hPa", missing=NO_INT16)),
+    ClusterField(1028, 0, "custom.matter.flow_measurement.measured_value", _amount(10, "m³/h", missing=NO_UINT16)),
     ClusterField(1024, 0, "illuminance", _lux),
     ClusterField(1030, 0, "occupancy", lambda value, _: "occupied" if integer(value, 0) & 1 else "unoccupied"),
     ClusterField(

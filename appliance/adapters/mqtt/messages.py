@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
+from appliance.adapters.device_http import repair_json
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.adapters.mqtt.topics import is_topic
 from appliance.errors import Invalid
@@ -20,20 +21,34 @@ MAX_MQTT_PAYLOAD_BYTES = 256 * 1024
 """Bytes of a message."""
 
 
+_OBJECTS = ("{", "[")
+
+
 MAX_JSON_DEPTH = 32
 """How deeply JSON may be nested."""
 
 
 def parse_json(payload: bytes | str) -> Any:
-    """Return the JSON value; `Invalid` for anything else and beyond `MAX_JSON_DEPTH`."""
+    """Return the JSON value; `Invalid` for anything else and beyond `MAX_JSON_DEPTH`.
+
+    A text is the state of a device: what JSON forbids in it is replaced. One bad value does not hide the others.
+    """
     try:
         value = orjson.loads(payload)
     except ValueError:
-        raise Invalid("is not JSON") from None
+        value = _repaired(payload) if isinstance(payload, str) and payload[:1] in _OBJECTS else None
+        if value is None:
+            raise Invalid("is not JSON") from None
     text = payload.decode() if isinstance(payload, bytes) else payload
     if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deeper(value, MAX_JSON_DEPTH):
         raise Invalid(f"is JSON nested more than {MAX_JSON_DEPTH} deep")
     return value
+
+
+def _repaired(text: str) -> Any:
+    with contextlib.suppress(ValueError):
+        return orjson.loads(repair_json(text.encode(errors="replace")))
+    return None
 
 
 def parse_object(payload: bytes | str, name: str) -> dict[str, Any]:
@@ -59,8 +74,9 @@ class Message:
         """Raises `Invalid` for a payload that is too large or no text."""
         if len(payload) > MAX_MQTT_PAYLOAD_BYTES:
             raise Invalid(f"a payload is larger than {MAX_MQTT_PAYLOAD_BYTES // 1024} KiB")
+        errors = "replace" if payload[:1] in (b"{", b"[") else "strict"  # a name in Latin-1 costs no more than itself
         try:
-            self.text = payload.decode("utf-8-sig").rstrip("\0")  # C programs send the end of their texts
+            self.text = payload.decode("utf-8-sig", errors).rstrip("\0")  # C programs send the end of their texts
         except UnicodeDecodeError:
             raise Invalid("a payload is not text") from None
         self.topic = topic

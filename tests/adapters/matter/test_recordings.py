@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from appliance.adapters.matter.clusters import read
 from appliance.adapters.matter.live_nodes import events_of, press_of
+from appliance.adapters.matter.nodes import Endpoint
 from appliance.adapters.matter.requests import request_for
 from appliance.adapters.matter.server import ServerConnection
 from appliance.clock import Clock
@@ -511,3 +513,19 @@ def test_a_null_is_a_gap_of_its_own_attribute_only(home: HearingHome) -> None:
 
 def _first_piece() -> list[dict[str, Any]]:
     return next(steps("commands"))
+
+
+@each_row(
+    ("cluster", "value", "shown"),
+    [
+        (1026, -32768, {}),
+        (1026, -100, {"temperature": {"value": -1.0, "unit": "°C"}}),
+        (1029, 65535, {}),
+        (1027, -32768, {}),
+        (513, -32768, {}),
+    ],
+)
+def test_the_null_of_older_firmware_is_no_measurement(cluster: int, value: int, shown: dict[str, Any]) -> None:
+    sensor = Endpoint(1)
+    sensor.clusters[cluster] = {0: value}
+    assert read(sensor, None) == (shown, {})

@@ -87,6 +87,12 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("switch", {**STATE, "command_topic": "c"}, ["ON\0"], {"power": "on"}, []),
     ("switch", {**STATE, "command_topic": "c", "value_template": "{{ value_json.s }}"}, ['\ufeff{"s":"ON"}\0'],
      {"power": "on"}, []),
+    ("light", JSON_LAMP, ['{"state":"ON","brightness":51,"temperature":nan,"name":"a\\xb\x01"}'],
+     {"power": "on", "brightness": 20}, []),
+    ("sensor", {**STATE, "unit_of_measurement": "W", "value_template": "{{ value_json.p }}"},
+     ['{"p":5,"t":NaN}', '{"p":nan}'], {}, []),
+    ("sensor", {**STATE, "unit_of_measurement": "W", "value_template": "{{ value_json.p }}"}, ['{"p":5,"t":NaN}'],
+     {"custom.mqtt.x": 5}, []),
     ("sensor", {**STATE, "device_class": "power", "unit_of_measurement": "W"}, ["1_000"], {},
      ["'1_000' is not a number"]),
 ]  # fmt: skip
@@ -102,6 +108,13 @@ def test_reported_payloads_are_shown(
         hear(live, "s", text.encode())
     assert live.router.devices["mqtt:x"].attributes == shown
     assert [each.reason for each in live.router.refused.values()] == reasons
+
+
+def test_a_name_that_is_not_utf_8_does_not_hide_the_other_values() -> None:
+    live = live_devices()
+    announce(live, config("sensor/x", **STATE, unit_of_measurement="W", value_template="{{ value_json.p }}"))
+    hear(live, "s", '{"name":"Küche","p":5}'.encode("latin-1"))
+    assert live.router.devices["mqtt:x"].attributes == {"custom.mqtt.x": 5}
 
 
 @each_row(("flag", "is_there"), [(0, False), ("0", False), ("no", False), ("off", False), ("true", True), (1, True)])

@@ -14,11 +14,15 @@ local function import_or_export(data, direction)
   return measure(type(whole) == "number" and whole or sum, "kWh", "total")
 end
 
--- The value of a gas, water, or heat meter that is connected to the P1 meter.
+-- The value of a gas, water, or heat meter that is connected to the P1 meter. A replaced meter stays in the list with its
+-- last value: the latest one counts.
 local function from_other_meter(data, kind, unit)
+  local found, latest
   for _, meter in ipairs(rows(data, "external")) do
-    if meter.type == kind then return measure(meter.value, unit, "total") end
+    local at, value = tonumber(meter.timestamp) or 0, meter.type == kind and measure(meter.value, unit, "total")
+    if value and (not latest or at > latest) then found, latest = value, at end
   end
+  return found
 end
 
 local ON = { [true] = "on", [false] = "off" }

@@ -33,13 +33,19 @@ local function get(ctx, what)
   return rows(answer.json, "data")
 end
 
+-- A colour temperature in mired; nil if it is missing, or 0 as of lamps that do not report theirs.
+local function mired(value)
+  value = tonumber(value)
+  return value and value > 0 and value or nil
+end
+
 -- The commands of a lamp. The schema of its white is in mired: its maximum is the lowest colour temperature.
 local function commands_of(light)
   local found, white = { "power" }, part(light, "color_temperature", "mirek_schema")
   if light.dimming then found[#found + 1] = "brightness" end
   if light.color then found[#found + 1] = "color_xy" end
   if light.color_temperature then
-    local coldest, warmest = tonumber(white.mirek_minimum) or 153, tonumber(white.mirek_maximum) or 500
+    local coldest, warmest = mired(white.mirek_minimum) or 153, mired(white.mirek_maximum) or 500
     found[#found + 1] = { capability = "color_temperature", actions = { "set" }, min = 1000000 // warmest, max = 1000000 // coldest + 1, unit = "kelvin" }
   end
   return found
@@ -48,11 +54,12 @@ end
 -- The attributes of a resource, or of the part that the bridge pushes. Newer firmware reports values of sensors in a table
 -- of their own.
 local function attributes_of(each)
-  local mirek, xy, moves = tonumber(part(each, "color_temperature").mirek), part(each, "color").xy, part(each, "motion", "motion_report").motion
+  local mirek, xy, moves = mired(part(each, "color_temperature").mirek), part(each, "color").xy, part(each, "motion", "motion_report").motion
   if moves == nil then moves = part(each, "motion").motion end
+  local bright = tonumber(part(each, "dimming").brightness)
   local level = tonumber(part(each, "light", "light_level_report").light_level or part(each, "light").light_level)
   return {
-    power = ON[part(each, "on").on], brightness = round(part(each, "dimming").brightness),
+    power = ON[part(each, "on").on], brightness = bright and (bright > 0 and math.max(1, round(bright)) or 0),
     color_temperature = mirek and measure(round(1000000 / mirek), "kelvin"), color_xy = not mirek and xy or nil,
     color_mode = mirek and "color_temp" or xy and "xy", motion = MOTIONS[moves], contact = CONTACTS[part(each, "contact_report").state],
     temperature = measure(part(each, "temperature", "temperature_report").temperature or part(each, "temperature").temperature, "°C"),

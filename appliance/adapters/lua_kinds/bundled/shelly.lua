@@ -125,8 +125,10 @@ local function add_light(ctx, found, number, light)
     color_mode = is_color and "rgb" or low and "color_temp" or nil })
 end
 
+-- The measurement of a part; nil if the part marks it as invalid, or reports 999 for a sensor that does not answer.
+local MISSING = 999
 local function valid(part_of, value)
-  if part_of.is_valid ~= false then return value end
+  if part_of.is_valid ~= false and part(value).value ~= MISSING then return value end
 end
 
 local function first_generation(ctx)
@@ -135,6 +137,7 @@ local function first_generation(ctx)
   if status.emeters then meters, parts_of_kwh = rows(status, "emeters"), 1000 end
   for number = 1, math.max(#relays, status.emeters and #meters or 0) do
     local relay, meter = relays[number], part(meters, number)
+    if meter.is_valid == false then meter = {} end
     local shown = electricity(part(relays, number).ison, meter.power, meter.voltage, meter.current, meter.total, parts_of_kwh)
     if relay then add(found, "switch:" .. number - 1, "Switch", "plug", { "power" }, shown)
     else add(found, "meter:" .. number - 1, "Sensor", "meter", nil, shown)
@@ -224,6 +227,7 @@ local function attributes_of(what, told, counted, kind)
   return shown
 end
 
+local CHIP = "temperature:0"           -- of a meter: inside its case
 local SENSORS = { temperature = true, humidity = true, illuminance = true, smoke = true, flood = true, devicepower = true }
 
 local function commands_of(what, config)
@@ -236,7 +240,8 @@ end
 
 local function second_generation(ctx, config)
   local status, found, sensor, inputs, unknown = ctx:fetch("/rpc/Shelly.GetStatus", "sys", REASONS), {}, {}, {}, {}
-  local owners = {}
+  local owners, has_meter = {}, false
+  for key in parts(status) do has_meter = has_meter or METERS[key:match("^%w+")] end
   for key, told in parts(status) do                                         -- of two sensors, the first one is in `sensor`
     local what = key:match("^([%a%d_]+):%d+$")
     local kind = part(config, key).type
@@ -249,7 +254,7 @@ local function second_generation(ctx, config)
     elseif RPC[what] then add(found, key, "Light", nil, commands_of(what, config[key]), shown)
     elseif METERS[what] or what == "voltmeter" then add(found, key, "Sensor", "meter", nil, shown)
     elseif what == "input" then inputs[#inputs + 1] = { key = key, shown = shown }
-    elseif SENSORS[what] then
+    elseif SENSORS[what] and not (key == CHIP and has_meter) then
       for name, value in pairs(shown) do
         owners[key] = sensor[name] == nil and "sensor" or nil
         add_sensor(found, sensor, key, name, value)

@@ -37,6 +37,14 @@ local function call(ctx, service, action, inside)
   return answer.status, found
 end
 
+local AFTER = { play = "playing", pause = "paused", stop = "stopped" }
+
+-- Return whether the player is in the state that an action leads to.
+local function is_in_state(ctx, action)
+  local _, transport = call(ctx, "AVTransport", "GetTransportInfo")
+  return AFTER[action] ~= nil and AFTER[action] == STATES[part(transport).CurrentTransportState]
+end
+
 local function refusal(action, status, code)
   return "the player refuses " .. action .. " (" .. (REASONS[code] or code and "error " .. code or "status " .. status) .. ")"
 end
@@ -96,7 +104,9 @@ local function command(ctx, device, asked)
     service, action, inside = "RenderingControl", "SetMute", "<DesiredMute>" .. (muted and 1 or 0) .. "</DesiredMute>"
   end
   local status, done, code = call(ctx, service, action, inside)
-  if not done and (code or status ~= 200) then return nil, refusal(action, status, code) end
+  if not done and (code or status ~= 200) and not (code == "701" and is_in_state(ctx, asked.action)) then
+    return nil, refusal(action, status, code)
+  end
 end
 
 return {

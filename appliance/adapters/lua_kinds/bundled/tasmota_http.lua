@@ -87,11 +87,12 @@ local function add_fan(ctx, state, devices, about)
     attributes = { power = speed > 0 and "on" or "off", [SPEED] = speed } }
 end
 
--- Values of all connected sensors; of several with the same value, the first one by name counts.
+-- Values of all connected sensors; of several with the same value, the first one by name counts. The temperature of a
+-- chip is not that of its room.
 local function read_sensors(sensors, attributes)
   local unit, pressure = sensors.TempUnit == "F" and "°F" or "°C", text(sensors.PressureUnit, "hPa")
-  for _, each in parts(sensors) do
-    attributes.temperature = attributes.temperature or measure(each.Temperature, unit)
+  for name, each in parts(sensors) do
+    attributes.temperature = attributes.temperature or not name:find("^ESP") and measure(each.Temperature, unit) or nil
     attributes.humidity = attributes.humidity or measure(each.Humidity, "%")
     attributes.pressure = attributes.pressure or measure(each.Pressure, pressure)
     attributes.illuminance = attributes.illuminance or round(each.Illuminance)

@@ -1,0 +1,116 @@
+"""Answers from public bug reports that look like measurements, and are none; one table per kind of fault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.lua.worker_pool import WorkerPool
+from tests.adapters.lua_kinds.bench import start
+from tests.adapters.lua_kinds.simulators import HomeWizardSocket, HueBridge, Sonos, Tasmota
+from tests.adapters.lua_kinds.sources import HomeWizardMeter
+from tests.adapters.lua_kinds.vendor import Vendor
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+PLUG: dict[str, Any] = {"mac": "AABB", "relays": [{"ison": True}]}
+ON = {"power": "on"}
+METER: dict[str, Any] = {"sys": {}, "em:0": {"total_act_power": 9}, "temperature:0": {"tC": 46.8}}
+
+SHELLY: tuple[tuple[int, dict[str, Any], dict[str, dict[str, Any]]], ...] = (
+    (
+        1,
+        {**PLUG, "ext_temperature": {"0": {"tC": 999}, "1": {"tC": 21}}},
+        {"switch:0": ON, "sensor": {"temperature": 21}},
+    ),
+    (1, {**PLUG, "ext_humidity": {"0": {"hum": 999.0}}}, {"switch:0": ON}),
+    (1, {"mac": "AABB", "tmp": {"tC": 999, "is_valid": True}, "bat": {"value": 70}}, {"sensor": {"battery": 70}}),
+    (1, {**PLUG, "meters": [{"power": 8.5, "is_valid": False}]}, {"switch:0": ON}),
+    (
+        1,
+        {**PLUG, "meters": [{"power": 8.5, "is_valid": True}]},
+        {"switch:0": {"power": "on", "power_consumption": 8.5}},
+    ),
+    (2, METER, {"em:0": {"power_consumption": 9}}),
+    (2, {"sys": {}, "temperature:0": {"tC": 46.8}}, {"sensor": {"temperature": 46.8}}),
+)
+"""Generation, answer, and all attributes by device: 999 stands for a sensor that does not answer."""
+
+
+@pytest.mark.parametrize(("generation", "status", "shown"), SHELLY)
+async def test_shelly(
+    pool: WorkerPool, tmp_path: Path, generation: int, status: dict[str, Any], shown: dict[str, dict[str, Any]]
+) -> None:
+    about = {"mac": "AABB", "type": "SHSW-1", "gen": generation}
+    it = await start(
+        pool, tmp_path, None, Vendor({"/shelly": about, "/status": status, "/rpc/Shelly.GetStatus": status}), "shelly"
+    )
+    found = {id_: dict(each.attributes) for id_, each in (await it.poll()).items()}
+    for attributes in found.values():
+        attributes.pop("state")
+        attributes.update({key: each["value"] for key, each in attributes.items() if isinstance(each, dict)})
+    assert {id_: attributes for id_, attributes in found.items() if attributes} == shown
+    assert it.dropped == []
+
+
+HUE: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
+    (
+        {"color_temperature": {"mirek": 0, "mirek_schema": {"mirek_minimum": 0, "mirek_maximum": 0}}},
+        {"brightness": 50},
+    ),
+    ({"color_temperature": {"mirek": None, "mirek_valid": False, "mirek_schema": {}}}, {"brightness": 50}),
+    ({"color_temperature": {}, "dimming": {"brightness": 0.39}}, {"brightness": 1}),
+    ({"color_temperature": {}, "dimming": {"brightness": 0.0}}, {"brightness": 0}),
+)
+"""Parts of a lamp, and its attributes."""
+
+
+@pytest.mark.parametrize(("parts", "shown"), HUE)
+async def test_hue(pool: WorkerPool, tmp_path: Path, parts: dict[str, Any], shown: dict[str, Any]) -> None:
+    bridge = HueBridge()
+    bridge.lamps["light1"].update(parts)
+    lamp = (await (await start(pool, tmp_path, None, bridge, "hue")).poll())["lamp1"]
+    assert lamp.attributes == {"power": "off", "state": "online", **shown}
+
+
+async def test_a_chip_of_a_tasmota_is_not_the_room(pool: WorkerPool, tmp_path: Path) -> None:
+    vendor = Tasmota()
+    vendor.status["StatusSNS"] = {"ESP32": {"Temperature": 53.3}, "SI7021": {"Temperature": 20.1}}
+    [plug] = (await (await start(pool, tmp_path, None, vendor, "tasmota_http")).poll()).values()
+    assert plug.attributes["temperature"] == {"value": 20.1, "unit": "°C"}
+
+
+async def test_of_two_gas_meters_the_newest_counts(pool: WorkerPool, tmp_path: Path) -> None:
+    meter = HomeWizardMeter()
+    old, new = (
+        {"unique_id": str(value), "type": "gas_meter", "timestamp": at, "value": value, "unit": "m3"}
+        for value, at in ((911.5, 220101000000), (12.5, 260801120000))
+    )
+    for external in ([old, new], [new, old], [{**new, "timestamp": None}, old, new]):
+        meter.odd["/api/v1/data"] = {"active_power_w": 5, "external": external}
+        [device] = (await (await start(pool, tmp_path, None, meter, "homewizard")).poll()).values()
+        gas: Any = device.attributes["custom.homewizard.gas"]
+        assert gas["value"] == 12.5
+
+
+async def test_a_player_that_is_paused_already_was_paused(pool: WorkerPool, tmp_path: Path) -> None:
+    speaker = Sonos()
+    it = await start(pool, tmp_path, None, speaker, "sonos")
+    await it.poll()
+    speaker.fault = "701"
+    for state, action, reason in (
+        ("PAUSED_PLAYBACK", "pause", None),
+        ("STOPPED", "stop", None),
+        ("STOPPED", "pause", "the player refuses Pause (it has nothing to play, or is in that state already)"),
+    ):
+        speaker.shows["CurrentTransportState"] = state
+        assert await it.command("player", "media_playback", action) == reason
+
+
+async def test_an_unreadable_text_of_a_meter_does_not_hide_its_numbers(pool: WorkerPool, tmp_path: Path) -> None:
+    socket = HomeWizardSocket()
+    socket.odd["/api/v1/data"] = (200, r'{"meter_model":"ELL5\\\253926427_A","active_power_w":1756,"external":[]}')
+    [device] = (await (await start(pool, tmp_path, None, socket, "homewizard")).poll()).values()
+    assert device.attributes["power_consumption"] == {"value": 1756, "unit": "W"}

@@ -1,1 +1,1 @@
-"""What is measured: each file a measure, run in a process of its own next to its limit; RESULTS.md is the table."""
+"""What is measured: each file a measure, run in a process of its own; RESULTS.md has what a user feels."""

@@ -1,4 +1,4 @@
-"""The parts of a measure: rows, the samples of its rounds, their targets, and the table of all measures."""
+"""The parts of a measure: rows, the samples of its rounds, their targets, and the two tables."""
 
 from __future__ import annotations
 
@@ -8,25 +8,44 @@ import os
 import platform
 import re
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct, to_builtins
 
 TABLE = Path(__file__).with_name("RESULTS.md")
+"""What a user feels."""
+
+DETAILS = TABLE.with_name("DETAILS.md")
+"""All other rows."""
+
 ROUNDS = TABLE.parent.parent / "build" / "bench"
 
-HEAD = """\
-# What was measured
+HEADS = {
+    TABLE: """\
+# What a user feels
 
-Written by `python3 build.py bench`; each round's figures are in `build/bench/`. Each measure runs in a process of its
-own, the hub as `lares run` in another, its limit in the same rounds, one after the other. A figure is the median of
-the rounds, the least and the most in brackets; a ratio is taken round by round. Times hold for a row's machine and
-day only, ratios for longer. A run replaces the rows that it has measured, and no others.
+`python3 build.py bench` measures these and many other figures ([DETAILS.md](DETAILS.md)). The floor is a program
+that does only the least: the same requests, bytes, or reports, without a home. [Node-RED](https://nodered.org) does
+the same as the hub in a flow, without keys, durable state, or history.
+""",
+    DETAILS: """\
+# All other figures
 
-| measure | what | Lares | limit | ratio | target | | measured |
-|---|---|---|---|---|---|---|---|
+[RESULTS.md](RESULTS.md) has those that a user feels.
+""",
+}
+EXPLANATION = """
+Each measure runs in a process of its own, the hub as `lares run` in another, floor and Node-RED in the same rounds.
+A figure is the median of the rounds, with the least and the most in brackets; a ratio is taken round by round. Times
+hold for a row's machine and day only, ratios for longer; the start of `python -c pass` shows how fast the machine
+was. A run replaces all rows of its measure.
+
+| measure | what | Lares | floor | ratio | target | | Node-RED | measured |
+|---|---|---|---|---|---|---|---|---|
 """
 
 
@@ -35,20 +54,23 @@ class Skipped(Exception):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A line of the table. With a limit next to it, its target is a ratio to that; without, a value in its unit."""
+    """A line of a table. Next to a floor, its target is a ratio to that, unless `is_absolute`; else a value."""
 
     label: str
     unit: str = ""
     beside: str = ""
     at_most: float | None = None
     at_least: float | None = None
+    is_absolute: bool = False
+    is_felt: bool = False
+    """Whether a user feels it, so that it belongs to RESULTS.md."""
 
-    def sample(self, value: float, limit: float | None = None) -> Sample:
-        """Return the sample of one round: the hub's value, and the limit's of the same round."""
-        return self, value, limit
+    def sample(self, value: float, floor: float | None = None, node_red: float | None = None) -> Sample:
+        """Return the sample of one round: figures of the hub, the floor, and Node-RED if it does the same."""
+        return self, value, floor, node_red
 
 
-Sample = tuple[Row, float, float | None]
+Sample = tuple[Row, float, float | None, float | None]
 
 
 class Result(Struct, frozen=True):
@@ -56,61 +78,75 @@ class Result(Struct, frozen=True):
 
     row: Row
     values: list[float]
-    limits: list[float]
+    floors: list[float]
+    node_red: list[float]
 
     def cells(self) -> Iterator[str]:
         """Yield the row's cells between the name of its measure and the day."""
         row = self.row
-        ratios = [value / limit for value, limit in zip(self.values, self.limits, strict=False) if limit]
+        ratios = [value / floor for value, floor in zip(self.values, self.floors, strict=False) if floor]
         yield f"{row.label}, {row.unit}".rstrip(", ")
         yield _shown(self.values)
-        yield f"{_shown(self.limits)}: {row.beside}" if self.limits else ""
+        yield f"{_shown(self.floors)}: {row.beside}" if self.floors else ""
         yield _shown(ratios)
-        unit, judged = (" times", ratios) if row.beside else (f" {row.unit}".rstrip(), self.values)
-        for sign, bound, is_met in (("≤", row.at_most, operator.le), ("≥", row.at_least, operator.ge)):
+        is_ratio = row.beside and not row.is_absolute
+        yield from self._judge(ratios if is_ratio else self.values, " times" if is_ratio else f" {row.unit}".rstrip())
+        yield _shown(self.node_red)
+
+    def _judge(self, figures: Sequence[float], unit: str) -> tuple[str, str]:
+        """Return the target, and whether it is met."""
+        for sign, bound, is_met in (
+            ("≤", self.row.at_most, operator.le),
+            ("≥", self.row.at_least, operator.ge),
+        ):
             if bound is not None:
-                yield f"{sign} {bound:g}{unit}"
-                yield "" if not judged else "met" if is_met(statistics.median(judged), bound) else "**missed**"
-                return
-        yield from ("", "")
+                verdict = "" if not figures else "met" if is_met(statistics.median(figures), bound) else "**missed**"
+                return f"{sign} {bound:g}{unit}", verdict
+        return "", ""
 
 
 def gather(samples: Sequence[Sample]) -> list[Result]:
     """Return the samples by their rows."""
     results: dict[str, Result] = {}
-    for row, value, limit in samples:
-        result = results.setdefault(row.label, Result(row, [], []))
-        result.values.append(value)
-        result.limits.extend([] if limit is None else [limit])
+    for row, *figures in samples:
+        result = results.setdefault(row.label, Result(row, [], [], []))
+        for kept, figure in zip((result.values, result.floors, result.node_red), figures, strict=True):
+            kept.extend([] if figure is None else [figure])
     return [*results.values()]
 
 
 def write(name: str, results: Sequence[Result]) -> None:
-    """Keep the figures of every round, and replace the measure's rows in the table."""
+    """Keep the figures of every round, and replace the measure's rows in both tables."""
     ROUNDS.mkdir(parents=True, exist_ok=True)
     (ROUNDS / f"{name}.json").write_text(json.dumps(to_builtins(results), indent=1) + "\n")
-    before = TABLE.read_text() if TABLE.exists() else ""
-    rows = dict(map(_named, re.findall(r"^\| (?!measure)\w+ \| .*\|$", before, re.MULTILINE)))
-    rows |= dict(_named(f"| {name} | {' | '.join(each.cells())} | {_describe_machine()} |") for each in results)
-    TABLE.write_text(HEAD + "\n".join(_in_order(rows)) + "\n")
-
-
-def _in_order(rows: Mapping[tuple[str, str], str]) -> Iterator[str]:
-    """Return the lines by measure, in their order."""
-    return (rows[key] for key in sorted(rows, key=lambda key: key[0]))
-
-
-def _named(line: str) -> tuple[tuple[str, str], str]:
-    """Return the measure and the label of a line of the table, and the line."""
-    _, measure, label, _ = (each.strip() for each in line.split("|", 3))
-    return (measure, label), line
+    machine = _describe_machine()
+    for table, head in HEADS.items():
+        before = re.findall(r"^\| (?!measure).*\|$", table.read_text(), re.MULTILINE) if table.exists() else []
+        rows = [each for each in before if not each.startswith(f"| {name} |")]
+        rows += [
+            f"| {name} | {' | '.join(each.cells())} | {machine} |"
+            for each in results
+            if each.row.is_felt == (table == TABLE)
+        ]
+        table.write_text(head + EXPLANATION + "\n".join(sorted(rows, key=lambda row: row.split("|")[1])) + "\n")
 
 
 def _describe_machine() -> str:
     models = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     day, python = time.strftime("%Y-%m-%d", time.gmtime()), platform.python_version()
     model = models[0] if models else platform.machine()
-    return f"{day}, {os.cpu_count()} cores ({model}), load {os.getloadavg()[1]:.1f}, Python {python}"
+    load = f"load {os.getloadavg()[1]:.1f}"
+    return f"{day}, {os.cpu_count()} cores ({model}), {load}, Python {python} starts in {_start_of_python():.0f} ms"
+
+
+def _start_of_python() -> float:
+    """Return the least of ten times that `python -c pass` took, in milliseconds."""
+    times = []
+    for _ in range(10):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "pass"], check=True)
+        times.append(1000 * (time.perf_counter() - began))
+    return min(times)
 
 
 def _shown(figures: Sequence[float]) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import aiohttp
+import aiomqtt
 import orjson
 from sanic import Request, Sanic
 from sanic.response import HTTPResponse, raw
@@ -118,15 +119,80 @@ async def serve_polls(arguments: list[str]) -> None:
         await asyncio.gather(*map(poll, ports))
 
 
+async def serve_states(arguments: list[str]) -> None:
+    """Not a server: read JSON below a topic of the broker at a port by bare aiomqtt; prints its process's id."""
+    port, user, password, topic = arguments
+    async with aiomqtt.Client("127.0.0.1", int(port), username=user, password=password) as client:
+        await client.subscribe(topic)
+        _tell(os.getpid())
+        async for message in client.messages:
+            json.loads(message.payload)
+
+
+async def serve_told_lamp(_: list[str]) -> None:
+    """Serve a lamp, and a port whose clients receive a byte for each write to it."""
+    watchers = set[asyncio.Transport]()
+    lamp = _ToldLamp(watchers)
+    await lamp.__aenter__()
+    server = await asyncio.get_running_loop().create_server(lambda: _Reader(watchers, b""), "127.0.0.1", 0)
+    _tell(lamp.port, server.sockets[0].getsockname()[1])
+    await asyncio.Event().wait()
+
+
+async def serve_rule(arguments: list[str]) -> None:
+    """Not a server: for each push of the strip at a port, ask a Lua worker for a command, read the lamp, write to it.
+
+    The worker is a process with bare lupa behind a pipe; prints the process's id.
+    """
+    strip, lamp = map(int, arguments)
+    url = f"http://127.0.0.1:{lamp}/elgato/lights"
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", RULE_WORKER, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    assert worker.stdin is not None and worker.stdout is not None
+    async with aiohttp.ClientSession() as session, session.ws_connect(f"http://127.0.0.1:{strip}/ws") as pushes:
+        await pushes.receive()
+        _tell(os.getpid())
+        async for push in pushes:
+            worker.stdin.write(b"%d\n" % json.loads(push.data)["state"]["bri"])
+            brightness = int(await worker.stdout.readline())
+            async with session.get(url) as answer:
+                json.loads(await answer.read())
+            async with session.put(url, json={"lights": [{"brightness": brightness}]}) as answer:
+                json.loads(await answer.read())
+
+
+RULE_WORKER = """
+import sys
+from lupa.lua54 import LuaRuntime
+rule = LuaRuntime().eval("function(brightness) return brightness * 100 // 255 end")
+for line in sys.stdin:
+    print(rule(int(line)), flush=True)
+"""
+
+
+class _ToldLamp(LightSimulator):
+    def __init__(self, watchers: set[asyncio.Transport]) -> None:
+        super().__init__(lights=[SimulatedLight(temperature=213)])
+        self._watchers = watchers
+
+    def _merge(self, changes: list[dict[str, float]]) -> None:
+        super()._merge(changes)
+        for each in self._watchers:
+            each.write(b".")
+
+
 class _Reader(asyncio.Protocol):
-    def __init__(self, readers: set[asyncio.Transport]) -> None:
-        self._readers = readers
+    """Joins the readers, and first receives a greeting: by default like a hub's, which confirms the subscription."""
+
+    def __init__(self, readers: set[asyncio.Transport], greeting: bytes = b"HTTP/1.1 101 \r\n\r\n") -> None:
+        self._readers, self._greeting = readers, greeting
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._readers.add(transport)
-        transport.write(b"HTTP/1.1 101 \r\n\r\n")  # like a hub, which confirms that a reader is subscribed
+        transport.write(self._greeting)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._readers.discard(self._transport)
@@ -137,7 +203,10 @@ PEERS: Mapping[str, Callable[[list[str]], Coroutine[None, None, None]]] = {
     "fixed": serve_fixed,
     "lamps": serve_lamps,
     "polls": serve_polls,
+    "rule": serve_rule,
+    "states": serve_states,
     "strip": serve_strip,
+    "told_lamp": serve_told_lamp,
 }
 
 

@@ -67,6 +67,10 @@ class Running(Struct, frozen=True, kw_only=True):
         """Processor time that the hub and its worker have used; exact, which what `/proc` counts in ticks is not."""
         return sum(time.clock_gettime(~pid << 3 | CPU_CLOCK) for pid in self.pids())
 
+    def written_mb(self) -> float:
+        """Megabytes that the hub and its worker have caused to be written to storage, in whole pages."""
+        return sum(_field(f"/proc/{pid}/io", "write_bytes") for pid in self.pids()) / 1e6
+
     def wakeups(self) -> int:
         """Return how often threads of the hub and its worker have gone to sleep by themselves and were woken."""
         tasks = [task for pid in self.pids() for task in Path(f"/proc/{pid}/task").iterdir()]

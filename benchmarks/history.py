@@ -22,7 +22,9 @@ MONTH = datetime(2026, 10, 1, tzinfo=UTC)
 QUERY = "resolution={}&limit=1000&start=2026-10-01T00:00:00Z&end=2026-10-31T23:59:59Z"
 
 READ = {
-    resolution: Row(label=f"GET a month of one attribute, {resolution}, p50", unit="ms", at_most=100)
+    resolution: Row(
+        label=f"GET a month of one attribute, {resolution}, p50", unit="ms", at_most=100, is_felt=resolution == "hour"
+    )
     for resolution in ("hour", "raw")
 }
 MEMORY = Row(label="200 devices, months read: memory of hub and worker (PSS)", unit="MB", at_most=60)

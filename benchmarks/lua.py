@@ -1,18 +1,23 @@
-"""Lua for users: a scene over HTTP, the memory of a sleeping execution, and a hub with scripts that spin."""
+"""Lua for users: an event at a lamp, a scene over HTTP, the memory of a sleeping execution, scripts that spin."""
 
 from __future__ import annotations
 
+import socket
 import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks._client import Client, ask, request, wait_until_ready
 from benchmarks._frame import Row, Sample
+from benchmarks._node_red import function, node_red, read_strip, request_lamp
 from benchmarks._processes import hub, lamps, peer
+from benchmarks.stream import strip_section, until_pushed
 
 SCENES, SLEEPERS, SPINNERS = 200, 300, 16
+PATIENCE_SECS, SETTLE_SECS, PAUSE_SECS = 20.0, 0.5, 0.01
 FILE = 'return {{ id = "{name}", name = "{name}", mode = {{ type = "parallel", max = 400 }}, execute = {body} }}'
 TWO = """function(ctx)
   ctx:command("lamp0:light:0", { capability = "power", action = "on" })
@@ -24,6 +29,19 @@ BODIES = {
     "sleep": "function(ctx) ctx:sleep(3000) end",
     "spin": "function(ctx) while true do end end",
 }
+RULE = """return { id = "rule", name = "Rule", mode = { type = "queued", max = 10 },
+  trigger = { type = "device_state_change", device_id = "strip:light", attribute = "brightness" },
+  execute = function(ctx, event)
+    ctx:command("lamp0:light:0", { capability = "brightness", action = "set", value = event.value })
+  end }"""
+EVENTS = 300
+EVENT = Row(
+    label="a strip's push → through Lua → at a lamp, p50",
+    unit="ms",
+    beside="bare lupa in a worker and aiohttp's two trips",
+    at_most=1.3,
+    is_felt=True,
+)
 NOTHING = Row(label="a scene that does nothing, p50", unit="ms")
 SCENE = Row(label="a scene of two commands, p50", unit="ms")
 SLEEPING = Row(label=f"each of {SLEEPERS} executions that sleep, hub and worker", unit="KiB", at_most=120)
@@ -31,7 +49,8 @@ SPUN = Row(label=f"a scene of two commands after {SPINNERS} scripts began to spi
 
 
 def measure(rounds: int) -> Iterator[Sample]:
-    """Measure one hub with four scenes."""
+    """Measure one hub with an automation, and one with four scenes."""
+    yield from _measure_events(rounds)
     with tempfile.TemporaryDirectory(prefix="lares-benchmark-") as folder, peer("lamps", "1", "2") as ports:
         scenes = Path(folder, "config", "scenes")
         scenes.mkdir(parents=True)
@@ -51,6 +70,50 @@ def measure(rounds: int) -> Iterator[Sample]:
             yield SPUN.sample(_play(home.port, "two"))
             for each in spinners:
                 each.close()
+
+
+def _measure_events(rounds: int) -> Iterator[Sample]:
+    """Hub, bare worker, and Node-RED by turns, each with a strip and a lamp of its own."""
+    with ExitStack() as stack:
+        strips = [stack.enter_context(peer("strip")) for _ in range(3)]
+        told = [stack.enter_context(peer("told_lamp")) for _ in range(3)]
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
+        (folder / "config" / "automations").mkdir(parents=True)
+        (folder / "config" / "automations" / "rule.lua").write_text(RULE)
+        config = "[automations]\nenabled = true\n" + strip_section(strips[0][0]) + lamps([told[0][0]])
+        home = stack.enter_context(hub(config, folder=folder))
+        until_pushed(home.port, strips[0][1])
+        stack.enter_context(peer("rule", str(strips[1][0]), str(told[1][0])))
+        body = "msg.payload = { lights: [{ brightness: Math.floor(msg.brightness * 100 / 255) }] }"
+        flow = [
+            *read_strip(strips[2][0], ["rule"]),
+            function(
+                "rule", f"msg.lamp = {told[2][0]}; msg.brightness = JSON.parse(msg.payload).state.bri", ["read"]
+            ),
+            *request_lamp("read", "GET", ["write"]),
+            *request_lamp("write", "PUT", [], body),
+        ]
+        sides = 3 if stack.enter_context(node_red(flow)) else 2
+        for _ in range(rounds):
+            yield EVENT.sample(*(_follow(strips[side][1], told[side][1]) for side in range(sides)))
+
+
+def _follow(push: int, told: int) -> float:
+    """Milliseconds from asking the strip to push until the lamp has received the command, p50."""
+    durations = []
+    with (
+        socket.create_connection(("127.0.0.1", push)) as pushing,
+        socket.create_connection(("127.0.0.1", told)) as telling,
+    ):
+        telling.settimeout(PATIENCE_SECS)
+        time.sleep(SETTLE_SECS)
+        for _ in range(EVENTS):
+            began = time.perf_counter()
+            pushing.sendall(b"+")
+            telling.recv(1)
+            durations.append(1000 * (time.perf_counter() - began))
+            time.sleep(PAUSE_SECS)
+    return statistics.median(durations)
 
 
 def _play(port: int, name: str) -> float:

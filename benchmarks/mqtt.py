@@ -1,4 +1,7 @@
-"""MQTT: how soon 2,000 announced devices are there, a steady stream of states, and a flood; needs mosquitto."""
+"""MQTT: how soon 2,000 announced devices are there, a steady stream of states, and a flood; needs mosquitto.
+
+The floor reads the same states by bare aiomqtt, and forwards nothing; Node-RED forwards them to a reader.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from pathlib import Path
 
 from benchmarks._client import Readers, ask
 from benchmarks._frame import Row, Sample, Skipped
-from benchmarks._processes import Running, hub
+from benchmarks._node_red import node_red, read_states, tell_readers
+from benchmarks._processes import Running, hub, peer
 from firmware import skips
 from tests.adapters.mqtt.broker import PASSWORD, USER, Mosquitto, running
 
@@ -23,7 +27,9 @@ STREAMS = ((1_000, 30), (10_000, 10))
 """States a second, and for how many seconds."""
 
 MAX_CORE = {1_000: 30}
-"""Limits of the processor's use, by states per second."""
+"""Limits of the processor's use, by states per second; these are felt."""
+
+TOPIC = "bench/+"
 
 PATIENCE_SECS, SETTLE_SECS = 60.0, 3.0
 
@@ -89,8 +95,14 @@ def _samples(broker: int) -> Iterator[Sample]:
         yield Row(label=f"{name}: there after", unit="s").sample(time.perf_counter() - began)
         time.sleep(SETTLE_SECS)
         yield Row(label=f"{name}: memory", unit="MB").sample(home.pss_mb() - before)
-        for rate, seconds in STREAMS:
-            yield from _stream(home, broker, rate, seconds)
+        states = read_states(broker, TOPIC, ["events"])
+        credentials = {"broker": {"user": USER, "password": PASSWORD}}
+        with (
+            peer("states", str(broker), USER, PASSWORD, TOPIC) as [bare],
+            node_red([*states, *tell_readers()], credentials) as other,
+        ):
+            for rate, seconds in STREAMS:
+                yield from _stream(home, Running(pid=bare), other, broker, rate, seconds)
     with hub(section, is_watched=True) as home:
         home.forget_turns()
         _wait_for_devices(home)
@@ -115,14 +127,24 @@ def _devices(home: Running) -> list[object]:
     return devices
 
 
-def _stream(home: Running, broker: int, rate: int, seconds: int) -> Iterator[Sample]:
+def _stream(
+    home: Running, bare: Running, other: Running | None, broker: int, rate: int, seconds: int
+) -> Iterator[Sample]:
     """Yield the cost of states, and the part of them that a reader of the event stream received."""
-    name, before, cpu = f"{rate:,} states a second", home.pss_mb(), home.cpu_secs()
+    name, before = f"{rate:,} states a second", home.pss_mb()
+    sides = [each for each in (home, bare, other) if each]
+    cpu = [each.cpu_secs() for each in sides]
     told = asyncio.run(_count_told(home.port, broker, rate, seconds))
     yield Row(label=f"{name}: told to a reader", unit="% of them").sample(100 * told / (rate * seconds))
-    yield Row(label=f"{name}: processor", unit="% of a core", at_most=MAX_CORE.get(rate)).sample(
-        100 * (home.cpu_secs() - cpu) / seconds
-    )
+    costs = [100 * (each.cpu_secs() - before) / seconds for each, before in zip(sides, cpu, strict=True)]
+    yield Row(
+        label=f"{name}: processor",
+        unit="% of a core",
+        beside="bare aiomqtt",
+        at_most=MAX_CORE.get(rate),
+        is_absolute=True,
+        is_felt=rate in MAX_CORE,
+    ).sample(*costs)
     yield Row(label=f"{name}: memory gained", unit="MB").sample(home.pss_mb() - before)
 
 

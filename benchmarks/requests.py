@@ -1,4 +1,4 @@
-"""Requests a second and how long each takes, next to a bare Sanic that answers the same bytes without key or home."""
+"""Requests a second and how long each takes, next to bare Sanic, which answers the same bytes, and Node-RED."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from benchmarks._client import ask, hammer, percentile, request, wait_until_ready
 from benchmarks._frame import Row, Sample
+from benchmarks._node_red import answer, node_red
 from benchmarks._processes import hub, lamps, peer
 
 DEVICES = 100
@@ -26,15 +27,27 @@ def measure(rounds: int) -> Iterator[Sample]:
     """Hub and bare Sanic by turns."""
     with peer("lamps", "1", str(DEVICES)) as ports, hub(lamps(ports)) as home:
         wait_until_ready(home.port)
-        for what, (paths, least) in PATHS.items():
-            with peer("fixed", given=ask(home.port, "GET", paths[0])) as [bare]:
-                for count, clients in (each for _ in range(rounds) for each in CLIENTS.items()):
-                    ours, limit = _hammer(home.port, paths, count), _hammer(bare, ["/"], count)
-                    rate = Row(label=f"GET {what}, {clients}", unit="requests/s", beside=BESIDE, at_least=least)
-                    yield rate.sample(len(ours) / SECONDS, len(limit) / SECONDS)
-                    for percent in (50, 99):
-                        row = Row(label=f"GET {what}, {count} at once, p{percent}", unit="ms", beside=BESIDE)
-                        yield row.sample(percentile(ours, percent), percentile(limit, percent))
+        devices = ask(home.port, "GET", "/devices").decode()
+        kept = {"initialize": f"global.set('devices', {devices})"}
+        route, do, reply = answer("devices", "/devices", "get", "msg.payload = global.get('devices')")
+        with node_red([route, {**do, **kept}, reply]) as other:
+            yield from _compare(home.port, other.port if other else None, rounds)
+
+
+def _compare(port: int, node_red_port: int | None, rounds: int) -> Iterator[Sample]:
+    for what, (paths, least) in PATHS.items():
+        with peer("fixed", given=ask(port, "GET", paths[0])) as [bare]:
+            for count, clients in (each for _ in range(rounds) for each in CLIENTS.items()):
+                is_felt = count > 1 and paths == ["/devices"]
+                ours, floor = _hammer(port, paths, count), _hammer(bare, ["/"], count)
+                other = _hammer(node_red_port, paths, count) if node_red_port and is_felt else []
+                rate = Row(
+                    label=f"GET {what}, {clients}", unit="requests/s", beside=BESIDE, at_least=least, is_felt=is_felt
+                )
+                yield rate.sample(len(ours) / SECONDS, len(floor) / SECONDS, len(other) / SECONDS if other else None)
+                for percent in (50, 99):
+                    row = Row(label=f"GET {what}, {count} at once, p{percent}", unit="ms", beside=BESIDE)
+                    yield row.sample(percentile(ours, percent), percentile(floor, percent))
 
 
 def _hammer(port: int, paths: list[str], clients: int) -> list[float]:

@@ -27,7 +27,7 @@ APPLIANCE = ROOT / "appliance"
 DEVICES, ROUTES_PAGE, COMMANDS = (
     (ROOT / "docs" / f"{name}.md").read_text() for name in ("devices", "routes", "command-line")
 )
-RESULTS = (ROOT / "benchmarks" / "RESULTS.md").read_text()
+RESULTS = "".join((ROOT / "benchmarks" / name).read_text() for name in ("RESULTS.md", "DETAILS.md"))
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 LUA = (ROOT / "docs" / "lua.md").read_text()
 

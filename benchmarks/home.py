@@ -1,0 +1,107 @@
+"""A home for one hour: 100 devices over MQTT, five polled lamps, 20 automations, history, two open pages.
+
+Node-RED reads the same reports and sends them to a reader; it keeps nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks._client import Readers, ask, wait_until_ready
+from benchmarks._frame import Row, Sample
+from benchmarks._node_red import node_red, read_states, tell_readers
+from benchmarks._processes import Running, hub, lamps, peer
+from tests.adapters.mqtt.broker import PASSWORD, USER, Broker, OwnBroker
+from tests.adapters.mqtt.broker import running as running_broker
+
+MINUTES = int(os.environ.get("HOME_MINUTES", "60"))
+DEVICES, LAMPS, AUTOMATIONS, PAGES = 100, 5, 20, 2
+POLL_SECS, SETTLE_SECS = 10, 60.0
+REPORT_SECS = 60
+"""How often each sensor reports: temperature, humidity, and battery in one message."""
+
+DAY_MINUTES = 24 * 60
+
+HOME = f"a home for {MINUTES} minutes ({DEVICES} devices over MQTT, {LAMPS} polled lamps, {AUTOMATIONS} automations)"
+MEMORY = Row(label=f"{HOME}: memory of hub and worker (PSS)", unit="MB", at_most=60, is_felt=True)
+CPU = Row(label=f"{HOME}: processor", unit="% of a core", at_most=0.5, is_felt=True)
+CARD = Row(label=f"{HOME}: written to the card", unit="MB a day", at_most=1, is_felt=True)
+
+AUTOMATION = """return {{ id = "a{0}", name = "A{0}",
+  trigger = {{ type = "device_state_change", device_id = "mqtt:b{0}", attribute = "temperature", above = 25 }},
+  conditions = {{ {{ type = "sun_position", after = "sunset" }} }},
+  execute = function(ctx) ctx:log("info", ctx:get_device("mqtt:b{0}").name) end }}"""
+CONFIG = f"""
+[automations]
+enabled = true
+[locale]
+latitude = 52.5
+longitude = 13.4
+[adapters.mqtt]
+host = "127.0.0.1"
+port = PORT
+username = "{USER}"
+password = "{PASSWORD}"
+"""
+PAGE = ("/devices?include=commands", "/rooms", "/groups", "/scenes", "/automations", "/capabilities", "/diagnostics")
+"""What a page asks for when it opens."""
+
+
+def measure(_rounds: int) -> Iterator[Sample]:
+    """Measure the home once."""
+    with peer("lamps", str(LAMPS), "1") as ports, tempfile.TemporaryDirectory(prefix="lares-benchmark-") as name:
+        folder = Path(name)
+        (folder / "config" / "automations").mkdir(parents=True)
+        for number in range(AUTOMATIONS):
+            (folder / f"config/automations/a{number}.lua").write_text(AUTOMATION.format(number))
+        yield from asyncio.run(_measure(folder, lamps(ports, POLL_SECS)))
+
+
+async def _measure(folder: Path, sections: str) -> list[Sample]:
+    async with running_broker(OwnBroker(folder)) as broker:
+        flow = [*read_states(broker.port, "sensors/+", ["events"]), *tell_readers()]
+        with (
+            hub(CONFIG.replace("PORT", str(broker.port)) + sections, folder=folder) as home,
+            node_red(flow, {"broker": {"user": USER, "password": PASSWORD}}) as other,
+        ):
+            await asyncio.to_thread(wait_until_ready, home.port)
+            return await _live(home, other, broker)
+
+
+async def _live(home: Running, other: Running | None, broker: Broker) -> list[Sample]:
+    """Announce the sensors, open the pages, and let the sensors report, evenly distributed over each minute."""
+    async with broker.client("sensors") as client, Readers(home.port, PAGES):
+        for number in range(DEVICES):
+            for kind, unit in (("temperature", "°C"), ("humidity", "%"), ("battery", "%")):
+                config = {
+                    "state_topic": f"sensors/{number}",
+                    "unique_id": f"b{number}{kind}",
+                    "device_class": kind,
+                    "unit_of_measurement": unit,
+                    "value_template": f"{{{{ value_json.{kind} }}}}",
+                    "device": {"identifiers": [f"b{number}"], "name": f"Sensor {number}"},
+                }
+                topic = f"homeassistant/sensor/b{number}/{kind}/config"
+                await client.publish(topic, json.dumps(config), qos=1, retain=True)
+        await asyncio.to_thread(ask, home.port, "POST", "/auth/keys", b'{"label":"page","role":"write"}')
+        for path in PAGE * PAGES:
+            await asyncio.to_thread(ask, home.port, "GET", path)
+        await asyncio.sleep(SETTLE_SECS)
+        sides = [each for each in (home, other) if each]
+        cpu, written = [each.cpu_secs() for each in sides], home.written_mb()
+        for minute in range(MINUTES):
+            values = {"temperature": 20 + minute % 10, "humidity": 50 + minute % 7, "battery": 90 - minute % 2}
+            for number in range(DEVICES):
+                await client.publish(f"sensors/{number}", json.dumps(values))
+                await asyncio.sleep(REPORT_SECS / DEVICES)
+        cost = [100 * (each.cpu_secs() - before) / (MINUTES * 60) for each, before in zip(sides, cpu, strict=True)]
+        return [
+            MEMORY.sample(home.pss_mb(), None, other.pss_mb() if other else None),
+            CPU.sample(cost[0], None, cost[1] if other else None),
+            CARD.sample((home.written_mb() - written) * DAY_MINUTES / MINUTES),
+        ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import math
 import random
 import re
 import shutil
@@ -47,6 +48,7 @@ DEVICES: Mapping[str, Mapping[str, Any]] = {
     "bulb": {"kind": "Light", "power": "off"},
     "plug": {"kind": "Switch", "class": "plug", "power": "on"},
     "blind": {"kind": "Switch", "class": "cover", "cover_position": 100},
+    "awning": {"kind": "Switch", "class": "cover", "cover_position": 40, "cover_tilt": 0},
     "garage": {"kind": "Switch", "class": "cover", "garage_door": "closed"},
     "door": {"kind": "Switch", "class": "lock", "lock": "locked"},
     "heater": {
@@ -56,7 +58,15 @@ DEVICES: Mapping[str, Mapping[str, Any]] = {
         "target_temperature": {"value": 21, **CELSIUS},
         "hvac_mode": "heat",
     },
+    "cooler": {
+        "kind": "Switch",
+        "class": "climate",
+        "temperature": {"value": 26, **CELSIUS},
+        "target_temperature": {"value": 22, **CELSIUS},
+        "hvac_mode": "cool",
+    },
     "fan": {"kind": "Switch", "class": "fan", "power": "off"},
+    "relay": {"kind": "Switch", "power": "off"},
     "air": {
         "kind": "Sensor",
         "temperature": {"value": 19.5, **CELSIUS},
@@ -67,11 +77,18 @@ DEVICES: Mapping[str, Mapping[str, Any]] = {
     },
     "window": {"kind": "Sensor", "contact": "closed", "battery": 15},
     "motion": {"kind": "Sensor", "occupancy": "unoccupied", "illuminance": 100},
+    "stairs": {"kind": "Sensor", "class": "motion", "motion": "clear"},
     "smoke": {"kind": "Sensor", "smoke": False},
     "leak": {"kind": "Sensor", "water_leak": False},
     "remote": {"kind": "Sensor", "class": "button", "battery": 50},
 }
 """Each device type of the contract: kind, class, and first values."""
+
+SCENE = """
+return { id = "calm", name = "Calm", execute = function(ctx)
+  ctx:command("virtual:bulb", { capability = "power", action = "off" })
+end }
+"""
 
 NOT_TIMED = {"transitionTime": 0, "optionsMask": 1, "optionsOverride": 1}
 
@@ -92,12 +109,23 @@ COMMANDS: list[tuple[str, int, str, dict[str, Any], dict[str, Any]]] = [
         {"hue": 127, "saturation": 254, **NOT_TIMED},
         {"color_hs": {"hue": 180, "saturation": 100}},
     ),
+    (
+        "strip",
+        768,
+        "MoveToColor",
+        {"colorX": 45875, "colorY": 19661, **NOT_TIMED},
+        {"color_hs": {"hue": 0, "saturation": 100}},
+    ),
+    ("relay", 6, "On", {}, {"power": "on"}),
     ("dimmer", 8, "MoveToLevelWithOnOff", {"level": 127, **NOT_TIMED}, {"power": "on", "brightness": 50}),
     ("bulb", 6, "Toggle", {}, {"power": "on"}),
     ("plug", 6, "Off", {}, {"power": "off"}),
     ("blind", 258, "GoToLiftPercentage", {"liftPercent100thsValue": 7000}, {"cover_position": 30}),
     ("blind", 258, "UpOrOpen", {}, {"cover_position": 100}),
+    ("awning", 258, "GoToTiltPercentage", {"tiltPercent100thsValue": 2500}, {"cover_tilt": 75}),
+    ("awning", 258, "DownOrClose", {}, {"cover_position": 0}),
     ("garage", 258, "UpOrOpen", {}, {"garage_door": "open"}),
+    ("garage", 258, "DownOrClose", {}, {"garage_door": "closed"}),
     ("door", 257, "UnlockDoor", {}, {"lock": "unlocked"}),
     ("door", 257, "LockDoor", {}, {"lock": "locked"}),
 ]
@@ -106,9 +134,11 @@ COMMANDS: list[tuple[str, int, str, dict[str, Any], dict[str, Any]]] = [
 WRITES: list[tuple[str, str, Any, dict[str, Any]]] = [
     ("heater", "513/18", 1900, {"target_temperature": {"value": 19, **CELSIUS}}),
     ("heater", "513/18", 2350, {"target_temperature": {"value": 23.5, **CELSIUS}}),
-    ("heater", "513/17", 2400, {"target_temperature": {"value": 24, **CELSIUS}}),
     ("heater", "513/28", 0, {"hvac_mode": "off"}),
     ("heater", "513/28", 4, {"hvac_mode": "heat"}),
+    ("cooler", "513/17", 2400, {"target_temperature": {"value": 24, **CELSIUS}}),
+    ("cooler", "513/28", 0, {"hvac_mode": "off"}),
+    ("cooler", "513/28", 3, {"hvac_mode": "cool"}),
     ("fan", "514/2", 50, {"power": "on"}),
     ("fan", "514/0", 0, {"power": "off"}),
 ]
@@ -139,15 +169,20 @@ def number(value: Any) -> Any:
 EQUAL: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "power": ("6/0", lambda value: value == "on"),
     "brightness": ("8/0", lambda value: max(1, round(value * 2.54))),
+    "color_temperature": ("768/7", lambda value: round(1e6 / number(value))),
+    "color_hs": ("768/0", lambda value: round(value["hue"] * 254 / 360)),
     "cover_position": ("258/14", lambda value: (100 - value) * 100),
+    "cover_tilt": ("258/15", lambda value: (100 - value) * 100),
     "lock": ("257/0", {"locked": 1, "unlocked": 2}.get),
     "target_temperature": ("513/18", lambda value: round(number(value) * 100)),
-    "hvac_mode": ("513/28", {"off": 0, "heat": 4}.get),
+    "hvac_mode": ("513/28", {"off": 0, "cool": 3, "heat": 4}.get),
     "temperature": ("1026/0", lambda value: round(number(value) * 100)),
     "humidity": ("1029/0", lambda value: round(number(value) * 100)),
     "pressure": ("1027/0", lambda value: round(number(value))),
+    "illuminance": ("1024/0", lambda value: round(10000 * math.log10(value) + 1) if value else 0),
     "contact": ("69/0", lambda value: value == "closed"),
     "occupancy": ("1030/0", lambda value: value == "occupied"),
+    "motion": ("1030/0", lambda value: value == "detected"),
     "smoke": ("92/1", lambda value: 2 if value else 0),
     "water_leak": ("69/0", bool),
     "air_quality": ("91/0", {"good": 1, "poor": 4}.get),
@@ -226,6 +261,8 @@ class Proof:
             self.command_each_type,
             self.write_each_setting,
             self.press,
+            self.name_and_move,
+            self.run_rename_and_remove_a_scene,
             self.kill_the_hub,
             self.kill_the_bridge,
             self.kill_the_controller,
@@ -253,10 +290,7 @@ class Proof:
             sections.append("\n".join(["[[adapters.virtual.devices]]", *lines]))
         folder = self.lab.folder / "home" / "config"
         (folder / "scenes").mkdir(parents=True, exist_ok=True)
-        (folder / "scenes" / "calm.lua").write_text(
-            'return { id = "calm", name = "Calm", execute = function(ctx) ctx:command("virtual:bulb", '
-            '{ capability = "power", action = "off" }) end }'
-        )
+        (folder / "scenes" / "calm.lua").write_text(SCENE)
         head = '[api]\nbind_address = "127.0.0.1:3000"\n[adapters.virtual]\n'
         (folder / "default.toml").write_text(head + "\n".join(sections) + "\n")
 
@@ -338,7 +372,7 @@ class Proof:
             path, convert = EQUAL[name]
             path = "513/0" if name == "temperature" and is_thermostat else path
             seen = [shown[f"{each}/{path}"] for each in endpoints if f"{each}/{path}" in shown]
-            seen = [bool(each) if name == "occupancy" else each for each in seen]
+            seen = [bool(each) if path == "1030/0" else each for each in seen]
             if seen != [convert(value)]:
                 wrong.append(f"{device['name']} {name} {value}: {seen}")
         return wrong
@@ -423,10 +457,68 @@ class Proof:
 
         await until_async(came, 30)
 
+    async def until_named(self, *names: str, gone: str = "") -> dict[str, int]:
+        """Wait until the controller shows these names and not the one that is gone; return all names' endpoints."""
+        found: dict[str, list[int]] = {}
+
+        async def holds() -> bool:
+            found.clear()
+            found.update(await self.endpoints(await self.controller.attributes()))
+            return {*names} <= found.keys() and gone not in found
+
+        await until_async(holds, 60)
+        return {name: own for name, (own, *_) in found.items()}
+
+    async def name_and_move(self) -> None:
+        """The room is in front of the name; the serial number stays."""
+
+        async def serial(name: str, gone: str = "") -> Any:
+            own = (await self.until_named(name, gone=gone))[name]
+            return (await self.controller.attributes())[f"{own}/57/15"]
+
+        before = await serial("My plug")
+        await self.hub("POST", "/rooms", {"id": "hall", "name": "Hall"})
+        for path, body, name, gone in (
+            ("room", {"room_id": "hall"}, "Hall My plug", "My plug"),
+            ("name", {"name": "Heater in the hall"}, "Heater in the hall", "Hall My plug"),
+            ("room", {"room_id": None}, "Heater in the hall", ""),
+            ("name", {"name": "My plug"}, "My plug", "Heater in the hall"),
+        ):
+            await self.hub("POST", f"/devices/virtual:plug/{path}", body)
+            assert await serial(name, gone) == before
+        await self.until_equal()
+
+    async def run_rename_and_remove_a_scene(self) -> None:
+        file = self.lab.folder / "home" / "config" / "scenes" / "calm.lua"
+        place = (await self.until_named("Calm"))["Calm"]
+        await self.change("bulb", {"power": "on"})
+        await self.controller.call(
+            "device_command",
+            node_id=self.controller.node,
+            endpoint_id=place,
+            cluster_id=6,
+            **{"command_name": "On", "payload": {}},
+        )
+        await self.until_hub_shows("bulb", {"power": "off"})
+
+        async def is_off() -> bool:
+            return (await self.controller.attributes())[f"{place}/6/0"] is False
+
+        await until_async(is_off, 30)
+        file.write_text(SCENE.replace("Calm", "Quiet"))
+        await self.hub("POST", "/scenes/reload")
+        await self.until_named("Quiet", gone="Calm")
+        file.unlink()
+        await self.hub("POST", "/scenes/reload")
+        await self.until_named(gone="Quiet")
+        file.write_text(SCENE)
+        await self.hub("POST", "/scenes/reload")
+        await self.until_named("Calm")
+
     async def _is_lost(self) -> bool:
         """Return whether the controller shows every device as unreachable."""
         shown = await self.controller.attributes()
-        paths = [each for each in shown if each.endswith("/57/17") and not is_scene(shown, each)]
+        paths = [each for each in shown if each.endswith("/57/17")]
         return bool(paths) and not any(shown[each] for each in paths)
 
     async def kill_the_hub(self) -> None:
@@ -496,11 +588,6 @@ class Proof:
 
 async def found(pattern: str, log: Path) -> bool:
     return re.search(pattern, await asyncio.to_thread(log.read_text)) is not None
-
-
-def is_scene(shown: Mapping[str, Any], path: str) -> bool:
-    """Whether the endpoint of this path is a scene's switch; the bridge shows it without the hub too."""
-    return not str(shown.get(f"{path.split('/', maxsplit=1)[0]}/57/5", "")).startswith("My ")
 
 
 def toml(value: Any) -> str:

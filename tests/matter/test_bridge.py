@@ -26,4 +26,4 @@ def test_each_device_type_is_shown_commanded_lost_and_found(tmp_path: Path) -> N
     print(done.stdout[-6000:])
     assert done.returncode == 0, f"{done.stdout[-9000:]}\n{done.stderr[-6000:]}"
     figures = json.loads(done.stdout.splitlines()[-1])
-    assert figures["devices"] == 66 and figures["commands"] == 12 and figures["reports"] == 3000
+    assert figures["devices"] == 70 and figures["commands"] == 17 and figures["reports"] == 3000

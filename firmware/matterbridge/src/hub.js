@@ -6,6 +6,8 @@ export const MIN_PAUSE_MS = 1000;
 export const MAX_PAUSE_MS = 60000;
 /** Longer than the hub takes for a command (5 s). */
 export const REQUEST_TIMEOUT_MS = 10000;
+/** A scene may have pauses. */
+export const SCENE_TIMEOUT_MS = 3600000;
 /** The hub pings every 20 s. */
 export const SILENCE_MS = 60000;
 
@@ -48,15 +50,15 @@ export class Hub {
   }
 
   /**
-   * @param {string} method @param {string} path @param {unknown} [body]
+   * @param {string} method @param {string} path @param {unknown} [body] @param {number} [timeoutMs]
    * @returns {Promise<any>} The JSON of the answer. Rejects with `HubError`, or with another error if there is no answer.
    */
-  async request(method, path, body) {
+  async request(method, path, body, timeoutMs = REQUEST_TIMEOUT_MS) {
     const response = await fetch(this.url + path, {
       method,
       headers: { authorization: `Bearer ${this.key}` },
       body: body === undefined ? undefined : JSON.stringify(body),
-      signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+      signal: AbortSignal.timeout(timeoutMs),
     });
     const text = await response.text();
     let reply = null;
@@ -79,9 +81,9 @@ export class Hub {
     return this.request("GET", `/devices/${encodeURIComponent(id)}?include=commands`);
   }
 
-  /** @param {string} id */
+  /** Resolves when the scene has ended. @param {string} id */
   runScene(id) {
-    return this.request("POST", `/scenes/${encodeURIComponent(id)}/execute`);
+    return this.request("POST", `/scenes/${encodeURIComponent(id)}/execute`, undefined, SCENE_TIMEOUT_MS);
   }
 
   /** @returns {Promise<Snapshot>} */

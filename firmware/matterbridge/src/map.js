@@ -22,6 +22,7 @@
 const LEVEL_MAX = 254;
 const COLOR_MAX = 65279; // 0xfeff, for 1.0 in CIE 1931
 const HUE_MAX = 254;
+const SCENE = "scene";
 
 /** @param {number} number @param {number} low @param {number} high */
 const clamp = (number, low, high) => Math.min(high, Math.max(low, number));
@@ -52,6 +53,19 @@ function toMireds(color) {
 export const offers = (device, capability) => device.commands?.find((each) => each.capability === capability);
 /** @param {Device} device @param {string} attribute */
 const shows = (device, attribute) => device.attributes[attribute] !== undefined;
+
+/** A scene as a device with a switch. @param {{ id: string, name: string }} scene @returns {Device} */
+export const sceneAsDevice = ({ id, name }) => ({
+  id: `${SCENE}:${id}`,
+  name,
+  room_id: null,
+  kind: "Scene",
+  attributes: { state: "online", power: "off" },
+  commands: [{ capability: SCENE, actions: ["run"], schema: {} }],
+});
+
+/** @param {Device} device @returns {string | null} The scene of which the device is the switch. */
+export const sceneOf = (device) => (offers(device, SCENE) ? device.id.slice(SCENE.length + 1) : null);
 
 /** @param {Device} device */
 const classOf = (device) => device.info?.class ?? "";
@@ -233,8 +247,17 @@ const sensor = (attribute, type, update) => ({
 /** @param {any} value @param {number} factor @returns {number | null} */
 const scaled = (value, factor) => (typeof numberOf(value) === "number" ? Math.round(numberOf(value) * factor) : null);
 
+/** @returns {Command[]} */
+const runScene = () => [{ capability: SCENE, action: "run" }];
+
 /** The controls: a device is the first of them that applies. @type {Part[]} */
 export const CONTROLS = [
+  {
+    type: "onOffOutlet",
+    applies: (device) => sceneOf(device) !== null,
+    updates: powerUpdates,
+    commands: { on: runScene, toggle: runScene },
+  },
   {
     type: "extendedColorLight",
     applies: (device) => isLight(device) && ["color_hs", "color_rgb", "color_xy"].some((each) => offers(device, each)),

@@ -1,11 +1,11 @@
-// The platform: keeps one Matter endpoint per device of the hub, and one switch per scene.
+// The platform: keeps one Matter endpoint per device and scene of the hub.
 
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import * as types from "matterbridge";
 import { MatterbridgeDynamicPlatform, MatterbridgeEndpoint, bridgedNode, powerSource } from "matterbridge";
 import { Hub, HubError } from "./hub.js";
-import { PRESSES, isReachable, nameOf, offers, partsOf, shapeOf } from "./map.js";
+import { PRESSES, isReachable, nameOf, offers, partsOf, sceneAsDevice, sceneOf, shapeOf } from "./map.js";
 
 /** @typedef {import("./hub.js").Device} Device */
 /** @typedef {import("./map.js").Part} Part */
@@ -18,6 +18,10 @@ const VENDOR_ID = 0xfff1; // the test vendor of the Matter specification
 /** How long a hub may be away before its devices are shown as unreachable. */
 const PATIENCE_MS = 10000;
 const LOW_BATTERY = 20;
+/** How long the switch of a scene stays on. */
+const SCENE_ON_MS = 500;
+/** A controller gets its answer after this time at the latest; a scene with pauses goes on. */
+const SCENE_ANSWER_MS = 4000;
 
 export class LaresPlatform extends MatterbridgeDynamicPlatform {
   /**
@@ -34,8 +38,6 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
     this.rooms = new Map();
     /** @type {Set<string> | null} */
     this.voice = null;
-    /** @type {Set<string>} */
-    this.scenes = new Set();
     /** @type {import("./hub.js").Snapshot | undefined} */
     this.last = undefined;
     const key = config.keyFile ? readFileSync(String(config.keyFile), "utf8").trim() : String(config.key ?? "");
@@ -43,10 +45,7 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
     this.hub = new Hub(
       { url: String(config.url ?? "http://127.0.0.1:3000"), key },
       {
-        onSnapshot: async (snapshot) => {
-          await this.#takeSnapshot(snapshot);
-          await this.#remember();
-        },
+        onSnapshot: (snapshot) => this.#takeSnapshot(snapshot).then(() => this.#remember()),
         onFrame: (frame) => this.#takeFrame(frame),
         onLost: (reason) => this.#lose(reason),
       },
@@ -72,7 +71,8 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
 
   /** Keep what is shown for a start without the hub. */
   async #remember() {
-    await this.context?.set("snapshot", { ...this.last, devices: [...this.shown.values()].map((each) => each.device) });
+    const devices = [...this.shown.values()].map((each) => each.device);
+    await this.context?.set("snapshot", { ...this.last, devices, scenes: [] });
   }
 
   /** Show the devices of the last snapshot as unreachable, so that no ecosystem forgets them while the hub is away. */
@@ -105,10 +105,11 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
     this.last = snapshot;
     this.rooms = new Map(snapshot.rooms.map((room) => [room.id, room.name]));
     this.voice = snapshot.voice === null ? null : new Set(snapshot.voice);
-    const ids = new Set(snapshot.devices.map((device) => device.id));
+    const scenes = this.config.scenes === false ? [] : snapshot.scenes.map(sceneAsDevice);
+    const devices = [...snapshot.devices, ...scenes];
+    const ids = new Set(devices.map((device) => device.id));
     for (const id of [...this.shown.keys()]) if (!ids.has(id)) await this.#remove(id);
-    for (const device of snapshot.devices) await this.#show(device);
-    if (this.config.scenes !== false) for (const scene of snapshot.scenes) await this.#showScene(scene);
+    for (const device of devices) await this.#show(device);
   }
 
   /** @param {any} frame */
@@ -140,14 +141,19 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
       case "room.updated":
       case "room.removed":
       case "scene.catalog_reloaded":
-        await this.#takeSnapshot(await this.hub.snapshot());
+        await this.#refresh();
         break;
       case "group.added":
       case "group.removed":
       case "group.members_changed":
-        if ((frame.id ?? frame.group?.id) === "voice") await this.#takeSnapshot(await this.hub.snapshot());
+        if ((frame.id ?? frame.group?.id) === "voice") await this.#refresh();
         break;
     }
+  }
+
+  async #refresh() {
+    await this.#takeSnapshot(await this.hub.snapshot());
+    await this.#remember();
   }
 
   /** @param {string} reason */
@@ -174,7 +180,7 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
   /** Show a device as it is now: announce it, announce it again if its shape or name has changed, or report it. @param {Device} device */
   async #show(device) {
     const [shape, name] = [shapeOf(device), nameOf(device, this.rooms, this.config.roomsInNames !== false)];
-    const isWanted = shape !== "" && (this.voice === null || this.voice.has(device.id));
+    const isWanted = shape !== "" && (this.voice === null || this.voice.has(device.id) || sceneOf(device) !== null);
     const known = this.shown.get(device.id);
     if (known && (!isWanted || known.shape !== shape || known.name !== name)) await this.#remove(device.id);
     if (!isWanted) return;
@@ -255,6 +261,8 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
 
   /** Send commands in order; rejects if the hub or the device does. @param {Shown} shown @param {import("./hub.js").Command[]} commands */
   async #send(shown, commands) {
+    const scene = sceneOf(shown.device);
+    if (scene !== null) return this.#run(shown, scene);
     const offered = commands.filter((each) => offers(shown.device, each.capability));
     try {
       for (const each of offered) await this.hub.command(shown.device.id, each);
@@ -304,17 +312,16 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
     await this.unregisterDevice(known.endpoint);
   }
 
-  /** @param {{ id: string, name: string }} scene */
-  async #showScene(scene) {
-    if (this.scenes.has(scene.id)) return;
-    this.scenes.add(scene.id);
-    await this.registerVirtualDevice(this.#free(scene.name), "switch", async () => {
-      try {
-        await this.hub.runScene(scene.id);
-      } catch (error) {
-        this.log.warn(`scene ${scene.name}: ${this.#sentence(error)}`);
-      }
+  /** Run a scene; rejects if it fails before the answer is due. @param {Shown} shown @param {string} scene */
+  async #run(shown, scene) {
+    const run = this.hub.runScene(scene).catch((error) => {
+      this.log.warn(`scene ${shown.device.name}: ${this.#sentence(error)}`);
+      throw error;
     });
+    const due = new Promise((resolve) => setTimeout(resolve, SCENE_ANSWER_MS));
+    run.catch(() => {});
+    await Promise.race([run, due]);
+    setTimeout(() => this.#report(shown), SCENE_ON_MS);
   }
 
   /** @param {unknown} error */

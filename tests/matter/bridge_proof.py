@@ -305,8 +305,8 @@ class Proof:
 
     async def _hub_answers(self) -> bool:
         try:
-            return bool(await self.hub("GET", "/devices"))
-        except aiohttp.ClientError:
+            return bool(await self.hub("GET", "/ready"))
+        except (aiohttp.ClientError, AssertionError):
             return False
 
     async def hub(self, method: str, path: str, body: Any = None) -> Any:
@@ -497,7 +497,8 @@ class Proof:
             node_id=self.controller.node,
             endpoint_id=place,
             cluster_id=6,
-            **{"command_name": "On", "payload": {}},
+            command_name="On",
+            payload={},
         )
         await self.until_hub_shows("bulb", {"power": "off"})
 

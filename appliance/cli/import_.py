@@ -1,4 +1,4 @@
-"""`lares import homeassistant`: import rooms, names, and automations; overwrite nothing."""
+"""`lares import homeassistant`: import rooms, names, variables, and Lua files; overwrite nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from msgspec import Struct
 
 from appliance import config
 from appliance.automations.variables import VARIABLE_PREFIX
-from appliance.cli.homeassistant.automation import MARK, translate
+from appliance.cli.homeassistant import scripts
+from appliance.cli.homeassistant.automation import MARK, LuaFile, translate
 from appliance.cli.homeassistant.entities import Entities, KnownDevice, NotTranslated
 from appliance.cli.homeassistant.source import Installation, read_installation
 from appliance.cli.hub_client import HubRequest, ask, read_state
@@ -72,7 +74,7 @@ def import_(arguments: argparse.Namespace) -> int:
         steps = asyncio.run(_import_items(_items(installation, entities), data_dir))
     with give_new_files(file.parent):
         steps += _import_locale(installation.locale, file)
-        steps += _import_automations(installation, entities, config_folder(file))
+        steps += _import_files(installation, entities, config_folder(file))
     for is_imported, sentence in steps:
         say(f"{'imported' if is_imported else 'skipped '}  {sentence}")
     if entities.missing:
@@ -111,12 +113,12 @@ def _mqtt_section(file: Path) -> str:
 
 def _items(installation: Installation, entities: Entities) -> Iterator[Item]:
     """Yield areas as rooms, the area and name of each device that has an id in Lares, and helpers as variables."""
-    for id_, name in installation.areas.items():
+    for area in installation.areas.values():
         yield Item(
-            sentence=f"room {id_} ({name})",
-            key=ROOM_PREFIX + id_,
-            value={"name": name},
-            request=_post("/rooms", {"id": id_, "name": name}),
+            sentence=f"room {area.id} ({area.name})",
+            key=ROOM_PREFIX + area.id,
+            value={"name": area.name},
+            request=_post("/rooms", {"id": area.id, "name": area.name}),
         )
     for ha_device in installation.devices.values():
         device_id = entities.device_id(ha_device)
@@ -240,32 +242,60 @@ def _with_locale(text: str, line: str) -> str:
     return head + header + section + more
 
 
-def _import_automations(installation: Installation, entities: Entities, folder: Path) -> list[tuple[bool, str]]:
-    """Write one Lua file per automation, and the module that they require."""
+def _import_files(installation: Installation, entities: Entities, folder: Path) -> list[tuple[bool, str]]:
+    """Write one Lua file per automation, script, and scene, and the module that they require."""
     steps: list[tuple[bool, str]] = []
-    existing = (folder / "automations").glob("*.lua")
-    taken = {each.stem for each in existing if MARK not in read_plain(each).decode(errors="replace")}
-    for place, definition in installation.automations:
+    taken = {name: _taken(folder / name) for name in ("automations", "scenes", "scripts")}
+    taken["scripts"].add(MODULE.stem)
+    scene_ids = iter(scripts.prepare(entities, taken))
+    makers: list[tuple[str, Callable[[], LuaFile]]] = [
+        *(
+            (f"scene ({place})", partial(scripts.translate_scene, place, each, entities, scene_ids))
+            for place, each in installation.scenes
+        ),
+        *(
+            (f"script ({place})", partial(scripts.translate_script, place, key, each, entities))
+            for place, key, each in installation.scripts
+        ),
+        *(
+            (f"automation ({place})", partial(translate, each, place, entities, taken["automations"]))
+            for place, each in installation.automations
+        ),
+    ]
+    for what, make in makers:
         try:
-            made = translate(definition, place, entities, taken)
+            made = make()
         except NotTranslated as reason:
-            steps.append((False, f"automation ({place}): {reason}"))
+            steps.append((False, f"{what}: {reason}"))
             continue
         except Exception:  # a file may hold anything; the others are imported
-            steps.append((False, f"automation ({place}): its form is not known; please report it with this file"))
+            steps.append((False, f"{what}: its form is not known; please report it with this file"))
             continue
-        target = folder / "automations" / f"{made.id}.lua"
+        target, kind = folder / made.folder / f"{made.id}.lua", what.split(" ")[0]
         if target.exists() or target.is_symlink():
-            steps.append((False, f"automation {made.name}: {target} exists already"))
+            steps.append((False, f"{kind} {made.name}: {target} exists already"))
             continue
         _write(target, made.text)
         parts = f"; {counted(len(made.problems), 'part')} to translate by hand" if made.problems else ""
-        steps.append((True, f"automation {made.name}: {target}{parts}"))
+        steps.append((True, f"{kind} {made.name}: {target}{parts}"))
         steps += [(False, f"  {made.id}: {problem}") for problem in made.problems]
     module = folder / MODULE
     if any(is_imported for is_imported, _ in steps) and not module.exists():
-        _write(module, (Path(__file__).parent / "homeassistant" / "homeassistant.lua").read_text(encoding="utf-8"))
+        _write(module, _module(installation.locale))
     return steps
+
+
+def _taken(folder: Path) -> set[str]:
+    """Return the ids of the files that the user or the program wrote."""
+    files = folder.glob("*.lua")
+    return {each.stem for each in files if MARK not in read_plain(each).decode(errors="replace")}
+
+
+def _module(locale: Mapping[str, Any]) -> str:
+    """Return the module, with the place of the home."""
+    text = (Path(__file__).parent / "homeassistant" / MODULE.name).read_text(encoding="utf-8")
+    place = f"{locale.get('latitude', 0)}, {locale.get('longitude', 0)}"
+    return text.replace("LATITUDE, LONGITUDE = 0, 0", f"LATITUDE, LONGITUDE = {place}")
 
 
 def _write(file: Path, text: str, mode: int = 0o644) -> None:

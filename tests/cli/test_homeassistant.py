@@ -14,7 +14,7 @@ import pytest
 from appliance.cli.homeassistant import actions, conditions, templates, triggers
 from appliance.cli.homeassistant.conditions import Declared
 from appliance.cli.homeassistant.entities import Entities, NotTranslated
-from appliance.cli.homeassistant.source import read_installation
+from appliance.cli.homeassistant.source import Tagged, read_installation
 from appliance.cli.homeassistant.templates import Scope
 from appliance.store.replacement import read_document
 from tests.cli.test_commands_line import Ended, ended
@@ -586,6 +586,150 @@ def test_the_automations_of_the_page_load(home: Path) -> None:
     assert checked.code == 0, checked.err
 
 
+HOUSE = Path(__file__).parent / "homeassistant_house"
+
+HOUSE_EVENTS = """
+2026-12-21T05:00 mqtt:dev_motion occupancy unoccupied
+05:00 mqtt:dev_window contact closed
+05:00 mqtt:dev_lamp power off
+05:00 mqtt:dev_plug power off
+05:00 mqtt:dev_sensor temperature 20
+05:00 mqtt:dev_sensor humidity 60
+10:00 mqtt:dev_sensor temperature 25
+15:00 mqtt:dev_window contact open
+17:30 mqtt:dev_window contact closed
+17:31 mqtt:dev_window contact open
+18:00 mqtt:dev_motion occupancy occupied
+18:01 mqtt:dev_motion occupancy unoccupied
+"""
+
+HOUSE_EXPECTED = """
+10:00 temp commands mqtt:dev_lamp: power on
+10:00 temp commands mqtt:dev_plug: power on
+10:00 temp commands mqtt:dev_lamp: power on
+10:00 temp commands mqtt:dev_lamp: brightness set 20
+10:00 temp commands mqtt:dev_lamp: color_temperature set {"value": 2700, "unit": "kelvin"}
+10:00 shared_ids notifies: up
+10:10 lights_off_after_a_while commands mqtt:dev_lamp: power off
+10:10 shared_ids notifies: down
+15:54 sun_down commands mqtt:dev_lamp: power off
+15:54 sun_down commands mqtt:dev_plug: power off
+15:54 shared_ids notifies: down
+17:31 door_opened commands mqtt:dev_lamp: power on
+17:31 shared_ids notifies: up
+17:41 lights_off_after_a_while commands mqtt:dev_lamp: power off
+17:41 shared_ids notifies: down
+18:03 wait_for_quiet notifies: hall
+22:30 scene chime runs
+22:30 scene chime commands mqtt:dev_lamp: power on
+22:30 shared_ids notifies: up
+22:30 scene chime commands mqtt:dev_lamp: power off
+22:30 shared_ids notifies: down
+"""
+"""Of the day, from ten in the morning."""
+
+
+def write_house(root: Path) -> Path:
+    """Write a folder with scripts, scenes, helpers, schedules, floors, labels, groups, and odd YAML."""
+    write_installation(root)
+    for file in HOUSE.iterdir():
+        (root / file.name).write_text(file.read_text())
+    registry(
+        root,
+        "core.area_registry",
+        {
+            "areas": [
+                {"id": "hall", "name": "Hall", "floor_id": "ground", "labels": ["night"]},
+                {"id": "kitchen", "name": "Kitchen", "floor_id": "ground"},
+            ]
+        },
+    )
+    blocks = {"monday": [{"from": "08:00:00", "to": "17:00:00"}], "friday": [{"from": "09:00:00", "to": "24:00:00"}]}
+    registry(root, "schedule", {"items": [{"id": "work", "name": "Work", **blocks}]})
+    registry(root, "input_number", {"items": [{"id": "level", "name": "Level", "min": 5, "max": 50}]})
+    (root / "themes").mkdir()
+    (root / "themes" / "unread.yaml").write_text("a:\n\t- b")
+    (root / "packages").mkdir()
+    (root / "packages" / "empty.yaml").write_text("")
+    return root
+
+
+def play(home: Path, events: str, hours: int) -> list[str]:
+    """Return minute, automation, and act of each effect of a simulation with these events."""
+    (home / "events.txt").write_text(events)
+    result = ended(home, "simulate", "--events", "events.txt", "--run", "--hours", str(hours))
+    assert result.code == 0, result.err
+    lines = [line for line in result.out.splitlines() if line[3:4] == " "]
+    acts = [(line[15:20], *line[29:].split("  ", 1)) for line in lines]
+    return [
+        f"{at} {name} {act.split(', which')[0]}" for at, name, act in acts if not act.startswith(("fires", "does"))
+    ]
+
+
+@pytest.fixture
+def house(tmp_path: Path, home: Path) -> Ended:
+    """Import the house, and return what the command printed."""
+    result = bring(home, write_house(tmp_path / "house"))
+    assert result.code == 0, result.err
+    return result
+
+
+@pytest.mark.slow
+def test_scripts_scenes_and_helpers_run_as_before(home: Path, house: Ended) -> None:
+    switch_on(home)
+    found = play(home, HOUSE_EVENTS, 19)
+    assert found[found.index("10:00 temp commands mqtt:dev_lamp: power on") :] == HOUSE_EXPECTED.strip().splitlines()
+    checked = ended(home, "check")
+    assert checked.code == 0, checked.err
+
+
+@pytest.mark.slow
+def test_an_alarm_rings_at_the_time_of_its_helper(home: Path, house: Ended) -> None:
+    switch_on(home)
+    found = play(home, "2026-12-20T23:00 mqtt:dev_lamp power off\n", 19)
+    rings = [each for each in found if "scene movie_night_2 runs" in each]
+    assert [each[:5] for each in rings] == ["07:15", "07:15", "08:00", "08:00"]  # not at 06:00: the condition
+    party = [each.strip() for each in found if "party" in each]
+    assert party == ["17:30 party notifies: Loud: Party", "17:30 party notifies: 5"]
+
+
+def test_each_helper_is_a_variable_and_each_script_and_scene_a_file(home: Path, house: Ended) -> None:
+    for line in ('bell = ""', 'alarm = "07:15:30"', "level = 5", 'mode = "day"', "loads = 2", "vacation = false"):
+        assert f"imported  variable {line}" in house.out
+    scene = (home / "config" / "scenes" / "movie_night_2.lua").read_text()
+    for part in (
+        'capability = "brightness", action = "set", value = 20',
+        'value = { value = 2700, unit = "kelvin" }',
+        'ctx:command("mqtt:dev_plug", { capability = "power", action = "off" })',
+        'capability = "cover_position", action = "set", value = 30',
+        'ctx:set("vacation", true)',
+        "-- not translated: the state x of sun.sun has no command in Lares",
+    ):
+        assert part in scene
+    function = (home / "config" / "scripts" / "notify_all.lua").read_text()
+    assert "return function(ctx, fields)" in function and "if fields.level == nil then" in function
+    party = (home / "config" / "automations" / "party.lua").read_text()
+    assert 'require("notify_all")(ctx, { message = "Party " .. ha.text(ctx:get("note")), level = 70 })' in party
+    assert 'local got = require("answer")(ctx, {})' in party and 'ha.text(got["value"])' in party
+    assert "it has neither triggers nor actions" in house.out and "!secret is not read: write the value" in house.out
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- {alias: A, alias: B, trigger: [], action: []}", ["B"]),
+        ("", []),
+        ("# only a comment\n", []),
+        ("- &a {alias: A, trigger: [], action: []}\n- {<<: *a, alias: Ü}", ["A", "Ü"]),
+        ("{alias: A, trigger: [], action: []}", ["A"]),
+        ("\ufeff- {alias: A, trigger: []}\r\n", ["A"]),
+    ],
+)
+def test_odd_yaml_is_read_as_home_assistant_reads_it(tmp_path: Path, text: str, expected: list[str]) -> None:
+    (tmp_path / "automations.yaml").write_text(text)
+    assert [each["alias"] for _, each in read_installation(tmp_path).automations] == expected
+
+
 def test_a_folder_of_something_else_is_refused(home: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     result = bring(home, tmp_path / "other")
@@ -678,6 +822,37 @@ LAMP = {"target": {"entity_id": "light.hall"}}
         ({"action": "notify.x", "data": {"message": "m", "data": {"push": {}}}}, "a message without push"),
         ({"action": "weather.get_forecasts", "response_variable": "r"}, "not translated: the answer of a service"),
         ({"set_conversation_response": "ok"}, "not translated: Lares has no voice assistant"),
+        ({"action": "tts.speak", "target": {"entity_id": "tts.x"}}, "not translated: Lares has no voice assistant"),
+        ({"scene": "scene.film", "continue_on_error": True}, 'pcall(function()\nctx:run_scene("film")\nend)'),
+        ({"action": "script.unknown"}, "not translated: script.unknown is not in this folder"),
+        (
+            {
+                "wait_for_trigger": [
+                    {"trigger": "state", "entity_id": "binary_sensor.hall_motion", "to": "off", "for": 60}
+                ],
+                "timeout": 300,
+            },
+            '"occupancy") == "unoccupied" end, 300, 60)',
+        ),
+        (
+            {
+                "repeat": {
+                    "for_each": [{"lamp": "light.hall", "level": 7}],
+                    "sequence": [
+                        {
+                            "action": "light.turn_on",
+                            "target": {"entity_id": "{{ repeat.item.lamp }}"},
+                            "data": {"brightness_pct": "{{ repeat.item.level }}"},
+                        }
+                    ],
+                }
+            },
+            '{ capability = "brightness", action = "set", value = 7 }',
+        ),
+        (
+            {"action": "scene.apply", "data": {"entities": {"light.hall": {"state": "on", "hs_color": [10, 20]}}}},
+            "value = { hue = 10, saturation = 20 }",
+        ),
         ({"action": "light.turn_on", **LAMP, "enabled": False}, "not translated: it is disabled"),
         (
             {"action": "homeassistant.turn_off", "target": {"area_id": "hall"}},
@@ -709,6 +884,32 @@ def test_what_a_wait_found_can_be_asked(entities: Entities) -> None:
         ),
         ({"trigger": "state", "entity_id": "light.hall", "from": "off", "to": "on"}, {"equals": "on"}),
         ({"triggers": [{"trigger": "time", "at": "07:00"}]}, {"type": "wall_clock", "time": "07:00"}),
+        (
+            {"trigger": "window.opened", "target": {"area_id": "kitchen"}, "options": {"for": {"seconds": 5}}},
+            {"attribute": "contact", "equals": "open", "duration_secs": 5},
+        ),
+        (
+            {"trigger": "climate.started_heating", "target": {"entity_id": "climate.kitchen"}},
+            {"attribute": "hvac_state", "equals": "heating"},
+        ),
+        (
+            {
+                "trigger": "light.brightness_crossed_threshold",
+                "target": {"entity_id": "light.hall"},
+                "options": {
+                    "threshold": {"type": "between", "value_min": {"number": 20}, "value_max": {"number": 60}}
+                },
+            },
+            {"attribute": "brightness", "above": 20, "below": 60},
+        ),
+        ({"trigger": "cover.blind_closed", "target": {"device_id": "blind"}}, {"attribute": "cover_position"}),
+        ({"trigger": "person.left_home", "target": {"entity_id": "person.anna"}}, {"equals": False}),
+        (
+            {"trigger": "timer.finished", "target": {"entity_id": "timer.laundry"}},
+            {"type": "timer", "name": "laundry"},
+        ),
+        ({"trigger": "state", "entity_id": "sun.sun", "to": "above_horizon"}, {"type": "sunrise"}),
+        ({"trigger": "time_pattern", "minutes": "05"}, {"expression": "0 5 * * * *"}),
     ],
 )
 def test_newer_and_rarer_triggers_are_translated(
@@ -727,7 +928,7 @@ def test_newer_and_rarer_triggers_are_translated(
         ),
         {"trigger": "mqtt", "topic": "a/b"},
         {"trigger": "event", "event_type": "x"},
-        {"trigger": "climate.started_heating", "target": {"entity_id": "climate.kitchen"}},
+        {"trigger": "vacuum.started_cleaning", "target": {"entity_id": "vacuum.robot"}},
         {"trigger": "state", "entity_id": "light.hall", "from": "unavailable", "to": "on"},
         {"trigger": "numeric_state", "entity_id": "sensor.kitchen_temperature", "value_template": "{{ 1 }}"},
     ],
@@ -735,6 +936,62 @@ def test_newer_and_rarer_triggers_are_translated(
 def test_another_trigger_is_named(entities: Entities, trigger: Mapping[str, Any]) -> None:
     with pytest.raises(NotTranslated):
         triggers.translate(trigger, entities)
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        (
+            {"condition": "numeric_state", "entity_id": "sensor.kitchen_temperature", "above": "input_number.level"},
+            'ha.is_above(ha.number(ctx, "mqtt:dev_sensor", "temperature"), ha.to_number(ctx:get("level")))',
+        ),
+        (
+            {
+                "condition": "numeric_state",
+                "entity_id": "sensor.kitchen_temperature",
+                "below": 5,
+                "value_template": "{{ state.state | float + 2 }}",
+            },
+            'ha.is_below(ha.number(ctx, "mqtt:dev_sensor", "temperature") + 2, 5)',
+        ),
+        (
+            {"condition": "time", "after": "input_datetime.wake", "before": "input_datetime.bed"},
+            'ha.is_between(ctx:get("wake"), ctx:get("bed"))',
+        ),
+        ({"condition": "state", "entity_id": "light.hall", "state": "input_select.mode"}, '== ctx:get("mode")'),
+        (
+            {"condition": "numeric_state", "entity_id": "sun.sun", "attribute": "elevation", "below": -4},
+            "ha.sun_height()",
+        ),
+        ({"condition": "{{ is_state('sun.sun', 'below_horizon') }}"}, "ha.is_dark(0)"),
+        (
+            {
+                "condition": "humidity.is_value",
+                "target": {"entity_id": "sensor.kitchen_humidity"},
+                "options": {"threshold": {"type": "above", "value": {"entity": "input_number.level"}}},
+            },
+            'ha.is_above(ha.number(ctx, "mqtt:dev_sensor", "humidity"), ha.to_number(ctx:get("level")))',
+        ),
+    ],
+)
+def test_a_condition_that_only_lua_computes(entities: Entities, condition: Any, expected: str) -> None:
+    found = conditions.translate(condition, Scope(entities=entities))
+    assert found.lua is not None and expected in found.lua
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ({"condition": "calendar.is_event_active", "target": {}}, "no calendars"),
+        ({"condition": "todo.is_incomplete"}, "no lists"),
+        ({"condition": "state", "entity_id": "light.hall", "state": "on", "enabled": "no"}, "disabled"),
+        ({"condition": "state", "entity_id": "light.hall", "state": Tagged("!secret", "x")}, "!secret is not read"),
+        ({"condition": "vacuum.is_docked"}, "is not translated: compare an attribute"),
+    ],
+)
+def test_another_condition_is_named(entities: Entities, condition: Any, reason: str) -> None:
+    with pytest.raises(NotTranslated, match=reason):
+        conditions.translate(condition, Scope(entities=entities))
 
 
 def test_a_condition_can_be_named_after_its_state(entities: Entities) -> None:

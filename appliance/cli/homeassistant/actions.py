@@ -7,19 +7,28 @@ integration. A part that has no translation becomes a comment with the reason an
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from ruamel.yaml import YAML
 
-from appliance.cli.homeassistant import conditions, templates
-from appliance.cli.homeassistant.conditions import SECONDS, numeric_tests, seconds, whole
+from appliance.cli.homeassistant import conditions, templates, triggers
+from appliance.cli.homeassistant.conditions import SECONDS, check_part, seconds, whole
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import Lines, Raw, literal, name, negated, quote
-from appliance.cli.homeassistant.source import Tagged, as_list, is_template, number, words
+from appliance.cli.homeassistant.source import Tagged, as_list, helper_value, is_template, number, words
 from appliance.cli.homeassistant.templates import Scope
 
 MAX_WAIT_SECS = 3600
+MAX_UNROLLED = 20
+
+ONE_NAME = re.compile(r"\s*\{\{\s*([A-Za-z_]\w*(?:\.\w+|\['\w+'\])*)\s*\}\}\s*")
+"""A template that consists of a name, such as `{{ repeat.item.lamp }}`."""
+
+TRIGGER_ENTITY = re.compile(r"\s*\{\{\s*trigger\.(?:entity_id|to_state\.entity_id)\s*\}\}\s*")
+
+TARGET_ITEM = re.compile(r"(?:entity|device|area|floor|label)_id:\s*(?:-\s*)?'?\{\{\s*repeat\.item")
 VOLUME_STEP = 5
 BRIGHTNESS_STEP = 10
 
@@ -52,6 +61,8 @@ SIMPLE: Mapping[str, Mapping[str, Command]] = {
 POWER = {"turn_on": "on", "turn_off": "off", "toggle": "toggle"}
 SWITCHED = frozenset({"light", "switch", "fan", "media_player"})
 
+COLOR_FIELDS = ("color_temp_kelvin", "color_temp", "kelvin", "hs_color", "rgb_color", "xy_color", "color_name")
+
 SETTERS: Mapping[str, Mapping[str, str]] = {
     "climate": {
         "hvac_mode": "hvac_mode",
@@ -77,6 +88,17 @@ FIELDS = frozenset(
 MESSAGE_FIELDS = frozenset({"message", "title", "data", "actions", "notification_id"})
 """Fields of messages that are translated, or that only matter in Home Assistant."""
 
+WITHOUT_COUNTERPART: Mapping[str, str] = {
+    **dict.fromkeys(["tts", "conversation", "assist_satellite"], "Lares has no voice assistant"),
+    **dict.fromkeys(["shell_command", "python_script", "rest_command"], "Lares runs no other programs: call a hook"),
+    **dict.fromkeys(["calendar", "todo", "shopping_list"], "Lares has no calendars or lists"),
+    **dict.fromkeys(["camera", "image", "image_processing"], "Lares has no cameras"),
+    **dict.fromkeys(["automation"], "an automation cannot switch another one: use a variable and a condition"),
+    **dict.fromkeys(["recorder", "update", "backup", "hassio"], "Lares keeps itself: this needs no action"),
+    "weather": "Lares has no forecasts",
+}
+"""Reasons by the domain of a service."""
+
 CUSTOM: Mapping[str, Mapping[str, tuple[str, Any]]] = {
     "button": {"press": ("press", None)},
     "number": {"set_value": ("set", "value")},
@@ -95,15 +117,33 @@ CUSTOM: Mapping[str, Mapping[str, tuple[str, Any]]] = {
 """Actions on `custom` attributes: the action, and the field that holds the value or the value itself."""
 
 
+RAISING = ("ctx:invoke(", "ctx:run_scene(", "require(")
+"""Calls that raise if they fail."""
+
+COMPARED = frozenset({"device_state_change", "variable_change"})
+"""Types of triggers for whose state Lua can wait."""
+
+
 class Actions:
     """Writes the statements of one automation. `problems` are the reasons for parts that were not translated."""
 
-    def __init__(self, entities: Entities, trigger_entities: tuple[str, ...], *, reads_waits: bool = False) -> None:
-        self.lines = Lines()
+    def __init__(
+        self,
+        entities: Entities,
+        trigger_entities: tuple[str, ...] = (),
+        *,
+        reads_waits: bool = False,
+        fields: Mapping[str, str] | None = None,
+        depth: int = 2,
+    ) -> None:
+        """Write for an automation or, if there are `fields` (Lua by name), for a scene or function."""
+        self.lines = Lines(depth)
         self.problems: list[str] = []
         self._entities = entities
         self._trigger_entities = trigger_entities
-        self._names: dict[str, str] = {}
+        self._names: dict[str, str] = dict(fields or {})
+        self._known: dict[str, Any] = {}
+        self._has_event = fields is None
         self._loops = 0
         self._reads_waits = reads_waits
 
@@ -120,6 +160,24 @@ class Actions:
             local = name(str(key))
             self.lines.add(f"local {local} = {made}")
             self._names[str(key)] = local
+            self._known.pop(str(key), None)
+            if not is_template(as_yaml(value)):
+                self._known[str(key)] = value
+
+    def define_by_trigger(self, variables: Mapping[str, Mapping[str, Any]]) -> None:
+        """Write the variables that each trigger sets, by the trigger's id."""
+        for key in dict.fromkeys(str(key) for own in variables.values() for key in own):
+            local = name(key)
+            self.lines.add(f"local {local}")
+            self._names[key] = local
+        for id_, own in variables.items():
+            self.lines.open(f"if event.trigger_id == {literal(id_)} then")
+            for key, value in own.items():
+                try:
+                    self.lines.add(f"{name(str(key))} = {self._value(value)}")
+                except NotTranslated as reason:
+                    self._skip({"variables": {key: value}}, str(reason))
+            self.lines.close()
 
     def sequence(self, value: Any) -> None:
         """Write actions in order."""
@@ -133,7 +191,12 @@ class Actions:
 
     @property
     def scope(self) -> Scope:
-        return Scope(entities=self._entities, names=dict(self._names), trigger_entities=self._trigger_entities)
+        return Scope(
+            entities=self._entities,
+            names=dict(self._names),
+            trigger_entities=self._trigger_entities,
+            has_event=self._has_event,
+        )
 
     def _one(self, action: Any) -> None:
         if isinstance(action, str) and is_template(action):
@@ -146,21 +209,33 @@ class Actions:
             return
         before, problems = self.lines.mark(), len(self.problems)
         try:
-            if action.get("enabled") is False:
-                raise NotTranslated("it is disabled")
+            action = self._filled_in(action)
+            check_part({"enabled": action.get("enabled", True)})
             if action.get("alias"):
                 self.lines.note(str(action["alias"]))
             self._method(action)(action)
+            if action.get("continue_on_error") is True:
+                self._protect(before[0])
         except (NotTranslated, AttributeError, KeyError, TypeError, ValueError) as reason:
             self.lines.cut(before)
             del self.problems[problems:]
             self._skip(action, str(reason) if isinstance(reason, NotTranslated) else "its form is not known")
-            if action.get("enabled") is False:
+            if str(reason) == "it is disabled":
                 return
             if _is_condition(action):
                 self.stop("this condition")
             elif "wait_template" in action or "wait_for_trigger" in action:
                 self._without_wait(action)
+
+    def _protect(self, start: int) -> None:
+        """Let the run go on after an error of the lines from the start on. Commands of devices raise no error."""
+        lines = self.lines.lines[start:]
+        if any(call in line for line in lines for call in RAISING) and not any("local " in line for line in lines):
+            self.lines.lines[start:] = [
+                f"{self.lines.indent}pcall(function()",
+                *(f"  {line}" for line in lines),
+                f"{self.lines.indent}end)",
+            ]
 
     def _method(self, action: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], None]:
         methods: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
@@ -243,6 +318,10 @@ class Actions:
         end = "end"
         if "count" in repeat:
             self.lines.open(f"for {index} = 1, {self._value(repeat['count'])} do")
+        elif "for_each" in repeat and self._is_unrolled(repeat):
+            self._unroll(repeat)
+            self._names, self._loops = names, self._loops - 1
+            return
         elif "for_each" in repeat:
             item = f"item{self._loops}" if self._loops > 1 else "item"
             self._names["repeat_item"] = item
@@ -264,11 +343,49 @@ class Actions:
         self.lines.close(end)
         self._names, self._loops = names, self._loops - 1
 
+    def _is_unrolled(self, repeat: Mapping[str, Any]) -> bool:
+        """Return whether the items name targets, which are written once for each item."""
+        items = repeat["for_each"]
+        return (
+            isinstance(items, list)
+            and len(items) <= MAX_UNROLLED
+            and not is_template(as_yaml(items))
+            and TARGET_ITEM.search(as_yaml(repeat.get("sequence"))) is not None
+        )
+
+    def _unroll(self, repeat: Mapping[str, Any]) -> None:
+        known = dict(self._known)
+        for index, item in enumerate(repeat["for_each"], 1):
+            self._known["repeat"] = {"item": item, "index": index}
+            self._names |= {"repeat_item": self._value(item), "repeat_index": str(index)}
+            self.sequence(repeat.get("sequence"))
+        self._known = known
+
+    def _filled_in(self, value: Any) -> Any:
+        """Return a value with constants in place of templates that consist of the name of one."""
+        if isinstance(value, Mapping):
+            return {key: self._filled_in(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self._filled_in(each) for each in value]
+        found = ONE_NAME.fullmatch(value) if isinstance(value, str) and self._known else None
+        if found is None:
+            return value
+        path = [each for each in re.split(r"\W+", found[1]) if each]
+        constant: Any = self._known
+        for key in path:
+            if not isinstance(constant, Mapping) or key not in constant:
+                return value
+            constant = constant[key]
+        return constant
+
     def _parallel(self, action: Mapping[str, Any]) -> None:
         self.lines.note("in Home Assistant, these run at the same time")
         self.sequence(action["parallel"])
 
     def _stop(self, action: Mapping[str, Any]) -> None:
+        if (answer := action.get("response_variable")) and not self._has_event:
+            self.lines.add(f"do return {templates.named(str(answer), self.scope)} end")
+            return
         if action["stop"]:
             self.lines.add(
                 f"ctx:log({quote('error' if action.get('error') else 'info')}, {self._message(action['stop'])})"
@@ -296,26 +413,43 @@ class Actions:
             self._finish_wait(f"ha.wait_until(ctx, function() return {test} end, {self._timeout(action)})", action)
 
     def _wait_for_trigger(self, action: Mapping[str, Any]) -> None:
-        found = as_list(action["wait_for_trigger"])
-        if len(found) != 1 or not isinstance(found[0], Mapping):
-            raise NotTranslated("a wait for several triggers is not translated")
-        trigger = found[0]
-        kind, ids = str(trigger.get("trigger") or trigger.get("platform")), words(trigger.get("entity_id"))
-        if trigger.get("for") is not None or len(ids) != 1:
+        """Wait for the first of several triggers; a state that holds already counts."""
+        found = [
+            (test, seconds(each["for"]) if each.get("for") is not None else 0.0)
+            for each in as_list(action["wait_for_trigger"])
+            for test in self._awaited(each)
+        ]
+        if len(found) == 1 and not found[0][1]:
+            self._wait(found[0][0], action)
+            return
+        holds = {for_secs for _, for_secs in found}
+        if len(holds) != 1:
+            raise NotTranslated("a wait for triggers with different times is not translated")
+        test = " or ".join(templates.comparison_in_lua(test) for test, _ in found)
+        more = f", {whole(held)}" if (held := holds.pop()) else ""
+        timeout = self._timeout(action)
+        self._finish_wait(f"ha.wait_until(ctx, function() return {test} end, {timeout}{more})", action)
+
+    def _awaited(self, trigger: Any) -> list[Comparison]:
+        """Return the tests of a trigger of which one must hold."""
+        if not isinstance(trigger, Mapping):
+            raise NotTranslated("it is not a mapping")
+        check_part(trigger)
+        without = {key: each for key, each in trigger.items() if key != "for"}
+        rows = triggers.translate(without, self._entities)
+        kinds = [row.table for row in rows if not row.guard]
+        if len(kinds) != len(rows) or any(each["type"] not in COMPARED for each in kinds):
             raise NotTranslated("a wait for this trigger is not translated")
-        if kind == "state" and trigger.get("to") is not None and not isinstance(trigger["to"], list):
-            if trigger.get("attribute"):
-                target = self._entities.attribute(ids[0], str(trigger["attribute"]))
-                self._wait(Comparison(target, "equals", trigger["to"]), action)
-            else:
-                self._wait(self._entities.compare(ids[0], trigger["to"]), action)
-        elif kind == "numeric_state":
-            [limits] = numeric_tests(self._entities, trigger)
-            if len(limits) != 1:
-                raise NotTranslated("a wait for a range is not translated")
-            self._wait(limits[0], action)
-        else:
-            raise NotTranslated("a wait for this trigger is not translated")
+        found = []
+        for row in kinds:
+            tests = [each for each in ("equals", "above", "below") if each in row]
+            if len(tests) != 1:
+                raise NotTranslated("a wait for a range or for any change is not translated")
+            target: Target | Variable = Variable(str(row.get("name")), "")
+            if "device_id" in row:
+                target = Target(row["device_id"], row["attribute"], "")
+            found.append(Comparison(target, tests[0], row[tests[0]]))
+        return found
 
     def _wait(self, test: Comparison, action: Mapping[str, Any]) -> None:
         timeout = self._timeout(action)
@@ -361,7 +495,11 @@ class Actions:
 
     def _scene(self, action: Mapping[str, Any]) -> None:
         for each in words(action["scene"]):
-            self.lines.add(f"ctx:run_scene({quote(each.removeprefix('scene.'))})")
+            name_ = each.removeprefix("scene.")
+            if name_ in self._entities.snapshots:
+                self.lines.add(f"ha.restore(ctx, {quote(f'scene.{name_}')})")
+            else:
+                self.lines.add(f"ctx:run_scene({quote(self._entities.scenes.get(name_, name_))})")
 
     def _device(self, action: Mapping[str, Any]) -> None:
         entity = self._entities.entity(str(action.get("entity_id", "")))
@@ -390,9 +528,9 @@ class Actions:
     def _service(self, service: str, action: Mapping[str, Any]) -> None:
         if is_template(service):
             raise NotTranslated("a service that is computed is not translated")
-        if action.get("response_variable"):
-            raise NotTranslated("the answer of a service is not translated")
         domain, _, verb = service.partition(".")
+        if action.get("response_variable") and domain != "script":
+            raise NotTranslated("the answer of a service is not translated")
         raw = action.get("data") or action.get("data_template") or {}
         if not isinstance(raw, Mapping):
             raise NotTranslated("the data are computed")
@@ -401,16 +539,44 @@ class Actions:
             "notify": self._notify, "persistent_notification": self._notify, "mqtt": self._mqtt, "timer": self._timer,
             "input_boolean": self._helper, "input_number": self._helper, "input_select": self._helper,
             "input_text": self._helper, "input_datetime": self._helper, "counter": self._helper,
+            "input_button": self._helper,
             "logbook": self._log, "system_log": self._log, "script": self._script, "scene": self._scenes,
         }.get(domain)  # fmt: skip
         if method is not None:
             method(verb, action, data)
+            return
+        if domain in WITHOUT_COUNTERPART:
+            raise NotTranslated(WITHOUT_COUNTERPART[domain])
+        if self._is_about_trigger(action, data):
+            self._command_trigger(domain, verb, service, data)
             return
         ids = self._targets(domain, action, data)
         statements = [self._commands(each, domain, verb, data) for each in ids]
         self._omit(service, data, FIELDS)
         for entity_id, commands in zip(ids, statements, strict=True):
             self._write(entity_id, commands, data)
+
+    def _is_about_trigger(self, action: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
+        """Return whether the target is the entity that fired the trigger."""
+        target = action.get("target")
+        places = (target if isinstance(target, Mapping) else {}, action, data)
+        named = [str(each.get("entity_id")) for each in places if each.get("entity_id") is not None]
+        is_trigger = len(named) == 1 and TRIGGER_ENTITY.fullmatch(named[0]) is not None
+        return is_trigger and self._has_event and bool(self._trigger_entities)
+
+    def _command_trigger(self, domain: str, verb: str, service: str, data: dict[str, Any]) -> None:
+        data.pop("entity_id", None)
+        if any(not each.startswith(f"{domain}.") for each in self._trigger_entities):
+            raise NotTranslated(f"not every entity of the triggers is a {domain}")
+        made = [self._commands(each, domain, verb, data) for each in self._trigger_entities]
+        commands = [[command for _, command in each] for each in made]
+        owners = {target.device_id.count(":") for each in made for target, _ in each}
+        if any(each != commands[0] for each in commands) or owners != {1}:
+            raise NotTranslated("the trigger's entities take different commands")
+        self._omit(service, data, FIELDS)
+        for capability, action, value in commands[0]:
+            command = {"capability": capability, "action": action, "value": value}
+            self.lines.add(f"ctx:command(event.device_id, {literal(command)})")
 
     def _omit(self, service: str, data: Mapping[str, Any], known: Collection[str]) -> None:
         """Write a comment about the fields that have no counterpart."""
@@ -434,13 +600,15 @@ class Actions:
         found: list[str] = []
         for place in (target if isinstance(target, Mapping) else {}, action, data):
             found += self._entities.targeted(domain, place)
-        for key in ("entity_id", "device_id", "area_id"):
+        for key in ("entity_id", "device_id", "area_id", "floor_id", "label_id"):
             data.pop(key, None)
         if "all" in found:
             rows = self._entities.installation.entities
             found = sorted(each for each in rows if each.startswith(f"{domain}."))
         if any(each.startswith("group.") for each in found):
-            raise NotTranslated("a group of Home Assistant is not translated: make a group and use ctx:command_group")
+            raise NotTranslated("this group has no known members: make a group and use ctx:command_group")
+        if domain == "homeassistant":
+            found = [each for each in found if _can_be_switched(each)]
         if not found:
             raise NotTranslated("it names no entity that is known")
         return list(dict.fromkeys(found))
@@ -555,14 +723,21 @@ class Actions:
                 self.lines.add(f"ha.add(ctx, {key}, {steps[verb]}) -- {entity_id}")
                 continue
             elif verb == "reset":
-                made = "0"
+                made = literal(self._entities.installation.helpers.get(entity_id, 0) if domain != "counter" else 0)
+            elif verb == "press":
+                made = "os.time()"
             elif verb in ("set_value", "set_options", "select_option", "set_datetime"):
                 fields = ("value", "option", "time", "datetime", "date", "timestamp")
                 given = next((data[each] for each in fields if data.get(each) is not None), None)
-                made = self._value(given)
+                made = self._helper_value(domain, given)
             else:
                 raise NotTranslated(f"the service {domain}.{verb} has no counterpart in Lares")
             self.lines.add(f"ctx:set({key}, {made}) -- {entity_id}")
+
+    def _helper_value(self, domain: str, given: Any) -> str:
+        if is_template(given) or isinstance(given, Tagged):
+            return self._value(given)
+        return literal(helper_value(domain, given))
 
     def _timer(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
         duration = data.get("duration")
@@ -574,6 +749,8 @@ class Actions:
                 self.lines.add(f"ctx:start_timer({quote(timer)}, {made})")
             elif verb == "cancel":
                 self.lines.add(f"ctx:cancel_timer({quote(timer)})")
+            elif verb == "finish":
+                self.lines.add(f"ctx:start_timer({quote(timer)}, 0)")
             else:
                 raise NotTranslated(f"a timer of Lares has no {verb}")
 
@@ -611,12 +788,58 @@ class Actions:
         self.lines.add(f"ctx:invoke({quote(f'{self._entities.section}:publish')}, {literal(payload)})")
 
     def _scenes(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
-        if verb != "turn_on":
+        if verb == "turn_on":
+            self._scene({"scene": self._targets("scene", action, data)})
+        elif verb == "apply" and isinstance(data.get("entities"), Mapping):
+            self.apply(data["entities"], data)
+        elif verb == "create" and not data.get("entities") and data.get("scene_id"):
+            ids = [
+                target.device_id
+                for each in self._entities.members(words(data.get("snapshot_entities")))
+                if isinstance(target := self._entities.target(each), Target)
+            ]
+            name_ = quote(f"scene.{data['scene_id']}")
+            self.lines.add(f"ha.keep(ctx, {name_}, {literal(list(dict.fromkeys(ids)))})")
+        else:
             raise NotTranslated(f"the service scene.{verb} has no counterpart: use ctx:snapshot and ctx:restore")
-        self._scene({"scene": self._targets("scene", action, data)})
+
+    def apply(self, states: Mapping[Any, Any], data: Mapping[str, Any] | None = None) -> None:
+        """Write the commands that bring entities to states, as in a scene."""
+        fade = {"transition": data["transition"]} if data and data.get("transition") is not None else {}
+        for entity_id, state in states.items():
+            try:
+                service, more = service_for(str(entity_id), state)
+                self._service(
+                    service, {"action": service, "target": {"entity_id": entity_id}, "data": {**more, **fade}}
+                )
+            except (NotTranslated, AttributeError, KeyError, TypeError, ValueError) as reason:
+                words_ = str(reason) if isinstance(reason, NotTranslated) else "its form is not known"
+                self._skip({str(entity_id): state}, words_)
 
     def _script(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
-        raise NotTranslated("scripts are not imported: make a scene of it and call ctx:run_scene")
+        """Run a scene, or call the function that a script with fields became."""
+        if verb in ("turn_off", "toggle", "reload"):
+            raise NotTranslated(f"the service script.{verb} has no counterpart: use POST /scenes/ID/cancel")
+        if verb == "turn_on":
+            ids = [each.removeprefix("script.") for each in self._targets("script", action, data)]
+            given = data.get("variables") if isinstance(data.get("variables"), Mapping) else {}
+        else:
+            ids, given = [verb], data
+        for each in ids:
+            script = self._entities.scripts.get(each)
+            if script is None:
+                raise NotTranslated(f"script.{each} is not in this folder")
+            if verb == "turn_on":
+                self.lines.note("Home Assistant does not wait for the end of this script")
+            call = f"ctx:run_scene({quote(script.id)})"
+            if script.is_function:
+                fields = {str(key): Raw(self._value(value)) for key, value in dict(given or {}).items()}
+                call = f"require({quote(script.id)})(ctx, {literal(fields)})"
+            if (answer := action.get("response_variable")) and script.is_function:
+                self.lines.add(f"local {name(str(answer))} = {call}")
+                self._names[str(answer)] = name(str(answer))
+            else:
+                self.lines.add(call)
 
     # --- values ---
 
@@ -636,6 +859,50 @@ class Actions:
         if isinstance(value, Tagged):
             raise NotTranslated(f"{value.tag} is not read")
         return templates.message(value, self.scope)
+
+
+def _can_be_switched(entity_id: str) -> bool:
+    return entity_id.split(".", maxsplit=1)[0] in {*SWITCHED, "input_boolean", "climate", "siren", "all"}
+
+
+def service_for(entity_id: str, state: Any) -> tuple[str, dict[str, Any]]:
+    """Return the service, and its data, that brings an entity to a state of a scene. Raises `NotTranslated`."""
+    row = dict(state) if isinstance(state, Mapping) else {"state": state}
+    domain, shown = entity_id.partition(".")[0], row.pop("state", None)
+    word = ("on" if shown else "off") if isinstance(shown, bool) else str(shown)
+    if domain == "light" and word == "on":
+        mode = {"color_temp": ("color_temp_kelvin", "color_temp"), "hs": ("hs_color",), "xy": ("xy_color",)}
+        colors = mode.get(str(row.get("color_mode")), ("rgb_color",) if "color_mode" in row else COLOR_FIELDS)
+        color = next((each for each in colors if row.get(each) is not None), None)
+        keys = ("brightness", "effect", color)
+        data = {str(key): row[key] for key in keys if key is not None and row.get(key) not in (None, "None", "none")}
+        return "light.turn_on", data
+    if domain in {*SWITCHED, "input_boolean"} and word in ("on", "off"):
+        return f"{domain}.turn_{word}", {}
+    if domain == "climate":
+        return "climate.set_temperature", {"hvac_mode": word, **_only(row, "temperature", "preset_mode", "fan_mode")}
+    if domain == "cover" and row.get("current_position", row.get("position")) is not None:
+        return "cover.set_cover_position", {"position": row.get("current_position", row.get("position"))}
+    fixed = {
+        "cover": {"open": "open_cover", "closed": "close_cover"},
+        "lock": {"locked": "lock", "unlocked": "unlock"},
+        "media_player": {"playing": "media_play", "paused": "media_pause", "idle": "media_stop"},
+    }
+    if (verb := fixed.get(domain, {}).get(word)) is not None:
+        return f"{domain}.{verb}", {}
+    set_ = {
+        **dict.fromkeys(["input_number", "number", "input_text", "text"], ("set_value", "value")),
+        **dict.fromkeys(["input_select", "select"], ("select_option", "option")),
+        "input_datetime": ("set_datetime", "datetime"),
+    }
+    if domain in set_:
+        verb, field = set_[domain]
+        return f"{domain}.{verb}", {field: word}
+    raise NotTranslated(f"the state {word} of {entity_id} has no command in Lares")
+
+
+def _only(row: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: row[key] for key in keys if row.get(key) is not None}
 
 
 def _is_condition(action: Mapping[str, Any]) -> bool:

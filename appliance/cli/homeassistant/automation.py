@@ -1,11 +1,13 @@
-"""One automation of Home Assistant as a Lua file."""
+"""One automation of Home Assistant as a Lua file, and what files of scripts and scenes have in common with it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from appliance.cli.homeassistant import conditions, triggers
 from appliance.cli.homeassistant.actions import Actions, as_yaml
@@ -23,8 +25,12 @@ MARK = "-- Imported from Home Assistant: "
 
 
 class LuaFile(Struct, frozen=True, kw_only=True):
-    """A translated automation. `problems` are the reasons for parts that became comments."""
+    """A translated automation, script, or scene. `problems` are the reasons for parts that became comments.
 
+    `folder` is below the configuration.
+    """
+
+    folder: str
     id: str
     name: str
     text: str
@@ -40,8 +46,10 @@ def translate(definition: Any, place: str, entities: Entities, taken: set[str]) 
         raise NotTranslated("it is not a mapping")
     if "use_blueprint" in definition:
         raise NotTranslated("its blueprint is not in this folder: take control of it in Home Assistant first")
+    if not {"trigger", "triggers", "action", "actions"} & definition.keys():
+        raise NotTranslated("it has neither triggers nor actions")
     title = str(definition.get("alias") or definition.get("id") or "automation").strip()
-    id_ = _free_id(title, taken)
+    id_ = free_id(title, taken)
     notes: list[str] = []
     found = _triggers(definition, entities, notes)
     event_entities = tuple(dict.fromkeys(each for trigger in found for each in trigger.entities))
@@ -49,15 +57,20 @@ def translate(definition: Any, place: str, entities: Entities, taken: set[str]) 
     actions = Actions(entities, event_entities, reads_waits="wait." in as_yaml(sequence))
     actions.define(definition.get("trigger_variables"))
     actions.define(definition.get("variables"))
-    found = _guard(found, actions)
-    declared = _conditions(definition, actions, notes)
+    found = _unique(_guard(found, actions), actions)
+    declared = _conditions(
+        definition, actions, notes, is_declared=not any("ha.is_due" in each.guard for each in found)
+    )
     actions.sequence(sequence)
     actions.lines.add(*([] if actions.lines.lines else ['ctx:log("info", "nothing was translated")']))
     text = _render(id_, title, definition, place, found, declared, actions, notes)
-    return LuaFile(id=id_, name=title, text=text, problems=(*_reasons(notes), *actions.problems))
+    return LuaFile(
+        folder="automations", id=id_, name=title, text=text, problems=(*_reasons(notes), *actions.problems)
+    )
 
 
-def _free_id(title: str, taken: set[str]) -> str:
+def free_id(title: str, taken: set[str]) -> str:
+    """Return an id made of the title that is not taken, and take it."""
     base = object_id(title)[:MAX_ID_CHARS].strip("_") or "automation"
     numbers = iter(range(2, len(taken) + 3))
     id_ = base
@@ -69,37 +82,68 @@ def _free_id(title: str, taken: set[str]) -> str:
 
 def _triggers(definition: Mapping[str, Any], entities: Entities, notes: list[str]) -> list[Trigger]:
     found: list[Trigger] = []
+    is_asked = "trigger.id" in as_yaml(definition) or "condition: trigger" in as_yaml(definition)
     for number, each in enumerate(as_list(definition.get("triggers", definition.get("trigger"))), 1):
         try:
-            found += triggers.translate(each, entities)
+            made = triggers.translate(each, entities)
+            # without an id, the index is the id
+            found += [
+                structs.replace(row, id=str(number - 1)) if is_asked and row.id is None else row for row in made
+            ]
         except NotTranslated as reason:
             notes.append(_note(f"trigger {number}", str(reason), each))
     return found
 
 
 def _guard(found: list[Trigger], actions: Actions) -> list[Trigger]:
-    """Give each trigger with a guard an id, and write the guards."""
+    """Give each trigger with a guard or variables an id; write the guards, then the variables."""
     made: list[Trigger] = []
+    own: dict[str, Mapping[str, Any]] = {}
+    ids: dict[str, str] = {}
     for number, each in enumerate(found, 1):
-        if not each.guard:
+        if not each.guard and not each.variables:
             made.append(each)
             continue
-        id_ = (
-            each.id
-            if each.id is not None and sum(other.id == each.id for other in found) == 1
-            else f"trigger_{number}"
-        )
+        is_alone = all(other.guard == each.guard for other in found if other.id == each.id)
+        id_ = each.id if each.id is not None and is_alone else ids.get(each.guard, f"trigger_{number}")
         if each.id is not None and id_ != each.id:
             actions.problems.append(f"several triggers have the id {each.id}: the one with a condition is now {id_}")
-        made.append(Trigger(table=each.table, guard=each.guard, id=id_, entities=each.entities))
-        actions.lines.open(f"if event.trigger_id == {literal(id_)} and {negated(each.guard)} then")
-        actions.lines.add("return")
-        actions.lines.close()
+        made.append(structs.replace(each, id=id_))
+        own |= {id_: each.variables} if each.variables else {}
+        if each.guard and each.guard not in ids:
+            ids[each.guard] = id_
+            actions.lines.open(f"if event.trigger_id == {literal(id_)} and {negated(each.guard)} then")
+            actions.lines.add("return")
+            actions.lines.close()
+    actions.define_by_trigger(own)
     return made
 
 
-def _conditions(definition: Mapping[str, Any], actions: Actions, notes: list[str]) -> list[Mapping[str, Any]]:
-    """Return the conditions that Lares declares; write the others as tests."""
+def _unique(found: list[Trigger], actions: Actions) -> list[Trigger]:
+    """Give triggers that share an id ids of their own, and let the event have the shared one."""
+    made: list[Trigger] = []
+    taken: set[str] = set()
+    shared: dict[str, str] = {}
+    for each in found:
+        id_ = each.id
+        if id_ is not None and id_ in taken:
+            id_ = next(new for number in count(2) if (new := f"{each.id}_{number}") not in taken)
+            shared[id_] = str(each.id)
+        taken |= {id_} if id_ is not None else set()
+        made.append(structs.replace(each, id=id_))
+    if shared:
+        line = f"event.trigger_id = ({literal(shared)})[event.trigger_id] or event.trigger_id"
+        actions.lines.lines.insert(0, actions.lines.indent + line)
+    return made
+
+
+def _conditions(
+    definition: Mapping[str, Any], actions: Actions, notes: list[str], *, is_declared: bool
+) -> list[Mapping[str, Any]]:
+    """Return the conditions that Lares declares; write the others as tests.
+
+    Unless `is_declared`, write all that Lua can compute: the run has to start its timer before a condition stops it.
+    """
     declared: list[Mapping[str, Any]] = []
     for number, each in enumerate(as_list(definition.get("conditions", definition.get("condition"))), 1):
         try:
@@ -108,10 +152,10 @@ def _conditions(definition: Mapping[str, Any], actions: Actions, notes: list[str
             notes.append(_note(f"condition {number}", str(reason), each))
             actions.stop(f"condition {number}")
             continue
-        if isinstance(made, Declared):
+        if isinstance(made, Declared) and (is_declared or made.lua is None):
             declared.append(made.table)
         else:
-            actions.lines.open(f"if {negated(made.lua)} then")
+            actions.lines.open(f"if {negated(str(made.lua))} then")
             actions.lines.add("return")
             actions.lines.close()
     return declared
@@ -125,6 +169,20 @@ def _reasons(notes: list[str]) -> list[str]:
     return [each.split("\n")[0] for each in notes]
 
 
+def head(title: str, place: str, notes: list[str], body: str) -> list[str]:
+    """Return the first lines of a file: comments, and the module that the body needs."""
+    lines = [*comment(title), "--", f"{MARK}{comment(place)[0][3:]}."]
+    if notes:
+        lines += ["--", *comment("Not translated:\n" + "\n".join(notes))]
+    return [*lines, "", *(['local ha = require("homeassistant")', ""] if re.search(r"\bha\.", body) else [])]
+
+
+def description(definition: Mapping[str, Any]) -> list[str]:
+    """Return the line of the description, if there is one."""
+    text = str(definition.get("description") or "").strip()[:900]
+    return [f"  description = {quote(text)},"] if text else []
+
+
 def _render(
     id_: str,
     title: str,
@@ -135,21 +193,17 @@ def _render(
     actions: Actions,
     notes: list[str],
 ) -> str:
-    lines = [*comment(title), "--", f"{MARK}{place}."]
-    if notes:
-        lines += ["--", *comment("Not translated:\n" + "\n".join(notes))]
     body = "\n".join(actions.lines.lines)
-    lines += ["", 'local ha = require("homeassistant")'] if "ha." in body else []
-    lines += ["", "---@type Automation", "return {", f"  id = {quote(id_)},", f"  name = {quote(title)},"]
-    if definition.get("description"):
-        lines.append(f"  description = {quote(str(definition['description']).strip()[:900])},")
+    lines = head(title, place, notes, body)
+    lines += ["---@type Automation", "return {", f"  id = {quote(id_)},", f"  name = {quote(title)},"]
+    lines += description(definition)
     lines.append("  enabled = false, -- check this file, then switch the automation on")
     lines += _trigger_lines(id_, found)
     if declared:
         first, *rest = rows(declared, "  ")
         lines += [f"  conditions = {first}", *rest]
         lines[-1] += ","
-    lines += _mode(definition)
+    lines += mode_of(definition)
     lines += ["  execute = function(ctx, event)", body, "  end,", "}", ""]
     return "\n".join(lines)
 
@@ -168,7 +222,7 @@ def _trigger_lines(id_: str, found: list[Trigger]) -> list[str]:
     return made
 
 
-def _mode(definition: Mapping[str, Any]) -> list[str]:
+def mode_of(definition: Mapping[str, Any]) -> list[str]:
     """Return the mode; Home Assistant's default is single, and 10 at once for queued and parallel."""
     mode = str(definition.get("mode", "single"))
     if mode not in MODES:

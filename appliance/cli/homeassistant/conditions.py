@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from appliance.cli.homeassistant import templates
+from appliance.cli.homeassistant import named, templates
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import literal, negated
-from appliance.cli.homeassistant.source import as_list, is_template, words
+from appliance.cli.homeassistant.source import Tagged, as_list, is_template, words
 from appliance.cli.homeassistant.templates import Scope
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -23,29 +23,29 @@ WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 SECONDS: Mapping[str, float] = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1, "milliseconds": 0.001}
 """Seconds of each unit of a duration."""
 
-CONDITION_STATES: Mapping[str, str] = {
+DEVICE_STATES: Mapping[str, str] = {
     **dict.fromkeys(
         ["is_on", "is_open", "is_motion", "is_occupied", "is_moist", "is_smoke", "is_problem", "is_present"], "on"
     ),
     **dict.fromkeys(
-        [
-            "is_off",
-            "is_closed",
-            "is_not_open",
-            "is_no_motion",
-            "is_not_occupied",
-            "is_not_moist",
-            "is_no_smoke",
-            "is_no_problem",
-        ],
-        "off",
+        ["is_off", "is_closed", "is_not_open", "is_not_occupied", "is_not_moist", "is_not_present"], "off"
     ),
+    **dict.fromkeys(["is_no_motion", "is_no_smoke", "is_no_problem"], "off"),
     "is_locked": "locked",
     "is_unlocked": "unlocked",
     "is_home": "home",
     "is_not_home": "not_home",
 }
 """States that a device condition's type asks for. Covers use the words open and closed."""
+
+WITHOUT_COUNTERPART: Mapping[str, str] = {
+    "calendar": "Lares has no calendars",
+    "conversation": "Lares has no voice assistant",
+    "assist_satellite": "Lares has no voice assistant",
+    "todo": "Lares has no lists of tasks",
+    "timer": "Lua cannot read a timer: set a variable when you start it",
+}
+"""Reasons by the first part of a name."""
 
 
 class Declared(Struct, frozen=True):
@@ -74,9 +74,10 @@ def translate(value: Any, scope: Scope) -> Declared | Computed:
         return Computed(templates.condition(value, scope))
     if not isinstance(value, Mapping):
         _unknown(value)
-    if value.get("enabled") is False:
-        raise NotTranslated("it is disabled")
+    check_part(value)
     kind = next((each for each in ("and", "or", "not") if each in value), str(value.get("condition", "")))
+    if is_template(kind):
+        return Computed(templates.condition(kind, scope))
     methods: Mapping[str, Callable[[Mapping[str, Any], Scope], Declared | Computed]] = {
         "state": _state,
         "numeric_state": _numeric_state,
@@ -88,11 +89,22 @@ def translate(value: Any, scope: Scope) -> Declared | Computed:
         "template": lambda each, scope: Computed(templates.condition(str(each.get("value_template", "")), scope)),
         **{each: partial(_combine, each) for each in ("and", "or", "not")},
     }
-    if kind not in methods and kind.partition(".")[2] in CONDITION_STATES:
-        return _by_name(value, scope)
+    if kind not in methods and (meaning := named.parse(kind)) is not None:
+        return _by_name(meaning, value, scope)
     if kind not in methods:
         _unknown(value)
     return methods[kind](value, scope)
+
+
+def check_part(value: Mapping[str, Any]) -> None:
+    """Raise `NotTranslated` if a trigger or condition is switched off, or holds a secret."""
+    if str(value.get("enabled", True)).strip().lower() in ("false", "no", "off"):
+        raise NotTranslated("it is disabled")
+    if is_template(value.get("enabled")):
+        raise NotTranslated("whether it is enabled is computed")
+    for each in (each for row in value.values() for each in as_list(row)):
+        if isinstance(each, Tagged):
+            raise NotTranslated(f"{each.tag} is not read: write the value")
 
 
 def in_lua(value: Any, scope: Scope) -> str:
@@ -102,7 +114,7 @@ def in_lua(value: Any, scope: Scope) -> str:
         if each.lua is None:
             raise NotTranslated("a condition of this type is possible only at the top of an automation")
         made.append(each.lua)
-    return " and ".join(made) or "true"
+    return made[0] if len(made) == 1 else " and ".join(f"({each})" for each in made) or "true"
 
 
 def seconds(value: Any) -> float:
@@ -162,8 +174,9 @@ def table_of(test: Comparison, for_secs: float = 0) -> dict[str, Any]:
 
 
 def _unknown(value: Any) -> NoReturn:
-    name = value.get("condition") if isinstance(value, Mapping) else value
-    raise NotTranslated(f"the condition {name} is not translated")
+    name = str(value.get("condition") or "without a type") if isinstance(value, Mapping) else str(value)
+    reason = f"the condition {name} is not translated: compare an attribute of the device"
+    raise NotTranslated(WITHOUT_COUNTERPART.get(name.split(".")[0], reason))
 
 
 def _combine(kind: str, value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
@@ -187,7 +200,7 @@ def _all(parts: Sequence[Declared], *, is_any: bool = False) -> Declared:
         return parts[0]
     lua = None
     if all(each.lua is not None for each in parts):
-        lua = f"({(' or ' if is_any else ' and ').join(str(each.lua) for each in parts)})"
+        lua = (" or " if is_any else " and ").join(f"({each.lua})" for each in parts)
     return Declared({"type": "any" if is_any else "all", "conditions": [each.table for each in parts]}, lua)
 
 
@@ -199,10 +212,20 @@ def _test(test: Comparison, for_secs: float = 0) -> Declared:
     return Declared(table_of(test, for_secs), None if for_secs else templates.comparison_in_lua(test))
 
 
-def _state(value: Mapping[str, Any], scope: Scope) -> Declared:
+def _state(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
+    if "sun.sun" in words(value.get("entity_id")):
+        return _of_sun(value, scope)
     for_secs = seconds(value["for"]) if value.get("for") is not None else 0.0
     entities = []
+    if value.get("attribute") is None and any(str(each).startswith("input_") for each in as_list(value.get("state"))):
+        return _same_as_helper(value, scope)
     for entity_id in words(value.get("entity_id")):
+        if entity_id in scope.entities.installation.schedules:
+            entities.append(_scheduled(scope.entities.installation.schedules[entity_id], value.get("state")))
+            continue
+        if entity_id in scope.entities.installation.groups:
+            entities.append(_of_group(entity_id, value.get("state"), for_secs, scope))
+            continue
         tests = [
             _state_test(scope.entities, entity_id, value.get("attribute"), each)
             for each in as_list(value.get("state"))
@@ -211,6 +234,55 @@ def _state(value: Mapping[str, Any], scope: Scope) -> Declared:
     if not entities:
         raise NotTranslated("the condition names no entity")
     return _all(entities, is_any=value.get("match") == "any")
+
+
+def _same_as_helper(value: Mapping[str, Any], scope: Scope) -> Computed:
+    """Translate the comparison of a state with the state of a helper."""
+    tests = []
+    for entity_id in words(value.get("entity_id")):
+        shown = templates.value_in_lua(scope.entities.target(entity_id))
+        helpers = [templates.value_in_lua(scope.entities.target(str(each))) for each in as_list(value.get("state"))]
+        tests.append(" or ".join(f"{shown} == {each}" for each in helpers))
+    return Computed(" and ".join(f"({each})" for each in tests))
+
+
+def _of_group(entity_id: str, state: Any, for_secs: float, scope: Scope) -> Declared:
+    """Translate the state of a group: on if any member is on, off if each is off."""
+    members = list(scope.entities.members([entity_id]))
+    word = ("on" if state else "off") if isinstance(state, bool) else state
+    if word not in ("on", "off", "home", "not_home"):
+        raise NotTranslated(f"the state {word} of a group is not translated")
+    tests = [_test(scope.entities.compare(each, word), for_secs) for each in members]
+    return _all(tests, is_any=word in ("on", "home"))
+
+
+def _scheduled(blocks: Sequence[tuple[str, str, str]], state: Any) -> Declared:
+    """Translate the state of a schedule: on within its blocks."""
+    rows = []
+    for day, start, end in blocks:
+        at, until = time_of_day(start), time_of_day("00:00:00" if end.startswith("24") else end)
+        window = {"type": "time_window", "start": at[:5], "end": until[:5]}
+        rows.append(
+            _all(
+                [
+                    Declared({"type": "weekday", "days": [day]}, f"ha.is_day({literal([day])})"),
+                    Declared(window, f'ha.is_between("{at}", "{until}")'),
+                ]
+            )
+        )
+    if not rows:
+        raise NotTranslated("its schedule has no times")
+    return _all(rows, is_any=True) if state in ("on", True) else _none(_all(rows, is_any=True))
+
+
+def _of_sun(value: Mapping[str, Any], scope: Scope) -> Declared:
+    """Translate the state of the sun, above or below the horizon."""
+    edges = {"above_horizon": ("sunrise", "sunset"), "below_horizon": ("sunset", "sunrise")}.get(
+        str(value.get("state"))
+    )
+    if edges is None or value.get("for") is not None:
+        raise NotTranslated("this state of the sun is not translated: use the condition sun_position")
+    return _sun({"after": edges[0], "before": edges[1]}, scope)
 
 
 def _state_test(entities: Entities, entity_id: str, attribute: str | None, state: Any) -> Comparison:
@@ -225,8 +297,10 @@ def _state_test(entities: Entities, entity_id: str, attribute: str | None, state
 def numeric_tests(entities: Entities, value: Mapping[str, Any]) -> Iterable[list[Comparison]]:
     """Yield the limits of a numeric state for each entity."""
     if value.get("value_template") is not None:
-        raise NotTranslated("a value_template is not translated")
-    for entity_id in words(value.get("entity_id")):
+        raise NotTranslated("a value_template is possible only in a condition")
+    for entity_id in entities.members(words(value.get("entity_id"))):
+        if entity_id == "sun.sun":
+            raise NotTranslated("a height of the sun is possible only in a condition: use sunset with an offset")
         attribute = value.get("attribute")
         target = entities.attribute(entity_id, attribute) if attribute else entities.target(entity_id)
         factor = target.factor if isinstance(target, Target) else 1
@@ -234,16 +308,24 @@ def numeric_tests(entities: Entities, value: Mapping[str, Any]) -> Iterable[list
         for word in ("above", "below"):
             if (limit := value.get(word)) is None:
                 continue
-            if isinstance(limit, bool) or not isinstance(limit, int | float):
-                try:
-                    limit = float(limit)
-                except (TypeError, ValueError):
-                    raise NotTranslated(f"the limit {limit} is another entity's state") from None
-            limits.append(Comparison(target, word, whole(round(limit * factor, 3))))
+            if (number := _number(limit)) is None:
+                raise NotTranslated(f"the limit {limit} is another entity's state")
+            limits.append(Comparison(target, word, whole(round(number * factor, 3))))
         yield limits
 
 
-def _numeric_state(value: Mapping[str, Any], scope: Scope) -> Declared:
+def _number(limit: Any) -> float | None:
+    try:
+        return None if isinstance(limit, bool) else float(limit)
+    except (TypeError, ValueError):
+        return None
+
+
+def _numeric_state(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
+    limits = [value[word] for word in ("above", "below") if value.get(word) is not None]
+    ids = list(scope.entities.members(words(value.get("entity_id"))))
+    if value.get("value_template") is not None or "sun.sun" in ids or any(_number(each) is None for each in limits):
+        return _computed_number(value, ids, scope)
     found = []
     for limits in numeric_tests(scope.entities, value):
         table: dict[str, Any] = {}
@@ -255,20 +337,58 @@ def _numeric_state(value: Mapping[str, Any], scope: Scope) -> Declared:
     return _all(found)
 
 
-def _time(value: Mapping[str, Any], scope: Scope) -> Declared:
-    parts = []
+def _computed_number(value: Mapping[str, Any], ids: Sequence[str], scope: Scope) -> Computed:
+    """Translate limits that are other entities' states, a computed value, and the height of the sun."""
+    tests = []
+    for entity_id in ids:
+        shown = templates.number_of(scope, entity_id, value.get("attribute"))
+        if (text := value.get("value_template")) is not None:
+            shown = templates.expression(text, structs.replace(scope, state_entity=entity_id))
+        for word in ("above", "below"):
+            if (limit := value.get(word)) is not None:
+                number = _number(limit)
+                other = templates.number_of(scope, str(limit), None) if number is None else literal(number)
+                tests.append(f"ha.is_{word}({shown}, {other})")
+    if not tests:
+        raise NotTranslated("the condition has no limit or names no entity")
+    return Computed(" and ".join(tests))
+
+
+def _time(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
+    parts: list[Declared | Computed] = []
     if value.get("after") is not None or value.get("before") is not None:
-        after = time_of_day(value["after"]) if value.get("after") is not None else "00:00:00"
-        before = time_of_day(value["before"]) if value.get("before") is not None else "00:00:00"
-        if after != before:
-            lua = f'ha.is_between("{after}", "{before}")'
-            parts.append(Declared({"type": "time_window", "start": after[:5], "end": before[:5]}, lua))
+        after, before = (_edge(value.get(each), scope) for each in ("after", "before"))
+        lua = f"ha.is_between({after.lua}, {before.lua})"
+        if after.time is None or before.time is None:
+            parts.append(Computed(lua))
+        elif after.time != before.time:
+            window = {"type": "time_window", "start": after.time[:5], "end": before.time[:5]}
+            parts.append(Declared(window, lua))
     if value.get("weekday") is not None:
         days = weekdays(value["weekday"])
         parts.append(Declared({"type": "weekday", "days": days}, f"ha.is_day({literal(days)})"))
     if not parts:
         raise NotTranslated("the condition names no time")
-    return _all(parts)
+    declared = [each for each in parts if isinstance(each, Declared)]
+    if len(declared) == len(parts):
+        return _all(declared)
+    return Computed(" and ".join(f"({each.lua})" for each in parts))
+
+
+class _Edge(Struct, frozen=True):
+    """The start or end of a window. `time` is None if only Lua knows it."""
+
+    lua: str
+    time: str | None = None
+
+
+def _edge(value: Any, scope: Scope) -> _Edge:
+    if value is None:
+        return _Edge('"00:00:00"', "00:00:00")
+    if str(value).startswith("input_datetime."):
+        return _Edge(templates.value_in_lua(scope.entities.target(str(value))))
+    time = time_of_day(value)
+    return _Edge(f'"{time}"', time)
 
 
 def _sun(value: Mapping[str, Any], scope: Scope) -> Declared:
@@ -278,11 +398,12 @@ def _sun(value: Mapping[str, Any], scope: Scope) -> Declared:
     offsets = {f"{word}_offset_mins": _minutes(value.get(f"{word}_offset")) for word in edges}
     offsets = {word: each for word, each in offsets.items() if each}
     row = {"type": "sun_position", **edges, **offsets}
+    lua = _sun_in_lua(edges, offsets, scope)
     if set(edges.items()) in (
         {("after", "sunset"), ("before", "sunrise")},
         {("after", "sunrise"), ("before", "sunset")},
     ):
-        return Declared(row, None)
+        return Declared(row, lua)
     parts = []
     for word, event in edges.items():
         one = {key: each for key, each in row.items() if key == "type" or key.startswith(word)}
@@ -303,7 +424,21 @@ def _sun(value: Mapping[str, Any], scope: Scope) -> Declared:
             parts.append(_none(_all([Declared(moved, None), Declared(half, None)])))
     if not parts:
         raise NotTranslated("the condition names neither sunrise nor sunset")
-    return _all(parts)
+    return Declared(_all(parts).table, lua)
+
+
+def _sun_in_lua(edges: Mapping[str, Any], offsets: Mapping[str, int], scope: Scope) -> str | None:
+    """Return the condition by the height of the sun, None without coordinates."""
+    if not scope.entities.installation.locale.keys() >= {"latitude", "longitude"}:
+        return None
+    tests = []
+    for word, event in edges.items():
+        dark = f"ha.is_dark({-60 * offsets.get(f'{word}_offset_mins', 0)})"
+        half = 'ha.is_between("12:00", "00:00")' if event == "sunset" else 'ha.is_between("00:00", "12:00")'
+        is_dark = (event == "sunset") == (word == "after")
+        tests.append(f"({half} and {dark})" if is_dark else f"not ({half} and {dark})")
+    around_midnight = edges.get("after") == "sunset" and edges.get("before") == "sunrise"
+    return (" or " if around_midnight else " and ").join(tests)
 
 
 def _minutes(value: Any) -> int:
@@ -333,29 +468,40 @@ def _trigger(value: Mapping[str, Any], scope: Scope) -> Computed:
     return Computed(tests[0] if len(tests) == 1 else f"({' or '.join(tests) or 'false'})")
 
 
-def _by_name(value: Mapping[str, Any], scope: Scope) -> Declared:
+def _by_name(meaning: named.Named, value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
     """Translate a condition that is named after the state of its target, such as `light.is_on`."""
-    domain, _, verb = str(value["condition"]).partition(".")
-    state = CONDITION_STATES[verb]
-    if domain == "cover":
-        state = {"on": "open", "off": "closed"}.get(state, state)
-    options, target = value.get("options"), value.get("target")
-    behavior = options.get("behavior") if isinstance(options, Mapping) else None
-    tests = [_test(scope.entities.compare(each, state)) for each in scope.entities.targeted(domain, target)]
-    if not tests:
-        raise NotTranslated("the condition names no entity")
-    return _all(tests, is_any=behavior != "all")
+    options, entities = named.options_of(value), scope.entities
+    for_secs = seconds(options["for"]) if options.get("for") is not None else 0.0
+    made: list[Declared | Computed] = []
+    for entity_id in named.entities_of(meaning, value, entities):
+        if not meaning.is_measured:
+            made.append(_test(named.state_test(meaning, entity_id, entities), for_secs))
+            continue
+        id_, attribute = named.measured(meaning, entity_id, entities)
+        target = entities.attribute(id_, attribute) if attribute else entities.target(id_)
+        assert isinstance(target, Target)
+        rows = [
+            {"entity_id": id_, "attribute": attribute, **each} for each in named.ranges(options, target, entities)
+        ]
+        made += [_numeric_state(row, scope) for row in rows]
+    is_any = options.get("behavior") != "all"
+    declared = [each for each in made if isinstance(each, Declared)]
+    if len(declared) == len(made):
+        return _all(declared, is_any=is_any)
+    if any(each.lua is None for each in made):
+        raise NotTranslated("these conditions cannot be combined in Lua")
+    return Computed((" or " if is_any else " and ").join(f"({each.lua})" for each in made))
 
 
-def _device(value: Mapping[str, Any], scope: Scope) -> Declared:
+def _device(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
     entity = scope.entities.entity(str(value.get("entity_id", "")))
     kind = str(value.get("type", ""))
     for_secs = seconds(value["for"]) if value.get("for") is not None else 0.0
     if "above" in value or "below" in value:
         return _numeric_state({**value, "entity_id": entity.entity_id}, scope)
-    if kind not in CONDITION_STATES:
+    if kind not in DEVICE_STATES:
         raise NotTranslated(f"the device condition {kind or value.get('domain')} is not translated")
-    state = CONDITION_STATES[kind]
+    state = DEVICE_STATES[kind]
     if entity.domain == "cover":
         state = {"on": "open", "off": "closed"}[state]
     return _test(scope.entities.compare(entity.entity_id, state), for_secs)

@@ -8,7 +8,7 @@ documentation.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -19,13 +19,16 @@ from appliance.cli.homeassistant.source import (
     HaDevice,
     HaEntity,
     Installation,
-    as_list,
+    helper_value,
     is_template,
     number,
     object_id,
     words,
 )
 from appliance.home.classes import BINARY_SENSORS, COVERS, SENSORS
+
+MAX_GROUPS = 8
+"""Groups within groups."""
 
 Z2M = "zigbee2mqtt_"
 """Start of the identifiers of Zigbee2MQTT; its unique ids are `<address>_<object id>_<base topic>`."""
@@ -42,6 +45,14 @@ DOMAINS: Mapping[str, str] = {
     "lock": "lock",
     "device_tracker": "presence",
 }
+CLASSES: Mapping[str, frozenset[str]] = {
+    **{each: frozenset({each}) for each in ("door", "window", "gate", "moisture", "motion", "smoke", "vibration")},
+    **{each: frozenset({each}) for each in ("temperature", "humidity", "illuminance", "power", "battery")},
+    "garage_door": frozenset({"garage_door", "garage"}),
+    "occupancy": frozenset({"occupancy", "presence"}),
+}
+"""Device classes of entities that triggers and conditions such as `door.opened` act on."""
+
 COMMANDED = frozenset({"light", "switch", "fan", "media_player", "climate", "lock", "cover"})
 """Domains in which a second entity of one device is a separate device in Lares."""
 
@@ -107,16 +118,30 @@ class Comparison(Struct, frozen=True):
     value: Any
 
 
+class Script(Struct, frozen=True, kw_only=True):
+    """A script as a scene, or, if it takes fields or answers, as a function of a module of this id."""
+
+    id: str
+    fields: tuple[str, ...] = ()
+    is_function: bool = False
+
+
 class NotTranslated(Exception):
     """A part has no translation; the message is the reason."""
 
 
 class Entities:
-    """Finds the target of an entity, and remembers the entities that it could not find in `missing`."""
+    """Finds the target of an entity, and remembers the entities that it could not find in `missing`.
+
+    `scripts` and `scenes` are counterparts by object id; `snapshots` are the ids of scenes that actions create.
+    """
 
     def __init__(self, installation: Installation, section: str, known: Mapping[str, KnownDevice]) -> None:
         self.installation = installation
         self.missing: dict[str, None] = {}
+        self.scripts: dict[str, Script] = {}
+        self.scenes: dict[str, str] = {}
+        self.snapshots: set[str] = set()
         self.section = section
         self._known = known
         self._names = DeviceNames()
@@ -185,8 +210,7 @@ class Entities:
         target = self.target(entity_id)
         word = ("on" if state else "off") if isinstance(state, bool) else state
         if isinstance(target, Variable):
-            value = {"on": True, "off": False}.get(word, word) if target.domain == "input_boolean" else number(word)
-            return Comparison(target, "equals", value)
+            return Comparison(target, "equals", helper_value(target.domain, word))
         if word in ("unavailable", "unknown"):
             return Comparison(Target(target.device_id, "state", target.domain), "equals", "unavailable")
         if target.attribute == "cover_position" and word in ("open", "closed"):
@@ -199,37 +223,49 @@ class Entities:
         words = WORDS.get(key, {})
         return Comparison(target, "equals", words.get(word, number(word)))
 
-    def in_area(self, area_id: str, domain: str) -> list[str]:
-        """Return the entities of a domain in an area, or of the devices in it."""
-        devices, found = self.installation.devices, []
-        for each in self.installation.entities.values():
-            device = devices.get(each.device_id or "")
-            is_inside = (each.area_id or (device.area_id if device else None)) == area_id
-            if (
-                _is_of(each, domain) and is_inside and each.platform != "group"
-            ):  # its members are in areas of their own
-                found.append(each.entity_id)
-        return sorted(found)
-
-    def of_device(self, ha_device_id: str, domain: str) -> list[str]:
-        """Return the entities of a domain that belong to a device of the registry."""
-        rows = self.installation.entities.values()
-        return sorted(each.entity_id for each in rows if each.device_id == ha_device_id and _is_of(each, domain))
+    def area_of(self, entity: HaEntity) -> str | None:
+        """Return the area of the entity, or of its device."""
+        device = self.installation.devices.get(entity.device_id or "")
+        return entity.area_id or (device.area_id if device else None)
 
     def targeted(self, domain: str, target: Any) -> list[str]:
-        """Return the entities that a target names, itself or by device or area. Raises `NotTranslated`."""
+        """Return the entities that a target names: itself, as members of groups, by device, area, floor, or label.
+
+        Raises `NotTranslated`.
+        """
         place = target if isinstance(target, Mapping) else {}
-        named = [each for key in ("entity_id", "device_id", "area_id") for each in as_list(place.get(key))]
-        if any(map(is_template, named)):
+        kinds = {key: words(place.get(key)) for key in ("entity_id", "device_id", "area_id", "floor_id", "label_id")}
+        if any(is_template(each) for named in kinds.values() for each in named):
             raise NotTranslated("a target that is computed is not translated")
-        if place.get("label_id") or place.get("floor_id"):
-            raise NotTranslated("labels and floors are not translated")
-        found = [self.entity(each).entity_id for each in words(place.get("entity_id"))]
-        for each in words(place.get("device_id")):
-            found += self.of_device(each, domain)
-        for each in words(place.get("area_id")):
-            found += self.in_area(each, domain)
-        return found
+        found = list(self.members(kinds["entity_id"]))
+        for key in ("device_id", "area_id", "floor_id", "label_id"):
+            for each in kinds[key]:
+                found += sorted(row.entity_id for row in self._within(key, each) if _is_of(row, domain))
+        return list(dict.fromkeys(found))
+
+    def members(self, names: Iterable[str], depth: int = 0) -> Iterator[str]:
+        """Yield the entities, with the members of groups in place of groups."""
+        for name in names:
+            entity_id = self.entity(name).entity_id
+            if (inside := self.installation.groups.get(entity_id)) and depth < MAX_GROUPS:
+                yield from self.members(inside, depth + 1)
+            else:
+                yield entity_id
+
+    def _within(self, key: str, id_: str) -> Iterator[HaEntity]:
+        """Yield the entities of a device, area, floor, or label, without groups: members have places of their own."""
+        areas, devices = self.installation.areas, self.installation.devices
+        for each in self.installation.entities.values():
+            area, device = areas.get(self.area_of(each) or ""), devices.get(each.device_id or "")
+            labels = {*each.labels, *(device.labels if device else ()), *(area.labels if area else ())}
+            places: Mapping[str, Collection[str | None]] = {
+                "device_id": {each.device_id},
+                "area_id": {self.area_of(each)},
+                "floor_id": {area.floor_id if area else None},
+                "label_id": labels,
+            }
+            if id_ in places[key] and each.platform != "group":
+                yield each
 
     def custom(self, entity_id: str) -> Target:
         """Return the custom attribute of an entity that Lares has no capability for."""
@@ -286,6 +322,8 @@ class Entities:
 
 
 def _is_of(entity: HaEntity, domain: str) -> bool:
+    if domain in CLASSES:
+        return entity.domain in ("binary_sensor", "cover", "sensor") and entity.device_class in CLASSES[domain]
     return entity.domain == domain or (domain == "homeassistant" and DOMAINS.get(entity.domain) == "power")
 
 

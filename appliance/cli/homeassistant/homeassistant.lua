@@ -1,5 +1,8 @@
 -- Functions for automations that `lares import homeassistant` wrote. Values are those of Lares: numbers without units.
 
+-- The place of the home, for the height of the sun.
+local LATITUDE, LONGITUDE = 0, 0
+
 local ha = {}
 
 --- The value of a device's attribute, nil if it is unknown. Of a measurement, its number.
@@ -36,13 +39,13 @@ end
 
 --- Comparisons with an unknown value are false.
 function ha.is_above(value, limit)
-  local number = ha.to_number(value)
-  return number ~= nil and number > limit
+  local number, least = ha.to_number(value), ha.to_number(limit)
+  return number ~= nil and least ~= nil and number > least
 end
 
 function ha.is_below(value, limit)
-  local number = ha.to_number(value)
-  return number ~= nil and number < limit
+  local number, most = ha.to_number(value), ha.to_number(limit)
+  return number ~= nil and most ~= nil and number < most
 end
 
 function ha.is_at_least(value, limit)
@@ -67,10 +70,76 @@ end
 --- Whether it is between two times of day, given as HH:MM:SS; the window may span midnight.
 function ha.is_between(from, to)
   local now = os.date("%H:%M:%S")
+  from, to = ha.full_time(from), ha.full_time(to)
+  if not from or not to then
+    return false
+  end
   if from < to then
     return now >= from and now < to
   end
   return now >= from or now < to
+end
+
+--- The time of day of a text as HH:MM:SS, nil if it has none: "7:30", "2026-12-24 07:30:00".
+function ha.full_time(text)
+  local hour, minute, second = tostring(text):match("(%d%d?):(%d%d):?(%d*)$")
+  return hour and ("%02d:%s:%02d"):format(tonumber(hour), minute, tonumber(second) or 0)
+end
+
+--- Start the timer for the next time that a text holds ("07:30", "2026-12-24 07:30:00", "2026-12-24"), moved by some
+--- seconds. Returns whether this timer fired the event.
+function ha.is_due(ctx, event, timer, text, offset_secs)
+  local at = ha.next_time(text, offset_secs)
+  if at then
+    ctx:start_timer(timer, at - os.time())
+  else
+    ctx:cancel_timer(timer)
+  end
+  return event.type == "timer"
+end
+
+--- The next instant of such a text, nil if there is none in the next 400 days.
+function ha.next_time(text, offset_secs)
+  local year, month, day = tostring(text):match("(%d%d%d%d)-(%d%d?)-(%d%d?)")
+  local time = ha.full_time(text)
+  if not year and not time then
+    return nil
+  end
+  local hour, minute, second = (time or "00:00:00"):match("(%d+):(%d+):(%d+)")
+  local now = os.time()
+  for days = 0, year and 0 or 3 do -- an offset can move a time of yesterday or of tomorrow
+    local at = os.date("*t", now)
+    at.day = at.day + days - 1
+    if year then
+      at.year, at.month, at.day = tonumber(year), tonumber(month), tonumber(day)
+    end
+    at.hour, at.min, at.sec, at.isdst = tonumber(hour), tonumber(minute), tonumber(second), nil
+    local instant = os.time(at) + (offset_secs or 0)
+    if instant > now and instant - now < 400 * 86400 then
+      return instant
+    end
+  end
+end
+
+--- The height of the sun over the horizon in degrees, to within half a degree.
+function ha.sun_height(at)
+  local days = (at or os.time()) / 86400 - 10957.5 -- since noon of 2000-01-01
+  local rad = math.pi / 180
+  local anomaly = (357.529 + 0.98560028 * days) * rad
+  local longitude = (280.459 + 0.98564736 * days + 1.915 * math.sin(anomaly) + 0.020 * math.sin(2 * anomaly)) * rad
+  local tilt = 23.439 * rad
+  local declination = math.asin(math.sin(tilt) * math.sin(longitude))
+  local ascension = math.atan(math.cos(tilt) * math.sin(longitude), math.cos(longitude))
+  local hour_angle = (280.46061837 + 360.98564736629 * days + LONGITUDE) * rad - ascension
+  local north = LATITUDE * rad
+  local height = math.sin(north) * math.sin(declination)
+    + math.cos(north) * math.cos(declination) * math.cos(hour_angle)
+  return math.asin(height) / rad
+end
+
+--- Whether the sun is, or will be in this number of seconds, below the horizon.
+function ha.is_dark(secs)
+  return ha.sun_height(os.time() + (secs or 0)) < -0.833
 end
 
 --- Whether today is one of these days: "mon", "tue", …
@@ -155,17 +224,31 @@ function ha.sleep(ctx, secs)
   ctx:sleep(math.max(secs, 0))
 end
 
---- Wait until a test holds, at most for the seconds given; the test is repeated once per second.
-function ha.wait_until(ctx, test, timeout_secs)
-  local waited = 0
-  while not test() do
-    if waited >= timeout_secs then
+--- Wait until a test has held for some seconds, at most for the seconds given; the test is repeated once per second.
+function ha.wait_until(ctx, test, timeout_secs, for_secs)
+  local waited, held = 0, 0
+  while true do
+    local holds = test()
+    if holds and held >= (for_secs or 0) then
+      return true
+    elseif waited >= timeout_secs then
       return false
     end
     ctx:sleep(1)
-    waited = waited + 1
+    waited, held = waited + 1, holds and held + 1 or 0
   end
-  return true
+end
+
+--- Keep the state of lights under a name, and restore it later.
+function ha.keep(ctx, name, ids)
+  ctx:set(name, ctx:snapshot(ids))
+end
+
+function ha.restore(ctx, name)
+  local kept = ctx:get(name)
+  if kept then
+    ctx:restore(kept)
+  end
 end
 
 --- Add to a variable that holds a number.

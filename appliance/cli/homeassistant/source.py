@@ -28,8 +28,18 @@ MAX_INCLUDES = 8
 
 STORAGE = ".storage"
 
-HELPERS = frozenset({"input_boolean", "input_number", "input_select", "input_text", "input_datetime", "counter"})
+HELPERS = frozenset(
+    {"input_boolean", "input_button", "input_datetime", "input_number", "input_select", "input_text", "counter"}
+)
 """Domains whose entities become variables."""
+
+SECTIONS = ("automation", "script", "scene")
+"""Keys of the configuration whose contents become Lua."""
+
+INTEGRATIONS = frozenset({"homeassistant", "zone", "person", "group", "timer", "schedule", *HELPERS})
+"""Keys of the configuration that are read. An unreadable file of another key does no harm."""
+
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
 class Tagged(Struct, frozen=True):
@@ -42,6 +52,15 @@ class Tagged(Struct, frozen=True):
         return f"{self.tag} {self.value}"
 
 
+class HaArea(Struct, frozen=True, kw_only=True):
+    """A row of the area registry."""
+
+    id: str
+    name: str
+    floor_id: str | None = None
+    labels: tuple[str, ...] = ()
+
+
 class HaDevice(Struct, frozen=True, kw_only=True):
     """A row of the device registry."""
 
@@ -51,6 +70,7 @@ class HaDevice(Struct, frozen=True, kw_only=True):
     serial: str | None = None
     name: str | None = None
     area_id: str | None = None
+    labels: tuple[str, ...] = ()
 
 
 class HaEntity(Struct, frozen=True, kw_only=True):
@@ -65,6 +85,8 @@ class HaEntity(Struct, frozen=True, kw_only=True):
     name: str | None = None
     original_name: str | None = None
     device_class: str | None = None
+    config_entry: str | None = None
+    labels: tuple[str, ...] = ()
 
     @property
     def domain(self) -> str:
@@ -74,18 +96,23 @@ class HaEntity(Struct, frozen=True, kw_only=True):
 class Installation(Struct, frozen=True, kw_only=True):
     """Contents of the folder.
 
-    `areas` and `zones` are names by id, `timers` default durations by object id, `persons` trackers by entity id,
-    `helpers` values by entity id, `locale` the keys `timezone`, `latitude`, and `longitude` as far as known, and
-    `automations` pairs of place and definition.
+    `zones` are names by id, `timers` default durations by object id, `persons` trackers and `groups` members by
+    entity id, `schedules` days with start and end by entity id, `helpers` values by entity id, and `locale` the keys
+    `timezone`, `latitude`, and `longitude` as far as known. `automations` and `scenes` are pairs of place and
+    definition; `scripts` have their object id before the definition.
     """
 
-    areas: Mapping[str, str]
+    areas: Mapping[str, HaArea]
     devices: Mapping[str, HaDevice]
     entities: Mapping[str, HaEntity]
     automations: tuple[tuple[str, Any], ...]
+    scripts: tuple[tuple[str, str, Any], ...]
+    scenes: tuple[tuple[str, Any], ...]
     timers: Mapping[str, Any]
     zones: Mapping[str, str]
     persons: Mapping[str, tuple[str, ...]]
+    groups: Mapping[str, tuple[str, ...]]
+    schedules: Mapping[str, tuple[tuple[str, str, str], ...]]
     helpers: Mapping[str, Any]
     locale: Mapping[str, Any]
     is_metric: bool = True
@@ -112,24 +139,30 @@ def read_installation(folder: Path) -> Installation:
         each.entity_id: each for each in map(_entity, _rows(folder, "core.entity_registry", "entities")) if each
     }
     return Installation(
-        areas=dict(_areas(folder)),
+        areas={each.id: each for each in _areas(folder)},
         devices={each.id: each for each in map(_device, _rows(folder, "core.device_registry", "devices")) if each},
         entities=entities,
-        automations=tuple(_automations(folder, parts)),
+        automations=tuple(_listed(folder, parts, "automation")),
+        scripts=tuple(_scripts(folder, parts)),
+        scenes=tuple(_listed(folder, parts, "scene")),
         timers=_timers(folder, configuration),
         zones=_zones(folder, configuration),
         persons=dict(_persons(folder, configuration)),
-        helpers=_helpers(folder, configuration),
+        groups=dict(_groups(folder, configuration, entities)),
+        schedules=dict(_schedules(folder, configuration, entities)),
+        helpers=_helpers(folder, configuration, entities),
         locale=_locale(folder, configuration),
         is_metric=_is_metric(folder, configuration),
     )
 
 
-def _areas(folder: Path) -> Iterator[tuple[str, str]]:
+def _areas(folder: Path) -> Iterator[HaArea]:
     for row in _rows(folder, "core.area_registry", "areas"):
         id_, name = _text(row.get("id")) or _text(row.get("area_id")), _text(row.get("name"))
         if id_ and name:
-            yield id_, name
+            yield HaArea(
+                id=id_, name=name, floor_id=_text(row.get("floor_id")), labels=tuple(words(row.get("labels")))
+            )
 
 
 def _device(row: Mapping[str, Any]) -> HaDevice | None:
@@ -143,6 +176,7 @@ def _device(row: Mapping[str, Any]) -> HaDevice | None:
         serial=_text(row.get("serial_number")),
         name=_text(row.get("name_by_user")) or _text(row.get("name")),
         area_id=_text(row.get("area_id")),
+        labels=tuple(words(row.get("labels"))),
     )
 
 
@@ -160,6 +194,8 @@ def _entity(row: Mapping[str, Any]) -> HaEntity | None:
         name=_text(row.get("name")),
         original_name=_text(row.get("original_name")),
         device_class=_text(row.get("device_class")) or _text(row.get("original_device_class")),
+        config_entry=_text(row.get("config_entry_id")),
+        labels=tuple(words(row.get("labels"))),
     )
 
 
@@ -219,40 +255,50 @@ def _merged(values: Iterable[Any]) -> Any:
 
 
 def _configuration(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]]) -> dict[str, Any]:
-    """Return the integrations of configuration.yaml and its packages, without automations."""
+    """Return the integrations that are read, of configuration.yaml and its packages."""
     found: dict[str, Any] = {}
     for place, part in parts:
         for key, value in part.items():
-            if str(key).split(" ")[0] != "automation":
-                found[str(key)] = _merged([found.get(str(key)), _included(folder, place, value)])
+            if (name := str(key).split(" ")[0]) in INTEGRATIONS:
+                found[name] = _merged([found.get(name), _included(folder, place, value)])
     return found
 
 
-def _automations(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]]) -> Iterator[tuple[str, Any]]:
-    """Yield every automation: of automations.yaml, and of each `automation` key of the configuration."""
-    read = {"automations.yaml"}
-    if (folder / "automations.yaml").is_file():
-        yield from _numbered(folder, "automations.yaml", _read_yaml(folder / "automations.yaml"))
+def _contents(
+    folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]], section: str
+) -> Iterator[tuple[str, Any]]:
+    """Yield what belongs to a section, with its file: that of the page (`automations.yaml`), and of each key."""
+    read = {f"{section}s.yaml"}
+    for file in read:
+        yield file, _included(folder, file, _read_yaml(folder / file))
     for place, part in parts:
         for key, value in part.items():
-            if str(key).split(" ")[0] != "automation":
+            if str(key).split(" ")[0] != section:
                 continue
+            is_named = section == "script" and isinstance(value, Tagged) and value.tag == "!include_dir_named"
             for file, content in _files(folder, place, value):
                 if file not in read or not isinstance(value, Tagged):
-                    yield from _numbered(folder, file, content)
+                    made = _included(folder, file, content)
+                    yield file, {Path(file).stem: made} if is_named else made
                     read |= {file} if isinstance(value, Tagged) else set()
 
 
-def _numbered(folder: Path, place: str, value: Any) -> Iterator[tuple[str, Any]]:
-    rows = _included(folder, place, value)
-    for number, each in enumerate(rows if isinstance(rows, list) else [] if rows is None else [rows], 1):
-        yield f"{place}, number {number}", _filled(folder, each)
+def _listed(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]], section: str) -> Iterator[tuple[str, Any]]:
+    for file, content in _contents(folder, parts, section):
+        for number, each in enumerate(as_list(content), 1):
+            yield f"{file}, number {number}", _filled(folder, each, section)
 
 
-def _filled(folder: Path, definition: Any) -> Any:
-    """Return an automation from a blueprint with its inputs; unchanged if the blueprint's file is missing."""
+def _scripts(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]]) -> Iterator[tuple[str, str, Any]]:
+    for file, content in _contents(folder, parts, "script"):
+        for id_, each in _mapping(content).items():
+            yield f"{file}, {id_}", str(id_), _filled(folder, each, "script")
+
+
+def _filled(folder: Path, definition: Any, section: str) -> Any:
+    """Return an automation or script with its blueprint's parts; unchanged if the blueprint's file is missing."""
     use = _mapping(_mapping(definition).get("use_blueprint"))
-    file = folder / "blueprints" / "automation" / str(use.get("path"))
+    file = folder / "blueprints" / section / str(use.get("path"))
     if not use or not file.resolve().is_relative_to(folder.resolve()):
         return definition
     blueprint = dict(_mapping(_read_yaml(file)))
@@ -308,17 +354,78 @@ def _persons(folder: Path, configuration: Mapping[str, Any]) -> Iterator[tuple[s
             yield f"person.{object_id(name)}", tuple(map(str, trackers))
 
 
-def _helpers(folder: Path, configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the last state of each helper; a switch that never had one is off."""
-    found: dict[str, Any] = {f"input_boolean.{name}": False for name in _mapping(configuration.get("input_boolean"))}
-    found |= {f"input_boolean.{row.get('id')}": False for row in _rows(folder, "input_boolean", "items")}
+def _groups(
+    folder: Path, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the members of each group, of the configuration or made on the page."""
+    for name, row in _mapping(configuration.get("group")).items():
+        yield f"group.{name}", tuple(words(_mapping(row).get("entities", row)))
+    entries = {str(row.get("entry_id")): row for row in _rows(folder, "core.config_entries", "entries")}
+    for entity_id, each in entities.items():
+        options = _mapping(_mapping(entries.get(each.config_entry or "")).get("options"))
+        if each.platform == "group" and options:
+            yield entity_id, tuple(words(options.get("entities")))
+
+
+def _named_rows(
+    folder: Path, domain: str, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each helper of a domain, of the configuration or made on the page, by its entity id."""
+    for name, row in _mapping(configuration.get(domain)).items():
+        yield f"{domain}.{name}", _mapping(row)
+    renamed = {each.unique_id: each.entity_id for each in entities.values() if each.platform == domain}
+    for row in _rows(folder, domain, "items"):
+        id_ = str(row.get("id"))
+        yield renamed.get(id_, f"{domain}.{id_}"), row
+
+
+def _schedules(
+    folder: Path, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]
+) -> Iterator[tuple[str, tuple[tuple[str, str, str], ...]]]:
+    """Yield the day, start, and end of each block of a schedule."""
+    for entity_id, row in _named_rows(folder, "schedule", configuration, entities):
+        blocks = [
+            (day[:3], str(_mapping(block).get("from")), str(_mapping(block).get("to")))
+            for day in DAYS
+            for block in as_list(row.get(day))
+        ]
+        yield entity_id, tuple(blocks)
+
+
+def _helpers(folder: Path, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]) -> dict[str, Any]:
+    """Return the last state of each helper, otherwise its first state."""
+    found: dict[str, Any] = {}
+    for domain in sorted(HELPERS):
+        for entity_id, row in _named_rows(folder, domain, configuration, entities):
+            found[entity_id] = _first_state(domain, row)
     stored = _mapping(_read_json(folder / STORAGE / "core.restore_state")).get("data")
     for row in stored if isinstance(stored, list) else ():
         state = _mapping(_mapping(row).get("state"))
         entity_id, value = str(state.get("entity_id")), state.get("state")
-        if entity_id.split(".", maxsplit=1)[0] in HELPERS and value not in (None, "unknown", "unavailable"):
-            found[entity_id] = value == "on" if entity_id.startswith("input_boolean.") else number(value)
+        domain = entity_id.split(".", maxsplit=1)[0]
+        if domain in HELPERS - {"input_button"} and value not in (None, "unknown", "unavailable"):
+            found[entity_id] = helper_value(domain, value)
     return found
+
+
+def _first_state(domain: str, row: Mapping[str, Any]) -> Any:
+    if (initial := row.get("initial")) is not None:
+        return helper_value(domain, initial)
+    options = row.get("options")
+    if domain == "input_select" and isinstance(options, list) and options:
+        return helper_value(domain, options[0])
+    if domain == "input_datetime" and row.get("has_time") is True and row.get("has_date") is not True:
+        return "00:00:00"
+    return {"input_boolean": False, "input_number": number(row.get("min", 0)), "counter": 0}.get(domain, "")
+
+
+def helper_value(domain: str, state: Any) -> Any:
+    """Return the value of the variable for a state of a helper; words and times stay texts."""
+    if domain == "input_boolean":
+        return state in ("on", True)
+    if isinstance(state, bool) and domain in ("input_select", "input_text"):
+        return "on" if state else "off"  # YAML reads these words as booleans
+    return number(state) if domain in ("input_number", "counter") else str(state)
 
 
 def _locale(folder: Path, configuration: Mapping[str, Any]) -> dict[str, Any]:
@@ -374,7 +481,10 @@ def object_id(name: str) -> str:
 
 
 class _Constructor(SafeConstructor):
-    """Keeps tags and times as they are written."""
+    """Keeps tags and times as they are written. The last of two equal keys counts, as in Home Assistant."""
+
+    def check_mapping_key(self, *_: Any) -> bool:
+        return True
 
     def _tagged(self, node: Any) -> Tagged:
         if isinstance(node, ScalarNode):

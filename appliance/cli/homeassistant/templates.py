@@ -54,11 +54,16 @@ _FILTERS: Mapping[str, str] = {
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """Names in reach of a template: Lua locals by name, and the entities that can have fired the trigger."""
+    """Names in reach of a template: Lua expressions by name, and the entities that can have fired the trigger.
+
+    `state_entity` is the entity whose `state` a template of a number reads. Scripts have no event.
+    """
 
     entities: Entities
     names: Mapping[str, str] = {}
     trigger_entities: tuple[str, ...] = ()
+    state_entity: str | None = None
+    has_event: bool = True
 
 
 def comparison_in_lua(test: Comparison) -> str:
@@ -88,6 +93,27 @@ def number_in_lua(target: Target | Variable, default: str | None = None) -> str:
         return f"ha.to_number({value_in_lua(target)}{more})"
     made = f"ha.number(ctx, {quote(target.device_id)}, {quote(target.attribute)}{more})"
     return made if target.factor == 1 else f"{made} / {target.factor:g}"
+
+
+def number_of(scope: Scope, entity_id: str, attribute: str | None) -> str:
+    """Return the expression of an entity's state or attribute as a number."""
+    if entity_id == "sun.sun":
+        return _sun_height(scope.entities, attribute or "")
+    entities = scope.entities
+    return number_in_lua(entities.attribute(entity_id, attribute) if attribute else entities.target(entity_id))
+
+
+def _sun_height(entities: Entities, attribute: str) -> str:
+    if attribute != "elevation" or not entities.installation.locale.keys() >= {"latitude", "longitude"}:
+        raise NotTranslated(f"Lares does not show {attribute or 'the state'} of the sun")
+    return "ha.sun_height()"
+
+
+def named(name: str, scope: Scope) -> str:
+    """Return the expression of a variable. Raises `NotTranslated` if it is not known."""
+    if name not in scope.names:
+        raise NotTranslated(f"the name {name} is not known")
+    return scope.names[name]
 
 
 def expression(text: Any, scope: Scope) -> str:
@@ -250,7 +276,7 @@ class _Translator:
         path = _path(node)
         if path[:1] == ["trigger"]:
             return self._trigger(path[1:])
-        if path[:1] in (["repeat"], ["wait"]):
+        if path[:1] in (["repeat"], ["wait"]) or (path and path[0] in self._scope.names):
             return self._local(path)
         if isinstance(node.node, nodes.Call) and _is_call(node.node, {"now"}) and node.attr in _NOW:
             return _NOW[node.attr]
@@ -260,11 +286,19 @@ class _Translator:
         path = _path(node)
         if path[:1] == ["trigger"]:
             return self._trigger(path[1:])
+        if (
+            path[:1] in (["repeat"], ["wait"])
+            and isinstance(node.arg, nodes.Const)
+            and isinstance(node.arg.value, str)
+        ):
+            return self._local(path)
         if isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, int):
             return f"{self._in_brackets(self.render(node.node))}[{node.arg.value + 1}]"
         return f"{self._in_brackets(self.render(node.node))}[{self.render(node.arg)}]"
 
     def _trigger(self, path: list[str]) -> str:
+        if not self._scope.has_event:
+            raise NotTranslated("a scene or function has no trigger: pass what it needs as a field")
         words = {
             ("id",): "event.trigger_id",
             ("platform",): "event.type",
@@ -283,10 +317,10 @@ class _Translator:
         raise NotTranslated(f"trigger.{'.'.join(path)} has no counterpart in Lares")
 
     def _local(self, path: list[str]) -> str:
-        name = "_".join(path)
-        if name not in self._scope.names:
-            raise NotTranslated(f"{'.'.join(path)} is not known here")
-        return self._scope.names[name]
+        for length in range(len(path), 0, -1):
+            if (known := self._scope.names.get("_".join(path[:length]))) is not None:
+                return known + "".join(f"[{quote(each)}]" for each in path[length:])
+        raise NotTranslated(f"{'.'.join(path)} is not known here")
 
     def _call(self, node: nodes.Call) -> str:
         if (state := self._state(node)) is not None:
@@ -320,12 +354,23 @@ class _Translator:
         if name == "is_state":
             entity_id, state = self._constants(arguments, 2)
             states = state if isinstance(state, list) else [state]
-            return _any([comparison_in_lua(self._entities.compare(entity_id, each)) for each in states])
+            return _any([self._is_state(entity_id, each) for each in states])
         if name == "is_state_attr":
             entity_id, attribute, value = self._constants(arguments, 3)
             return f"{self._value(entity_id, attribute)} == {literal(number(value))}"
         [entity_id] = self._constants(arguments, 1)
         return f"{self._value(entity_id, None)} ~= nil"
+
+    def _is_state(self, entity_id: str, state: Any) -> str:
+        if entity_id == "sun.sun":
+            _sun_height(self._entities, "elevation")
+            return {"above_horizon": "not ha.is_dark(0)"}.get(str(state), "ha.is_dark(0)")
+        if entity_id in self._entities.installation.groups:
+            tests = [
+                comparison_in_lua(self._entities.compare(each, state)) for each in self._entities.members([entity_id])
+            ]
+            return f"({(' or ' if state in ('on', 'home') else ' and ').join(tests)})"
+        return comparison_in_lua(self._entities.compare(entity_id, state))
 
     def _choose(self, test: nodes.Expr, values: list[nodes.Expr]) -> str:
         made = [*map(self.render, values), "true", "false"] if not values else [*map(self.render, values), "false"]
@@ -358,6 +403,8 @@ class _Translator:
         state = self._state(value)
         if state is not None:
             entity_id, attribute = state
+            if entity_id == "sun.sun":
+                return _sun_height(self._entities, attribute or "")
             target = self._entities.attribute(entity_id, attribute) if attribute else self._entities.target(entity_id)
             made = number_in_lua(target, default)
         else:
@@ -400,7 +447,7 @@ class _Translator:
         """Return the test of a value against a constant; states of entities are translated to their values."""
         state = self._state(left)
         if state is not None and not state[1]:
-            return comparison_in_lua(self._entities.compare(state[0], value))
+            return self._is_state(state[0], value)
         path = _path(left)
         if path in (["trigger", "to_state", "state"], ["trigger", "from_state", "state"]):
             return f"{self.render(left)} == {literal(self._trigger_value(value))}"
@@ -475,6 +522,10 @@ class _Translator:
                 entity_id, attribute = self._constants(node.args, 2)
                 return entity_id, attribute
         path = _path(node)
+        if self._scope.state_entity is not None and path == ["state", "state"]:
+            return self._scope.state_entity, None
+        if self._scope.state_entity is not None and len(path) == 3 and path[:2] == ["state", "attributes"]:
+            return self._scope.state_entity, path[2]
         if len(path) == 4 and path[0] == "states" and path[3] == "state":
             return f"{path[1]}.{path[2]}", None
         if len(path) == 5 and path[0] == "states" and path[3] == "attributes":
@@ -482,6 +533,8 @@ class _Translator:
         return None
 
     def _value(self, entity_id: str, attribute: str | None) -> str:
+        if entity_id == "sun.sun":
+            return _sun_height(self._entities, attribute or "")
         if attribute is None:
             return value_in_lua(self._entities.target(entity_id))
         target = self._entities.attribute(entity_id, attribute)

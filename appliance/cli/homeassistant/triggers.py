@@ -9,11 +9,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from appliance.adapters.mqtt.presses import press_name
-from appliance.cli.homeassistant import templates
+from appliance.cli.homeassistant import named, templates
 from appliance.cli.homeassistant.conditions import (
+    WEEKDAYS,
+    check_part,
     numeric_tests,
     seconds,
     time_of_day,
@@ -32,12 +34,15 @@ GONE = frozenset({"unavailable", "unknown"})
 """States of entities without a value. In Lares, the attribute keeps its last value and `state` changes."""
 
 WITHOUT_COUNTERPART: Mapping[str, str] = {
+    "assist_satellite": "Lares has no voice assistant",
     "event": "Lares has no bus of named events: use device_event, a hook, or a timer",
     "calendar": "Lares has no calendars",
     "conversation": "Lares has no voice assistant",
     "geo_location": "Lares has no geolocation",
     "persistent_notification": "Lares keeps no notifications",
     "tag": "Lares has no tags: let the tag's program call a hook",
+    "todo": "Lares has no lists of tasks",
+    "update": "Lares does not follow updates of other programs",
 }
 
 TRIGGER_STATES: Mapping[str, str] = {
@@ -63,20 +68,23 @@ TRIGGER_STATES: Mapping[str, str] = {
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
-    """A trigger of Lares. `guard` is a Lua expression that must hold for the event as well; it can be empty."""
+    """A trigger of Lares. `guard` is a Lua expression that must hold for the event as well; it can be empty.
+
+    `variables` are templates by name, to be set when the trigger fires.
+    """
 
     table: Mapping[str, Any]
     guard: str = ""
     id: str | None = None
     entities: tuple[str, ...] = ()
+    variables: Mapping[str, Any] = {}
 
 
 def translate(value: Any, entities: Entities) -> list[Trigger]:
     """Translate one trigger. Raises `NotTranslated` with the reason."""
     if not isinstance(value, Mapping):
         raise NotTranslated("it is not a mapping")
-    if value.get("enabled") is False:
-        raise NotTranslated("it is disabled")
+    check_part(value)
     kind = str(value.get("trigger") or value.get("platform") or "")
     if "triggers" in value:
         return [each for row in as_list(value["triggers"]) for each in translate(row, entities)]
@@ -94,15 +102,17 @@ def translate(value: Any, entities: Entities) -> list[Trigger]:
         "template": _template,
         "device": _device,
     }.get(kind)
-    if method is None and kind.partition(".")[2] in TRIGGER_STATES:
+    if method is None and kind.split(".", maxsplit=1)[0] in ("timer", "schedule"):
+        method = _helper
+    if method is None and named.parse(kind) is not None:
         method = _by_name
     if method is None:
-        raise NotTranslated(
-            WITHOUT_COUNTERPART.get(kind, f"the trigger {kind or 'without a type'} is not translated")
-        )
+        reason = f"the trigger {kind or 'without a type'} is not translated: use an attribute or event of the device"
+        raise NotTranslated(WITHOUT_COUNTERPART.get(kind.split(".", maxsplit=1)[0], reason))
     id_ = None if value.get("id") is None else str(value["id"])
+    variables = value.get("variables")
     found = [
-        Trigger(table=each.table, guard=each.guard, id=id_, entities=each.entities)
+        structs.replace(each, id=id_, variables=variables if isinstance(variables, Mapping) else {})
         for each in method(value, entities)
     ]
     if not found:
@@ -125,36 +135,43 @@ def _for(value: Mapping[str, Any]) -> float:
 
 
 def _state(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
-    for_secs, attribute = _for(value), value.get("attribute")
-    excluded = [*as_list(value.get("not_to")), *as_list(value.get("not_from"))]
     for entity_id in words(value.get("entity_id")):
-        if set(map(str, as_list(value.get("from")))) & GONE:
+        if entity_id == "sun.sun" or entity_id.split(".")[0] in ("timer", "schedule"):
+            yield from _helper({**value, "entity_id": entity_id, "trigger": entity_id}, entities)
+        elif entity_id in entities.installation.groups:
+            raise NotTranslated("the state of a group is not a trigger: use its members")
+        elif set(map(str, as_list(value.get("from")))) & GONE:
             yield _returned(value, entities, entity_id)
-            continue
-        target = entities.attribute(entity_id, attribute) if attribute else entities.target(entity_id)
-        before = [_value(entities, entity_id, attribute, each) for each in as_list(value.get("from"))]
-        guard = _guard("event.previous_value", before)
-        if any(each not in GONE for each in excluded):
-            guards = [guard] if guard else []
-            for name, field in (("not_from", "event.previous_value"), ("not_to", "event.value")):
-                values = [_value(entities, entity_id, attribute, each) for each in as_list(value.get(name))]
-                guards += [f"not ({_guard(field, values)})"] if values else []
-            guard = " and ".join(guards)
-        wanted = [each for each in as_list(value.get("to")) if each is not None]
-        if len(wanted) == len(before) == 1 and target.domain in TWO_STATES and not attribute:
-            guard = ""  # the new state implies the old one
-        if not wanted:
-            if for_secs and isinstance(target, Target):
-                table = {"type": "device_state_change", "device_id": target.device_id, "attribute": target.attribute}
-                yield Trigger(table={**table, "debounce_secs": whole(for_secs)}, guard=guard, entities=(entity_id,))
-                continue
-            yield Trigger(table=_change_of(target), guard=guard, entities=(entity_id,))
-        for state in wanted:
-            if attribute:
-                test = Comparison(target, "equals", _value(entities, entity_id, attribute, state))
-            else:
-                test = entities.compare(entity_id, state)
-            yield Trigger(table=_test_table(test, for_secs), guard=guard, entities=(entity_id,))
+        else:
+            yield from _state_of(value, entities, entity_id)
+
+
+def _state_of(value: Mapping[str, Any], entities: Entities, entity_id: str) -> Iterator[Trigger]:
+    for_secs, attribute = _for(value), value.get("attribute")
+    target = entities.attribute(entity_id, attribute) if attribute else entities.target(entity_id)
+    before = [_value(entities, entity_id, attribute, each) for each in as_list(value.get("from"))]
+    guard = _guard("event.previous_value", before)
+    excluded = [*as_list(value.get("not_to")), *as_list(value.get("not_from"))]
+    if any(each not in GONE for each in excluded if each is not None):
+        guards = [guard] if guard else []
+        for name, field in (("not_from", "event.previous_value"), ("not_to", "event.value")):
+            values = [_value(entities, entity_id, attribute, each) for each in as_list(value.get(name))]
+            guards += [f"not ({_guard(field, values)})"] if values else []
+        guard = " and ".join(guards)
+    wanted = [each for each in as_list(value.get("to")) if each is not None]
+    if len(wanted) == len(before) == 1 and target.domain in TWO_STATES and not attribute:
+        guard = ""  # the new state implies the old one
+    if not wanted:
+        table = _change_of(target)
+        if for_secs and isinstance(target, Target):
+            table["debounce_secs"] = whole(for_secs)
+        yield Trigger(table=table, guard=guard, entities=(entity_id,))
+    for state in wanted:
+        if attribute:
+            test = Comparison(target, "equals", _value(entities, entity_id, attribute, state))
+        else:
+            test = entities.compare(entity_id, state)
+        yield Trigger(table=_test_table(test, for_secs), guard=guard, entities=(entity_id,))
 
 
 def _returned(value: Mapping[str, Any], entities: Entities, entity_id: str) -> Trigger:
@@ -187,7 +204,8 @@ def _change_of(target: Target | Variable) -> dict[str, Any]:
 
 def _numeric_state(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     for_secs = _for(value)
-    for entity_id, limits in zip(words(value.get("entity_id")), numeric_tests(entities, value), strict=True):
+    ids = list(entities.members(words(value.get("entity_id"))))
+    for entity_id, limits in zip(ids, numeric_tests(entities, value), strict=True):
         if not limits:
             raise NotTranslated("it has neither above nor below")
         table: dict[str, Any] = {}
@@ -199,7 +217,11 @@ def _numeric_state(value: Mapping[str, Any], entities: Entities) -> Iterator[Tri
 def _time(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     days = {"weekdays": weekdays(value["weekday"])} if value.get("weekday") is not None else {}
     for at in as_list(value.get("at")):
-        time = time_of_day(at["entity_id"] if isinstance(at, Mapping) else at)
+        place = str(at["entity_id"] if isinstance(at, Mapping) else at)
+        if place.startswith("input_datetime."):
+            yield from _at_variable(entities.target(place), at, days, entities.section)
+            continue
+        time = time_of_day(place if isinstance(at, Mapping) else at)
         if time.endswith(":00"):
             yield Trigger(table={"type": "wall_clock", "time": time[:5], **days})
         else:
@@ -209,6 +231,24 @@ def _time(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
             yield Trigger(table={"type": "cron", "expression": expression, "timezone": "local"})
 
 
+def _at_variable(helper: Target | Variable, at: Any, days: Mapping[str, Any], section: str) -> Iterator[Trigger]:
+    """Yield the triggers of a timer for the helper's time: its end, and the moments at which it is started again."""
+    if not isinstance(helper, Variable):
+        raise NotTranslated("the time of a sensor is not translated")
+    offset = whole(seconds(at["offset"])) if isinstance(at, Mapping) and at.get("offset") is not None else 0
+    sign = "before" if offset < 0 else "after"
+    timer = f"{helper.name}.{sign}_{abs(offset)}".replace(".", "_")[:64] if offset else helper.name
+    guard = f"ha.is_due(ctx, event, {literal(timer)}, {templates.value_in_lua(helper)}, {offset})"
+    guard += f" and ha.is_day({literal(days['weekdays'])})" if days else ""
+    for table in (
+        {"type": "timer", "name": timer},
+        {"type": "variable_change", "name": helper.name},
+        {"type": "wall_clock", "time": "00:00"},
+        {"type": "adapter_lifecycle", "adapter": section, "event": "started"},
+    ):
+        yield Trigger(table=table, guard=guard)
+
+
 def _time_pattern(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     """Translate a pattern. A part that is absent is 0 if a larger one is given, otherwise any."""
     fields, default = [], "*"
@@ -216,6 +256,7 @@ def _time_pattern(value: Mapping[str, Any], entities: Entities) -> Iterator[Trig
         part = value.get(name)
         text = default if part is None else str(part).strip()
         default = default if part is None else "0"
+        text = text.lstrip("0") or "0" if text.isdigit() else text
         fields.append(f"*{text}" if text.startswith("/") else text)
     if all(value.get(name) is None for name in ("hours", "minutes", "seconds")):
         raise NotTranslated("it names neither hours, minutes, nor seconds")
@@ -252,12 +293,60 @@ def _homeassistant(value: Mapping[str, Any], entities: Entities) -> Iterator[Tri
 
 def _by_name(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     """Translate a trigger that is named after what happens to its target, such as `light.turned_on`."""
-    domain, _, verb = str(value["trigger"]).partition(".")
-    state = TRIGGER_STATES[verb]
-    if domain == "cover":
-        state = {"on": "open", "off": "closed"}.get(state, state)
-    for entity_id in entities.targeted(domain, value.get("target")):
-        yield Trigger(table=_test_table(entities.compare(entity_id, state), _for(value)), entities=(entity_id,))
+    meaning = named.parse(str(value["trigger"]))
+    assert meaning is not None
+    options = named.options_of(value)
+    ids, for_secs = named.entities_of(meaning, value, entities), _for(options)
+    if meaning.is_measured:
+        for each in ids:
+            yield from _measured(meaning, each, options, for_secs, entities)
+        return
+    tests = {each: named.state_test(meaning, each, entities) for each in ids}
+    for entity_id, test in tests.items():
+        others = [templates.comparison_in_lua(each) for id_, each in tests.items() if id_ != entity_id]
+        behavior = {"last": "all", "any": "each"}.get(str(options.get("behavior")), options.get("behavior"))
+        guard = " and ".join(others) if behavior == "all" else ""
+        guard = f"not ({' or '.join(others)})" if behavior == "first" and others else guard
+        yield Trigger(table=_test_table(test, for_secs), guard=guard, entities=(entity_id,))
+
+
+def _measured(
+    meaning: named.Named, entity_id: str, options: Mapping[str, Any], for_secs: float, entities: Entities
+) -> Iterator[Trigger]:
+    id_, attribute = named.measured(meaning, entity_id, entities)
+    target = entities.attribute(id_, attribute) if attribute else entities.target(id_)
+    if isinstance(target, Variable):
+        raise NotTranslated("a helper measures nothing")
+    if str(options.get("trigger")).endswith("changed"):
+        yield Trigger(table=_change_of(target), entities=(entity_id,))
+        return
+    for limits in named.ranges(options, target, entities):
+        yield from _numeric_state({"entity_id": id_, "attribute": attribute, "for": for_secs, **limits}, entities)
+
+
+def _helper(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
+    """Translate what a timer, schedule, or the sun does: `timer.finished`, a state of `schedule.work`, `sun.sun`."""
+    domain, _, name = str(value["trigger"]).partition(".")
+    states = [str({True: "on", False: "off"}.get(each, each)) for each in as_list(value.get("to"))]
+    ids = words(value.get("entity_id")) or entities.targeted(domain, value.get("target"))
+    if domain == "sun" and states and {*states} <= {"above_horizon", "below_horizon"} and value.get("for") is None:
+        for state in states:
+            yield Trigger(table={"type": {"above_horizon": "sunrise", "below_horizon": "sunset"}[state]})
+        return
+    if domain == "timer" and (name == "finished" or states == ["idle"]):
+        for each in ids:
+            yield Trigger(table={"type": "timer", "name": each.removeprefix("timer.")})
+        return
+    states += {"turned_on": ["on"], "turned_off": ["off"]}.get(name, [])
+    if domain != "schedule" or not {*states} <= {"on", "off"} or not states:
+        raise NotTranslated(f"this change of a {domain} is not translated: a timer fires at its end only")
+    for each in ids:
+        for day, start, end in entities.installation.schedules.get(each, ()):
+            for state in states:
+                time = (start if state == "on" else end)[:5]
+                next_day = WEEKDAYS[(WEEKDAYS.index(day) + 1) % 7]
+                at, on = ("00:00", next_day) if time == "24:00" else (time, day)
+                yield Trigger(table={"type": "wall_clock", "time": at, "weekdays": [on]}, entities=())
 
 
 def _webhook(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:

@@ -1,0 +1,150 @@
+"""Triggers and conditions that are named after what happens, such as `door.opened` and `light.is_on`.
+
+Names, options, and thresholds are those of Home Assistant's documentation of triggers and conditions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from appliance.cli.homeassistant.entities import CLASSES, Comparison, Entities, NotTranslated, Target
+
+ON = ("turned_on", "opened", "detected", "smoke_detected", "became_low", "is_on", "is_open", "is_detected", "is_low")
+OFF = ("turned_off", "closed", "cleared", "smoke_cleared", "no_longer_low")
+NOT = ("is_off", "is_closed", "is_not_detected", "is_cleared", "is_smoke_cleared", "is_not_low")
+
+STATES: Mapping[str, str] = {
+    **dict.fromkeys((*ON, "is_smoke_detected", "low", "is_occupied", "is_moist"), "on"),
+    **dict.fromkeys((*OFF, *NOT, "not_low", "is_not_occupied", "is_not_moist"), "off"),
+    **{word: word for word in ("locked", "unlocked", "jammed", "disarmed", "triggered")},
+    **{f"is_{word}": word for word in ("locked", "unlocked", "jammed", "disarmed", "triggered")},
+    **{f"armed_{mode}": f"armed_{mode}" for mode in ("home", "away", "night", "vacation")},
+    **{f"is_armed_{mode}": f"armed_{mode}" for mode in ("home", "away", "night", "vacation")},
+    "started_playing": "playing",
+    "paused_playing": "paused",
+    "stopped_playing": "idle",
+    "is_playing": "playing",
+    "is_paused": "paused",
+    "entered_home": "home",
+    "left_home": "not_home",
+    "is_home": "home",
+    "is_not_home": "not_home",
+}
+"""The state of the entity by the second part of the name."""
+
+ACTIONS: Mapping[str, str] = {
+    f"{start}_{verb}": verb for verb in ("heating", "cooling", "drying") for start in ("started", "is")
+}
+"""The `hvac_action` of a climate device by the second part of the name."""
+
+MEASURED: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(("crossed_threshold", "changed", "is_value", "level_crossed_threshold", "is_level"), ("", "")),
+    **dict.fromkeys(("level_changed", "level_crossed"), ("", "")),
+    **dict.fromkeys(("brightness_crossed_threshold", "brightness_changed", "is_brightness"), ("light", "brightness")),
+    **dict.fromkeys(
+        ("target_temperature_crossed_threshold", "target_temperature_changed", "is_target_temperature"),
+        ("climate", "temperature"),
+    ),
+}
+"""The domain and attribute whose number is compared, by the second part of the name; empty for a sensor's state."""
+
+CLIMATE = {"temperature": "current_temperature", "humidity": "current_humidity"}
+"""Attributes of climate devices that measure the same as a sensor of the class."""
+
+SHADES = re.compile(r"(?:awning|blind|curtain|shade|shutter)_(opened|closed|is_open|is_closed)")
+
+
+class Named(Struct, frozen=True, kw_only=True):
+    """The meaning of a name: a state, the value of an attribute, or (`is_measured`) a number of the entities."""
+
+    domain: str
+    state: str | None = None
+    attribute: str | None = None
+    is_measured: bool = False
+
+
+def parse(kind: str) -> Named | None:
+    """Return the meaning of a name, None if it is not known."""
+    domain, _, verb = kind.partition(".")
+    if domain == "cover" and (shade := SHADES.fullmatch(verb)):
+        return Named(domain=domain, state=STATES[shade[1]])
+    if domain == "climate" and verb in ACTIONS:
+        return Named(domain=domain, state=ACTIONS[verb], attribute="hvac_action")
+    if domain == "air_quality" and verb.removeprefix("is_").startswith("smoke_"):
+        return Named(domain="smoke", state=STATES[verb])
+    if verb in MEASURED and MEASURED[verb][0] in ("", domain) and (domain in CLASSES or MEASURED[verb][0]):
+        return Named(domain=domain, attribute=MEASURED[verb][1] or None, is_measured=True)
+    if verb in STATES and domain not in ("button", "climate", "schedule", "valve", "vacuum"):
+        return Named(domain=domain, state=STATES[verb])
+    return None
+
+
+def options_of(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the options, which older releases wrote next to the name."""
+    options = value.get("options")
+    return {**value, **options} if isinstance(options, Mapping) else value
+
+
+def entities_of(named: Named, value: Mapping[str, Any], entities: Entities) -> list[str]:
+    """Return the entities that the target names. Raises `NotTranslated`."""
+    found = entities.targeted(named.domain, value.get("target"))
+    if named.is_measured and named.domain == "battery":
+        found = [each for each in found if each.startswith("sensor.")]
+    if not found:
+        raise NotTranslated("it names no entity that is known")
+    return found
+
+
+def state_test(named: Named, entity_id: str, entities: Entities) -> Comparison:
+    """Return the test of a state of one entity."""
+    state = named.state or ""
+    if named.attribute:
+        return Comparison(entities.attribute(entity_id, named.attribute), "equals", state)
+    if entity_id.startswith("cover."):
+        state = {"on": "open", "off": "closed"}.get(state, state)
+    return entities.compare(entity_id, state)
+
+
+def measured(named: Named, entity_id: str, entities: Entities) -> tuple[str, str | None]:
+    """Return the entity and the attribute whose number is compared."""
+    if named.attribute is None and entity_id.startswith("climate."):
+        return entity_id, CLIMATE.get(named.domain)
+    return entity_id, named.attribute
+
+
+def ranges(options: Mapping[str, Any], target: Target, entities: Entities) -> list[dict[str, Any]]:
+    """Return the limits of a threshold: one range, or two of which either counts. A limit can be an entity's id."""
+    threshold = options.get("threshold")
+    row: Mapping[str, Any] = threshold if isinstance(threshold, Mapping) else {}
+    kind = row.get("type")
+    keys = {"above": ("value", ""), "below": ("", "value"), "between": ("value_min", "value_max")}
+    if kind == "outside":
+        return [
+            {"below": _limit(row, "value_min", target, entities)},
+            {"above": _limit(row, "value_max", target, entities)},
+        ]
+    if kind not in keys:
+        raise NotTranslated("its threshold is not known")
+    low, high = keys[kind]
+    limits = {"above": low, "below": high}
+    return [{word: _limit(row, key, target, entities) for word, key in limits.items() if key}]
+
+
+def _limit(row: Mapping[str, Any], key: str, target: Target, entities: Entities) -> Any:
+    value = row.get(key)
+    if not isinstance(value, Mapping):
+        return value
+    choice = value.get("active_choice")
+    if value.get("entity") is not None and choice != "number":
+        return value["entity"]
+    number, unit = value.get("number"), value.get("unit_of_measurement")
+    if unit == "°F" and entities.installation.is_metric and isinstance(number, int | float):
+        return round((number - 32) / 1.8, 2)
+    if unit == "°C" and not entities.installation.is_metric and isinstance(number, int | float):
+        return round(number * 1.8 + 32, 2)
+    # percent of brightness, which the state has as 0 to 255
+    return number / target.factor if target.attribute == "brightness" and isinstance(number, int | float) else number

@@ -1,0 +1,171 @@
+"""Scripts and scenes of Home Assistant as scenes, or as functions if they take fields or answer.
+
+The fields are those of Home Assistant's documentation of scripts and scenes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from appliance.cli.homeassistant.actions import Actions, as_yaml
+from appliance.cli.homeassistant.automation import LuaFile, description, free_id, head, mode_of
+from appliance.cli.homeassistant.entities import Entities, NotTranslated, Script
+from appliance.cli.homeassistant.lua import KEYWORDS, literal, quote
+from appliance.cli.homeassistant.source import Installation, as_list, object_id
+
+NO_FIELDS = frozenset({"entity_id", "variables"})
+
+
+def prepare(entities: Entities, taken: Mapping[str, set[str]]) -> list[str]:
+    """Give each script and scene its id, so that automations can name it; return those of the scenes in order.
+
+    `taken` are ids in use, by folder.
+    """
+    installation = entities.installation
+    passed = _passed_fields(installation)
+    for _, key, definition in installation.scripts:
+        if not isinstance(definition, Mapping):
+            continue
+        declared = definition.get("fields")
+        fields = dict.fromkeys([*(declared if isinstance(declared, Mapping) else ()), *sorted(passed[key])])
+        is_function = bool(fields) or "response_variable" in as_yaml(definition.get("sequence"))
+        folder = "scripts" if is_function else "scenes"
+        names = tuple(map(str, fields))
+        entities.scripts[key] = Script(id=free_id(key, taken[folder]), fields=names, is_function=is_function)
+    scene_ids: list[str] = []
+    renamed = {each.unique_id: each for each in installation.entities.values() if each.platform == "homeassistant"}
+    for _, definition in installation.scenes:
+        if isinstance(definition, Mapping):
+            title = _title(definition)
+            entity = renamed.get(str(definition.get("id")))
+            key = entity.entity_id.partition(".")[2] if entity is not None else object_id(title)
+            scene_ids.append(free_id(title, taken["scenes"]))
+            entities.scenes.setdefault(key, scene_ids[-1])
+    for action in _actions(installation):
+        if str(action.get("action") or action.get("service")) == "scene.create":
+            data = action.get("data")
+            entities.snapshots |= {str(data.get("scene_id"))} if isinstance(data, Mapping) else set()
+    return scene_ids
+
+
+def translate_script(place: str, key: str, definition: Any, entities: Entities) -> LuaFile:
+    """Translate one script. Raises `NotTranslated` if the definition is no script at all."""
+    if not isinstance(definition, Mapping):
+        raise NotTranslated("it is not a mapping")
+    if "use_blueprint" in definition:
+        raise NotTranslated("its blueprint is not in this folder: take control of it in Home Assistant first")
+    script, title = entities.scripts[key], str(definition.get("alias") or key).strip()
+    sequence = definition.get("sequence")
+    actions = Actions(
+        entities,
+        reads_waits="wait." in as_yaml(sequence),
+        fields={each: f"fields{_index(each)}" for each in script.fields},
+        depth=1 if script.is_function else 2,
+    )
+    _defaults(actions, definition)
+    actions.define(definition.get("variables"))
+    actions.sequence(sequence)
+    actions.lines.add(*([] if actions.lines.lines else ['ctx:log("info", "nothing was translated")']))
+    body = "\n".join(actions.lines.lines)
+    if script.is_function:
+        mode = str(definition.get("mode", "single"))
+        notes = [f"mode {mode}: a function runs as often as it is called"] if mode in ("restart", "queued") else []
+        call = f"-- Call it with require({quote(script.id)})(ctx, {{ … }})."
+        lines = [*head(title, place, notes, body), call, "return function(ctx, fields)", body, "end", ""]
+        return _file("scripts", script.id, title, lines, (*notes, *actions.problems))
+    lines = _scene_lines(script.id, title, place, definition, actions)
+    return _file("scenes", script.id, title, lines, tuple(actions.problems))
+
+
+def translate_scene(place: str, definition: Any, entities: Entities, ids: Iterator[str]) -> LuaFile:
+    """Translate one scene, whose id is the next one. Raises `NotTranslated` if it is no scene at all."""
+    if not isinstance(definition, Mapping):
+        raise NotTranslated("it is not a mapping")
+    id_, title, states = next(ids), _title(definition), definition.get("entities")
+    if not isinstance(states, Mapping):
+        raise NotTranslated("it has no entities")
+    actions = Actions(entities, fields={})
+    actions.apply(states)
+    actions.lines.add(*([] if actions.lines.lines else ['ctx:log("info", "nothing was translated")']))
+    lines = _scene_lines(id_, title, place, {"mode": "restart"}, actions)
+    return _file("scenes", id_, title, lines, tuple(actions.problems))
+
+
+def _scene_lines(id_: str, title: str, place: str, definition: Mapping[str, Any], actions: Actions) -> list[str]:
+    body = "\n".join(actions.lines.lines)
+    return [
+        *head(title, place, [], body),
+        "---@type Scene",
+        "return {",
+        f"  id = {quote(id_)},",
+        f"  name = {quote(title)},",
+        *description(definition),
+        *mode_of(definition),
+        "  execute = function(ctx)",
+        body,
+        "  end,",
+        "}",
+        "",
+    ]
+
+
+def _file(folder: str, id_: str, title: str, lines: list[str], problems: tuple[str, ...]) -> LuaFile:
+    return LuaFile(folder=folder, id=id_, name=title, text="\n".join(lines), problems=problems)
+
+
+def _defaults(actions: Actions, definition: Mapping[str, Any]) -> None:
+    """Write the defaults of the fields."""
+    declared = definition.get("fields")
+    for key, row in declared.items() if isinstance(declared, Mapping) else ():
+        if isinstance(row, Mapping) and row.get("default") is not None:
+            target = f"fields{_index(str(key))}"
+            actions.lines.open(f"if {target} == nil then")
+            actions.lines.add(f"{target} = {literal(row['default'])}")
+            actions.lines.close()
+
+
+def _index(field: str) -> str:
+    return (
+        f".{field}"
+        if re.fullmatch(r"[A-Za-z_]\w*", field, re.ASCII) and field not in KEYWORDS
+        else f"[{quote(field)}]"
+    )
+
+
+def _title(definition: Mapping[str, Any]) -> str:
+    return str(definition.get("name") or definition.get("id") or "scene").strip()
+
+
+def _passed_fields(installation: Installation) -> defaultdict[str, set[str]]:
+    """Return the fields that calls pass to each script."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for action in _actions(installation):
+        domain, _, verb = str(action.get("action") or action.get("service")).partition(".")
+        data = action.get("data") or action.get("data_template")
+        if domain != "script" or not isinstance(data, Mapping):
+            continue
+        if verb != "turn_on":
+            found[verb] |= {str(each) for each in data} - NO_FIELDS
+        elif isinstance(variables := data.get("variables"), Mapping):
+            target = action.get("target")
+            for place in (target if isinstance(target, Mapping) else {}, action, data):
+                for each in as_list(place.get("entity_id")):
+                    found[str(each).removeprefix("script.")] |= set(map(str, variables))
+    return found
+
+
+def _actions(installation: Installation) -> Iterator[Mapping[str, Any]]:
+    """Yield every mapping in automations and scripts that names an action."""
+    rows: list[Any] = [each for _, each in installation.automations]
+    rows += [each for _, _, each in installation.scripts]
+    while rows:
+        each = rows.pop()
+        if isinstance(each, Mapping):
+            rows += each.values()
+            if isinstance(each.get("action") or each.get("service"), str):
+                yield each
+        elif isinstance(each, list):
+            rows += each

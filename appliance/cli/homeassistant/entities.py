@@ -45,7 +45,8 @@ DOMAINS: Mapping[str, str] = {
     "lock": "lock",
     "device_tracker": "presence",
 }
-CLASSES: Mapping[str, frozenset[str]] = {
+
+NAMED_CLASSES: Mapping[str, frozenset[str]] = {
     **{each: frozenset({each}) for each in ("door", "window", "gate", "moisture", "motion", "smoke", "vibration")},
     **{each: frozenset({each}) for each in ("temperature", "humidity", "illuminance", "power", "battery")},
     "garage_door": frozenset({"garage_door", "garage"}),
@@ -322,8 +323,8 @@ class Entities:
 
 
 def _is_of(entity: HaEntity, domain: str) -> bool:
-    if domain in CLASSES:
-        return entity.domain in ("binary_sensor", "cover", "sensor") and entity.device_class in CLASSES[domain]
+    if domain in NAMED_CLASSES:
+        return entity.domain in ("binary_sensor", "cover", "sensor") and entity.device_class in NAMED_CLASSES[domain]
     return entity.domain == domain or (domain == "homeassistant" and DOMAINS.get(entity.domain) == "power")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.cli.homeassistant.entities import CLASSES, Comparison, Entities, NotTranslated, Target
+from appliance.cli.homeassistant.entities import NAMED_CLASSES, Comparison, Entities, NotTranslated, Target
 
 ON = ("turned_on", "opened", "detected", "smoke_detected", "became_low", "is_on", "is_open", "is_detected", "is_low")
 OFF = ("turned_off", "closed", "cleared", "smoke_cleared", "no_longer_low")
@@ -76,7 +76,7 @@ def parse(kind: str) -> Named | None:
         return Named(domain=domain, state=ACTIONS[verb], attribute="hvac_action")
     if domain == "air_quality" and verb.removeprefix("is_").startswith("smoke_"):
         return Named(domain="smoke", state=STATES[verb])
-    if verb in MEASURED and MEASURED[verb][0] in ("", domain) and (domain in CLASSES or MEASURED[verb][0]):
+    if verb in MEASURED and MEASURED[verb][0] in ("", domain) and (domain in NAMED_CLASSES or MEASURED[verb][0]):
         return Named(domain=domain, attribute=MEASURED[verb][1] or None, is_measured=True)
     if verb in STATES and domain not in ("button", "climate", "schedule", "valve", "vacuum"):
         return Named(domain=domain, state=STATES[verb])

@@ -13,7 +13,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from appliance.cli.homeassistant import conditions, templates, triggers
+from appliance.cli.homeassistant import conditions, named, templates, triggers
 from appliance.cli.homeassistant.conditions import SECONDS, check_part, seconds, whole
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import Lines, Raw, literal, name, negated, quote
@@ -87,17 +87,6 @@ FIELDS = frozenset(
 
 MESSAGE_FIELDS = frozenset({"message", "title", "data", "actions", "notification_id"})
 """Fields of messages that are translated, or that only matter in Home Assistant."""
-
-WITHOUT_COUNTERPART: Mapping[str, str] = {
-    **dict.fromkeys(["tts", "conversation", "assist_satellite"], "Lares has no voice assistant"),
-    **dict.fromkeys(["shell_command", "python_script", "rest_command"], "Lares runs no other programs: call a hook"),
-    **dict.fromkeys(["calendar", "todo", "shopping_list"], "Lares has no calendars or lists"),
-    **dict.fromkeys(["camera", "image", "image_processing"], "Lares has no cameras"),
-    **dict.fromkeys(["automation"], "an automation cannot switch another one: use a variable and a condition"),
-    **dict.fromkeys(["recorder", "update", "backup", "hassio"], "Lares keeps itself: this needs no action"),
-    "weather": "Lares has no forecasts",
-}
-"""Reasons by the domain of a service."""
 
 CUSTOM: Mapping[str, Mapping[str, tuple[str, Any]]] = {
     "button": {"press": ("press", None)},
@@ -545,8 +534,8 @@ class Actions:
         if method is not None:
             method(verb, action, data)
             return
-        if domain in WITHOUT_COUNTERPART:
-            raise NotTranslated(WITHOUT_COUNTERPART[domain])
+        if domain in named.WITHOUT_COUNTERPART:
+            raise NotTranslated(named.WITHOUT_COUNTERPART[domain])
         if self._is_about_trigger(action, data):
             self._command_trigger(domain, verb, service, data)
             return
@@ -560,8 +549,8 @@ class Actions:
         """Return whether the target is the entity that fired the trigger."""
         target = action.get("target")
         places = (target if isinstance(target, Mapping) else {}, action, data)
-        named = [str(each.get("entity_id")) for each in places if each.get("entity_id") is not None]
-        is_trigger = len(named) == 1 and TRIGGER_ENTITY.fullmatch(named[0]) is not None
+        targets = [str(each.get("entity_id")) for each in places if each.get("entity_id") is not None]
+        is_trigger = len(targets) == 1 and TRIGGER_ENTITY.fullmatch(targets[0]) is not None
         return is_trigger and self._has_event and bool(self._trigger_entities)
 
     def _command_trigger(self, domain: str, verb: str, service: str, data: dict[str, Any]) -> None:

@@ -38,15 +38,6 @@ DEVICE_STATES: Mapping[str, str] = {
 }
 """States that a device condition's type asks for. Covers use the words open and closed."""
 
-WITHOUT_COUNTERPART: Mapping[str, str] = {
-    "calendar": "Lares has no calendars",
-    "conversation": "Lares has no voice assistant",
-    "assist_satellite": "Lares has no voice assistant",
-    "todo": "Lares has no lists of tasks",
-    "timer": "Lua cannot read a timer: set a variable when you start it",
-}
-"""Reasons by the first part of a name."""
-
 
 class Declared(Struct, frozen=True):
     """A condition that Lares can declare. `lua` is the same as an expression, None if Lua cannot compute it."""
@@ -176,7 +167,7 @@ def table_of(test: Comparison, for_secs: float = 0) -> dict[str, Any]:
 def _unknown(value: Any) -> NoReturn:
     name = str(value.get("condition") or "without a type") if isinstance(value, Mapping) else str(value)
     reason = f"the condition {name} is not translated: compare an attribute of the device"
-    raise NotTranslated(WITHOUT_COUNTERPART.get(name.split(".")[0], reason))
+    raise NotTranslated(named.WITHOUT_COUNTERPART.get(name.split(".")[0], reason))
 
 
 def _combine(kind: str, value: Mapping[str, Any], scope: Scope) -> Declared | Computed:

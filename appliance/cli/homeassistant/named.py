@@ -13,6 +13,23 @@ from msgspec import Struct
 
 from appliance.cli.homeassistant.entities import NAMED_CLASSES, Comparison, Entities, NotTranslated, Target
 
+WITHOUT_COUNTERPART: Mapping[str, str] = {
+    **dict.fromkeys(["assist_satellite", "conversation", "tts"], "Lares has no voice assistant"),
+    **dict.fromkeys(["shell_command", "python_script", "rest_command"], "Lares runs no other programs: call a hook"),
+    **dict.fromkeys(["todo", "shopping_list"], "Lares has no lists of tasks"),
+    **dict.fromkeys(["camera", "image", "image_processing"], "Lares has no cameras"),
+    **dict.fromkeys(["recorder", "update", "backup", "hassio"], "Lares keeps itself: this needs no counterpart"),
+    "automation": "an automation cannot switch another one: use a variable and a condition",
+    "calendar": "Lares has no calendars",
+    "event": "Lares has no bus of named events: use device_event, a hook, or a timer",
+    "geo_location": "Lares has no geolocation",
+    "persistent_notification": "Lares keeps no notifications",
+    "tag": "Lares has no tags: let the tag's program call a hook",
+    "timer": "Lua cannot read a timer: set a variable when you start it",
+    "weather": "Lares has no forecasts",
+}
+"""Reasons by the first part of the name of a trigger, condition, or action."""
+
 ON = ("turned_on", "opened", "detected", "smoke_detected", "became_low", "is_on", "is_open", "is_detected", "is_low")
 OFF = ("turned_off", "closed", "cleared", "smoke_cleared", "no_longer_low")
 NOT = ("is_off", "is_closed", "is_not_detected", "is_cleared", "is_smoke_cleared", "is_not_low")

@@ -1,6 +1,6 @@
 """Scripts and scenes of Home Assistant as scenes, or as functions if they take fields or answer.
 
-The fields are those of Home Assistant's documentation of scripts and scenes.
+The names of fields come from Home Assistant's documentation of scripts and scenes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NO_FIELDS = frozenset({"entity_id", "variables"})
 
 
 def prepare(entities: Entities, taken: Mapping[str, set[str]]) -> list[str]:
-    """Give each script and scene its id, so that automations can name it; return those of the scenes in order.
+    """Give each script and scene its id, so that automations can name it; return the ids of the scenes in order.
 
     `taken` are ids in use, by folder.
     """
@@ -52,7 +52,7 @@ def prepare(entities: Entities, taken: Mapping[str, set[str]]) -> list[str]:
 
 
 def translate_script(place: str, key: str, definition: Any, entities: Entities) -> LuaFile:
-    """Translate one script. Raises `NotTranslated` if the definition is no script at all."""
+    """Translate one script. Raises `NotTranslated` if the definition is not a script."""
     if not isinstance(definition, Mapping):
         raise NotTranslated("it is not a mapping")
     if "use_blueprint" in definition:
@@ -81,7 +81,7 @@ def translate_script(place: str, key: str, definition: Any, entities: Entities) 
 
 
 def translate_scene(place: str, definition: Any, entities: Entities, ids: Iterator[str]) -> LuaFile:
-    """Translate one scene, whose id is the next one. Raises `NotTranslated` if it is no scene at all."""
+    """Translate one scene, whose id is the next one. Raises `NotTranslated` if it is not a scene."""
     if not isinstance(definition, Mapping):
         raise NotTranslated("it is not a mapping")
     id_, title, states = next(ids), _title(definition), definition.get("entities")

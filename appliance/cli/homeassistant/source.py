@@ -267,7 +267,7 @@ def _configuration(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]])
 def _contents(
     folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]], section: str
 ) -> Iterator[tuple[str, Any]]:
-    """Yield what belongs to a section, with its file: that of the page (`automations.yaml`), and of each key."""
+    """Yield the contents of a section with their file: the page's own file (`automations.yaml`), then each key."""
     read = {f"{section}s.yaml"}
     for file in read:
         yield file, _included(folder, file, _read_yaml(folder / file))

@@ -298,7 +298,7 @@ class _Translator:
 
     def _trigger(self, path: list[str]) -> str:
         if not self._scope.has_event:
-            raise NotTranslated("a scene or function has no trigger: pass what it needs as a field")
+            raise NotTranslated("a scene or function has no trigger: pass the value as a field")
         words = {
             ("id",): "event.trigger_id",
             ("platform",): "event.type",

@@ -33,18 +33,6 @@ TWO_STATES = frozenset({"binary_sensor", "input_boolean", "light", "switch"})
 GONE = frozenset({"unavailable", "unknown"})
 """States of entities without a value. In Lares, the attribute keeps its last value and `state` changes."""
 
-WITHOUT_COUNTERPART: Mapping[str, str] = {
-    "assist_satellite": "Lares has no voice assistant",
-    "event": "Lares has no bus of named events: use device_event, a hook, or a timer",
-    "calendar": "Lares has no calendars",
-    "conversation": "Lares has no voice assistant",
-    "geo_location": "Lares has no geolocation",
-    "persistent_notification": "Lares keeps no notifications",
-    "tag": "Lares has no tags: let the tag's program call a hook",
-    "todo": "Lares has no lists of tasks",
-    "update": "Lares does not follow updates of other programs",
-}
-
 TRIGGER_STATES: Mapping[str, str] = {
     **dict.fromkeys(["turned_on", "opened", "motion", "occupied", "moist", "smoke", "problem", "present"], "on"),
     **dict.fromkeys(
@@ -108,7 +96,7 @@ def translate(value: Any, entities: Entities) -> list[Trigger]:
         method = _by_name
     if method is None:
         reason = f"the trigger {kind or 'without a type'} is not translated: use an attribute or event of the device"
-        raise NotTranslated(WITHOUT_COUNTERPART.get(kind.split(".", maxsplit=1)[0], reason))
+        raise NotTranslated(named.WITHOUT_COUNTERPART.get(kind.split(".", maxsplit=1)[0], reason))
     id_ = None if value.get("id") is None else str(value["id"])
     variables = value.get("variables")
     found = [
@@ -232,7 +220,7 @@ def _time(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
 
 
 def _at_variable(helper: Target | Variable, at: Any, days: Mapping[str, Any], section: str) -> Iterator[Trigger]:
-    """Yield the triggers of a timer for the helper's time: its end, and the moments at which it is started again."""
+    """Yield the triggers of a timer for the helper's time: its end, and the moments that start it again."""
     if not isinstance(helper, Variable):
         raise NotTranslated("the time of a sensor is not translated")
     offset = whole(seconds(at["offset"])) if isinstance(at, Mapping) and at.get("offset") is not None else 0
@@ -325,7 +313,7 @@ def _measured(
 
 
 def _helper(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
-    """Translate what a timer, schedule, or the sun does: `timer.finished`, a state of `schedule.work`, `sun.sun`."""
+    """Translate a change of a timer, a schedule, or the sun: `timer.finished`, a state of `schedule.work`, `sun.sun`."""
     domain, _, name = str(value["trigger"]).partition(".")
     states = [str({True: "on", False: "off"}.get(each, each)) for each in as_list(value.get("to"))]
     ids = words(value.get("entity_id")) or entities.targeted(domain, value.get("target"))
@@ -376,7 +364,7 @@ def _event(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
         elif kind in ("homeassistant_started", "homeassistant_start"):
             yield Trigger(table={"type": "adapter_lifecycle", "adapter": entities.section, "event": "started"})
         else:
-            raise NotTranslated(WITHOUT_COUNTERPART["event"])
+            raise NotTranslated(named.WITHOUT_COUNTERPART["event"])
 
 
 def _template(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:

@@ -313,7 +313,7 @@ def _measured(
 
 
 def _helper(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
-    """Translate a change of a timer, schedule, or the sun: `timer.finished`, a state of `schedule.work`, `sun.sun`."""
+    """Translate a change of a timer, a schedule, or the sun, such as `timer.finished`."""
     domain, _, name = str(value["trigger"]).partition(".")
     states = [str({True: "on", False: "off"}.get(each, each)) for each in as_list(value.get("to"))]
     ids = words(value.get("entity_id")) or entities.targeted(domain, value.get("target"))

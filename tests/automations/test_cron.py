@@ -247,6 +247,13 @@ def check(seed: int, count: int) -> int:
     return compared
 
 
-@pytest.mark.parametrize(("seed", "count"), [(7, 40), pytest.param(11, 6_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("seed", "count"),
+    [
+        (7, 40),
+        pytest.param(9, 600, marks=pytest.mark.slow),
+        pytest.param(11, 6_000, marks=[pytest.mark.slow, pytest.mark.release]),
+    ],
+)
 def test_made_up_expressions_agree_with_an_enumeration(seed: int, count: int) -> None:
     print(f"cron: {check(seed, count)} occurrences of {count} expressions agree with the enumeration")

@@ -358,7 +358,7 @@ def test_one_edge_means_the_day_or_the_night_for_a_year(place: str) -> None:
         True: [position("sunrise", None, locale), position(None, "sunset", locale)],
         False: [position("sunset", None, locale), position(None, "sunrise", locale)],
     }
-    for n in range(0, 365 * 24, 7):
+    for n in range(0, 365 * 24, 31):
         instant = at("2026-01-01T00:30") + timedelta(hours=n)
         is_day = day.holds(HOME, instant).holds
         assert night.holds(HOME, instant).holds is not is_day

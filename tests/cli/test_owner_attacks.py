@@ -13,15 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands_line import LOOPBACK, environment
+from tests.cli.test_commands_line import LOOPBACK, ended
 from tests.cli.test_owner import SECRET, USER, give, theirs
 
 __all__ = ["theirs"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")]
-
-PATIENCE_SECS = 40
-"""How long a command may take; 20 GB are not read within it, and the other end of a pipe never comes."""
 
 PLACES = {
     ("config/default.toml", "config/scenes/a.lua", "config/scripts/a.lua", "config/password"): (
@@ -71,20 +68,11 @@ def deaf(path: Path, secret: Path) -> None:
             os.chdir(here)
 
 
-def as_root(home: Path, *arguments: str) -> tuple[int, str]:
-    """Return the result of the command, which must end by itself, with messages, and reveal nothing of root."""
-    done = subprocess.run(
-        [sys.executable, "-m", "appliance", *arguments],
-        cwd=home,
-        env=environment(),
-        capture_output=True,
-        timeout=PATIENCE_SECS,
-        text=True,
-        errors="replace",
-    )
-    said = done.stdout + done.stderr
-    assert "Traceback" not in said and SECRET not in said, said
-    return done.returncode, said
+def as_root(home: Path, *arguments: str) -> int:
+    """Return the exit code of the command, which must end by itself, and reveal nothing of root."""
+    done = ended(home, *arguments)
+    assert SECRET not in done.out + done.err, done
+    return done.code
 
 
 def text_of(archive: Path) -> bytes:
@@ -97,7 +85,7 @@ def test_whatever_lies_in_a_place_every_command_ends_and_gives_nothing_away(
     theirs: Path, open_folder: Path, lay: Callable[[Path, Path], None]
 ) -> None:
     secret, archive = open_folder / "secret.lua", open_folder / "home.tar.gz"
-    assert as_root(theirs, "backup", str(open_folder / "first.tar.gz"))[0] == 0
+    assert as_root(theirs, "backup", str(open_folder / "first.tar.gz")) == 0
     for places, commands in PLACES.items():
         for place, arguments in [*itertools.product(places, commands)][
             ::2
@@ -147,7 +135,7 @@ def test_a_folder_that_turns_into_a_link_and_back_leads_root_nowhere(
     other.mkdir(mode=0o777)
     (other / "default.toml").write_text(f"# {SECRET}")
     other.chmod(0o700)
-    assert as_root(theirs, "backup", str(open_folder / "first.tar.gz"))[0] == 0
+    assert as_root(theirs, "backup", str(open_folder / "first.tar.gz")) == 0
     (theirs / "out").mkdir()
     (theirs / f"{place}.link").symlink_to(other)
     (theirs / f"{place}.real").mkdir()

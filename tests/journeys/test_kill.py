@@ -171,7 +171,7 @@ async def _kill_during_start(folder: Path, after: float) -> None:
 
 @pytest.mark.parametrize(
     "kills",
-    [2, pytest.param(20, marks=pytest.mark.slow), pytest.param(100, marks=[pytest.mark.slow, pytest.mark.release])],
+    [2, pytest.param(8, marks=pytest.mark.slow), pytest.param(100, marks=[pytest.mark.slow, pytest.mark.release])],
 )
 async def test_no_acknowledged_change_is_missing_after_kills_at_random_moments(kills: int, tmp_path: Path) -> None:
     seed = random.randrange(1 << 32)

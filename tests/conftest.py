@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from appliance.lua import process
 from tests.fakes import contract_recorder, forked
@@ -38,6 +39,10 @@ sys.dont_write_bytecode = False
 # A shell that starts the tests in the background has them ignore Ctrl-C, which their hubs would inherit.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Hypothesis would parse every imported module for constants to try: seconds in each process, and other examples with
+# each import.
+vars(providers)["is_local_module_file"] = lambda _: False
 
 EXAMPLES, QUICK_EXAMPLES = 200, 10
 """The examples of Hypothesis with the slow tests, and without them."""
@@ -137,23 +142,21 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Note which files this run holds, and let each of its processes begin with a share of what takes long.
+    """Note the files of this run, and let each of its processes begin with a share of the longest tests.
 
-    Of so many processes each begins with one part of the list and takes over from another's end, so that none is left
-    with a long test when the others have done all else. The longest come first: those that say their `minutes`.
+    Each process begins with one part of the list and takes over from the end of another. Thus no process is left with
+    a test of minutes when the others have ended, and the tests of a file mostly share one browser, hub, or worker.
     """
     contract_recorder.FILES.update(str(item.path) for item in items)
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    slow.sort(key=minutes_of, reverse=True)
-    quick = [item for item in items if not item.get_closest_marker("slow")]
+    long = sorted((item for item in items if minutes_of(item)), key=minutes_of, reverse=True)
+    rest = [item for item in items if not minutes_of(item)]
     processes = getattr(config, "workerinput", {}).get("workercount", 1)
-    sizes = [(len(items) + number) // processes for number in range(processes)]
     parts = []
-    for number, size in enumerate(sizes):
-        share = slow[number::processes]
-        parts += [*share, *quick[: size - len(share)]]
-        del quick[: max(0, size - len(share))]
-    items[:] = [*parts, *quick]
+    for number in range(processes):
+        share, size = long[number::processes], (len(items) + number) // processes
+        parts += [*share, *rest[: size - len(share)]]
+        del rest[: max(0, size - len(share))]
+    items[:] = [*parts, *rest]
 
 
 def pytest_collection_finish() -> None:

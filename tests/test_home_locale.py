@@ -22,6 +22,7 @@ def test_zones_do_not_come_from_the_box() -> None:
         zoneinfo.reset_tzpath(to=path)
 
 
+@pytest.mark.slow
 def test_every_zone_can_be_loaded_and_is_the_same_each_time() -> None:
     assert len(zone_names()) > 500
     for name in zone_names():

@@ -65,6 +65,7 @@ async def test_a_guess_at_the_master_key_costs_no_hash_and_the_owner_gets_in() -
     authenticator.close()
 
 
+@pytest.mark.slow
 async def test_after_a_restart_guesses_make_no_owner_of_a_key_wait_and_are_one_line_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -328,6 +328,7 @@ class TestMasterKey:
 class TestRestore:
     """A restore: the restored and the kept parts."""
 
+    @pytest.mark.slow
     def test_the_home_is_there_again_in_a_running_hub(self, tmp_path: Path) -> None:
         box(tmp_path)
         with lares(tmp_path, "run", variables=WITH_KEY) as running:
@@ -624,7 +625,13 @@ class TestHostileArchives:
         assert result.count("\n") == 1 and len(result) < 400 and "\x1b" not in result
         assert everything(tmp_path) == before
 
-    @pytest.mark.parametrize("make", REPACKED.values(), ids=REPACKED)
+    @pytest.mark.parametrize(
+        "make",
+        [
+            pytest.param(each, id=name, marks=[pytest.mark.slow] if "large" in name else [])
+            for name, each in REPACKED.items()
+        ],
+    )
     def test_an_archive_that_was_packed_again_is_restored(
         self, tmp_path: Path, command: Command, make: Callable[[Path], Path]
     ) -> None:

@@ -76,6 +76,7 @@ def test_an_invalid_key_makes_an_archive_that_cannot_be_restored(
     assert everything(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_a_key_opens_the_door_of_the_box_that_its_backup_was_restored_on(tmp_path: Path) -> None:
     old, new = home(tmp_path / "old"), home(tmp_path / "new")
     token = made(old)

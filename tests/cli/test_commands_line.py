@@ -255,6 +255,7 @@ class TestCheck:
         ]
         assert done.err == "lares: 3 faults found\n"
 
+    @pytest.mark.slow
     def test_errors_of_all_lua_files_are_reported_with_those_of_the_configuration(self, tmp_path: Path) -> None:
         file = box(tmp_path, "[api]\nbind_adress = 1\n") / "config" / "default.toml"
         lua = {
@@ -368,6 +369,7 @@ class TestInit:
         assert main(["init", "home"]) == 0
         assert f"Run it with: {shown} --config {tmp_path}/home" in capsys.readouterr().out
 
+    @pytest.mark.slow
     def test_a_fresh_configuration_is_sound_and_complete(self, tmp_path: Path) -> None:
         done = ended(tmp_path, "init", "home")
         files = (file.relative_to(bundled_config()) for file in bundled_config().rglob("*") if file.is_file())
@@ -423,6 +425,7 @@ class TestRefusals:
         assert (done.code, done.err) == (78, f"lares: there is no configuration file {tmp_path}/gone.toml\n")
         assert not (tmp_path / "gone.toml").exists()
 
+    @pytest.mark.slow
     def test_a_used_port_is_69_with_a_remedy(self, tmp_path: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as other:
             port = other.getsockname()[1]
@@ -470,6 +473,7 @@ class TestFirstConfiguration:
 class TestTheFirstKey:
     """The key of a box that was never configured."""
 
+    @pytest.mark.slow
     def test_it_lies_in_a_private_file_until_its_first_use_and_is_good_after_a_restart(self, tmp_path: Path) -> None:
         data = box(tmp_path) / "data"
         with lares(tmp_path, "run") as running:
@@ -490,6 +494,7 @@ class TestTheFirstKey:
             assert "the master key was made" not in running.stop().err
         assert names(data) - STORE == set()
 
+    @pytest.mark.slow
     def test_on_a_terminal_it_is_shown_once_and_written_nowhere(self, tmp_path: Path) -> None:
         box(tmp_path)
         first = self.start_on_a_terminal(tmp_path)
@@ -520,6 +525,7 @@ def read_all(terminal: io.FileIO) -> str:
 class TestPrecedence:
     """What wins over what."""
 
+    @pytest.mark.slow
     def test_places_come_from_systemd_the_environment_and_flags_and_are_printed(self, tmp_path: Path) -> None:
         etc = box(tmp_path / "etc")
         (tmp_path / "named.toml").write_text(LOOPBACK)
@@ -578,6 +584,7 @@ class TestSignals:
             assert status_of(url, None, path="/health") == 200
             running.stop()
 
+    @pytest.mark.slow
     def test_a_hangup_reloads_every_folder_of_lua_files(self, tmp_path: Path) -> None:
         scenes = box(tmp_path) / "config" / "scenes"
         scenes.mkdir()
@@ -613,6 +620,7 @@ class TestLogLines:
 class TestDemo:
     """`lares demo`: a home to try."""
 
+    @pytest.mark.slow
     def test_it_runs_a_copy_of_the_named_configuration_and_keeps_named_data(self, tmp_path: Path) -> None:
         scene = box(tmp_path) / "config" / "scenes" / "mine.lua"
         scene.parent.mkdir()
@@ -626,6 +634,7 @@ class TestDemo:
             assert running.says(r"its data stays\.")
         assert (tmp_path / "there" / "lock").exists() and scene.exists()
 
+    @pytest.mark.slow
     def test_its_three_commands_work_as_printed_and_what_happens_is_shown(self, tmp_path: Path) -> None:
         with lares(tmp_path, "demo", "--port", "0", variables={"TMPDIR": str(tmp_path)}) as running:
             running.says(r"Ctrl-C ends the demo\.")
@@ -658,6 +667,7 @@ class TestDemo:
             running.stop(signal.SIGHUP)
         assert not list(tmp_path.glob("lares-demo-*"))
 
+    @pytest.mark.slow
     def test_it_ends_when_its_output_is_closed(self, tmp_path: Path) -> None:
         reading, writing = os.pipe()
         with (

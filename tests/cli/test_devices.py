@@ -28,6 +28,7 @@ async def asked(folder: Path, *arguments: str) -> Ended:
     return await asyncio.to_thread(ended, folder, *arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_running", [True, False])
 async def test_devices_are_listed_found_and_described(tmp_path: Path, is_running: bool) -> None:
     write(

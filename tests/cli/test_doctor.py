@@ -224,6 +224,7 @@ def test_an_unreadable_store_needs_care_and_has_a_remedy(tmp_path: Path, command
     assert found.of("written") == []
 
 
+@pytest.mark.slow
 def test_a_running_hub_is_reported_and_not_an_error(tmp_path: Path) -> None:
     box(tmp_path)
     with lares(tmp_path, "run", variables=WITH_KEY) as running:
@@ -235,6 +236,7 @@ def test_a_running_hub_is_reported_and_not_an_error(tmp_path: Path) -> None:
     assert result.err == "" and found.code == 0
 
 
+@pytest.mark.slow
 def test_an_adapter_that_is_degraded_needs_care(tmp_path: Path) -> None:
     box(tmp_path, LOOPBACK + '[adapters.elgato_lights]\nenabled = true\nbase_url = "http://127.0.0.1:9"\n')
     with lares(tmp_path, "run", variables=WITH_KEY) as running:

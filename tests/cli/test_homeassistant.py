@@ -136,6 +136,7 @@ def switch_on(home: Path) -> None:
             file.unlink()
 
 
+@pytest.mark.slow
 def test_rooms_names_variables_and_the_locale_are_imported(home: Path, folder: Path) -> None:
     result = bring(home, folder)
     assert result.code == 0, result.err
@@ -150,6 +151,7 @@ def test_rooms_names_variables_and_the_locale_are_imported(home: Path, folder: P
     assert "latitude = 52.5\n" in text
 
 
+@pytest.mark.slow
 def test_every_automation_is_one_sound_file_that_is_off(home: Path, folder: Path) -> None:
     result = bring(home, folder)
     files = [each for each in (home / "config" / "automations").glob("*.lua") if "Imported from" in each.read_text()]
@@ -218,6 +220,7 @@ EVENTS = """
 """
 
 
+@pytest.mark.slow
 def test_the_automations_do_what_they_did_before(home: Path, folder: Path) -> None:
     """The effects of each on a day in December, as Home Assistant documents them."""
     bring(home, folder)
@@ -759,6 +762,7 @@ actions:
 """
 
 
+@pytest.mark.slow
 def test_packages_includes_and_blueprints_are_read(home: Path, folder: Path) -> None:
     for name, text in {
         "configuration.yaml": """

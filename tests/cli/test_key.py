@@ -79,6 +79,7 @@ class TestWithoutAHub:
         none = ended(home, "key", "list")
         assert (none.code, none.out, none.err) == (0, "", "there are no keys but the master key\n")
 
+    @pytest.mark.slow
     def test_a_key_of_a_hook_names_it_and_a_running_hub_warns_without_a_listener(self, home: Path) -> None:
         create = ("key", "create", "--label", "bell", "--role", "hook", "--hook", "bell")
         made = ended(home, *create)
@@ -91,6 +92,7 @@ class TestWithoutAHub:
             warned = ended(home, *create)
         assert SECRET.fullmatch(warned.out) and "\nwarning: nothing listens to the hook 'bell' yet; " in warned.err
 
+    @pytest.mark.slow
     def test_a_locked_out_owner_gets_access_with_one_command(self, home: Path) -> None:
         with lares(home, "run") as running:
             running.url()
@@ -143,6 +145,7 @@ class TestWithoutAHub:
         # Pythons differ in whether they quote the choices.
         assert code == 64 and sentence in result.err.replace("'", "") and not result.out
 
+    @pytest.mark.slow
     def test_without_a_data_directory_it_is_66(self, tmp_path: Path) -> None:
         result = ended(box(tmp_path), "key", "list")
         before = names(tmp_path / "config")
@@ -174,6 +177,7 @@ class TestWithoutAHub:
 CONFIGURED = "a-master-key-that-is-configured"
 
 
+@pytest.mark.slow
 def test_a_configured_master_key_is_changed_at_its_place(home: Path) -> None:
     """The running hub decides, whatever the environment of the command is."""
     variables = {"LARES_MASTER_KEY": CONFIGURED}
@@ -212,6 +216,7 @@ class TestWithAHub:
         assert f"keys: {id_} was revoked\n" in hub.err
         assert token[-43:] not in hub.stop().err
 
+    @pytest.mark.slow
     def test_the_master_key_is_replaced_at_once_and_stays_so(self, home: Path, hub: Running) -> None:
         old = first_key(home)
         made = ended(home, "key", "reset-master")
@@ -225,6 +230,7 @@ class TestWithAHub:
         with lares(home, "run") as running:
             assert (status_of(running.url(), new), status_of(running.url(), again)) == (401, 200)
 
+    @pytest.mark.slow
     def test_a_configuration_that_has_become_faulty_does_not_lock_the_owner_out(
         self, home: Path, hub: Running
     ) -> None:
@@ -237,6 +243,7 @@ class TestWithAHub:
         hub.stop()
         assert not file.exists()
 
+    @pytest.mark.slow
     def test_a_stale_socket_is_replaced(self, home: Path, hub: Running) -> None:
         hub.process.kill()
         hub.process.wait()
@@ -247,6 +254,7 @@ class TestWithAHub:
             assert ended(home, "key", "list").code == 0
             assert "cannot reach" not in running.stop().err
 
+    @pytest.mark.slow
     def test_a_command_waits_for_a_hub_that_is_starting(self, home: Path) -> None:
         with lares(home, "run") as running:
             until((home / "data" / "lock").exists, "the lock")
@@ -257,6 +265,7 @@ class TestWithAHub:
 class TestBothWays:
     """Wherever the data lies."""
 
+    @pytest.mark.slow
     def test_a_path_that_is_too_long_for_a_socket_will_do(self, tmp_path: Path) -> None:
         folder = tmp_path / ("long-" * 20) / ("longer-" * 20)
         folder.mkdir(parents=True)
@@ -376,6 +385,7 @@ def test_the_socket_serves_the_api_without_a_key_and_the_port_does_not(home: Pat
 ADMIN = HubRequest(method="POST", path="/auth/keys", body={"label": "x", "role": "admin"})
 
 
+@pytest.mark.slow
 def test_silent_clients_do_not_block_others(home: Path) -> None:
     with lares(home, "run") as running:
         running.url()

@@ -6,6 +6,8 @@ import asyncio
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.cli.test_commands_line import Ended, ended
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.process import configure, running
@@ -19,6 +21,7 @@ async def asked(folder: Path, *arguments: str) -> Ended:
     return await asyncio.to_thread(ended, folder, *arguments)
 
 
+@pytest.mark.slow
 async def test_one_command_reloads_everything_and_lists_every_change_and_error(tmp_path: Path) -> None:
     write(tmp_path, {"scenes/a.lua": scene("a"), "automations/b.lua": automation("b", '{ type = "x" }')})
     configure(tmp_path, LAMP)

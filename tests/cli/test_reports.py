@@ -75,6 +75,7 @@ async def hub(tmp_path: Path) -> AsyncIterator[Process]:
             yield process
 
 
+@pytest.mark.slow
 async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_path: Path) -> None:
     shown = await asked(tmp_path, "status")
     assert shown.code == 0, shown.err
@@ -252,6 +253,7 @@ def test_every_command_takes_a_configuration_and_a_data_directory() -> None:
         assert (str(read.config), str(read.data_dir)) == ("here.toml", "there"), name
 
 
+@pytest.mark.slow
 def test_help_explains_commands_and_lists_every_exit_code(tmp_path: Path) -> None:
     assert "Lares" in ended(tmp_path, "help").out or "COMMAND" in ended(tmp_path, "help").out
     assert "examples:\n  lares simulate" in ended(tmp_path, "help", "simulate").out
@@ -353,6 +355,7 @@ async def phone(folder: Path, status: int) -> AsyncIterator[list[tuple[str, str]
         await runner.cleanup()
 
 
+@pytest.mark.slow
 async def test_a_message_is_sent_or_gathered_and_a_wrong_section_is_named(tmp_path: Path) -> None:
     async with phone(tmp_path, 204) as received:
         sent = await asked(tmp_path, "notify", "phone", "It 'works' \x1b[31m", "--title", "Try")

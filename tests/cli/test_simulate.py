@@ -95,6 +95,7 @@ def test_a_skipped_run_is_printed_with_its_reason(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_conditions_see_the_home_as_it_was_stored_and_switches_count(tmp_path: Path) -> None:
     stored = {
         "device/desk:light:0": {"kind": "Light", "source": "desk", "vendor_specific": {}},
@@ -110,6 +111,7 @@ def test_conditions_see_the_home_as_it_was_stored_and_switches_count(tmp_path: P
     ], "what is due at the first instant comes, what is due at the end does not"
 
 
+@pytest.mark.slow
 def test_what_is_remembered_counts_from_now_on_and_not_at_a_time_of_ones_own(tmp_path: Path) -> None:
     ended_at = int(time.time() * 1000)
     state = {"policy": {"ended_at": ended_at}}
@@ -136,6 +138,7 @@ def test_a_day_on_which_the_clocks_change_has_each_time_once(
     assert [each["at"] for each in lines(tmp_path, "--from", start, "--hours", str(hours))] == instants
 
 
+@pytest.mark.slow
 def test_a_polar_place_has_days_without_sunset_and_the_rest_runs(tmp_path: Path) -> None:
     furnish(tmp_path, TROMSO, SUNSET, MORNING)
     expected = lines(tmp_path, "--from", "2027-06-01T00:00", "--hours", "240")
@@ -230,6 +233,7 @@ def test_the_page_s_automation_is_sound(tmp_path: Path, page: str) -> None:
     assert ended(tmp_path, "check").code == 0
 
 
+@pytest.mark.slow
 def test_check_judges_automations_and_warns_of_weekdays_that_are_numbers(tmp_path: Path) -> None:
     numbered = automation("work", "{ type = 'cron', expression = '0 0 7 * * 1-5' }")
     furnish(tmp_path, "", numbered)
@@ -253,6 +257,7 @@ def test_check_calls_no_sunset_a_fault_because_the_configuration_is(tmp_path: Pa
     assert result.code == 78 and len(result.out.splitlines()) == 1 and "nonsense" in result.out
 
 
+@pytest.mark.slow
 def test_check_and_simulate_know_the_operations_of_kinds_in_lua(tmp_path: Path) -> None:
     fails = automation("fails", "{ type = 'interval', every_secs = 60 }", body="ctx:invoke('llm:chta', {})")
     works = automation("works", "{ type = 'interval', every_secs = 60 }", body="ctx:invoke('own:sync')")

@@ -94,6 +94,7 @@ def test_lua_runs_for_a_simulated_home_and_its_effects_are_printed_in_order(tmp_
     assert image(tmp_path / "config") == before and not (tmp_path / "data").exists()
 
 
+@pytest.mark.slow
 def test_a_line_calls_a_hook_with_data_or_without(tmp_path: Path) -> None:
     bell = automation("bell", "{ type = 'webhook', hook = 'bell' }", "ctx:log('info', tostring(event.data))")
     furnish(tmp_path, BERLIN, bell)
@@ -132,6 +133,7 @@ def test_json_lines_have_source_and_effect(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_simulation_begins_with_the_stored_home(tmp_path: Path) -> None:
     stored = {
         "device/x:hall": {"kind": "Sensor", "source": "x", "vendor_specific": {}},

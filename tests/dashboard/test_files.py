@@ -257,6 +257,7 @@ async def test_a_device_names_who_uses_it(app: App, tmp_path: Path) -> None:
         assert (await other.get("/devices/nothing/uses")).status == 404
 
 
+@pytest.mark.slow
 async def test_the_backup_that_is_downloaded_can_be_restored(tmp_path: Path) -> None:
     process.configure(tmp_path)
     async with process.running(tmp_path) as hub:

@@ -186,6 +186,7 @@ async def test_a_recipe_is_filled_in_checked_and_simulated(home: App, id_: str) 
     assert (await home.delete(f"/files/{made.json['path']}")).status == 204
 
 
+@pytest.mark.slow
 async def test_two_of_a_recipe_share_no_timer_and_no_variable(home: App) -> None:
     recipe = (await listed(home))["motion_light"]
     texts = []

@@ -182,6 +182,7 @@ async def test_errors_have_the_id_and_the_alias(app: App) -> None:
     assert (refused.status, refused.json["error"]) == (400, meant)
 
 
+@pytest.mark.slow
 async def test_an_alias_outlives_a_restart_and_an_absence(tmp_path: Path) -> None:
     async with open_app(data_dir=tmp_path) as app:
         await give(app, TV, "tv")

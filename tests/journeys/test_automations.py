@@ -150,6 +150,7 @@ async def test_a_disabled_automation_does_not_run_until_it_is_enabled(lua: App) 
     await until(lambda: lua.tv.power_mode == "PowerOn")
 
 
+@pytest.mark.slow
 async def test_switches_survive_reload_and_restart_and_go_with_no_file(tmp_path: Path) -> None:
     write(tmp_path, FILES)
     (tmp_path / "data").mkdir()
@@ -255,6 +256,7 @@ async def test_validate_reports_the_errors_of_a_reload(lua: App, tmp_path: Path,
 # --- the hub around them -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_a_hub_in_safe_mode_runs_no_automation_and_reports_it(tmp_path: Path) -> None:
     configure(tmp_path)
     write(tmp_path, {**FILES, "automations/zwei.lua": automation("follows", LIT)})

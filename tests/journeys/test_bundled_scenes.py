@@ -90,6 +90,7 @@ async def test_in_a_home_without_devices_they_do_nothing_and_report_it(
             assert [(each.levelname, each.message) for each in reported] == [("INFO", line) for line in lines]
 
 
+@pytest.mark.slow
 async def test_movie_night_dims_the_light_and_switches_the_tv_on(home: App) -> None:
     assert targets(await home.post("/scenes/movie_night/execute")) == [LIGHT, LIGHT, LIGHT, TV]
     await becomes(home, TV, "power", "on")
@@ -97,6 +98,7 @@ async def test_movie_night_dims_the_light_and_switches_the_tv_on(home: App) -> N
     assert targets(await home.post("/scenes/movie_night/execute")) == [LIGHT, LIGHT]
 
 
+@pytest.mark.slow
 async def test_movie_night_logs_that_the_tv_stays_off(home: App, caplog: pytest.LogCaptureFixture) -> None:
     home.tv.faults.status = 500
     answer = await home.post("/scenes/movie_night/execute")
@@ -112,6 +114,7 @@ async def test_good_night_switches_off_all_devices_that_are_on(home: App, clock:
     assert clock.now() == began
 
 
+@pytest.mark.slow
 async def test_good_night_leaves_the_lights_of_the_group_for_a_while(home: App, clock: VirtualClock) -> None:
     await home.post("/groups", {"id": "night", "name": "Night", "members": [LIGHT]})
     await home.command(TV, "power", "on")

@@ -31,6 +31,7 @@ async def clock_of(app: App) -> Any:
     return (await app.get("/diagnostics")).json["clock"]
 
 
+@pytest.mark.slow
 async def test_entries_of_a_clock_of_2036_are_overruled_by_a_person_also_after_a_restart(tmp_path: Path) -> None:
     async with open_app(clock=VirtualClock(NOW), data_dir=tmp_path, adapters={}) as app:
         await app.hub.document.put_many(WRONG)

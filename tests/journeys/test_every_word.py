@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from appliance.automations.conditions.combine import CONDITION_KINDS
 from appliance.automations.definition import TRIGGER_KINDS
 from appliance.lua_worker.ctx_methods import CTX_METHODS
@@ -144,6 +146,7 @@ STATED: dict[str, dict[str, Any]] = {
 """What `GET /why` states of these, beside the type and whether it holds."""
 
 
+@pytest.mark.slow
 async def test_why_has_the_fields_of_each_for_programs(tmp_path: Path) -> None:
     files = {
         f"automations/{kind}.lua": automation(kind, f"{{ type = '{kind}', {sound} }}")
@@ -166,6 +169,7 @@ async def test_why_has_the_fields_of_each_for_programs(tmp_path: Path) -> None:
         assert (await app.get(f"/why?id={LIGHT}")).json["automation"] is None
 
 
+@pytest.mark.slow
 async def test_a_wrong_call_has_its_place(tmp_path: Path) -> None:
     files = {f"scenes/{call}.lua": scene(call, f"ctx:{call}({wrong})") for call, (wrong, _) in CALLS.items()}
     async with open_app(root=write(tmp_path, files), adapters={}) as app:

@@ -24,6 +24,7 @@ async def shown(app: App, device_id: str = LIGHT) -> dict[str, Any]:
 # --- several lights behind one address -----------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_a_light_that_vanishes_is_removed_and_keeps_its_place(quiet: App, clock: VirtualClock) -> None:
     lights = [SimulatedLight(temperature=200), SimulatedLight(brightness=7, temperature=200)]
     quiet.light.lights = lights

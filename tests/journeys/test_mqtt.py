@@ -32,6 +32,7 @@ async def shown(app: App, path: str, holds: Any) -> Any:
     raise AssertionError(f"{path} answers {got.status} {got.json}")
 
 
+@pytest.mark.slow
 async def test_a_zigbee_plug_is_seen_and_switched_over_http_and_survives_a_restart(
     broker: Broker, tmp_path: Path
 ) -> None:

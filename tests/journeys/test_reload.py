@@ -373,6 +373,7 @@ async def test_a_scene_that_requires_a_broken_script_when_it_is_loaded_has_the_f
 # --- what is not enabled -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_disabled_folders_are_not_loaded(tmp_path: Path) -> None:
     uses = scene("uses", 'require("deep.math")')
     write(tmp_path, {**GOOD, "scenes/uses.lua": uses, "automations/one.lua": automation("one", "{}")})

@@ -117,6 +117,7 @@ class TestWhatIsThereAgain:
         async with living(tmp_path, clock) as app:
             assert (await app.device(LIGHT))["room_id"] is None, "a room took its places along"
 
+    @pytest.mark.slow
     async def test_devices_are_offline_as_they_were_until_they_are_seen_and_online_with_one_frame_each(
         self, tmp_path: Path, clock: VirtualClock
     ) -> None:
@@ -214,6 +215,7 @@ class TestWhatIsWritten:
             assert (await app.command(LIGHT, "brightness", "set", 35)).status == 200
         assert written == [True]
 
+    @pytest.mark.slow
     async def test_an_hour_of_unchanged_polls_and_a_stop_write_nothing(
         self, tmp_path: Path, clock: VirtualClock
     ) -> None:
@@ -277,6 +279,7 @@ class TestFilesThatCannotBeTrusted:
             assert (await store_of(app))["last_recovery"]["notes"] == []
 
 
+@pytest.mark.slow
 async def test_a_second_hub_on_the_same_data_names_the_first(tmp_path: Path) -> None:
     configure(tmp_path)
     for _ in range(2):

@@ -7,6 +7,8 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from tests.fakes.process import Process, running
@@ -31,6 +33,7 @@ async def status_for(hub: Process, key: str, path: str = "/rooms") -> int:
         return response.status
 
 
+@pytest.mark.slow
 async def test_a_home_of_0_1_0_starts_with_everything_there(tmp_path: Path) -> None:
     async with LightSimulator() as light, TvSimulator() as tv:
         keys = unpack("0.1.0", tmp_path)
@@ -68,6 +71,7 @@ async def test_a_home_of_0_1_0_starts_with_everything_there(tmp_path: Path) -> N
         assert all("its key is wrong or was revoked" in each for each in warnings), warnings
 
 
+@pytest.mark.slow
 async def test_a_home_of_0_2_0_starts_with_everything_there(tmp_path: Path) -> None:
     keys = unpack("0.2.0", tmp_path)
     async with running(tmp_path, {"LARES_MASTER_KEY": ""}) as hub:

@@ -233,6 +233,7 @@ SCHEDULE = (
 )
 
 
+@pytest.mark.slow
 async def test_schedule_goes_by_the_clocks_of_the_home_on_long_and_short_days_too() -> None:
     for at, body, printed in SCHEDULE:
         async with open_pool(scripts=SCRIPTS, clock=VirtualClock(datetime.fromisoformat(at))) as pool:

@@ -175,6 +175,7 @@ async def test_a_worker_is_confined_before_it_runs_lua() -> None:
     assert nice >= min(19, os.getpriority(os.PRIO_PROCESS, 0) + 10) or nice == 10
 
 
+@pytest.mark.slow
 def test_the_hubs_memory_is_no_other_processs_to_read() -> None:
     judge_protection([sys.executable])
 

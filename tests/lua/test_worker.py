@@ -287,6 +287,7 @@ async def test_a_worker_that_cannot_be_started_is_an_error_of_each_execution(mon
             await pool.describe(file("return {}"))
 
 
+@pytest.mark.slow
 async def test_a_worker_that_was_large_is_replaced_when_it_has_nothing_to_do() -> None:
     async with open_pool(ExecutionLimits(max_memory_mb=200.0)) as pool:
         await run(pool, TRIVIAL)

@@ -182,6 +182,7 @@ def prove(disk: RecordingDisk) -> int:
     return len(loaded)
 
 
+@pytest.mark.slow
 def test_a_power_cut_loses_no_line_that_was_synced() -> None:
     disk = RecordingDisk()
     assert write_history(disk) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]

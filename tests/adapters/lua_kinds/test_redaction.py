@@ -69,6 +69,7 @@ def test_numbers_that_are_secrets_are_replaced_as_a_whole() -> None:
     assert redaction("12345678").in_value([12345678, 123456789, 1.5, True]) == ["***", 123456789, 1.5, True]
 
 
+@pytest.mark.slow
 def test_secrets_are_found_as_a_plain_search_finds_them() -> None:
     chance = random.Random(7)
     for _ in range(300):

@@ -94,7 +94,11 @@ def check_device_id(device_id: Any) -> None:
 
 def check_event(event: Any, data: Any) -> tuple[str, dict[str, Value]]:
     """Return the name and the data of an event at a device; `Invalid` if they cannot be that."""
-    if not isinstance(event, str) or strip_id(event) != event:
+    try:
+        is_name = isinstance(event, str) and strip_id(event) == event
+    except Invalid as fault:
+        raise Invalid(f"the name of an event {fault}") from None
+    if not is_name:
         raise Invalid(f"{shown(event)} cannot be the name of an event")
     if not isinstance(data, Mapping):
         raise Invalid(f"the data of the event {event} must be an object, not {shown(data)}")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +15,8 @@ import pytest
 from appliance.store.files import Files
 from appliance.store.lock import DirectoryLock
 from tests.fakes.app import open_app
+from tests.fakes.process import configure, running
+from tests.fakes.programs import need
 
 ROOM = {"id": "den", "name": "Den"}
 
@@ -99,3 +104,44 @@ async def test_the_folder_may_be_gone_when_the_hub_stops(tmp_path: Path) -> None
     assert list_contents(folder) == {}
     async with open_app(data_dir=old, adapters={}) as app:
         assert [each["id"] for each in (await app.get("/rooms")).json] == ["den"]
+
+
+MOUNTED = 'mount -t tmpfs none data || exit 99; exec "$@"'
+TAKEN_AWAY = {
+    "a file system over it": ("mount -t tmpfs none data", "umount data"),
+    "another folder bound over it": ("mount --bind other data", "umount data"),
+    "unmounted": ("umount --lazy data", None),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("take", "give_back"), TAKEN_AWAY.values(), ids=TAKEN_AWAY)
+async def test_a_mounted_folder_that_is_gone_is_503_until_it_returns(
+    tmp_path: Path, take: str, give_back: str | None
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a file system")
+    configure(tmp_path)
+    for name in ("data", "other"):
+        (tmp_path / name).mkdir()
+    own = [need("unshare"), "--mount", "sh", "-c", MOUNTED, "sh"]
+    if (await asyncio.to_thread(subprocess.run, [*own, "true"], cwd=tmp_path, capture_output=True)).returncode:
+        pytest.skip("no filesystem can be mounted here")
+    async with running(tmp_path, arguments=["--data-dir", "data"], prefix=own) as hub:
+
+        async def run(command: str) -> str:
+            there = ["nsenter", f"--mount=/proc/{hub.popen.pid}/ns/mnt", "sh", "-c", f"cd {tmp_path} && {command}"]
+            return await asyncio.to_thread(subprocess.check_output, there, text=True)
+
+        assert await hub.post("/rooms", **ROOM) == 200
+        await run(take)
+        for _ in range(3):
+            assert await hub.post("/rooms", id="attic", name="Attic") == 503
+        assert await run("ls -A data other") == "data:\n\nother:\n"
+        assert hub.log.read_text().count("was moved, replaced, or unmounted") == 1
+        if give_back is not None:
+            await run(give_back)
+            assert await hub.post("/rooms", id="attic", name="Attic") == 200
+            assert "changes are stored again" in hub.log.read_text()
+        assert await hub.stop() == 0
+    assert list_contents(tmp_path / "other") == list_contents(tmp_path / "data") == {}

@@ -46,15 +46,15 @@ class HubPaths(Struct, frozen=True, kw_only=True):
             executable_dir=Path(sys.argv[0]).resolve().parent,
         )
 
-    def find_config(self) -> Path:
+    def find_config(self, *, is_new: bool = False) -> Path:
         """Return the path of the configuration file, which may be missing.
 
-        Raise `StartFailed` if a named file is missing.
+        Raise `StartFailed` if a named file is missing, unless the caller writes it (`is_new`).
         """
         named = self.config_flag or self.environment.get("LARES_CONFIG")
         if named:
             file = self._from_here(Path(named))
-            if not file.is_file():
+            if not file.is_file() and not (is_new and not os.path.lexists(file)):
                 other = f"{file} is not a regular file" if file.exists() else f"there is no configuration file {file}"
                 raise StartFailed(other, os.EX_CONFIG)
             return file

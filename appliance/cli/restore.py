@@ -51,7 +51,7 @@ def restore(arguments: argparse.Namespace) -> int:
 
 def _restore(arguments: argparse.Namespace, found: Archive) -> int:
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
-    file, data_dir = paths.find_config(), paths.find_data_dir()
+    file, data_dir = paths.find_config(is_new=True), paths.find_data_dir()
     become_owner_of_both(file, data_dir)
     files = _files_for(file, found)
     with as_owner(data_dir):

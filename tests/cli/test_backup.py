@@ -411,6 +411,21 @@ class TestRestore:
         assert (tmp_path / "config" / "default.toml").read_text() == WAYS["section"]
         assert stored_values(tmp_path) == {}
 
+    @pytest.mark.parametrize("has_folder", [False, True])
+    def test_a_named_configuration_may_be_missing_after_a_failure(
+        self, tmp_path: Path, command: Command, *, has_folder: bool
+    ) -> None:
+        pack(tmp_path / "b", entries())
+        if has_folder:
+            (tmp_path / "new" / "config").mkdir(parents=True)
+        code, result = command(tmp_path, "--config", "new/config/default.toml", "restore", "b")
+        assert code == 0, result
+        assert (tmp_path / "new" / "config" / "default.toml").read_text() == LOOPBACK
+        (tmp_path / "new" / "config" / "default.toml").unlink()
+        (tmp_path / "new" / "config" / "default.toml").mkdir()
+        code, result = command(tmp_path, "--config", "new/config/default.toml", "restore", "b")
+        assert code == 78 and "default.toml is not a regular file" in result
+
     def test_the_configuration_gets_the_name_that_it_has_here(self, tmp_path: Path, command: Command) -> None:
         home(tmp_path, text=WAYS["section"])
         (tmp_path / "config" / "default.toml").rename(tmp_path / "config" / "home.toml")

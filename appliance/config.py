@@ -61,7 +61,7 @@ def bundled_config() -> Path:
 def load(file: Path, environment: Mapping[str, str]) -> Config:
     """Load the configuration of file and environment; raise `ConfigFailed` with every fault."""
     try:
-        text = read_plain(file, MAX_CONFIG_BYTES).decode("utf-8-sig")
+        text = read_plain(file, MAX_CONFIG_BYTES).decode()
     except OSError as error:
         raise ConfigFailed([Fault(str(file), 0, f"cannot be read: {error.strerror}")]) from None
     except UnicodeDecodeError as error:
@@ -123,7 +123,7 @@ def _risks(
 def parse_toml(text: str, name: str) -> dict[str, Any]:
     """Parse a TOML text without checks; raise `ConfigFailed` if it is not TOML."""
     try:
-        return tomli.loads(text)
+        return tomli.loads(text.removeprefix("\ufeff"))
     except tomli.TOMLDecodeError as error:
         hint = explain(text, error.msg, error.lineno)
         raise ConfigFailed([Fault(name, error.lineno, f"is not TOML: {hint}")]) from None

@@ -119,7 +119,7 @@ class FileChecks:
 
     async def _check_config(self, source: Source) -> list[Fault]:
         def parse() -> Config:
-            return config.parse(source.text.decode("utf-8-sig"), self._config.file, os.environ)
+            return config.parse(source.text.decode(), self._config.file, os.environ)
 
         try:
             found = await asyncio.to_thread(parse)

@@ -105,7 +105,7 @@ class Sections:
 def _adapters_in(text: str) -> dict[str, Any]:
     """Return the sections of a text; raise `Invalid` if it is not TOML."""
     try:
-        stated = config.parse_toml(text.removeprefix("\ufeff"), "the configuration").get("adapters", {})
+        stated = config.parse_toml(text, "the configuration").get("adapters", {})
     except ConfigFailed as failed:
         raise Invalid(f"{failed.faults[0]}; correct it in the file first") from None
     return stated if isinstance(stated, dict) else {}

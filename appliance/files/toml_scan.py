@@ -41,7 +41,7 @@ class TomlScanner:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._at = 0
+        self._at = len(text) - len(text.removeprefix("\ufeff"))
         self._counts: dict[KeyPath, int] = {}
         self._section: KeyPath = ()
         self.headers: list[TomlPart] = []

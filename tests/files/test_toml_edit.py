@@ -57,6 +57,7 @@ def test_a_change_keeps_all_else(what: str, newline: str) -> None:
     name, values, old, new = CHANGES[what]
     found = set_keys(TEXT.replace("\n", newline), name, values).replace("\r\n", "\n")
     assert found == (TEXT.replace(old, new) if old else TEXT)
+    assert set_keys("\ufeff" + TEXT, name, values) == "\ufeff" + found
     stated = tomli.loads(found)["adapters"][name]
     assert {key: stated.get(key) for key in values} == values
 

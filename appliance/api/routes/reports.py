@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -23,7 +23,7 @@ from appliance.history.period import Period
 from appliance.home import json_shapes
 from appliance.home.capabilities import UNITS
 from appliance.home.texts import identifier
-from appliance.log_buffer import LogQuery
+from appliance.log_buffer import LogEntry, LogQuery
 from appliance.lua.executor import list_executions
 from appliance.store.records import (
     ALIAS_PREFIX,
@@ -55,9 +55,9 @@ from appliance.tables.json_schema import (
 )
 from appliance.version import VERSION
 
-FAULTS = LogQuery(level="warning", limit=20)
+FAULTS = LogQuery(level="warning", limit=200)
 MAX_FAULTS = 5
-"""The number of the newest faults in the status; lines about keys are not faults."""
+"""The number of the newest faults in the status, each once; lines about keys are not faults."""
 
 SIMULATED_PREFIXES = (
     ROOM_PREFIX,
@@ -144,6 +144,14 @@ _WHY = described(
 _STATE = described("StoredState", values=OBJECT)
 
 
+def _newest(entries: Iterable[LogEntry]) -> list[LogEntry]:
+    """Return the first entries with different messages, as many as the status lists."""
+    found: dict[tuple[str, str], LogEntry] = {}
+    for each in entries:
+        found.setdefault((each.part, each.message), each)
+    return list(found.values())[:MAX_FAULTS]
+
+
 class ReportsApi(ApiResource):
     """Handlers of what the dashboard and `lares status`, `why`, `doctor`, `check` and `simulate` ask."""
 
@@ -174,7 +182,7 @@ class ReportsApi(ApiResource):
             "automations": self._list_automations(figures["automations"]["each"]),
             "executions": list_executions(hub.executors),
             "failed_calls": hub.failed_calls.list_newest(),
-            "faults": [each for each in hub.log.list_entries(FAULTS) if each.part != "keys"][:MAX_FAULTS],
+            "faults": _newest(each for each in hub.log.list_entries(FAULTS) if each.part != "keys"),
         }
 
     def _list_offline(self) -> list[dict[str, Any]]:

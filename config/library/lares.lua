@@ -57,7 +57,7 @@
 ---@class DeviceStateChange
 ---@field type "device_state_change"
 ---@field id? string The event has it as trigger_id; useful with several triggers.
----@field device_id? string|string[] Which device, as GET /devices names it: "elgato_lights:light:0"; or a list of them. Without device, room and group: every device that has the attribute.
+---@field device_id? string|string[] Its id or alias, as `lares devices` and the page show it: "elgato_lights:light:0"; or a list of them. Without device, room and group: every device that has the attribute.
 ---@field room_id? string All that are in this room at the moment; instead of device_id.
 ---@field group_id? string All that belong to this group at the moment; instead of device_id.
 ---@field attribute? Capability|string Which of its attributes. Without it: any, and no comparison is possible.
@@ -92,8 +92,8 @@
 ---@field group_id? string All that belong to this group; instead of device_id.
 ---@field event? string Only this event: "single", "double", "long". Without it: any.
 
----A variable, which ctx:set or PUT /variables/{name} changed. Without a comparison, its removal fires too; then the event
----has no value.
+---A variable, which ctx:set, a person on the page, or a program changed. Without a comparison, its removal fires too; then
+---the event has no value.
 ---@class VariableChange
 ---@field type "variable_change"
 ---@field id? string The event has it as trigger_id; useful with several triggers.
@@ -305,7 +305,7 @@ local Context = {}
 ---local done = ctx:command("elgato_lights:light:0", { capability = "brightness", action = "set", value = 40 })
 ---if done.status ~= "ok" then ctx:log("warn", "no light", { why = done.message }) end
 ---```
----@param device_id string As GET /devices names it.
+---@param device_id string Its id or alias, as `lares devices` and the page show it.
 ---@param command Command
 ---@return CommandResult
 function Context:command(device_id, command) end

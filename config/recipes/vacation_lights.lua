@@ -1,6 +1,6 @@
 -- Vacation lights: during a vacation, lights go on in the evening and off at night, each day at another minute.
 --
--- A vacation begins when the variable `vacation` is true: set it on the page, or over the API with PUT /variables/vacation.
+-- A vacation begins when the variable `vacation` is true: set it on the page, under Automations, Variables.
 --- @variable vacation: true during a vacation
 
 local lights = require("lights")

@@ -1,10 +1,7 @@
 -- Lights off: switches off every light that is on. Plugs and the TV stay on.
 --
--- A file in this folder is a scene: it returns a table with an id, a name, and a function. Run it with
---
---     curl -X POST -H "Authorization: Bearer $KEY" http://127.0.0.1:3000/scenes/all_off/execute
---
--- After a change, run `lares check`, then reload the scenes on the page or with `lares reload`.
+-- A file in this folder is a scene: it returns a table with an id, a name, and a function. Tap its name on the page to run it.
+-- The page's editor checks and loads a change at once. With an editor of your own, run `lares check` and `lares reload`.
 -- If nothing happens, run `lares why all_off`.
 
 local OFF = { capability = "power", action = "off" }

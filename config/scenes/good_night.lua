@@ -1,10 +1,6 @@
 -- Good night: switches all lights off. The lights of a group stay on dimly and go out later.
 --
--- Make the group on the page, or with
---
---     curl -H "Authorization: Bearer $KEY" http://127.0.0.1:3000/groups \
---       -d '{"id": "night", "name": "Night lights", "members": ["elgato_lights:light:0"]}'
---
+-- Make the group on the page, under Settings, Rooms and groups.
 -- If nothing happens, run `lares why good_night`.
 
 --- @field group group: the night lights

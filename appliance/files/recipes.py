@@ -309,7 +309,9 @@ def _literal(value: Any) -> str:
 def _check_ids(field: RecipeField, value: Any) -> Any:
     if isinstance(field.default, list):
         values = [value] if isinstance(value, str) else value
-        if not isinstance(values, list) or len(values) > MAX_LISTED_VALUES or (field.default and not values):
+        if field.default and values == []:
+            raise Invalid(f"must be a list with at least one id of a {field.type}: {field.label}")
+        if not isinstance(values, list) or len(values) > MAX_LISTED_VALUES:
             raise Invalid(f"must be a list of ids of {field.type}s, not {shown(value)}")
         return [identifier(each) for each in values]
     return identifier(value)

@@ -68,6 +68,7 @@ async def test_a_file_is_checked_while_it_is_written_and_saved_when_it_is_right(
         await expect(page.get_by_role("button", name="Save")).to_be_disabled()
         await type_text(page, LAMP.replace("every_secs", "every_sec"))
         await expect(page.locator(".cm-lint-marker-error")).to_have_count(1)
+        await expect(page.locator("p", has_text="Line 4:")).to_contain_text(["every_sec is", "every_secs is"])
         await page.keyboard.press("ControlOrMeta+S")
         await expect(page.get_by_role("alert")).to_contain_text("every_sec")
         assert file.read_text() == LAMP
@@ -178,6 +179,23 @@ def asked_for_files(app: App, requests: list[str]) -> list[str]:
     return [each for each in requests if each.startswith(f"{app.url}/files")]
 
 
+async def test_a_new_file_takes_the_place_of_no_other(browser: Browser, tmp_path: Path) -> None:
+    folder = tmp_path / "config" / "automations"
+    write(tmp_path)
+    async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
+        page = visit.page
+        for name in ("desk_light", "desk_light_2"):
+            await visit.open("#/new")
+            await page.get_by_label("Name").fill("Desk light")
+            await page.get_by_role("button", name="Automation", exact=True).click()
+            await expect(page.get_by_role("heading", level=1)).to_have_text(f"{name}.lua")
+            await type_text(page, LAMP.replace('"lamp"', f'"{name}_at_night"'))
+            await page.keyboard.press("ControlOrMeta+S")
+            await until((folder / f"{name}.lua").exists, 20)
+        assert sorted(each.name for each in folder.iterdir()) == ["desk_light.lua", "desk_light_2.lua", "lamp.lua"]
+        assert '"desk_light_at_night"' in (folder / "desk_light.lua").read_text()
+
+
 RECIPE = """-- Lamp at a time.
 --- @field lamp device power: the lamp
 local lamp = "elgato_lights:light:9"
@@ -198,6 +216,7 @@ async def test_a_recipe_becomes_an_automation(browser: Browser, tmp_path: Path) 
         await visit.open("#/automations")
         await page.get_by_role("link", name="New").click()
         await page.get_by_role("link", name="Wake Switches").click()
+        await expect(page.get_by_role("heading", level=1)).to_have_text("Wake")
         await page.get_by_label("Name").fill("Desk at seven")
         await page.get_by_label("The lamp").select_option("Simulated light")
         await page.get_by_label("When it goes on").fill("06:45")

@@ -201,7 +201,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no sensors": ({"group": "hall"}, "values.sensors is missing: the motion sensors"),
     "an unknown field": ({"sensor": ["x"]}, "did you mean sensors"),
     "no list": ({"sensors": 7}, "values.sensors must be a list of ids of devices"),
-    "an empty list": ({"sensors": []}, "values.sensors must be a list"),
+    "an empty list": (
+        {"sensors": []},
+        "values.sensors must be a list with at least one id of a device: the motion sensors",
+    ),
     "a number beyond": ({"brightness": 200}, "values.brightness must be a number from 1 to 100"),
     "a number as text": ({"brightness": "7"}, "values.brightness must be a number"),
     "a wrong duration": ({"hold": "soon"}, "values.hold must be seconds"),

@@ -3,7 +3,7 @@
 
 import { erase, get, post, put as replace, segment } from "./api.js";
 import { fileAddress } from "./editor.js";
-import { tags, use, useState } from "./dom.js";
+import { tags, use, useEffect, useRef, useState } from "./dom.js";
 import { icon } from "./icons.js";
 import { act, confirm, mayAdmin, state } from "./store.js";
 import { TrialResult } from "./trial.js";
@@ -62,9 +62,16 @@ export function AddPage() {
 		titled(t("add.title"), div({ class: "card form" },
 			label(span(t("add.kind")), choices),
 			use(SectionForm, { key: `${kind} ${name}`, kind: data.kinds.find((each) => each.name === kind), name, known: data.sections, onDone: setAdded }),
-			now && p({ role: "status", class: now.status === "degraded" ? "problem" : "" }, strong(now.name), `: ${word(now.status)}`))),
+			now && use(Added, { key: now.name, adapter: now }))),
 		card(row(span(t("add.other")), a({ class: "button", href: fileAddress("config/default.toml") }, icon("file"), "default.toml"))),
 	];
+}
+
+// The adapter that was just added, below a form that may be longer than the screen.
+function Added({ adapter: { name, status } }) {
+	const place = useRef();
+	useEffect(() => place.current?.scrollIntoView({ block: "nearest" }), []);
+	return p({ role: "status", class: status === "degraded" ? "problem" : "", ref: place }, strong(name), `: ${word(status)} `, a({ href: "#/settings/devices" }, t("settings.devices")));
 }
 
 // A name that no section in use has; a disabled section of the kind's own name is taken over.

@@ -20,6 +20,8 @@ const drafts = new Map(); // path → text that is not saved, until the page is 
 
 addEventListener("beforeunload", (event) => drafts.size && event.preventDefault());
 
+export const listDrafts = () => [...drafts.keys()];
+
 // A new file, before it is saved for the first time.
 export function begin(path, text) {
 	drafts.set(path, text);
@@ -121,11 +123,13 @@ function Field({ path, text, onType, onSave }) {
 	const hand = useRef({}).current;
 	Object.assign(hand, { onType, onSave });
 	const [problem, setProblem] = useState(null);
+	const [faults, setFaults] = useState([]);
 	useEffect(() => {
 		let isGone = false;
 		import("./writing.js").then(({ write }) => write(place.current, path, text, {
 			onType: (now) => hand.onType(now),
 			onSave: () => hand.onSave(),
+			onFaults: setFaults,
 		})).then((view) => {
 			hand.view = view;
 			if (isGone) view.destroy();
@@ -139,7 +143,9 @@ function Field({ path, text, onType, onSave }) {
 		const { view } = hand;
 		if (view && view.state.doc.toString() !== text) view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } });
 	}, [text]);
-	return [div({ class: "editor", ref: place }), problem && p({ class: "error" }, problem), p({ class: "hint" }, t("editor.keys"))];
+	return [div({ class: "editor", ref: place }), problem && p({ class: "error" }, problem),
+		faults.map(({ line, message, severity }, key) => p({ key, class: severity === "error" ? "problem" : "warning", lang: HUB }, strong(t("editor.line", { line })), ` ${message}`)),
+		p({ class: "hint" }, t("editor.keys"))];
 }
 
 // --- a run ---------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import { get, post, segment } from "./api.js";
 import { idFor } from "./arrange.js";
-import { begin, fileAddress } from "./editor.js";
+import { begin, fileAddress, listDrafts } from "./editor.js";
 import { tags, use, useState } from "./dom.js";
 import { icon } from "./icons.js";
 import { act, inOrder, mayAdmin, state } from "./store.js";
@@ -10,7 +10,7 @@ import { actions, Button, card, empty, errorLine, titled, useLoaded } from "./ui
 import { nameOf } from "./values.js";
 import { duration, listOfAll, t } from "./words.js";
 
-const { a, fieldset, form, h1, input, label, legend, optgroup, option, p, select, small, span, strong } = tags;
+const { a, div, fieldset, form, h1, input, label, legend, optgroup, option, p, select, small, span, strong } = tags;
 
 const EMPTY = {
 	automation: (id, name) => `return {
@@ -51,25 +51,37 @@ export function NewPage({ id }) {
 
 function Recipes({ id }) {
 	const { data, error } = useLoaded(() => get("recipes"), []);
+	const [typed, setTyped] = useState("");
 	const back = a({ class: "back", href: id ? "#/new" : "#/automations" }, icon("back"), t(id ? "new.title" : "nav.automations"));
 	const recipe = data?.recipes.find((each) => each.id === id);
 	if (recipe) return [back, use(RecipeForm, { key: id, recipe })];
-	const start = (kind) => () => {
-		const name = t(`new.${kind}_name`);
-		const file = idFor(name, new Set([...state.automations.keys(), ...state.scenes.keys()]));
+	const start = (kind) => () => act("new", kind, async () => {
+		const name = typed.trim() || t(`new.${kind}_name`);
+		const file = await freeFile(kind, name);
 		begin(`config/${kind}s/${file}.lua`, EMPTY[kind](file, name));
-	};
+	});
 	return [
 		back,
 		h1({ tabindex: "-1" }, t("new.title")),
-		card(data?.recipes.map(({ id: each, name, description, kind }) => a({ key: each, class: "entry", href: `#/new/${segment(each)}` },
-			icon(kind === "scene" ? "scene" : "recipe"), span({ class: "title" }, strong(name), small(description)), icon("forth"))),
-		error && empty(error), data?.recipes.length === 0 && empty(t("nothing"))),
-		titled(t("new.empty"), card(p({ class: "hint" }, t("new.empty_what")), actions(
+		titled(t("new.empty"), div({ class: "card form" }, p({ class: "hint" }, t("new.empty_what")),
+			label(span(t("new.name")), input({ type: "text", value: typed, maxlength: "200", placeholder: t("new.automation_name"), oninput: ({ target: { value } }) => setTyped(value) })),
+			errorLine("new"), actions(
 			use(Button, { label: t("new.automation"), onClick: start("automation") }), use(Button, { label: t("new.scene"), onClick: start("scene") }),
 			use(Button, { label: t("new.adapter"), onClick: start("adapter") })))),
+		titled(t("new.recipes"), card(byName(data?.recipes ?? []).map(({ id: each, name, description, kind }) => a({ key: each, class: "entry", href: `#/new/${segment(each)}` },
+			icon(kind === "scene" ? "scene" : "recipe"), span({ class: "title" }, strong(name), small(description)), icon("forth"))),
+		error && empty(error), data?.recipes.length === 0 && empty(t("nothing")))),
 	];
 }
+
+// The name of a new file, which no file, draft, automation, or scene has.
+async function freeFile(kind, name) {
+	const { files } = await get("files");
+	const stems = [...files.filter((each) => each.kind === kind).map(({ path }) => path), ...listDrafts()].map((path) => path.split("/").pop().replace(/\.lua$/, ""));
+	return idFor(name, new Set([...state.automations.keys(), ...state.scenes.keys(), ...stems]));
+}
+
+const byName = (recipes) => [...recipes].sort((one, other) => one.name.localeCompare(other.name));
 
 const MINUTE = 60;
 const UNITS = [[1, "second"], [MINUTE, "minute"], [60 * MINUTE, "hour"]];
@@ -82,14 +94,15 @@ function RecipeForm({ recipe }) {
 	const [name, setName] = useState(preset);
 	const [values, setValues] = useState(Object.fromEntries(fields.map((field) => [field.name, initial(field)])));
 	const target = `recipe ${recipe.id}`;
-	const taken = kind === "scene" ? state.scenes : state.automations;
 	const set = (field, value) => setValues((old) => ({ ...old, [field]: value }));
 	const send = async (event) => {
 		event.preventDefault();
-		const file = idFor(name, taken);
 		const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== "" && value !== null));
-		const done = await act(target, "make", () => post(`recipes/${segment(recipe.id)}`, { file, name: name.trim() || preset, values: given }));
-		if (done) location.hash = kind === "scene" ? fileAddress(done.path) : `#/automations/${segment(file)}`;
+		await act(target, "make", async () => {
+			const file = await freeFile(kind, name);
+			const { path } = await post(`recipes/${segment(recipe.id)}`, { file, name: name.trim() || preset, values: given });
+			location.hash = kind === "scene" ? fileAddress(path) : `#/automations/${segment(file)}`;
+		});
 	};
 	return [
 		h1({ tabindex: "-1" }, preset),
@@ -106,8 +119,10 @@ function RecipeForm({ recipe }) {
 // The effect of the recipe with these values, as a sentence.
 function sentenceOf({ description, fields }, values) {
 	const parts = fields.map((field) => [field.label, inWords(field, values[field.name])]).filter(([, text]) => text);
-	return `${description} ${parts.map(([name, text]) => `${name}: ${text}`).join("; ")}.`;
+	return parts.length ? `${description} ${capital(parts.map(([name, text]) => `${name}: ${text}`).join("; "))}.` : description;
 }
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function inWords({ type, of }, value) {
 	if (value === null || value === "" || value?.length === 0) return "";
@@ -122,12 +137,12 @@ const unitIn = (of) => (/\.\.\S+\s+(\S+)/.exec(of ?? "")?.[1] ?? "").replace(/^(
 
 function RecipeField({ field, value, onSet }) {
 	const { type, of, default: preset } = field;
-	const text = field.label.charAt(0).toUpperCase() + field.label.slice(1);
+	const text = capital(field.label);
 	const typed = ({ target }) => onSet(target.value);
 	if (["device", "room", "group"].includes(type)) {
 		const things = type === "device" ? devicesWith(of) : [...state[`${type}s`].values()];
-		if (!things.length) return p({ class: "problem" }, t(`new.no_${type}`, { label: text }));
-		return Array.isArray(preset) ? several(text, type, things, value, onSet) : label(span(text), select({ value, required: true, onchange: typed }, option({ value: "" }, "–"), grouped(type, things)));
+		if (!things.length) return p({ class: "problem" }, a({ href: type === "device" ? "#/settings/add" : "#/settings/rooms" }, t(`new.no_${type}`, { label: text })));
+		return Array.isArray(preset) ? several(text, field, things, value, onSet) : label(span(text), select({ value, required: true, onchange: typed }, option({ value: "" }, "–"), grouped(type, things)));
 	}
 	if (type === "choice") return label(span(text), select({ value, onchange: typed }, of.split("|").map((each) => each.trim()).map((each) => option({ key: each, value: each }, each))));
 	if (type === "duration") return use(Lasting, { text, secs: Number(value), onSet });
@@ -155,10 +170,11 @@ function grouped(type, things) {
 	return [...new Set(things.map(roomName))].map((room) => optgroup({ key: room, label: room }, options(things.filter((each) => roomName(each) === room))));
 }
 
-function several(text, type, things, value, onSet) {
+function several(text, { type, default: preset }, things, value, onSet) {
+	const isMissing = preset.length > 0 && value.length === 0;
 	const flip = (id) => onSet(value.includes(id) ? value.filter((each) => each !== id) : [...value, id]);
-	return fieldset({ class: "several" }, legend(text), things.map((each) => label({ key: each.id, class: "choice" },
-		input({ type: "checkbox", checked: value.includes(each.id), onchange: () => flip(each.id) }),
+	return fieldset({ class: "several" }, legend(text), things.map((each, at) => label({ key: each.id, class: "choice" },
+		input({ type: "checkbox", required: isMissing && at === 0, checked: value.includes(each.id), onchange: () => flip(each.id) }),
 		span(chosenName(type, each)), type === "device" && small(roomName(each)))));
 }
 

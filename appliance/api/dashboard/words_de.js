@@ -515,6 +515,7 @@ unsaved: Noch nicht gesichert.
 other: Jemand anderes hat diese Datei geändert. Die Unterschiede zu deinem Text:
 theirs: Den anderen Text nehmen
 mine: Meinen Text sichern
+line: Zeile {line}:
 keys: Strg+S sichert, Strg+Leertaste ergänzt Namen, Strg+F sucht, F8 geht zum nächsten Fehler. Tab verlässt das Feld.
 save_and_run: Sichern und ausführen
 no_id: Die Datei nennt noch keine id.
@@ -534,6 +535,7 @@ replay: Abspielen
 record: Aufzeichnung sichern
 [new]
 title: Neu
+recipes: Aus einem Rezept
 empty: Aus einer leeren Datei
 empty_what: Du schreibst sie in Lua, mit Ergänzung und Prüfung.
 automation: Automation

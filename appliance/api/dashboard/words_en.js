@@ -400,6 +400,7 @@ unsaved: Not saved yet.
 other: Somebody else has changed this file. The differences between it and your text:
 theirs: Take the other text
 mine: Save my text
+line: Line {line}:
 keys: Ctrl+S saves, Ctrl+Space completes names, Ctrl+F searches, F8 goes to the next fault. Tab leaves the field.
 save_and_run: Save and run
 no_id: The file states no id yet.
@@ -419,6 +420,7 @@ replay: Replay
 record: Save the recording
 [new]
 title: New
+recipes: From a recipe
 empty: From an empty file
 empty_what: You write it in Lua, with completion and checks.
 automation: Automation

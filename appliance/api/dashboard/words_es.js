@@ -515,6 +515,7 @@ unsaved: Aún sin guardar.
 other: Otra persona ha cambiado este archivo. Las diferencias con tu texto:
 theirs: Tomar el otro texto
 mine: Guardar mi texto
+line: Línea {line}:
 keys: Ctrl+S guarda, Ctrl+Espacio completa nombres, Ctrl+F busca, F8 va al siguiente error. Tab sale del campo.
 save_and_run: Guardar y ejecutar
 no_id: El archivo aún no indica ninguna id.
@@ -534,6 +535,7 @@ replay: Reproducir
 record: Guardar la grabación
 [new]
 title: Nueva
+recipes: Con una receta
 empty: Desde un archivo vacío
 empty_what: La escribes en Lua, con autocompletado y comprobaciones.
 automation: Automatización

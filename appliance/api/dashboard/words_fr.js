@@ -515,6 +515,7 @@ unsaved: Pas encore enregistré.
 other: Quelqu’un d’autre a modifié ce fichier. Les différences avec ton texte :
 theirs: Prendre l’autre texte
 mine: Enregistrer mon texte
+line: Ligne {line} :
 keys: Ctrl+S enregistre, Ctrl+Espace complète les noms, Ctrl+F cherche, F8 va à l’erreur suivante. Tab quitte le champ.
 save_and_run: Enregistrer et exécuter
 no_id: Le fichier n’indique pas encore d’id.
@@ -534,6 +535,7 @@ replay: Rejouer
 record: Garder l’enregistrement
 [new]
 title: Nouveau
+recipes: À partir d’une recette
 empty: À partir d’un fichier vide
 empty_what: Tu l’écris en Lua, avec complétion et vérifications.
 automation: Automatisation

@@ -515,6 +515,7 @@ unsaved: Non ancora salvato.
 other: Qualcun altro ha modificato questo file. Le differenze dal tuo testo:
 theirs: Prendere l’altro testo
 mine: Salvare il mio testo
+line: Riga {line}:
 keys: Ctrl+S salva, Ctrl+Spazio completa i nomi, Ctrl+F cerca, F8 va al prossimo errore. Tab lascia il campo.
 save_and_run: Salvare ed eseguire
 no_id: Il file non indica ancora un id.
@@ -534,6 +535,7 @@ replay: Riproduci
 record: Salva la registrazione
 [new]
 title: Nuovo
+recipes: Da una ricetta
 empty: Da un file vuoto
 empty_what: La scrivi in Lua, con completamento e controlli.
 automation: Automazione

@@ -515,6 +515,7 @@ unsaved: Nog niet opgeslagen.
 other: Iemand anders heeft dit bestand gewijzigd. De verschillen met jouw tekst:
 theirs: De andere tekst nemen
 mine: Mijn tekst opslaan
+line: Regel {line}:
 keys: Ctrl+S slaat op, Ctrl+Spatie vult namen aan, Ctrl+F zoekt, F8 gaat naar de volgende fout. Tab verlaat het veld.
 save_and_run: Opslaan en uitvoeren
 no_id: Het bestand noemt nog geen id.
@@ -534,6 +535,7 @@ replay: Afspelen
 record: Opname bewaren
 [new]
 title: Nieuw
+recipes: Uit een recept
 empty: Vanuit een leeg bestand
 empty_what: Je schrijft het in Lua, met aanvulling en controles.
 automation: Automatisering

@@ -515,6 +515,7 @@ unsaved: Jeszcze nie zapisano.
 other: Ktoś inny zmienił ten plik. Różnice względem twojego tekstu:
 theirs: Weź tamten tekst
 mine: Zapisz mój tekst
+line: Wiersz {line}:
 keys: Ctrl+S zapisuje, Ctrl+Spacja uzupełnia nazwy, Ctrl+F szuka, F8 przechodzi do następnego błędu. Tab opuszcza pole.
 save_and_run: Zapisz i uruchom
 no_id: Plik nie podaje jeszcze id.
@@ -534,6 +535,7 @@ replay: Odtwórz
 record: Zapisz nagranie
 [new]
 title: Nowe
+recipes: Z przepisu
 empty: Z pustego pliku
 empty_what: Piszesz w Lua, z uzupełnianiem i sprawdzaniem.
 automation: Automatyzacja

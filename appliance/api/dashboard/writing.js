@@ -41,8 +41,8 @@ const THEME = EditorView.theme({
 	".cm-button, .cm-textfield": { font: "inherit", color: "inherit", backgroundImage: "none", backgroundColor: "var(--card)", border: "1px solid var(--edge)", borderRadius: "8px" },
 });
 
-// Fill this place with a field for the text of a file; `onType` gets each new text.
-export async function write(place, path, text, { onType, onSave }) {
+// Fill this place with a field for the text of a file; `onType` gets each new text, `onFaults` what the margin marks.
+export async function write(place, path, text, { onType, onSave, onFaults }) {
 	const names = get("completions").catch(() => null); // without names there are no completions
 	const root = place.shadowRoot ?? place.attachShadow({ mode: "open" }); // styles of a shadow tree need no permission of the page
 	root.replaceChildren();
@@ -61,7 +61,7 @@ export async function write(place, path, text, { onType, onSave }) {
 				indentUnit.of(isLua ? "  " : ""), EditorView.lineWrapping, THEME, syntaxHighlighting(COLORS), tooltips({ parent: root }), search({ top: true }),
 				StreamLanguage.define(isLua ? lua : toml),
 				autocompletion({ override: [isLua ? async (context) => complete(context, await names) : () => null] }),
-				linter((view) => faultsOf(view, path), { delay: CHECK_DELAY_MS }),
+				linter((view) => faultsOf(view, path, onFaults), { delay: CHECK_DELAY_MS }),
 				hoverTooltip((view, at) => stateAt(view, at, place)),
 				EditorView.domEventHandlers({ beforeinput: replaceLines }),
 				EditorView.contentAttributes.of({ "aria-label": path, spellcheck: "false", autocapitalize: "off", autocorrect: "off" }),
@@ -82,14 +82,16 @@ function replaceLines(event, view) {
 }
 
 // Return the errors and warnings of the hub; none if the hub does not answer.
-async function faultsOf(view, path) {
+async function faultsOf(view, path, onFaults) {
 	const { doc } = view.state;
 	const { errors, warnings } = await post("files/check", { path, text: doc.toString() }).catch(() => ({ errors: [], warnings: [] }));
-	const at = (severity) => ({ line, message }) => {
-		const { from, to } = doc.line(Math.min(Math.max(line, 1), doc.lines));
-		return { from, to, severity, message };
+	const at = (severity) => ({ line: stated, message }) => {
+		const line = Math.min(Math.max(stated, 1), doc.lines);
+		return { ...doc.line(line), line, severity, message };
 	};
-	return [...errors.map(at("error")), ...warnings.map(at("warning"))];
+	const faults = [...errors.map(at("error")), ...warnings.map(at("warning"))];
+	onFaults(faults);
+	return faults.map(({ from, to, severity, message }) => ({ from, to, severity, message }));
 }
 
 function stateAt(view, at, place) {

@@ -81,17 +81,14 @@ def _kept_greeting(address: str, folder: Path, data_dir: Path) -> str:
     """Describe the page and how to get a key. Print no key, because the card has only hashes."""
     program = shlex.join(program_words(is_elsewhere=True))
     elsewhere = "" if data_dir == folder / "data" else f" --data-dir {shlex.quote(str(data_dir))}"
-    ask = f'curl -s -H "Authorization: Bearer $KEY" http://{address}'
-    moved = '{"device_id": "virtual:motion", "attributes": {"motion": "detected"}}'
     return f"""
     page     http://{address}/      it asks for a key
 
-Make yourself a key, then look and move a sensor by hand, in another terminal:
+Make a key in another terminal, enter it on the page, and move a sensor by hand there ("Simulate"):
 
     cd {shlex.quote(str(folder))}
-    KEY=$({program} key create --label laptop --role admin{elsewhere}); echo $KEY
-    {ask}/devices
-    {ask}/adapters/virtual/operations/observe -d '{moved}'
+    {program} key create --label laptop --role admin{elsewhere}
+    {program} devices{elsewhere}
 
 Ctrl-C stops it; it all stays. Again: {program} demo --keep {shlex.quote(str(folder))}
 """

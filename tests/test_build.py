@@ -28,6 +28,8 @@ from firmware.checks import processes
 from firmware.environment import Environment, digests
 from tests.fakes.rows import each_row
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 BARE_PYTHON: str = getattr(sys, "_base_executable", sys.executable)
 RUNTIME_TEXT = "one==1.0 \\\n    --hash=sha256:00\n"
@@ -100,7 +102,6 @@ def fake_python(clone: Path, script: str) -> None:
 # --- usage ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("args", [["nonsense"], ["--slow"]])
 def test_a_usage_error_exits_64_and_shows_the_usage_on_stderr(clone: Path, args: list[str]) -> None:
     done = run(clone, *args)
@@ -108,7 +109,6 @@ def test_a_usage_error_exits_64_and_shows_the_usage_on_stderr(clone: Path, args:
     assert done.stderr.startswith("usage: python3 build.py [COMMAND]")
 
 
-@pytest.mark.slow
 def test_lock_takes_only_upgrade(clone: Path) -> None:
     done = run(clone, "lock", "--everything")
     assert done.returncode == 64
@@ -127,7 +127,6 @@ def test_no_command_makes_the_single_file(monkeypatch: pytest.MonkeyPatch) -> No
     assert called == [[], ["--target", "x"]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("args", [["--all"], ["--target"], ["--target", "a", "b"]])
 def test_pyz_takes_only_targets(clone: Path, args: list[str]) -> None:
     done = run(clone, "pyz", *args)
@@ -135,7 +134,6 @@ def test_pyz_takes_only_targets(clone: Path, args: list[str]) -> None:
     assert done.stderr == "build.py: pyz takes only --target TAG, once or more\n"
 
 
-@pytest.mark.slow
 def test_an_unknown_target_is_refused_before_anything_is_fetched() -> None:
     done = run(ROOT, "pyz", "--target", "cpython-310-mips-linux-musl")
     assert (done.returncode, done.stdout) == (64, "")
@@ -159,7 +157,6 @@ def test_an_old_python_can_read_up_to_that_sentence() -> None:
     ast.parse((ROOT / "build.py").read_text(), feature_version=(3, 6))
 
 
-@pytest.mark.slow
 def test_a_python_without_ensurepip_gets_the_package_to_install(clone: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     stdlib = home / sys.platlibdir / f"python3.{sys.version_info.minor}"
@@ -288,7 +285,6 @@ def test_installing_shows_each_package_and_hides_the_noise_of_pip(
     ]
 
 
-@pytest.mark.slow
 def test_a_failed_installation_shows_the_reason_and_leaves_no_stamp(
     clone: Path, environment: Environment, package: Path
 ) -> None:
@@ -330,7 +326,6 @@ def test_messages_of_pip_are_shown_without_hosts_and_folders(line: str, shown: l
     assert pip.readable([line]) == shown
 
 
-@pytest.mark.slow
 def test_a_second_build_waits_and_can_be_interrupted(clone: Path) -> None:
     with (clone / "build.py").open("r+b") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -363,7 +358,6 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.slow
 def test_the_demo_takes_the_place_of_build_py(clone: Path, environment: Environment, package: Path) -> None:
     environment.write_stamp(digests((environment.runtime_lock,)))
     (clone / "appliance").mkdir()
@@ -398,7 +392,6 @@ def calls(output: str) -> Sequence[str]:
     return re.findall(r"^called -m (.*)$", output, re.MULTILINE)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("tally", "said"), [("", ""), ("3 proofs need chromium", "; 3 proofs need chromium")])
 def test_test_runs_lint_types_and_tests_in_this_order(
     clone: Path, environment: Environment, package: Path, tally: str, said: str
@@ -417,20 +410,17 @@ def test_test_runs_lint_types_and_tests_in_this_order(
     assert re.fullmatch(last, done.stdout.splitlines()[-1])
 
 
-@pytest.mark.slow
 def test_slow_is_build_py_s_own_word(clone: Path, environment: Environment, package: Path) -> None:
     done = checked(clone, environment, "true", "tests/api", "--slow")
     assert calls(done.stdout)[-1] == f"pytest {several()} -m not musl and not box and not release tests/api"
 
 
-@pytest.mark.slow
 def test_test_stops_at_the_first_failure_with_its_code(clone: Path, environment: Environment, package: Path) -> None:
     done = checked(clone, environment, 'case "$2" in mypy) exit 3; esac')
     assert (done.returncode, calls(done.stdout)) == (3, ["ruff check", FORMAT, "mypy"])
     assert re.fullmatch(r"build\.py: types failed with exit code 3 after \d+\.\d s\n", done.stderr)
 
 
-@pytest.mark.slow
 def test_a_tool_that_dies_of_a_signal_is_a_failure(clone: Path, environment: Environment, package: Path) -> None:
     assert checked(clone, environment, "kill -SEGV $$").returncode == 128 + signal.SIGSEGV
 
@@ -515,7 +505,6 @@ def test_ci_begins_as_a_newcomer_before_it_installs_anything_and_ends_with_the_s
     assert newcomer.commands() == [["python3", "build.py", "demo"], ["python3", "build.py", "test"]]
 
 
-@pytest.mark.slow
 def test_each_version_of_python_is_found_once_and_one_that_can_make_no_environment_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -567,7 +556,6 @@ def test_a_skipped_proof_is_a_failure_unless_its_reason_is_listed_or_its_program
     assert skips.summary(skipped[:3]) == "1 proof needs chromium" and skips.summary(skipped[2:5]) == ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reason", "fails", "code"),
     [("not today", False, checks.SKIPPED), ("not today", True, checks.SKIPPED), ("only root may", False, 0)],
@@ -606,7 +594,6 @@ def plant(folder: Path) -> None:
     (folder / "tests" / "test_small.py").write_text('"""Small."""\n\n\ndef test_small() -> None:\n    assert True\n')
 
 
-@pytest.mark.slow
 @pytest.mark.release
 def test_a_fresh_clone_survives_a_killed_installation_and_passes(tmp_path: Path) -> None:
     plant(tmp_path)

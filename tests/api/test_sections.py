@@ -17,7 +17,7 @@ from tests.adapters.lua_kinds.simulators import Tasmota
 from tests.fakes.app import App, open_app
 from tests.fakes.patience import until
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 PASSWORD = "pw-9f/3a-long"
 CONFIG = f"""# mine
@@ -230,7 +230,6 @@ async def test_a_text_that_is_not_saved_is_tried_with_a_recording(home: App, fil
     assert (refused.status, refused.json["code"]) == (400, "invalid_value"), refused.json
 
 
-@pytest.mark.slow
 async def test_one_trial_runs_at_a_time_and_ends_with_its_client(home: App, file: Path) -> None:
     slow = OWN.replace("local answer", "while true do ctx:log('info', 'x') end local answer")
     asked = {"kind": "fresh", "values": {"city": "Bonn"}, "text": slow}

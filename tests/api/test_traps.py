@@ -31,6 +31,8 @@ from tests.fakes.app import MASTER, NO_MORE, App, open_app
 from tests.fakes.patience import until
 from tests.fakes.registry import make
 
+pytestmark = pytest.mark.slow
+
 LIGHT = "elgato_lights:light:0"
 TURN_ON = b'{"capability": "power", "action": "on"}'
 GOING_AWAY, INTERNAL_ERROR = b"\x03\xe9", b"\x03\xf3"
@@ -110,7 +112,6 @@ class TestStopping:
             await stop(stack, SLACK)
             await caller.rest()
 
-    @pytest.mark.slow
     async def test_three_hundred_streams_hear_goodbye_though_one_is_stuck(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
@@ -365,7 +366,6 @@ print("done")
 """
 
 
-@pytest.mark.slow
 def test_two_hubs_work_in_one_process_and_others_after_them() -> None:
     root = Path(__file__).parent.parent.parent
     done = subprocess.run(

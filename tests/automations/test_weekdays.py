@@ -105,9 +105,9 @@ def compare(zone: ZoneInfo, shift: Shift) -> int:
     return cases
 
 
-def distinct_zones() -> dict[tuple[Shift, ...], str]:
-    """Return a zone for each course that clocks take in the twenty years."""
-    return {shifts_of(load_zone(name)): name for name in sorted(zone_names(), reverse=True)}
+def distinct_zones(step: int) -> dict[tuple[Shift, ...], str]:
+    """Return a zone for each course that clocks take in the twenty years, of every zone in `step`."""
+    return {shifts_of(load_zone(name)): name for name in sorted(zone_names(), reverse=True)[::step]}
 
 
 @each_row("name", ["Europe/Berlin", "Australia/Lord_Howe"])
@@ -119,9 +119,9 @@ def test_times_on_weekdays_agree_with_a_walk_around_two_changes(name: str) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [157, pytest.param(5, marks=pytest.mark.release)])
-def test_times_on_weekdays_agree_with_a_walk_around_the_changes_of_all_zones(step: int) -> None:
-    zones = distinct_zones()
+@pytest.mark.parametrize(("zone_step", "step"), [(6, 37), pytest.param(1, 5, marks=pytest.mark.release)])
+def test_times_on_weekdays_agree_with_a_walk_around_the_changes_of_all_zones(zone_step: int, step: int) -> None:
+    zones = distinct_zones(zone_step)
     changes = [(name, shift) for shifts, name in zones.items() for shift in shifts][::step]
     cases = sum(compare(load_zone(name), shift) for name, shift in changes)
     print(f"{len(zone_names())} zones, {len(zones)} courses, {len(changes)} clock changes, {cases} cases")

@@ -34,6 +34,8 @@ from appliance.store.replacement import read_document, replace_document
 from tests.cli.test_commands_line import ANY_TRACE, KEY, LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
 from tests.fakes.moody_disk import MoodyDisk
 
+pytestmark = pytest.mark.slow
+
 HOME: Mapping[str, Any] = {
     "room/kitchen": {"name": "Kitchen"},
     "group/all": {"name": "All", "members": ["lamp:light:0"]},
@@ -154,7 +156,6 @@ class TestBackup:
         assert (page["format"], page["store_format"]) == (1, STORE_FORMAT)
         assert found["config/scenes/dusk.lua"] == b"return {}\n"
 
-    @pytest.mark.slow
     def test_while_a_hub_runs_and_people_change_things_it_is_consistent(self, tmp_path: Path) -> None:
         box(tmp_path)
         with lares(tmp_path, "run", variables=WITH_KEY) as running:
@@ -328,7 +329,6 @@ class TestMasterKey:
 class TestRestore:
     """A restore: the restored and the kept parts."""
 
-    @pytest.mark.slow
     def test_the_home_is_there_again_in_a_running_hub(self, tmp_path: Path) -> None:
         box(tmp_path)
         with lares(tmp_path, "run", variables=WITH_KEY) as running:
@@ -640,13 +640,7 @@ class TestHostileArchives:
         assert result.count("\n") == 1 and len(result) < 400 and "\x1b" not in result
         assert everything(tmp_path) == before
 
-    @pytest.mark.parametrize(
-        "make",
-        [
-            pytest.param(each, id=name, marks=[pytest.mark.slow] if "large" in name else [])
-            for name, each in REPACKED.items()
-        ],
-    )
+    @pytest.mark.parametrize("make", REPACKED.values(), ids=REPACKED)
     def test_an_archive_that_was_packed_again_is_restored(
         self, tmp_path: Path, command: Command, make: Callable[[Path], Path]
     ) -> None:
@@ -690,7 +684,6 @@ class TestHostileArchives:
         code, result = command(home(tmp_path), "restore", name)
         assert (code, result) == (66, f"lares: {name} cannot be read: {why}\n")
 
-    @pytest.mark.slow
     def test_a_bomb_does_not_fill_the_memory(self, tmp_path: Path) -> None:
         box(tmp_path)
         with gzip.open(tmp_path / "b", "wb", compresslevel=1) as stream:

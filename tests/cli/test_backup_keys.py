@@ -17,6 +17,8 @@ from appliance.store.document import Document
 from tests.cli.test_backup import HOME, Command, command, entries, everything, home, members, pack, stored_values
 from tests.cli.test_commands_line import Running, ended, lares, status_of
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["command"]
 
 AT = "2026-11-20T08:09:11.042Z"
@@ -76,7 +78,6 @@ def test_an_invalid_key_makes_an_archive_that_cannot_be_restored(
     assert everything(tmp_path) == before
 
 
-@pytest.mark.slow
 def test_a_key_opens_the_door_of_the_box_that_its_backup_was_restored_on(tmp_path: Path) -> None:
     old, new = home(tmp_path / "old"), home(tmp_path / "new")
     token = made(old)

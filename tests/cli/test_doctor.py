@@ -27,6 +27,8 @@ __all__ = ["command"]
 AS_NOBODY = """
 import contextlib, io, os, sys
 from appliance.cli.main import main
+
+pytestmark = pytest.mark.slow
 with contextlib.redirect_stdout(io.StringIO()):
     main(["doctor"])  # imports all that nobody may not read
 os.setuid(65534)
@@ -150,7 +152,6 @@ def test_a_card_that_is_read_only_is_called_so(
     assert how == "care" and sentence.endswith("is on a card that is read-only now")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 @pytest.mark.parametrize("mode", [0o700, 0o755])
 def test_a_user_without_access_to_the_data_gets_an_error(open_folder: Path, mode: int) -> None:
@@ -171,7 +172,6 @@ def test_a_user_without_access_to_the_data_gets_an_error(open_folder: Path, mode
         assert "hub" not in result.stdout, "whether one runs cannot be seen"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 def test_a_user_without_access_to_the_folder_gets_an_error(open_folder: Path) -> None:
     home(open_folder)
@@ -183,7 +183,6 @@ def test_a_user_without_access_to_the_folder_gets_an_error(open_folder: Path) ->
     assert re.fullmatch(r"lares: permission denied: \S+; use sudo\n", result.stderr)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 @pytest.mark.parametrize("arguments", [["check"], ["simulate"], ["history", "export"], ["devices"], ["why", "x"]])
 def test_other_commands_do_not_answer_without_the_data(open_folder: Path, arguments: list[str]) -> None:
@@ -224,7 +223,6 @@ def test_an_unreadable_store_needs_care_and_has_a_remedy(tmp_path: Path, command
     assert found.of("written") == []
 
 
-@pytest.mark.slow
 def test_a_running_hub_is_reported_and_not_an_error(tmp_path: Path) -> None:
     box(tmp_path)
     with lares(tmp_path, "run", variables=WITH_KEY) as running:
@@ -236,7 +234,6 @@ def test_a_running_hub_is_reported_and_not_an_error(tmp_path: Path) -> None:
     assert result.err == "" and found.code == 0
 
 
-@pytest.mark.slow
 def test_an_adapter_that_is_degraded_needs_care(tmp_path: Path) -> None:
     box(tmp_path, LOOPBACK + '[adapters.elgato_lights]\nenabled = true\nbase_url = "http://127.0.0.1:9"\n')
     with lares(tmp_path, "run", variables=WITH_KEY) as running:
@@ -334,7 +331,6 @@ def unsynchronised(tmp_path: Path) -> dict[str, str]:
     return {**WITH_KEY, "PYTHONPATH": f"{folder}:{ROOT}"}
 
 
-@pytest.mark.slow
 def test_a_hub_that_runs_trusts_its_clock_from_then_on_and_after_a_restart(
     tmp_path: Path, unsynchronised: dict[str, str]
 ) -> None:

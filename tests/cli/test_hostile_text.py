@@ -25,6 +25,8 @@ from appliance.store.month_files import MonthFiles
 from tests.cli.test_backup import entries, pack
 from tests.cli.test_commands_line import LOOPBACK
 
+pytestmark = pytest.mark.slow
+
 STEERS = "\x1b[31m\x07\x9b2J\r\x7f\u202e\u2066\u200b\u2028\u3164\u034f\U000e0041"
 EVIL = f"x{STEERS}\nforged"
 AT = "2026-11-22T18:00:00.000Z"

@@ -35,6 +35,8 @@ from tests.fakes.process import ROOT, Process, configure, light_section, running
 from tests.fakes.programs import need
 from tests.fakes.rows import each_row
 
+pytestmark = pytest.mark.slow
+
 AUTOMATION = """
 return {
   id = "follow", name = "Follow",
@@ -75,7 +77,6 @@ async def hub(tmp_path: Path) -> AsyncIterator[Process]:
             yield process
 
 
-@pytest.mark.slow
 async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_path: Path) -> None:
     shown = await asked(tmp_path, "status")
     assert shown.code == 0, shown.err
@@ -128,7 +129,6 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     assert line["part"] == "hub" and line["at"].endswith("Z")
 
 
-@pytest.mark.slow
 async def test_a_followed_log_continues_with_new_lines(hub: Process, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "appliance", "log", "-f", "--lines", "1", "--contains", "asked to"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
@@ -253,7 +253,6 @@ def test_every_command_takes_a_configuration_and_a_data_directory() -> None:
         assert (str(read.config), str(read.data_dir)) == ("here.toml", "there"), name
 
 
-@pytest.mark.slow
 def test_help_explains_commands_and_lists_every_exit_code(tmp_path: Path) -> None:
     assert "Lares" in ended(tmp_path, "help").out or "COMMAND" in ended(tmp_path, "help").out
     assert "examples:\n  lares simulate" in ended(tmp_path, "help", "simulate").out
@@ -355,7 +354,6 @@ async def phone(folder: Path, status: int) -> AsyncIterator[list[tuple[str, str]
         await runner.cleanup()
 
 
-@pytest.mark.slow
 async def test_a_message_is_sent_or_gathered_and_a_wrong_section_is_named(tmp_path: Path) -> None:
     async with phone(tmp_path, 204) as received:
         sent = await asked(tmp_path, "notify", "phone", "It 'works' \x1b[31m", "--title", "Try")
@@ -372,7 +370,6 @@ async def test_a_message_is_sent_or_gathered_and_a_wrong_section_is_named(tmp_pa
     assert nobody.code == 69 and "`lares run` starts one" in nobody.err
 
 
-@pytest.mark.slow
 async def test_an_error_has_the_reason_and_never_the_token(tmp_path: Path) -> None:
     async with phone(tmp_path, 503) as received:
         failed = await asked(tmp_path, "notify", "phone", "It works")

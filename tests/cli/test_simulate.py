@@ -20,6 +20,8 @@ from tests.cli.test_commands_line import LOOPBACK, ROOT, WITH_KEY, box, ended, e
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.recipes import filled
 
+pytestmark = pytest.mark.slow
+
 BERLIN = '[locale]\ntimezone = "Europe/Berlin"\nlatitude = 52.52\nlongitude = 13.40\n'
 TROMSO = '[locale]\ntimezone = "Europe/Oslo"\nlatitude = 69.65\nlongitude = 18.96\n'
 LAMP = "desk:light:0"
@@ -95,7 +97,6 @@ def test_a_skipped_run_is_printed_with_its_reason(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_conditions_see_the_home_as_it_was_stored_and_switches_count(tmp_path: Path) -> None:
     stored = {
         "device/desk:light:0": {"kind": "Light", "source": "desk", "vendor_specific": {}},
@@ -111,7 +112,6 @@ def test_conditions_see_the_home_as_it_was_stored_and_switches_count(tmp_path: P
     ], "what is due at the first instant comes, what is due at the end does not"
 
 
-@pytest.mark.slow
 def test_what_is_remembered_counts_from_now_on_and_not_at_a_time_of_ones_own(tmp_path: Path) -> None:
     ended_at = int(time.time() * 1000)
     state = {"policy": {"ended_at": ended_at}}
@@ -138,7 +138,6 @@ def test_a_day_on_which_the_clocks_change_has_each_time_once(
     assert [each["at"] for each in lines(tmp_path, "--from", start, "--hours", str(hours))] == instants
 
 
-@pytest.mark.slow
 def test_a_polar_place_has_days_without_sunset_and_the_rest_runs(tmp_path: Path) -> None:
     furnish(tmp_path, TROMSO, SUNSET, MORNING)
     expected = lines(tmp_path, "--from", "2027-06-01T00:00", "--hours", "240")
@@ -183,7 +182,6 @@ def test_without_a_configuration_it_is_78_and_none_is_written(tmp_path: Path) ->
     assert not (tmp_path / "config").exists() and not (tmp_path / "data").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("lines", [2, MAX_EQUAL_LINES], ids=["before the last line", "after it"])
 def test_a_reader_that_goes_away_ends_it(lines: int, tmp_path: Path) -> None:
     furnish(tmp_path, "", automation("tick", "{ type = 'interval', every_secs = 1 }"))
@@ -194,7 +192,6 @@ def test_a_reader_that_goes_away_ends_it(lines: int, tmp_path: Path) -> None:
     assert time.monotonic() - began < 30
 
 
-@pytest.mark.slow
 def test_it_touches_nothing_also_while_the_hub_runs(tmp_path: Path) -> None:
     furnish(tmp_path, BERLIN, MORNING, HOURLY, COOLING_DOWN)
     with lares(tmp_path, variables=WITH_KEY) as hub:
@@ -233,7 +230,6 @@ def test_the_page_s_automation_is_sound(tmp_path: Path, page: str) -> None:
     assert ended(tmp_path, "check").code == 0
 
 
-@pytest.mark.slow
 def test_check_judges_automations_and_warns_of_weekdays_that_are_numbers(tmp_path: Path) -> None:
     numbered = automation("work", "{ type = 'cron', expression = '0 0 7 * * 1-5' }")
     furnish(tmp_path, "", numbered)
@@ -257,7 +253,6 @@ def test_check_calls_no_sunset_a_fault_because_the_configuration_is(tmp_path: Pa
     assert result.code == 78 and len(result.out.splitlines()) == 1 and "nonsense" in result.out
 
 
-@pytest.mark.slow
 def test_check_and_simulate_know_the_operations_of_kinds_in_lua(tmp_path: Path) -> None:
     fails = automation("fails", "{ type = 'interval', every_secs = 60 }", body="ctx:invoke('llm:chta', {})")
     works = automation("works", "{ type = 'interval', every_secs = 60 }", body="ctx:invoke('own:sync')")
@@ -290,7 +285,6 @@ def test_disabled_automations_are_listed(tmp_path: Path) -> None:
     assert (result.code, result.out) == (0, "") and "automations.enabled is false" in result.err
 
 
-@pytest.mark.slow
 async def test_equal_lines_are_collapsed_and_one_automation_can_be_chosen(tmp_path: Path) -> None:
     for name, secs in (("often", 900), ("rarely", 40_000)):
         text = automation(name, f'{{ type = "interval", every_secs = {secs} }}', name=f"Fire {name}")

@@ -13,6 +13,8 @@ from tests.cli.test_commands_line import Ended, ended
 from tests.cli.test_simulate import BERLIN, furnish, image
 from tests.fakes.lua import automation, write
 
+pytestmark = pytest.mark.slow
+
 MOTION = "{ type = 'device_state_change', device_id = 'x:hall', attribute = 'motion', equals = 'detected' }"
 DOUBLE = "{ type = 'device_event', device_id = 'x:button', event = 'double' }"
 WARM = "{ id = 'warm', type = 'device_state_change', device_id = 'x:hall', attribute = 'temperature', above = 20 }"
@@ -94,7 +96,6 @@ def test_lua_runs_for_a_simulated_home_and_its_effects_are_printed_in_order(tmp_
     assert image(tmp_path / "config") == before and not (tmp_path / "data").exists()
 
 
-@pytest.mark.slow
 def test_a_line_calls_a_hook_with_data_or_without(tmp_path: Path) -> None:
     bell = automation("bell", "{ type = 'webhook', hook = 'bell' }", "ctx:log('info', tostring(event.data))")
     furnish(tmp_path, BERLIN, bell)
@@ -133,7 +134,6 @@ def test_json_lines_have_source_and_effect(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.slow
 def test_the_simulation_begins_with_the_stored_home(tmp_path: Path) -> None:
     stored = {
         "device/x:hall": {"kind": "Sensor", "source": "x", "vendor_specific": {}},
@@ -214,7 +214,6 @@ def test_an_invalid_file_is_reported(name: str, data: bytes | None, code: int, s
     assert (result.code, result.err) == (code, f"lares: {sentence}\n")
 
 
-@pytest.mark.slow
 def test_an_automation_that_takes_no_time_ends_the_simulation_with_its_name(tmp_path: Path) -> None:
     endless = automation("endless", MOTION, body="while true do ctx:sleep(0) end")
     furnish(tmp_path, BERLIN, endless)
@@ -224,7 +223,6 @@ def test_an_automation_that_takes_no_time_ends_the_simulation_with_its_name(tmp_
     assert result.err.splitlines()[-1] == f"lares: at 2026-12-24T17:01:00.000Z automation 'endless' {sentence}"
 
 
-@pytest.mark.slow
 def test_the_documents_example_is_a_sound_file(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "docs" / "lua.md").read_text()
     [events] = re.findall(r"```text\n(# at device.*?)```", text, re.DOTALL)
@@ -232,7 +230,6 @@ def test_the_documents_example_is_a_sound_file(tmp_path: Path) -> None:
     assert simulate(tmp_path, events, "--run").code == 0
 
 
-@pytest.mark.slow
 def test_executions_at_one_instant_run_one_after_another(tmp_path: Path) -> None:
     body = """for n = 1, 3 do ctx:set('last', '{id}') ctx:log('info', ctx:get('last') .. n) end
   ctx:sleep(1) ctx:log('info', 'slept')"""
@@ -245,7 +242,6 @@ def test_executions_at_one_instant_run_one_after_another(tmp_path: Path) -> None
     assert words == [*expected, *(f"{id_}  logs info: slept" for id_ in "abcdef")] * 4
 
 
-@pytest.mark.slow
 def test_it_ends_while_executions_and_their_scenes_sleep(tmp_path: Path) -> None:
     at = "{ type = 'cron', expression = '0 0 18 * * *', timezone = 'local' }"
     bodies = ("ctx:run_scene('slow')", "ctx:sleep(3600)", "ctx:run_scene('slow')", "ctx:sleep(3600)")

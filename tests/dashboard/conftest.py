@@ -8,23 +8,24 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Locator, Page, async_playwright, expect
 
 from tests.fakes import app as apps
 from tests.fakes.app import MASTER, App, open_app
 from tests.fakes.programs import need
+
+if TYPE_CHECKING:  # the quick tests start no browser
+    from playwright.async_api import Browser, BrowserContext, Locator, Page
 
 SWITCHES = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--js-flags=--expose-gc"),
 )
 PATIENCE_MS = 20_000
-expect.set_options(timeout=PATIENCE_MS)  # it has one of its own, too short for a busy machine
 
 GO = """(hash) => new Promise((done) => {
     if (location.hash === hash || (location.hash === "" && hash === "#/")) return done();
@@ -89,6 +90,8 @@ def sheet_link(page: Page, device_id: str) -> Locator:
 
 async def open_sheet(page: Page, name: str) -> Locator:
     """Tap the name of a device or group, and return the sheet that opens."""
+    from playwright.async_api import expect
+
     await tile(page, name).get_by_role("link").click()
     sheet = page.get_by_role("dialog", name=name, exact=True)
     await expect(sheet).to_be_visible()
@@ -106,7 +109,10 @@ def _with_dashboard() -> Iterator[None]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> AsyncIterator[Browser]:
     """Chromium without a window."""
-    path = find_browser()  # first, for without a browser not even what drives it need start
+    path = find_browser()  # skips without a browser
+    from playwright.async_api import async_playwright, expect
+
+    expect.set_options(timeout=PATIENCE_MS)  # its own limit is too short for a busy machine
     async with async_playwright() as playwright:
         opened = await playwright.chromium.launch(executable_path=path, args=list(SWITCHES))
         yield opened

@@ -17,7 +17,7 @@ from appliance.files.recipes import FieldFault, Recipe, fill, read_recipe
 from appliance.lua.source import Source
 from tests.fakes.app import App, open_app
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 TEN = {
     *("away", "door_left_open", "double_press", "evening_light", "low_batteries", "motion_light", "vacation_lights"),
@@ -158,7 +158,6 @@ async def test_the_recipes_are_there_and_are_no_automations(home: App) -> None:
 
 
 @pytest.mark.parametrize("id_", sorted(TEN | NEW | SCENES))
-@pytest.mark.slow
 async def test_a_recipe_is_filled_in_checked_and_simulated(home: App, id_: str) -> None:
     recipe = (await listed(home))[id_]
     file = f"my_{id_}"
@@ -186,7 +185,6 @@ async def test_a_recipe_is_filled_in_checked_and_simulated(home: App, id_: str) 
     assert (await home.delete(f"/files/{made.json['path']}")).status == 204
 
 
-@pytest.mark.slow
 async def test_two_of_a_recipe_share_no_timer_and_no_variable(home: App) -> None:
     recipe = (await listed(home))["motion_light"]
     texts = []

@@ -29,6 +29,8 @@ NEEDS = (
 
 FEIGN = """
 import os, runpy, sys, importlib.machinery
+
+pytestmark = pytest.mark.slow
 sys.path.insert(0, sys.argv[1])
 sys.version_info = tuple(int(part) for part in sys.argv[2].split(".")) + ("final", 0)
 importlib.machinery.EXTENSION_SUFFIXES[:] = ["." + sys.argv[3] + ".so"]
@@ -98,7 +100,6 @@ def test_old_pythons_can_read_it(name: str) -> None:
             assert node.returns is None and not any(each.annotation for each in node.args.args)
 
 
-@pytest.mark.slow
 def test_each_old_python_reports_itself(boot: Path) -> None:
     environment = {**os.environ, "PYENV_VERSION": known_to_pyenv()}
     names = ("python2.7", *(f"python3.{minor}" for minor in range(6, 11)))

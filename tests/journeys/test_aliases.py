@@ -15,6 +15,8 @@ from tests.cli.test_commands_line import LOOPBACK, ended
 from tests.fakes.app import LIGHT, READER, TV, App, open_app
 from tests.fakes.lua import automation, scene, write
 
+pytestmark = pytest.mark.slow
+
 HOME = """
 [adapters.virtual]
 devices = [
@@ -182,7 +184,6 @@ async def test_errors_have_the_id_and_the_alias(app: App) -> None:
     assert (refused.status, refused.json["error"]) == (400, meant)
 
 
-@pytest.mark.slow
 async def test_an_alias_outlives_a_restart_and_an_absence(tmp_path: Path) -> None:
     async with open_app(data_dir=tmp_path) as app:
         await give(app, TV, "tv")
@@ -205,7 +206,6 @@ async def test_an_alias_outlives_a_restart_and_an_absence(tmp_path: Path) -> Non
 EVENTS = "+1 front_door contact open\n+1 bell event ring\n"
 
 
-@pytest.mark.slow
 async def test_simulate_check_and_why_know_aliases_and_explain_names(tmp_path: Path) -> None:
     root = write(tmp_path / "home", {**FILES, "default.toml": LOOPBACK + HOME, "events.txt": EVENTS})
     (root / "data").mkdir()

@@ -15,7 +15,7 @@ from tests.adapters.lua_kinds.vendor import Vendor
 from tests.fakes.app import App, open_app
 from tests.fakes.lua import automation, scene, write
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 NEVER = '{ type = "wall_clock", hour = 3, minute = 0 }'
 

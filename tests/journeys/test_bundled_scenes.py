@@ -20,6 +20,8 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.lua import scene, write
 from tests.fakes.patience import until
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SCENES = sorted(file.stem for file in (ROOT / "config/scenes").glob("*.lua"))
 SCRIPTS = ROOT / "config/scripts"
@@ -90,7 +92,6 @@ async def test_in_a_home_without_devices_they_do_nothing_and_report_it(
             assert [(each.levelname, each.message) for each in reported] == [("INFO", line) for line in lines]
 
 
-@pytest.mark.slow
 async def test_movie_night_dims_the_light_and_switches_the_tv_on(home: App) -> None:
     assert targets(await home.post("/scenes/movie_night/execute")) == [LIGHT, LIGHT, LIGHT, TV]
     await becomes(home, TV, "power", "on")
@@ -98,7 +99,6 @@ async def test_movie_night_dims_the_light_and_switches_the_tv_on(home: App) -> N
     assert targets(await home.post("/scenes/movie_night/execute")) == [LIGHT, LIGHT]
 
 
-@pytest.mark.slow
 async def test_movie_night_logs_that_the_tv_stays_off(home: App, caplog: pytest.LogCaptureFixture) -> None:
     home.tv.faults.status = 500
     answer = await home.post("/scenes/movie_night/execute")
@@ -114,7 +114,6 @@ async def test_good_night_switches_off_all_devices_that_are_on(home: App, clock:
     assert clock.now() == began
 
 
-@pytest.mark.slow
 async def test_good_night_leaves_the_lights_of_the_group_for_a_while(home: App, clock: VirtualClock) -> None:
     await home.post("/groups", {"id": "night", "name": "Night", "members": [LIGHT]})
     await home.command(TV, "power", "on")
@@ -126,7 +125,6 @@ async def test_good_night_leaves_the_lights_of_the_group_for_a_while(home: App, 
     assert await shown(home, TV, "power") == "on"
 
 
-@pytest.mark.slow
 async def test_wake_up_brightens_the_light_in_a_quarter_of_an_hour(home: App, clock: VirtualClock) -> None:
     began = clock.now()
     answer = await clock.run(home.post("/scenes/wake_up/execute"))
@@ -148,7 +146,6 @@ async def _answer(running: asyncio.Future[Received]) -> Received:
 
 
 @pytest.mark.parametrize("example", [text for _, text in EXAMPLES], ids=[name for name, _ in EXAMPLES])
-@pytest.mark.slow
 async def test_the_examples_of_the_documents_run(example: str, clock: VirtualClock, tmp_path: Path) -> None:
     shutil.copytree(SCRIPTS, tmp_path / "config/scripts")
     text = example if "\n  id = " in example else scene("lines", example)
@@ -175,7 +172,6 @@ async def test_lights_off_switches_off_the_lights_that_are_on_and_nothing_else()
         assert (await app.post("/scenes/all_off/execute")).json["results"] == []
 
 
-@pytest.mark.slow
 async def test_wind_down_dims_warms_and_ends_the_light_and_restarts_when_started_again() -> None:
     clock = VirtualClock()
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)

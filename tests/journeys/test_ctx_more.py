@@ -17,6 +17,8 @@ from tests.fakes.lua import automation, scene, write
 from tests.fakes.moody_disk import MoodyDisk
 from tests.fakes.patience import until
 
+pytestmark = pytest.mark.slow
+
 FILES = {
     "scenes/count.lua": scene("count", 'ctx:set("n", (ctx:get("n", 0)) + 1, { durable = true })'),
     "scenes/forget.lua": scene("forget", 'ctx:set("n", nil)'),
@@ -123,7 +125,6 @@ async def test_a_scene_runs_another_and_a_circle_names_its_chain(tmp_path: Path)
         ]
 
 
-@pytest.mark.slow
 async def test_scenes_that_wait_for_each_other_are_a_circle_too(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         async with asyncio.timeout(10):
@@ -132,7 +133,6 @@ async def test_scenes_that_wait_for_each_other_are_a_circle_too(tmp_path: Path) 
         assert all("scenes run each other in a circle: scene:" in end.json["error"] for end in ends)
 
 
-@pytest.mark.slow
 async def test_scenes_that_run_each_other_without_a_queue_are_not_a_circle(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         first = asyncio.ensure_future(run(app, "dusk"))  # it waits for the first run of "dark", which sleeps
@@ -142,7 +142,6 @@ async def test_scenes_that_run_each_other_without_a_queue_are_not_a_circle(tmp_p
         assert (await first).status == 400
 
 
-@pytest.mark.slow
 async def test_a_scene_run_by_a_scene_counts_for_it_too(tmp_path: Path) -> None:
     toml = "[automations.runner]\nbackstop_timeout_secs = 0.5\n"
     async with open_app(root=write(tmp_path, FILES), toml=toml) as app:
@@ -174,7 +173,6 @@ async def test_lights_are_restored_and_the_trace_has_each_step(tmp_path: Path) -
         assert entry["warnings"] == []
 
 
-@pytest.mark.slow
 async def test_missing_lights_are_restored_with_an_error_and_names_are_cut(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         answer = await run(app, "absent")
@@ -191,7 +189,6 @@ async def test_a_snapshot_omits_a_device_that_is_gone(tmp_path: Path, caplog: py
     assert "ctx:snapshot omits devices that are missing" in caplog.text
 
 
-@pytest.mark.slow
 async def test_the_trace_has_a_failed_scene_and_a_cancelled_wait(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         assert (await run(app, "round")).status == 400
@@ -253,7 +250,6 @@ async def test_notify_invokes_its_targets_at_once(tmp_path: Path, monkeypatch: p
         assert told["sentence"].endswith("ms: nobody:send: invoke target 'nobody:send' is not supported")
 
 
-@pytest.mark.slow
 async def test_to_cancel_ends_what_runs_in_a_sleep_and_what_waits(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         waiting = [asyncio.ensure_future(run(app, id_)) for id_ in ("sleepy", "nests")]
@@ -282,7 +278,6 @@ async def test_a_waiting_scene_does_not_begin_after_its_caller_is_cancelled(
         await asyncio.gather(*running)
 
 
-@pytest.mark.slow
 async def test_a_waiting_execution_does_not_begin_after_its_automation_is_disabled(tmp_path: Path) -> None:
     from appliance.home.events import SystemErrorReported
 

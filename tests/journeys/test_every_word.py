@@ -17,6 +17,8 @@ from tests.fakes.app import LIGHT, open_app
 from tests.fakes.clock import VirtualClock
 from tests.fakes.lua import automation, scene, write
 
+pytestmark = pytest.mark.slow
+
 PLACED = "[locale]\ntimezone = 'Europe/Berlin'\nlatitude = 52.52\nlongitude = 13.4\n"
 
 TRIGGERS: dict[str, str] = {
@@ -146,7 +148,6 @@ STATED: dict[str, dict[str, Any]] = {
 """What `GET /why` states of these, beside the type and whether it holds."""
 
 
-@pytest.mark.slow
 async def test_why_has_the_fields_of_each_for_programs(tmp_path: Path) -> None:
     files = {
         f"automations/{kind}.lua": automation(kind, f"{{ type = '{kind}', {sound} }}")
@@ -169,7 +170,6 @@ async def test_why_has_the_fields_of_each_for_programs(tmp_path: Path) -> None:
         assert (await app.get(f"/why?id={LIGHT}")).json["automation"] is None
 
 
-@pytest.mark.slow
 async def test_a_wrong_call_has_its_place(tmp_path: Path) -> None:
     files = {f"scenes/{call}.lua": scene(call, f"ctx:{call}({wrong})") for call, (wrong, _) in CALLS.items()}
     async with open_app(root=write(tmp_path, files), adapters={}) as app:

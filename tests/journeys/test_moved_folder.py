@@ -18,6 +18,8 @@ from tests.fakes.app import open_app
 from tests.fakes.process import configure, running
 from tests.fakes.programs import need
 
+pytestmark = pytest.mark.slow
+
 ROOM = {"id": "den", "name": "Den"}
 
 

@@ -15,6 +15,8 @@ from tests.fakes.app import READER, TV, App, open_app
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.patience import until
 
+pytestmark = pytest.mark.slow
+
 GOOD = {"scenes/one.lua": scene("one"), "scenes/two.lua": scene("two"), "scripts/deep/math.lua": "return { two = 2 }"}
 
 
@@ -201,7 +203,6 @@ RETURNED: tuple[tuple[str, str | None], ...] = (
 """What a file may return, and what the fault says; None where it is a scene."""
 
 
-@pytest.mark.slow
 async def test_whatever_a_file_returns_is_a_scene_or_a_fault_with_a_sentence(
     lua: App, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
@@ -217,7 +218,6 @@ async def test_whatever_a_file_returns_is_a_scene_or_a_fault_with_a_sentence(
                 assert all(each["message"] and "Traceback" not in each["message"] for each in answer["errors"])
 
 
-@pytest.mark.slow
 async def test_a_file_that_computes_for_ever_is_one_fault_and_the_others_are_judged(tmp_path: Path) -> None:
     files = {"scenes/other.lua": "return 7", "scenes/spin.lua": "while true do end"}
     async with open_app(root=write(tmp_path, {**GOOD, **files}), toml="[scripts]\nmax_cpu_secs = 1\n") as app:
@@ -287,7 +287,6 @@ async def test_reloads_run_one_after_another(lua: App) -> None:
 # --- what runs meanwhile -------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 async def test_a_reload_under_a_hundred_executions_loses_none(tmp_path: Path) -> None:
     wait = "repeat ctx:sleep(0.01) until ctx:get_room('open')"
     body = f'{wait}\n    ctx:command("{TV}", {{ capability = "power", action = "on" }})'
@@ -373,7 +372,6 @@ async def test_a_scene_that_requires_a_broken_script_when_it_is_loaded_has_the_f
 # --- what is not enabled -------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 async def test_disabled_folders_are_not_loaded(tmp_path: Path) -> None:
     uses = scene("uses", 'require("deep.math")')
     write(tmp_path, {**GOOD, "scenes/uses.lua": uses, "automations/one.lua": automation("one", "{}")})

@@ -30,6 +30,8 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
 from tests.fakes.process import configure, refused, running
 
+pytestmark = pytest.mark.slow
+
 SECOND = "elgato_lights:light:1"
 FLUSH_SECS = 300
 SLEEPERS = 3
@@ -117,7 +119,6 @@ class TestWhatIsThereAgain:
         async with living(tmp_path, clock) as app:
             assert (await app.device(LIGHT))["room_id"] is None, "a room took its places along"
 
-    @pytest.mark.slow
     async def test_devices_are_offline_as_they_were_until_they_are_seen_and_online_with_one_frame_each(
         self, tmp_path: Path, clock: VirtualClock
     ) -> None:
@@ -140,7 +141,6 @@ class TestWhatIsThereAgain:
             after = await devices_of(app)
             assert {id_: each["room_id"] for id_, each in after.items()} == {LIGHT: "den", SECOND: "bath", TV: None}
 
-    @pytest.mark.slow
     async def test_a_device_that_the_first_good_poll_does_not_show_is_removed_and_keeps_its_place(
         self, tmp_path: Path, clock: VirtualClock, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -166,7 +166,6 @@ class TestWhatIsThereAgain:
             members = (await app.get("/groups/all/devices")).json
             assert [each["id"] for each in members] == [SECOND, TV, LIGHT]
 
-    @pytest.mark.slow
     async def test_devices_of_an_adapter_that_is_not_enabled_are_not_but_their_places_are(
         self, tmp_path: Path, clock: VirtualClock
     ) -> None:
@@ -215,7 +214,6 @@ class TestWhatIsWritten:
             assert (await app.command(LIGHT, "brightness", "set", 35)).status == 200
         assert written == [True]
 
-    @pytest.mark.slow
     async def test_an_hour_of_unchanged_polls_and_a_stop_write_nothing(
         self, tmp_path: Path, clock: VirtualClock
     ) -> None:
@@ -279,7 +277,6 @@ class TestFilesThatCannotBeTrusted:
             assert (await store_of(app))["last_recovery"]["notes"] == []
 
 
-@pytest.mark.slow
 async def test_a_second_hub_on_the_same_data_names_the_first(tmp_path: Path) -> None:
     configure(tmp_path)
     for _ in range(2):
@@ -321,7 +318,6 @@ SPOILT: list[tuple[str, Callable[[Path], object], int, str]] = [
 """What becomes of which file, with which code the start ends, and what it says."""
 
 
-@pytest.mark.slow
 async def test_a_start_from_files_that_cannot_be_read_ends_with_a_sentence_and_leaves_them(tmp_path: Path) -> None:
     configure(tmp_path)
     async with running(tmp_path) as hub:
@@ -367,7 +363,6 @@ async def test_each_of_many_simultaneous_moves_of_a_device_gets_its_own_answer(a
     assert (await app.device(LIGHT))["room_id"] in rooms
 
 
-@pytest.mark.slow
 async def test_since_when_a_device_is_offline_is_known_over_restarts(tmp_path: Path, clock: VirtualClock) -> None:
     async def offline_since() -> datetime:
         clock.suspend(1000)

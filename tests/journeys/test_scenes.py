@@ -16,6 +16,8 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.lua import scene, write
 from tests.fakes.patience import until
 
+pytestmark = pytest.mark.slow
+
 ON = '{ capability = "power", action = "on" }'
 OFF = '{ capability = "power", action = "off" }'
 SLEEP = "ctx:sleep(61.5)"
@@ -128,7 +130,6 @@ async def test_a_failure_has_file_line_and_earlier_results(lua: App) -> None:
     assert answer.json["results"] == [{"target": TV, "status": "ok", "message": None}]
 
 
-@pytest.mark.slow
 async def test_a_scene_that_computes_for_ever_is_stopped_and_the_next_one_works(lua: App) -> None:
     answer = await lua.post("/scenes/loops/execute")
     assert (answer.status, answer.json["results"]) == (400, [])
@@ -186,7 +187,6 @@ async def _all(tasks: list[asyncio.Task[Received]]) -> list[Received]:
     return [await task for task in tasks]
 
 
-@pytest.mark.slow
 async def test_restart_ends_the_running_execution_after_its_sleep_and_its_client_gets_an_error(
     lua: App, clock: VirtualClock
 ) -> None:

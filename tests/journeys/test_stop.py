@@ -18,6 +18,8 @@ from appliance.adapters.roku_tv.simulator import TvSimulator
 from tests.fakes.patience import until
 from tests.fakes.process import ROOT, Process, configure, light_section, running
 
+pytestmark = pytest.mark.slow
+
 GOING_AWAY = 1001
 STREAMS = 20
 CLIENTS = 8
@@ -56,7 +58,6 @@ async def make_rooms(hub: Process, client: int, acknowledged: list[str]) -> None
         acknowledged.append(room)
 
 
-@pytest.mark.slow
 async def test_a_hub_under_load_stops_in_order_within_five_seconds(tmp_path: Path) -> None:
     async with LightSimulator() as light, TvSimulator() as tv:
         configure(tmp_path, light_section(light.url) + tv_section(tv))
@@ -85,7 +86,6 @@ async def test_a_hub_under_load_stops_in_order_within_five_seconds(tmp_path: Pat
             assert {room["id"] for room in await again.get("/rooms")} >= set(acknowledged)
 
 
-@pytest.mark.slow
 async def test_clients_of_a_sleeping_scene_get_an_error_at_the_stop_and_nothing_new_begins(
     tmp_path: Path,
 ) -> None:
@@ -122,7 +122,7 @@ COMMAND_TO_TV = 'ctx:command("roku_tv:tv", { capability = "power", action = "off
         ("ctx:sleep(0.7)", True),
         ("ctx:sleep(600)", False),
         ('ctx:wait_for("roku_tv:tv", { attribute = "power", equals = "off", timeout_secs = 600 })', False),
-        pytest.param("while true do end", False, marks=pytest.mark.slow),
+        ("while true do end", False),
     ],
     ids=["a command", "a short sleep", "a long sleep", "a wait", "a loop without an end"],
 )
@@ -161,7 +161,6 @@ socket.getaddrinfo = hang
 """
 
 
-@pytest.mark.slow
 async def test_a_name_server_that_hangs_does_not_keep_the_hub(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(HANGING)
     configure(tmp_path, light_section("http://lamp.invalid"))
@@ -174,7 +173,6 @@ async def test_a_name_server_that_hangs_does_not_keep_the_hub(tmp_path: Path) ->
         assert "cut off" not in hub.log.read_text()
 
 
-@pytest.mark.slow
 def test_a_stop_that_hangs_is_cut_off() -> None:
     stuck = "from appliance.cli import run; run.STOP_LIMIT_SECS = 0.1; run.limit_stop(); input()"
     with subprocess.Popen([sys.executable, "-c", stuck], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as popen:

@@ -18,6 +18,8 @@ from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.patience import until
 from tests.lua.bench import TRIVIAL, Notes, Started, ended, file, open_pool, run, scene, start
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 60.0
 
 
@@ -102,7 +104,6 @@ async def test_a_worker_that_hangs_is_killed_and_everybody_answered_though_all_i
         assert (await run(pool, TRIVIAL)).asked
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("whole_workers")
 async def test_a_worker_that_takes_long_to_start_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -129,7 +130,6 @@ STUCK_AT = (
 """Files that are stuck, and the line where each was seen last: its function, a call of ctx, a line that took long."""
 
 
-@pytest.mark.slow
 async def test_a_stuck_execution_names_the_line_where_it_was_seen_last() -> None:
     async def line_of(text: str) -> int:
         async with open_pool(ExecutionLimits(max_cpu_secs=0.4)) as pool:
@@ -141,14 +141,12 @@ async def test_a_stuck_execution_names_the_line_where_it_was_seen_last() -> None
     assert lines == [line for _, line in STUCK_AT]
 
 
-@pytest.mark.slow
 async def test_a_stuck_execution_names_the_limit_that_it_passed() -> None:
     async with open_pool(ExecutionLimits(max_cpu_secs=60.0, backstop_secs=0.3)) as pool:
         with pytest.raises(ScriptFailed, match=r"took more than 0\.3 s in all, .* could not be stopped"):
             await ended(start(pool, scene(STUCK), Notes(), name="scene:stuck"))
 
 
-@pytest.mark.slow
 async def test_a_stuck_execution_that_is_cancelled_ends_as_cancelled() -> None:
     async with open_pool() as pool:
         notes = Notes()
@@ -159,7 +157,6 @@ async def test_a_stuck_execution_that_is_cancelled_ends_as_cancelled() -> None:
             await ended(execution)
 
 
-@pytest.mark.slow
 async def test_a_stuck_execution_ends_its_worker_and_waiting_ones_begin_in_a_new_one() -> None:
     reasons: list[str] = []
     async with open_pool(ExecutionLimits(max_cpu_secs=0.2), on_kill=reasons.append) as pool:
@@ -179,7 +176,6 @@ async def test_a_stuck_execution_ends_its_worker_and_waiting_ones_begin_in_a_new
         await until(lambda: len(pool.figures()["workers"]) == 1)
 
 
-@pytest.mark.slow
 async def test_an_execution_caused_by_a_lost_worker_runs_in_a_new_one() -> None:
     notes = Notes(lambda *_: asyncio.Event().wait())
     started: list[Started] = []
@@ -194,7 +190,6 @@ async def test_an_execution_caused_by_a_lost_worker_runs_in_a_new_one() -> None:
         assert len(started) == 1 and pool.figures()["running"] == 1
 
 
-@pytest.mark.slow
 async def test_a_file_that_was_stuck_twice_is_paused_until_it_changes() -> None:
     starts: list[Started] = []
 
@@ -228,7 +223,6 @@ def _state_of(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
 
 
-@pytest.mark.slow
 async def test_no_lua_is_loaded_in_the_hub() -> None:
     code = "import sys, appliance.hub, appliance.cli.check; print(any('lupa' in name for name in sys.modules))"
     ended = await asyncio.to_thread(
@@ -255,7 +249,6 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-@pytest.mark.slow
 async def test_the_worker_ends_when_the_hub_does(number: signal.Signals) -> None:
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", HUB, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
@@ -287,7 +280,6 @@ async def test_a_worker_that_cannot_be_started_is_an_error_of_each_execution(mon
             await pool.describe(file("return {}"))
 
 
-@pytest.mark.slow
 async def test_a_worker_that_was_large_is_replaced_when_it_has_nothing_to_do() -> None:
     async with open_pool(ExecutionLimits(max_memory_mb=200.0)) as pool:
         await run(pool, TRIVIAL)

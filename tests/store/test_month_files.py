@@ -212,11 +212,12 @@ def test_the_proof_finds_missing_lines(mutant: type[RecordingDisk]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.release)])
 @pytest.mark.parametrize("refusal", ["ENOSPC", "EIO", "EROFS", "short"])
-def test_neither_does_one_beside_a_card_that_refuses(refusal: Refusal) -> None:
+def test_neither_does_one_beside_a_card_that_refuses(refusal: Refusal, step: int) -> None:
     trial = RecordingDisk()
     write_history(trial)
-    for index in range(len(trial.operations)):
+    for index in range(0, len(trial.operations), step):
         for count in (1, 2):
             disk = RecordingDisk()
             disk.fault = lambda at, _, index=index, count=count: refusal if index <= at < index + count else None  # type: ignore[misc]

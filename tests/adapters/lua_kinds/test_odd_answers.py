@@ -20,7 +20,7 @@ from tests.adapters.lua_kinds.simulators import SOAP, HueBridge, Tasmota
 from tests.adapters.lua_kinds.sources import BEN, Tibber, upnp_error
 from tests.adapters.lua_kinds.vendor import Answer
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 HOSTS = "/upnp/control/hosts"
 TRANSPORT, RENDERING = "/MediaRenderer/AVTransport/Control", "/MediaRenderer/RenderingControl/Control"

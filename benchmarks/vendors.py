@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from appliance.adapters.polling import PollingAdapter
 from benchmarks._frame import Row, Sample
 from benchmarks._processes import peer
-from tests.adapters.lua_kinds.hostile_vendor import BODIES, SOCKETS, STREAMS
-from tests.adapters.lua_kinds.test_hostile import Neighbours, hostile_vendor, neighbours
+from tests.attacks.hostile_vendor import BODIES, SOCKETS, STREAMS
+from tests.attacks.test_vendor import Neighbours, hostile_vendor, neighbours
 
 PATHS = (*BODIES, *STREAMS, *SOCKETS)
 MESSAGES, SECS, PAUSE_SECS = 1_000_000, 2.0, 0.01

@@ -25,7 +25,7 @@ from appliance.api.sanic_http.connection import StrictConnection
 from appliance.api.sanic_http.http1 import StrictHttp1
 from appliance.api.websocket import WebSocket
 from tests.api.caller import CLOSE, KEY, UPGRADE, Caller, call, frame, read_events, request, shown
-from tests.api.test_floods import SLACK, is_well, is_well_anew, sockets_to
+from tests.attacks.test_clients import SLACK, is_well, is_well_anew, sockets_to
 from tests.fakes.app import App, open_app
 from tests.fakes.patience import until
 from tests.fakes.process import configure, light_section, running

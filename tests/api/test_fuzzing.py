@@ -76,7 +76,6 @@ async def test_a_fuzzer_finds_nothing_in_a_home_that_holds_a_little_of_everythin
             if process.returncode is None:
                 process.kill()
         assert (await app.get("/health")).status == 200
-    print(said)
     assert process.returncode == 0, said
     # it leaves out the one that it has the document from
     assert (tested := re.search(r"Tested: +(\d+)", said)) is not None and int(tested[1]) == len(ROUTES) - 1, said

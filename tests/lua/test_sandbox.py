@@ -16,7 +16,7 @@ from appliance.errors import NotFound, ScriptFailed
 from appliance.lua.process import ExecutionLimits
 from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import CTX_METHODS
-from tests.lua.attacks import BACKSTOP, CPU, HOSTILE, HOSTILE_FILES
+from tests.attacks.scripts import BACKSTOP, CPU, HOSTILE, HOSTILE_FILES
 from tests.lua.bench import FILE, ROOMY, TRIVIAL, Notes, ended, file, open_pool, run, scene, start
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

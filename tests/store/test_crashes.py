@@ -49,7 +49,9 @@ def test_a_cut_tears_short_records_at_every_byte(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bounds", [COARSE, pytest.param(Bounds(torn_bytes=200), marks=pytest.mark.release)], ids=str)
+@pytest.mark.parametrize(
+    "bounds", [COARSE, pytest.param(Bounds(torn_bytes=200), marks=pytest.mark.release)], ids=["coarse", "fine"]
+)
 def test_a_cut_keeps_changes_longer_than_blocks_and_preallocation(
     bounds: Bounds, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,7 +81,7 @@ def test_a_cut_while_changes_share_a_sync_keeps_those_that_were_answered(capsys:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bounds", BOTH, ids=str)
+@pytest.mark.parametrize("bounds", BOTH, ids=["coarse", "fine"])
 def test_a_cut_at_any_point_of_every_history_keeps_what_was_acknowledged(
     bounds: Bounds, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,7 +93,7 @@ def test_a_cut_at_any_point_of_every_history_keeps_what_was_acknowledged(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bounds", BOTH, ids=str)
+@pytest.mark.parametrize("bounds", BOTH, ids=["coarse", "fine"])
 def test_a_cut_at_any_point_behind_a_killed_process_keeps_what_was_acknowledged(
     bounds: Bounds, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,13 +105,14 @@ def test_a_cut_at_any_point_behind_a_killed_process_keeps_what_was_acknowledged(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bounds", [FEW, pytest.param(COARSE, marks=pytest.mark.release)], ids=str)
+@pytest.mark.parametrize("bounds", [FEW, pytest.param(COARSE, marks=pytest.mark.release)], ids=["coarse", "fine"])
 @pytest.mark.parametrize("refusal", REFUSALS)
 def test_a_cut_at_any_point_behind_refused_operations_keeps_what_was_acknowledged(
     refusal: Refusal, bounds: Bounds, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    ways = ((0, False), (1, True), (3, False), (FOREVER, True))
     proof = Proof(bounds=bounds, twice=500)
-    for lasts, dies in ((0, False), (1, True), (3, False), (FOREVER, True)):
+    for lasts, dies in ways if bounds is COARSE else ways[REFUSALS.index(refusal) :: len(REFUSALS)]:
         for disk, begin in failing(make, histories.brief, refusal=refusal, lasts=lasts, dies=dies):
             proof.prove(disk, begin)
     report(f"operations refused with {refusal}", proof, capsys)

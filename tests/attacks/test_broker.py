@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.adapters.mqtt.broker import PASSWORD, USER, Broker
+from tests.attacks.test_scripts import Home
 from tests.fakes.process import configure, running
-from tests.journeys.test_attacks import Home
 
 MAX_GROWTH_BYTES = 150 << 20
 MAX_LATE_SECS = 40

@@ -1,6 +1,6 @@
 """Hostile and broken scripts, and how each must end where that is known.
 
-Those of `attacks.lua` that name no end are tried only in a whole hub: they end in time and leave nothing behind.
+Those of `scripts.lua` that name no end are tried only in a whole hub: they end in time and leave nothing behind.
 """
 
 from __future__ import annotations

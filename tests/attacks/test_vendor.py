@@ -21,7 +21,7 @@ from appliance.clock import Clock
 from appliance.home import events
 from appliance.home.bus import Bus
 from tests.adapters.lua_kinds.bench import open_kinds, section
-from tests.adapters.lua_kinds.hostile_vendor import BODIES, SOCKETS, STREAMS
+from tests.attacks.hostile_vendor import BODIES, SOCKETS, STREAMS
 from tests.fakes.context import context_of
 from tests.fakes.patience import until
 from tests.fakes.process import ROOT
@@ -39,7 +39,7 @@ POLLED = """return {{ name = "Attacked", poll = function(ctx)
 @contextmanager
 def hostile_vendor(messages: int) -> Iterator[str]:
     """Start the vendor in a process of its own, and return its address. Its floods have this number of messages."""
-    command = [sys.executable, "-m", "tests.adapters.lua_kinds.hostile_vendor"]
+    command = [sys.executable, "-m", "tests.attacks.hostile_vendor"]
     environment = {**os.environ, "HOSTILE_MESSAGES": str(messages)}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as vendor:
         try:

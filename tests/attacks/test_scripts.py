@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
+from tests.attacks.scripts import AUTOMATIONS, BODIES, FILES, HELPERS, SCRIPTS
 from tests.fakes.process import Process, configure, light_section, running
-from tests.lua.attacks import AUTOMATIONS, BODIES, FILES, HELPERS, SCRIPTS
 
 CPU_SECS, BACKSTOP_SECS = 1.0, 3.0
 LIMITS = f"""

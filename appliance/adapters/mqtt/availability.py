@@ -14,14 +14,11 @@ class Availability:
 
     def __init__(self, config: AnnouncedFields) -> None:
         self._entries = list(_entries(config))
+        self.topics = frozenset(topic for topic, _, _ in self._entries)
+        """The topics to subscribe to."""
         self._mode = config.text("availability_mode", "latest")
         self._reported: dict[int, bool] = {}
         self._latest = False
-
-    @property
-    def topics(self) -> list[str]:
-        """The topics to subscribe to."""
-        return [topic for topic, _, _ in self._entries]
 
     @property
     def is_available(self) -> bool:

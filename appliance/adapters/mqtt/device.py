@@ -43,7 +43,8 @@ class MqttDevice(Struct):
     """One device: its entities, and the entity that takes the commands of each attribute.
 
     `parent_id` is the device that contains it, `bridge_id` the bridge that reaches it, `identifier` the source of its
-    id. Once it `is_restored`, it shows the values from before its announcement came or changed.
+    id. Once it `is_restored`, it shows the values from before its announcement came or changed. Once it
+    `is_published`, the home knows it in full.
     """
 
     id: str
@@ -56,6 +57,7 @@ class MqttDevice(Struct):
     offers: dict[str, tuple[Entity, Offer]] = field(default_factory=dict)
     specs: tuple[CommandSpec, ...] = ()
     is_restored: bool = False
+    is_published: bool = False
     metadata: dict[str, Value] = field(default_factory=dict)
 
     @property
@@ -76,6 +78,15 @@ class MqttDevice(Struct):
         for entity in self.entities:
             shown.update({key: entity.attributes[key] for key in entity.claims if key in entity.attributes})
         return shown
+
+    def value_of(self, attribute: str) -> Value:
+        """Return the value of one of its `attributes`; None without one."""
+        shown = claimed = None
+        for entity in self.entities:
+            if (value := entity.attributes.get(attribute)) is not None:
+                shown = value
+                claimed = value if attribute in entity.claims else claimed
+        return shown if claimed is None else claimed
 
     def dismantle(self) -> None:
         """Clear readers and offers to break reference cycles: frozen objects are not collected."""

@@ -45,7 +45,8 @@ class Duplicates:
         if _HUB_STATE.fullmatch(message.topic) is None or not message.text:
             return False
         try:
-            version = message.json["boot"], message.json["seq"]
+            state = message.json
+            version = state["boot"], state["seq"]
         except (Invalid, TypeError, LookupError):
             return False
         if not all(isinstance(each, int) for each in version):

@@ -51,6 +51,7 @@ class BufferedSocket:
         self._data = bytearray()
         self._to_skip = 0
         self._has_ended = False
+        self._is_drained = False
         self._until = 0.0
 
     def __getattr__(self, name: str) -> Any:
@@ -58,16 +59,21 @@ class BufferedSocket:
 
     def fill(self) -> None:
         """Read what there is, `MAX_FILL_CHUNKS` at most. Raises OSError if the connection broke."""
+        self._is_drained = False
         try:
             for _ in range(MAX_FILL_CHUNKS):
                 if len(self._data) >= MAX_BUFFERED_BYTES or self._has_ended:
                     return
                 chunk = self._sock.recv(CHUNK_BYTES)
                 self._data += chunk
-                self.skip(0)
+                if self._to_skip:
+                    self.skip(0)
                 self._has_ended = not chunk
+                if len(chunk) < CHUNK_BYTES and not isinstance(self._sock, ssl.SSLSocket):
+                    self._is_drained = bool(chunk)  # more of it makes the socket readable again
+                    return
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
-            return
+            self._is_drained = True
 
     def skip(self, size: int) -> None:
         """Skip this number of further bytes."""
@@ -78,7 +84,7 @@ class BufferedSocket:
 
     def pending(self) -> int:
         """Bytes that were read and not yet taken; TLS may hold some without the socket being readable."""
-        if not self._data:
+        if not self._data and not self._is_drained:
             self.fill()
         return len(self._data)
 

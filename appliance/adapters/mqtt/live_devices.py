@@ -68,6 +68,11 @@ class Changes(Struct, kw_only=True):
     attributes: set[str] = field(default_factory=set)
     pushed: set[str] = field(default_factory=set)
 
+    @property
+    def are_pushed_values(self) -> bool:
+        """Whether values changed, and nothing else, all of them in messages that were not retained."""
+        return bool(self.attributes) and self.attributes <= self.pushed
+
 
 class LiveDevices:
     """The devices of one broker's router: takes messages, publishes observations and events, and runs commands.
@@ -92,17 +97,13 @@ class LiveDevices:
 
     def taking(self, received: Received) -> Iterator[None]:
         """Process a message other than a configuration, one reading entity a step. Never raises."""
-        texts: list[tuple[str, MqttDevice, Entity]] = []
-        pictures: list[tuple[MqttDevice, StillPicture]] = []
-        for pattern, device, entity in self.router.readers(received.topic):
+        readers = self.router.readers(received.topic)
+        texts = [each for each in readers if not _reads_picture(*each)]
+        for pattern, device, entity in readers if len(texts) < len(readers) else ():
             if isinstance(entity, StillPicture) and pattern == entity.picture_filter:
-                pictures.append((device, entity))
-            else:
-                texts.append((pattern, device, entity))
-        for each in pictures:
-            self._take_picture(received, *each)
-            yield
-        if texts or not pictures:
+                self._take_picture(received, device, entity)
+                yield
+        if texts or not readers:
             yield from self._taking_text(received, texts)
 
     def _take_picture(self, received: Received, device: MqttDevice, entity: StillPicture) -> None:
@@ -125,10 +126,12 @@ class LiveDevices:
         if self.duplicates.is_outdated(message):
             return
         self._remember(received)
-        for pattern, device, entity in readers:
+        for number, (pattern, device, entity) in enumerate(readers):
+            if number:
+                yield
             newest = self.router.devices.get(device.id, device)  # a new announcement may have replaced it
-            self._take_message(message, pattern, newest, newest.find(entity.announcement.key) or entity)
-            yield
+            same = entity if newest is device else newest.find(entity.announcement.key) or entity
+            self._take_message(message, pattern, newest, same)
 
     def _take_message(self, message: Message, pattern: str, device: MqttDevice, entity: Entity) -> None:
         changes = self._changed.get(device.id)
@@ -182,10 +185,15 @@ class LiveDevices:
         self._restore(device)
         if self._publish.is_lost:
             self._note(device, ())
+            return
+        changes = self._changed.pop(device.id, None)
+        if changes is None or changes.device is not device:
+            changes = Changes(device=device)
+        if device.is_published and changes.are_pushed_values and device.is_available:
+            self._publish.attributes(device.id, {name: device.value_of(name) for name in changes.attributes})
         else:
-            changes = self._changed.pop(device.id, None)
-            pushed = changes.pushed if changes is not None and changes.device is device else ()
-            self._publish.device(device.observation(pushed))
+            device.is_published = True
+            self._publish.device(device.observation(changes.pushed))
 
     def _note(self, device: MqttDevice, attributes: Iterable[str], pushed: Iterable[str] = ()) -> None:
         """Note that attributes of a device changed; `flushing` publishes them."""
@@ -316,7 +324,7 @@ class LiveDevices:
             if not self.duplicates.is_reported_twice(device.id, change.name, type(entity).__name__):
                 self._publish.event(device.id, change.name, change.data)
             return
-        pending = self._pending.get((device.id, entity.announcement.key))
+        pending = self._pending.get((device.id, entity.announcement.key)) if self._pending else None
         if change is None:
             self._note(device, ("state",))
             if pending is not None:
@@ -337,11 +345,10 @@ class LiveDevices:
 
     def _set_due(self, device: MqttDevice, entity: Entity, age: float = 0.0) -> None:
         """Note when a value of this age (in seconds) expires, or when its sensor goes off."""
-        now = self._clock.monotonic()
         if entity.off_delay > 0:
-            self._due[id(entity)] = now + entity.off_delay, device, entity
+            self._due[id(entity)] = self._clock.monotonic() + entity.off_delay, device, entity
         elif entity.expire_after > 0:
-            self._due[id(entity)] = now + entity.expire_after - age, device, entity
+            self._due[id(entity)] = self._clock.monotonic() + entity.expire_after - age, device, entity
 
     def _expire(self, device: MqttDevice, entity: Entity) -> None:
         if isinstance(entity, BinarySensor) and entity.off_delay > 0:
@@ -360,3 +367,8 @@ class LiveDevices:
         while self._remembered_bytes > MAX_REMEMBERED_BYTES:
             oldest = next(iter(self._remembered))
             self._remembered_bytes -= self._remembered.pop(oldest).size
+
+
+def _reads_picture(pattern: str, _: MqttDevice, entity: Entity) -> bool:
+    """Return whether the entity reads its picture at this filter."""
+    return isinstance(entity, StillPicture) and pattern == entity.picture_filter

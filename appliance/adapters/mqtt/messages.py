@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import cached_property
 from typing import Any
 
 import orjson
@@ -82,8 +81,9 @@ class Message:
         self.topic = topic
         self.at = at
         self.is_retained = is_retained
+        self._names: dict[str, Any] | None = None
 
-    @cached_property
+    @property
     def json(self) -> Any:
         """The payload as JSON; `Invalid` if it is not one."""
         return parse_json(self.text)
@@ -92,15 +92,11 @@ class Message:
         """Return the payload rendered by the template, or as it is; raises `TemplateFailed`."""
         if template is None:
             return self.text
+        if self._names is None:  # thousands of entities may read one topic
+            self._names = {"value": self.text, "entity_id": "", "name": ""}
+            with contextlib.suppress(Invalid):
+                self._names["value_json"] = self.json
         return template.render(self._names, self.at)
-
-    @cached_property
-    def _names(self) -> Mapping[str, Any]:
-        """The names that templates know; built once, since thousands of entities may read one topic."""
-        known: dict[str, Any] = {"value": self.text, "entity_id": "", "name": ""}
-        with contextlib.suppress(Invalid):
-            known["value_json"] = self.json
-        return known
 
 
 def outgoing_of(raw: Mapping[str, Any], refused_prefixes: Iterable[str]) -> Outgoing:

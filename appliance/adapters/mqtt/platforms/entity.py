@@ -133,7 +133,7 @@ class Entity:
     @property
     def topics(self) -> list[str]:
         """The topics to subscribe to, each once."""
-        return list(dict.fromkeys([*(each.topic for each in self.readers), *self.availability.topics]))
+        return list(dict.fromkeys([*(each.topic for each in self.readers), *sorted(self.availability.topics)]))
 
     @property
     def label(self) -> str:

@@ -36,8 +36,7 @@ from appliance.lua.catalog import Asset, Catalog
 log = logging.getLogger("automations")
 
 _KINDS: tuple[type[events.Event], ...] = (
-    events.AttributesKept,
-    events.AttributesObserved,
+    events.AttributesShown,
     events.DeviceStateChanged,
     events.DeviceEvent,
     events.DeviceRemoved,
@@ -242,7 +241,7 @@ class Engine:
         self._waits.stop(active)
 
     def _on_event(self, event: events.Event) -> None:
-        if isinstance(event, events.AttributesKept | events.AttributesObserved):
+        if isinstance(event, events.AttributesShown):
             self._resume_waits(event.device, event.attributes)
             return
         if isinstance(event, events.DeviceRemoved):

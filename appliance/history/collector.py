@@ -262,4 +262,4 @@ class Collector:
 
 
 def _changes_of(series: Series) -> list[ValueChange]:
-    return [(at, series.value_at(index)) for index, at in enumerate(series.times)]
+    return [(series.time_at(index), series.value_at(index)) for index in range(len(series))]

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from enum import IntEnum
+from functools import lru_cache
 from heapq import nlargest
 from sys import getsizeof
 from typing import Any, TypeGuard
@@ -27,11 +28,20 @@ from appliance.home.model import Device
 MAX_ENTRIES = 8192
 """Entries of one series, so that thinning it never takes long, and the forms of its values fit into two bytes."""
 
-SERIES_BYTES = 900
-"""Bytes of a series in addition to its columns: objects and table entries."""
+SERIES_BYTES = 480
+"""Bytes of a series in addition to its entries: objects, table entries, and its first form if that is short."""
+
+ENTRY_BYTES = 18
+"""Bytes of an entry: its time, its number, and a part of the room for further ones."""
 
 FORM_BYTES = 150
 """Bytes of one form of a value in addition to its text."""
+
+MAX_LISTED_FORMS = 8
+"""Forms of a series that are found without a table."""
+
+MAX_SHARED_CHARS = 40
+"""Characters of a word or unit whose form is shared by all series."""
 
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 
@@ -46,44 +56,57 @@ _Form = tuple[type[Any], str]
 
 
 class Series:
-    """Entries in the order of time, in milliseconds since 1970. `size` is their cost in bytes.
+    """Entries in the order of time, in milliseconds since 1970. A value of None means an absent attribute.
 
-    A value of None means an absent attribute.
+    One array holds times and numbers by turns; a second one holds the form of each entry once the forms differ.
     """
 
-    __slots__ = ("_constants_bytes", "_forms", "_forms_of", "_index_of", "_numbers", "times")
+    __slots__ = ("_columns", "_forms", "_forms_bytes", "_forms_of", "_index_of")
 
     def __init__(self) -> None:
-        self.times = array("q")
-        self._numbers = array("d")
-        self._forms_of = array("H")
+        self._columns = array("d")
         self._forms: list[_Form] = []
-        self._index_of: dict[_Form, int] = {}
-        self._constants_bytes = 0
+        self._forms_of: array[int] | None = None
+        self._index_of: dict[_Form, int] | None = None
+        self._forms_bytes = 0
 
     def __len__(self) -> int:
-        return len(self.times)
+        return len(self._columns) // 2
+
+    @property
+    def times(self) -> array[float]:
+        """The times of the entries."""
+        return self._columns[::2]
 
     @property
     def size(self) -> int:
-        """Bytes of memory that the series takes, its columns and forms included."""
-        columns = getsizeof(self.times) + getsizeof(self._numbers) + getsizeof(self._forms_of)
-        return columns + self._constants_bytes + SERIES_BYTES
+        """Bytes of memory that the series takes, its entries and forms included."""
+        return SERIES_BYTES + ENTRY_BYTES * (len(self._columns) // 2) + self._forms_bytes
 
     def append(self, at: int, value: Any) -> None:
         """Add an entry. Entries that claim to be later came from a clock that was set back: they now end here."""
-        index = len(self.times) - 1
-        while index >= 0 and self.times[index] > at:
-            self.times[index] = at
-            index -= 1
+        columns = self._columns
+        later = len(columns) - 2
+        while later >= 0 and columns[later] > at:
+            columns[later] = at
+            later -= 2
         form, number = _split(value)
-        self.times.append(at)
-        self._numbers.append(number)
-        self._forms_of.append(self._index(form))
+        self._note_form(form)
+        columns.append(at)
+        columns.append(number)
+
+    def time_at(self, index: int) -> int:
+        """Return the time of the entry at this index."""
+        return int(self._columns[2 * index])
 
     def value_at(self, index: int) -> Any:
         """Return the value of the entry at this index."""
-        return _join(self._forms[self._forms_of[index]], self._numbers[index])
+        return _join(self._form_at(index), self._columns[2 * index + 1])
+
+    def first_from(self, at: int) -> int | None:
+        """Return the index of the first entry at that time or later."""
+        index = bisect_left(self.times, at)
+        return index if index < len(self) else None
 
     def last_until(self, at: int) -> int | None:
         """Return the index of the entry that was in force at that time; None if that is not known."""
@@ -93,49 +116,72 @@ class Series:
     def list_indices(self, first_ms: int, last_ms: int, step_ms: int) -> Iterator[int]:
         """Yield the entries between the two times, both included, newest first; of each step of time the last
         alone."""
-        bucket = None
-        for index in range(bisect_right(self.times, last_ms) - 1, bisect_left(self.times, first_ms) - 1, -1):
-            if step_ms == 0 or bucket != self.times[index] // step_ms:
+        bucket, times = None, self.times
+        for index in range(bisect_right(times, last_ms) - 1, bisect_left(times, first_ms) - 1, -1):
+            if step_ms == 0 or bucket != times[index] // step_ms:
                 yield index
-            bucket = self.times[index] // step_ms if step_ms else None
+            bucket = times[index] // step_ms if step_ms else None
 
     def thin(self, target: int) -> None:
         """Keep this number of entries at most: the newest in full, older ones per minute, the oldest per hour."""
-        recent = target // 12
-        edge = len(self) - max(recent, 1)
-        by_minute = self._last_of_each(range(edge), MINUTE_MS)
+        recent, times = target // 12, self.times
+        edge = len(times) - max(recent, 1)
+        by_minute = _last_of_each(times, range(edge), MINUTE_MS)
         split = max(0, len(by_minute) - recent)
-        by_hour = self._last_of_each(by_minute[:split], HOUR_MS)
-        room = target - (len(self) - edge) - (len(by_minute) - split)
+        by_hour = _last_of_each(times, by_minute[:split], HOUR_MS)
+        room = target - (len(times) - edge) - (len(by_minute) - split)
         oldest = by_hour[-room:] if room > 0 else []
-        self._keep([*oldest, *by_minute[split:], *range(edge, len(self))])
-
-    def _last_of_each(self, indices: range | list[int], step_ms: int) -> list[int]:
-        buckets = {self.times[index] // step_ms: index for index in indices}
-        return list(buckets.values())
+        self._keep([*oldest, *by_minute[split:], *range(edge, len(times))])
 
     def _keep(self, indices: list[int]) -> None:
-        self.times = array("q", [self.times[index] for index in indices])
-        self._numbers = array("d", [self._numbers[index] for index in indices])
-        forms, forms_of = self._forms, self._forms_of
-        self._forms, self._index_of, self._constants_bytes = [], {}, 0
-        self._forms_of = array("H", [self._index(forms[forms_of[index]]) for index in indices])
+        columns, forms = self._columns, [self._form_at(index) for index in indices]
+        self._columns = array("d")
+        self._forms, self._forms_of, self._index_of, self._forms_bytes = [], None, None, 0
+        for index, form in zip(indices, forms, strict=True):
+            self._note_form(form)
+            self._columns.extend(columns[2 * index : 2 * index + 2])
 
-    def _index(self, form: _Form) -> int:
-        """Return the index of the form in the table; a new one is added."""
-        index = self._index_of.get(form)
-        if index is None:
-            index = self._index_of[form] = len(self._forms)
-            self._forms.append(form)
-            self._constants_bytes += getsizeof(form[1]) + FORM_BYTES
-        return index
+    def _form_at(self, index: int) -> _Form:
+        return self._forms[0 if self._forms_of is None else self._forms_of[index]]
+
+    def _note_form(self, form: _Form) -> None:
+        """Note the form of the next entry."""
+        forms, forms_of = self._forms, self._forms_of
+        if forms_of is None:
+            if len(forms) == 1 and forms[0] == form:
+                return
+            if forms:
+                forms_of = self._forms_of = array("H", bytes(2 * len(self)))
+        index = self._find_form(form)
+        if index == len(forms):
+            forms.append(form)
+            if index or len(form[1]) > MAX_SHARED_CHARS:
+                self._forms_bytes += getsizeof(form[1]) + FORM_BYTES
+            if self._index_of is not None:
+                self._index_of[form] = index
+        if forms_of is not None:
+            forms_of.append(index)
+
+    def _find_form(self, form: _Form) -> int:
+        """Return the index of the form; the next index if it is new."""
+        forms = self._forms
+        if len(forms) <= MAX_LISTED_FORMS:
+            return forms.index(form) if form in forms else len(forms)
+        if self._index_of is None:
+            self._index_of = {each: index for index, each in enumerate(forms)}
+        return self._index_of.get(form, len(forms))
+
+
+def _last_of_each(times: array[float], indices: Iterable[int], step_ms: int) -> list[int]:
+    """Return the last of these indices in each step of time."""
+    return [*{times[index] // step_ms: index for index in indices}.values()]
 
 
 def split_number(value: Any) -> tuple[ValueParts, int | float] | None:
     """Return a value's number and its other parts; None for a word, a boolean or anything else."""
     if _is_exact(value):
         return None, value
-    number = value.get("value") if isinstance(value, Mapping) else None
+    number = value.get("value") if isinstance(value, dict) else None
     if _is_exact(number):
         return {key: each for key, each in value.items() if key != "value"}, number
     return None
@@ -143,15 +189,30 @@ def split_number(value: Any) -> tuple[ValueParts, int | float] | None:
 
 def _split(value: Any) -> tuple[_Form, float]:
     """Return the form of a value (its type and other parts), and its number."""
+    if isinstance(value, dict) and len(value) == 2 and _is_exact(number := value.get("value")):
+        unit = value.get("unit")
+        if type(unit) is str and len(unit) <= MAX_SHARED_CHARS:
+            return _unit_form(unit, type(number) is int), number
+    if type(value) is str and len(value) <= MAX_SHARED_CHARS:
+        return _word_form(value), 0.0
     if (split := split_number(value)) is None:
         return (str, _encode(value)), 0.0
     parts, number = split
     return (type(number), "" if parts is None else _encode(parts)), number
 
 
-def _encode(value: Any) -> str:
-    """Return the value as JSON; other values become text."""
-    return json.dumps(value, default=str)
+@lru_cache(maxsize=1024)
+def _word_form(word: str) -> _Form:
+    return str, _encode(word)
+
+
+@lru_cache(maxsize=1024)
+def _unit_form(unit: str, is_whole: bool) -> _Form:
+    return int if is_whole else float, _encode({"unit": unit})
+
+
+_encode = json.JSONEncoder(default=str).encode
+"""Returns the value as JSON; other values become text."""
 
 
 def _is_exact(value: Any) -> TypeGuard[int | float]:
@@ -165,9 +226,6 @@ def _join(form: _Form, number: float) -> Any:
         return json.loads(parts)
     return {"value": kind(number), **json.loads(parts)} if parts else kind(number)
 
-
-MIN_SHARE_BYTES = 2048
-"""The minimum share of a series; it limits the number of series."""
 
 _ROOM = ""
 """The series of a device's room; no attribute has this name."""
@@ -203,18 +261,30 @@ class DeviceEntry(Struct, frozen=True, kw_only=True):
     device: Device
 
 
+class _KeptSeries(Series):
+    """The series of an attribute; `counted` is its size in the budget."""
+
+    __slots__ = ("counted", "device_id", "name")
+
+    def __init__(self, device_id: str, name: str) -> None:
+        super().__init__()
+        self.device_id = device_id
+        self.name = name
+        self.counted = 0
+
+
 class DeviceHistory:
     """Listens to the bus and keeps what devices showed. It never takes more than `max_bytes`.
 
-    Without room, the largest series is thinned: a device that reports often keeps less detail, and the values of
-    others stay.
+    Without room, one of the largest series is thinned: a device that reports often keeps less detail, and the values
+    of others stay.
     """
 
     def __init__(self, bus: Bus, clock: Clock, max_bytes: int) -> None:
         self._clock = clock
         self._max_bytes = max_bytes
-        self._devices: dict[str, dict[str, Series]] = {}
-        self._sizes: dict[tuple[str, str], int] = {}  # the least recently changed first
+        self._devices: dict[str, dict[str, _KeptSeries]] = {}
+        self._by_size: dict[int, dict[_KeptSeries, None]] = {}  # of each size the least recently changed first
         self._bytes = 0
         bus.listen(self._on_event, DeviceStateChanged, DeviceRoomChanged)
 
@@ -228,14 +298,14 @@ class DeviceHistory:
             if len(entries) == period.max_entries:
                 break
             if (value := series.value_at(index)) is not None:
-                entries.append(AttributeEntry(observed_at=from_millis(series.times[index]), value=value))
+                entries.append(AttributeEntry(observed_at=from_millis(series.time_at(index)), value=value))
         return entries
 
     def known_since(self, device_id: str, attribute: str) -> datetime | None:
         """Return the time of the attribute's oldest entry with a plausible time; otherwise None."""
-        series = self._devices.get(device_id, {}).get(attribute)
-        times = () if series is None else series.times[bisect_left(series.times, FIRST_DATED_MS) :]
-        return from_millis(times[0]) if times else None
+        series = self._devices.get(device_id, {}).get(attribute, Series())
+        index = series.first_from(FIRST_DATED_MS)
+        return None if index is None else from_millis(series.time_at(index))
 
     def list_states(
         self, device: Device, period: Period, resolution: Resolution = Resolution.RAW
@@ -251,69 +321,83 @@ class DeviceHistory:
 
     def figures(self) -> dict[str, int]:
         """Return the number of kept entries, and their bytes within the budget."""
-        entries = sum(len(series) for known in self._devices.values() for series in known.values())
-        return {"bytes": self._bytes, "max_bytes": self._max_bytes, "series": len(self._sizes), "entries": entries}
+        kept = [series for known in self._devices.values() for series in known.values()]
+        entries = sum(map(len, kept))
+        return {"bytes": self._bytes, "max_bytes": self._max_bytes, "series": len(kept), "entries": entries}
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, DeviceStateChanged):
-            device, at = event.device, to_millis(event.device.updated_at)
-            for name, value in self._changes(event):
-                self._append(device.id, name, at, value)
-        elif isinstance(event, DeviceRoomChanged) and event.device_id in self._devices:
+            self._append_changes(event)
+        elif isinstance(event, DeviceRoomChanged) and (known := self._devices.get(event.device_id)):
+            if _ROOM not in known:
+                self._append(event.device_id, _ROOM, min(each.time_at(0) for each in known.values()), event.previous)
             self._append(event.device_id, _ROOM, to_millis(self._clock.now()), event.room_id)
 
-    def _changes(self, event: DeviceStateChanged) -> list[tuple[str, Any]]:
-        """Return the attributes that differ from the kept values; None for a missing one."""
-        device, known = event.device, self._devices.get(event.device.id, {})
-        changes = [] if known else [(_ROOM, device.room_id)]
-        changes += [
-            (name, value) for name, value in device.attributes.items() if name not in known or name in event.changed
-        ]
-        return changes + [(name, None) for name in event.gone if name in known]
+    def _append_changes(self, event: DeviceStateChanged) -> None:
+        """Add the attributes that differ from the kept values; None for a missing one."""
+        device, attributes = event.device, event.device.attributes
+        at, known = to_millis(device.updated_at), self._devices.get(device.id, {})
+        missing = attributes.keys() - known.keys()
+        for name in event.changed | missing if missing else event.changed:
+            if name in attributes or name in known:
+                self._append(device.id, name, at, attributes.get(name))
 
     def _append(self, device_id: str, name: str, at: int, value: Any) -> None:
-        series = self._devices.setdefault(device_id, {}).setdefault(name, Series())
+        known = self._devices.setdefault(device_id, {})
+        series = known.get(name)
+        if series is None:
+            series = known[name] = _KeptSeries(device_id, name)
         series.append(at, value)
         if len(series) > MAX_ENTRIES:
             series.thin(MAX_ENTRIES * 15 // 16)
-        key = device_id, name
-        self._measure(key, series)
-        self._sizes[key] = self._sizes.pop(key)
-        if len(self._sizes) > self._max_bytes // MIN_SHARE_BYTES:
-            self._drop(next(iter(self._sizes)))
+        self._count(series)
         while self._bytes > self._max_bytes:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Drop a sixteenth of the largest series' entries."""
-        key = max(self._sizes, key=self._sizes.__getitem__)
-        series = self._devices[key[0]][key[1]]
-        if len(series) <= 1:
-            self._drop(key)
-            return
-        series.thin(len(series) * 15 // 16)
-        self._measure(key, series)
+        """Thin the most recently changed one of the largest series; drop the least recent one if it has one entry."""
+        largest = self._by_size[max(self._by_size)]
+        series = next(reversed(largest))
+        if len(series) > 1:
+            series.thin(len(series) * 15 // 16)
+            self._count(series)
+        else:
+            self._drop(next(iter(largest)))
 
-    def _drop(self, key: tuple[str, str]) -> None:
-        device_id, name = key
-        self._bytes -= self._sizes.pop(key)
-        del self._devices[device_id][name]
-        if not self._devices[device_id]:
-            del self._devices[device_id]
+    def _drop(self, series: _KeptSeries) -> None:
+        self._forget_size(series)
+        del self._devices[series.device_id][series.name]
+        if not self._devices[series.device_id]:
+            del self._devices[series.device_id]
 
-    def _measure(self, key: tuple[str, str], series: Series) -> None:
-        size = series.size
-        self._bytes += size - self._sizes.get(key, 0)
-        self._sizes[key] = size
+    def _count(self, series: _KeptSeries) -> None:
+        """Count the series at its present size, as changed now."""
+        if series.counted:
+            self._forget_size(series)
+        series.counted = series.size
+        self._bytes += series.counted
+        self._by_size.setdefault(_size_class(series.counted), {})[series] = None
+
+    def _forget_size(self, series: _KeptSeries) -> None:
+        self._bytes -= series.counted
+        size_class = _size_class(series.counted)
+        del self._by_size[size_class][series]
+        if not self._by_size[size_class]:
+            del self._by_size[size_class]
+
+
+def _size_class(size: int) -> int:
+    """Return a number that grows by one with each step of 1.4 times the size."""
+    return (size * size).bit_length()
 
 
 def _latest(series: Series, period: Period, resolution: Resolution) -> Iterator[int]:
     """Return the newest times of the series in the period, at most as many as the period allows."""
     indices = series.list_indices(*period.bounds_ms(), resolution)
-    return (series.times[index] for index, _ in zip(indices, range(period.max_entries), strict=False))
+    return (series.time_at(index) for index, _ in zip(indices, range(period.max_entries), strict=False))
 
 
-def _entry_at(device: Device, known: dict[str, Series], at: int) -> DeviceEntry:
+def _entry_at(device: Device, known: Mapping[str, Series], at: int) -> DeviceEntry:
     """Return the device at that time; unknown attributes are left out, the room is not."""
     indices = {name: series.last_until(at) for name, series in known.items()}
     shown = {name: known[name].value_at(index) for name, index in indices.items() if index is not None}

@@ -43,18 +43,11 @@ class DeviceStateChanged(Event, frozen=True, kw_only=True):
         return (name for name in self.changed if name not in self.device.attributes)
 
 
-class AttributesObserved(Event, frozen=True, kw_only=True):
-    """A restored device reported these attributes for the first time since the start. Internal.
+class AttributesShown(Event, frozen=True, kw_only=True):
+    """A restored device shows these attributes for the first time since the start, new or as before. Internal.
 
     It comes before the change that the same observation causes.
     """
-
-    device: Device
-    attributes: frozenset[str]
-
-
-class AttributesKept(Event, frozen=True, kw_only=True):
-    """A restored device shows these attributes as before the stop, and has not reported them since. Internal."""
 
     device: Device
     attributes: frozenset[str]
@@ -90,6 +83,8 @@ class DeviceRoomChanged(Event, frozen=True, kw_only=True):
 
     device_id: str
     room_id: str | None
+    previous: str | None = None
+    """The room before."""
 
 
 class RoomAdded(Event, frozen=True, kw_only=True):

@@ -60,6 +60,7 @@ class Registry:
         self._by_adapter: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._unavailable: set[str] = set()
         self._unobserved: dict[str, frozenset[str]] = {}
+        self._unshown: dict[str, frozenset[str]] = {}
         self._dropped: set[tuple[str, str, str]] = set()
         self.layout = Layout()
 
@@ -169,6 +170,7 @@ class Registry:
             del self._by_adapter[adapter][device_id]
             self._unavailable.discard(device_id)
             self._unobserved.pop(device_id, None)
+            self._unshown.pop(device_id, None)
             device = self._devices.pop(device_id)
             self._listed = None
             self._dropped = {each for each in self._dropped if each[:2] != (adapter, device_id)}
@@ -207,6 +209,7 @@ class Registry:
         self.layout = layout
         self._devices = {device.id: device for device in devices}
         self._unobserved = {id_: frozenset([*each.attributes, *each.last]) for id_, each in self._devices.items()}
+        self._unshown = dict(self._unobserved)
         self._listed = None
         self._by_adapter.clear()
         for device in self._devices.values():
@@ -252,11 +255,10 @@ class Registry:
             after.vendor_name is not before.vendor_name and after.name != before.name
         ):
             self._bus.publish(events.DeviceUpdated(device=after))
-        unobserved = self._unobserved.get(device_id, _NO_ATTRIBUTES)
-        observed = unobserved - seen.kept if seen.is_available else unobserved & seen.pushed
-        if waiting := seen.kept & unobserved:
-            self._bus.publish(events.AttributesKept(device=after, attributes=waiting))
-        self._publish_change(None if is_new else before, after, changed, observed, seen.pushed)
+        observed = _NO_ATTRIBUTES
+        if (unobserved := self._unobserved.get(device_id)) is not None:
+            observed = unobserved - seen.kept if seen.is_available else unobserved & seen.pushed
+        self._publish_change(None if is_new else before, after, changed, observed, seen.pushed, seen.kept)
 
     def _known(self, device_id: str, adapter: str, now: datetime) -> Device:
         """Return the device, or a new one without attributes; raises `Invalid` if it cannot be the adapter's."""
@@ -310,17 +312,16 @@ class Registry:
         changed: frozenset[str],
         observed: frozenset[str],
         pushed: frozenset[str],
+        kept: frozenset[str] = _NO_ATTRIBUTES,
     ) -> None:
-        """Publish which attributes were observed for the first time since the start, and which of all changed."""
+        """Publish which attributes are shown for the first time since the start, and which of all changed."""
         baseline = _NO_ATTRIBUTES
         unobserved = self._unobserved.get(after.id)
         if unobserved is not None and before is not None:
             baseline = frozenset(name for name in changed if name in unobserved or not before.known(name)) - pushed
-            if first := observed & unobserved:
-                self._unobserved[after.id] = unobserved - first
-                if not self._unobserved[after.id]:
-                    del self._unobserved[after.id]
-                self._bus.publish(events.AttributesObserved(device=after, attributes=first))
+            _take(self._unobserved, after.id, observed)
+            if first := _take(self._unshown, after.id, observed | kept):
+                self._bus.publish(events.AttributesShown(device=after, attributes=first))
         if changed:
             event = events.DeviceStateChanged(device=after, previous=before, changed=changed, baseline=baseline)
             self._bus.publish(event)
@@ -345,7 +346,8 @@ class Registry:
         device = self._devices.get(device_id)
         if device is not None and device.room_id != room_id:
             self._put(replace(device, room_id=room_id))
-            self._bus.publish(events.DeviceRoomChanged(device_id=device_id, room_id=room_id))
+            event = events.DeviceRoomChanged(device_id=device_id, room_id=room_id, previous=device.room_id)
+            self._bus.publish(event)
 
     def _rename(self, device_id: str, name: str | None) -> None:
         device = self._devices.get(device_id)
@@ -373,6 +375,16 @@ class Registry:
     def ids_of(self, adapter: str) -> Mapping[str, None]:
         """Return the ids of the adapter's devices; read only until the next change."""
         return self._by_adapter[adapter]
+
+
+def _take(waiting: dict[str, frozenset[str]], device_id: str, names: frozenset[str]) -> frozenset[str]:
+    """Remove the names from the waiting ones of the device, and return the removed names."""
+    left = waiting.get(device_id, _NO_ATTRIBUTES)
+    if taken := left & names:
+        waiting[device_id] = left - taken
+        if not waiting[device_id]:
+            del waiting[device_id]
+    return taken
 
 
 def _with_last_values(before: Device, after: Device) -> tuple[frozenset[str], Device]:

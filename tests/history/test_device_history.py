@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from appliance.history.device_history import MIN_SHARE_BYTES, DeviceHistory, Resolution, Series
+from appliance.history.device_history import SERIES_BYTES, DeviceHistory, Resolution, Series
 from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRoomChanged, DeviceStateChanged
@@ -116,11 +116,11 @@ def test_a_device_is_shown_in_the_room_that_it_was_in() -> None:
     home = Home()
     home.show("a:1", after(0), battery=1)
     home.clock.suspend(5)
-    home.bus.publish(DeviceRoomChanged(device_id="a:1", room_id="attic"))
+    home.bus.publish(DeviceRoomChanged(device_id="a:1", room_id="attic", previous="cellar"))
     home.bus.publish(DeviceRoomChanged(device_id="never:seen", room_id="attic"))
     home.show("a:1", after(9), battery=2)
     states = home.history.list_states(home.devices["a:1"], ALL)
-    assert [entry.device.room_id for entry in states] == ["attic", None]
+    assert [entry.device.room_id for entry in states] == ["attic", "cellar"]
 
 
 def test_a_clock_that_is_set_back_leaves_no_entry_in_the_future() -> None:
@@ -148,12 +148,24 @@ def test_a_chatty_sensor_does_not_displace_others() -> None:
 
 
 def test_without_room_for_more_series_the_least_recently_changed_is_dropped() -> None:
-    home = Home(max_bytes=7 * MIN_SHARE_BYTES)
+    home = Home(max_bytes=4 * SERIES_BYTES + 100)
     for second, device in enumerate(["a:1", "b:1", "c:1", "a:1", "d:1", "e:1"]):
         home.show(device, after(second), battery=second)
     assert {device: home.values(device, "battery") for device in sorted(home.devices)} == {
-        "a:1": [3, 0], "b:1": [], "c:1": [2], "d:1": [4], "e:1": [5]
+        "a:1": [3], "b:1": [], "c:1": [2], "d:1": [4], "e:1": [5]
     }  # fmt: skip
+
+
+def test_each_of_many_devices_keeps_a_day_in_hours() -> None:
+    """The share of 100 devices is as with 2,000 in four megabytes."""
+    home = Home(max_bytes=(4 << 20) * 7 // 8 // 20)
+    for hour in range(60):
+        for number in range(100):
+            shown = {"temperature": {"value": hour / 2, "unit": "°C"}, "state": "online"}
+            home.show(f"d:{number}", after(hour * 3600 + number), **shown)
+    for number in range(100):
+        assert len(home.values(f"d:{number}", "temperature", ALL, Resolution.HOUR)) >= 24
+        assert home.values(f"d:{number}", "state") == ["online"]
 
 
 @each_row("max_bytes", [1 << 12, 1 << 15])

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
@@ -123,6 +124,18 @@ class TestReports:
         home.registry.set_state("a", OFFLINE)
         home.registry.apply(report())
         assert shown == [True] * 4
+
+    @each_row("first", [{"kept": frozenset({"power", "brightness"})}, {"pushed": frozenset({"power"})}, {}])
+    def test_what_a_restored_device_shows_is_published_once(self, first: dict[str, frozenset[str]]) -> None:
+        home = Home(report(seen(power="on", brightness=3)))
+        home.registry.restore(home.registry.layout, [home.device()])
+        again = seen(power="on", brightness=3)
+        for observation in (replace(again, **first), replace(again, **first), again, replace(again, **first)):
+            home.registry.apply(Report(adapter="a", observations=(observation,)))
+        home.registry.update_attributes("a", "a:1", {"power": "on"})
+        shown = [each.attributes for each in home.news() if isinstance(each, events.AttributesShown)]
+        assert sorted(name for names in shown for name in names) == sorted(home.device().attributes)
+        assert shown[0] >= first.get("kept", frozenset())
 
 
 class TestQuestions:

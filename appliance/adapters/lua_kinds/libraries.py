@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import base64
 import binascii
-import codecs
 import hashlib
 import hmac
-import re
 import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
-from xml.etree.ElementTree import Element, ParseError
+from xml.etree.ElementTree import Element
 
 import msgspec
-from defusedxml import DefusedXmlException
-from defusedxml.ElementTree import fromstring
 
+from appliance.adapters.device_xml import parse_xml
 from appliance.errors import Invalid
 from appliance.tables.checks import integer, one_of
 
@@ -30,10 +27,6 @@ _SLICE_BYTES = 1 << 18
 
 MAX_ELEMENTS, MAX_DEPTH = 10_000, 14
 """Elements of one text and their depth; the table of an element is two levels of JSON."""
-
-_DECLARED = re.compile(rb"""\s*<\?xml[^>]*encoding=["']([\w.-]+)["']""")
-_FORBIDDEN = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")
-_REFERENCE = re.compile(rb"&#(?:([0-9]{1,10})|[xX]([0-9a-fA-F]{1,8}));")
 
 ALGORITHMS = ("md5", "sha1", "sha256")
 MAX_ROUNDS, MAX_LENGTH = 500_000, 1024
@@ -63,36 +56,15 @@ def compact_json(body: bytes | str) -> bytes:
 def decode_xml(text: bytes) -> dict[str, Any]:
     """Return the root element as `{value: {name, attributes, text, children}}`, or `{fault}` with a sentence.
 
-    Names are without namespaces. Entities are rejected. Characters that XML forbids are removed, and bytes that are
-    not UTF-8 are replaced: devices put them into titles and names. Blocks in proportion to the text.
+    Names are without namespaces. Entities are rejected. Blocks in proportion to the text.
     """
     try:
-        try:
-            root = fromstring(text, forbid_dtd=True)
-        except ParseError:
-            root = fromstring(_without_forbidden(text), forbid_dtd=True)
-    except (ParseError, DefusedXmlException, ValueError, LookupError, UnicodeError):
+        root = parse_xml(text)
+    except Invalid:
         return {"fault": "is not XML"}
     if sum(1 for _ in root.iter()) > MAX_ELEMENTS or _depth(root) > MAX_DEPTH:
         return {"fault": f"has more than {MAX_ELEMENTS} elements, or more than {MAX_DEPTH} levels of them"}
     return {"value": _table_of(root)}
-
-
-def _without_forbidden(text: bytes) -> bytes:
-    """Remove the characters that XML 1.0 forbids, also those written as numbers; the text has one byte per ASCII."""
-    if text.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)):
-        return text
-    coding = _DECLARED.match(text)
-    readable = text if coding and coding[1].lower() != b"utf-8" else text.decode(errors="replace").encode()
-    return _REFERENCE.sub(_allowed_reference, _FORBIDDEN.sub(b"", readable)).strip()
-
-
-def _allowed_reference(found: re.Match[bytes]) -> bytes:
-    number = int(found[1]) if found[1] else int(found[2], 16)
-    is_allowed = (
-        number in (9, 10, 13) or 32 <= number < 0xD800 or 0xDFFF < number < 0xFFFE or 0xFFFF < number < 0x110000
-    )
-    return found[0] if is_allowed else b""
 
 
 def _depth(element: Element) -> int:

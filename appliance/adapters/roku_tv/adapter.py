@@ -7,23 +7,20 @@ presses a key of the remote control.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping
 from contextlib import suppress
-from xml.etree.ElementTree import Element, ParseError
 
-from defusedxml import DefusedXmlException
-from defusedxml.ElementTree import fromstring
 from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance.adapters.base import AdapterContext, CommandResult, Operation
 from appliance.adapters.device_http import HttpClient
+from appliance.adapters.device_xml import parse_xml
 from appliance.adapters.done import read_until
 from appliance.adapters.http_access import HttpRefused
 from appliance.adapters.polling import PollingAdapter
 from appliance.adapters.roku_tv.kind import RokuTv
-from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable, Unreadable
+from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.home.commands import Command, CommandSpec, check_offered
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import Value
@@ -42,11 +39,6 @@ GONE = "PowerOff"
 """The power mode of a TV that no longer answers after it was switched off."""
 
 FORBIDDEN = 403
-
-_FORBIDDEN = re.compile(
-    r"[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|&#(?:0*(?:\d|[12]\d|3[01])|[xX]0*(?:1?[0-9a-fA-F]|[dD][89a-fA-F][0-9a-fA-F]{2}));"
-)
-_AMPERSAND = re.compile(r"&(?!#?\w{1,31};)")
 
 
 class DeviceInfo(Struct, frozen=True, kw_only=True):
@@ -77,7 +69,10 @@ class DeviceInfo(Struct, frozen=True, kw_only=True):
     @staticmethod
     def parse(xml: bytes) -> DeviceInfo:
         """Return the parsed answer to `/query/device-info`; raises `BadAnswer` for anything else."""
-        root = _parse_safely(xml)
+        try:
+            root = parse_xml(xml)
+        except Invalid as fault:
+            raise BadAnswer(f"answered with {fault}") from None
         if root.tag != "device-info":
             raise BadAnswer("answered with XML that is not a device-info")
         fields = {element.tag: (element.text or "").strip() for element in root}
@@ -207,22 +202,3 @@ def build(settings: RokuTv, context: AdapterContext) -> RokuAdapter:
     adapter = RokuAdapter(context, http, settings.poll_interval_secs, hint)
     adapter.max_silence_secs = settings.max_silence_secs
     return adapter
-
-
-def _parse_safely(xml: bytes) -> Element:
-    """Return the root of a document without a document type. A name that breaks the document is repaired."""
-    for text in (xml, _repaired(xml)):
-        try:
-            root: Element = fromstring(text, forbid_dtd=True)
-        except DefusedXmlException:
-            raise BadAnswer("answered with XML that declares a document type, which is refused") from None
-        except (ParseError, ValueError, LookupError):
-            continue
-        return root
-    raise BadAnswer("answered with something that is not XML")
-
-
-def _repaired(xml: bytes) -> bytes:
-    """Remove what XML forbids: control characters, also as references, broken UTF-8, and unescaped ampersands."""
-    text = _FORBIDDEN.sub("", xml.decode(errors="replace"))
-    return _AMPERSAND.sub("&amp;", text).encode()

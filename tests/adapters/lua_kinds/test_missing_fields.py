@@ -22,7 +22,7 @@ from tests.adapters.lua_kinds.vendor import Vendor
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
-OTHERS: Iterator[Any] = itertools.cycle((None, "x", 1e300, [7], {"x": 7}))
+OTHERS: Iterator[Any] = itertools.cycle((None, "x", 0, 1e300, [7], {"x": 7}, ""))
 """Replacements of values; each place gets the next two."""
 
 LEAF = re.compile(r"<(\w+)>([^<]*)</\1>")

@@ -33,6 +33,8 @@ SHELLY: tuple[tuple[int, dict[str, Any], dict[str, dict[str, Any]]], ...] = (
         {**PLUG, "meters": [{"power": 8.5, "is_valid": True}]},
         {"switch:0": {"power": "on", "power_consumption": 8.5}},
     ),
+    (1, {"mac": "AABB", "tmp": {"tC": 25}, "bat": {"value": -1}}, {"sensor": {"temperature": 25}}),
+    (1, {"mac": "AABB", "tmp": {"tC": 25, "is_valid": "false"}, "bat": {"value": 9}}, {"sensor": {"battery": 9}}),
     (2, METER, {"em:0": {"power_consumption": 9}}),
     (2, {"sys": {}, "temperature:0": {"tC": 46.8}}, {"sensor": {"temperature": 46.8}}),
 )

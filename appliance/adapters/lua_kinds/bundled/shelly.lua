@@ -126,9 +126,15 @@ local function add_light(ctx, found, number, light)
 end
 
 -- The measurement of a part; nil if the part marks it as invalid, or reports 999 for a sensor that does not answer.
-local MISSING = 999
+local MISSING, INVALID = 999, { [false] = true, ["false"] = true }
 local function valid(part_of, value)
-  if part_of.is_valid ~= false and part(value).value ~= MISSING then return value end
+  if not INVALID[part_of.is_valid] and part(value).value ~= MISSING then return value end
+end
+
+-- The charge of a battery; nil on external power, which is reported as -1.
+local function charge(status)
+  local percent = round(part(status, "bat").value)
+  return percent and percent >= 0 and percent or nil
 end
 
 local function first_generation(ctx)
@@ -137,7 +143,7 @@ local function first_generation(ctx)
   if status.emeters then meters, parts_of_kwh = rows(status, "emeters"), 1000 end
   for number = 1, math.max(#relays, status.emeters and #meters or 0) do
     local relay, meter = relays[number], part(meters, number)
-    if meter.is_valid == false then meter = {} end
+    meter = valid(meter, meter) or {}
     local shown = electricity(part(relays, number).ison, meter.power, meter.voltage, meter.current, meter.total, parts_of_kwh)
     if relay then add(found, "switch:" .. number - 1, "Switch", "plug", { "power" }, shown)
     else add(found, "meter:" .. number - 1, "Sensor", "meter", nil, shown)
@@ -149,7 +155,7 @@ local function first_generation(ctx)
   end
   for number, each in ipairs(rows(status, "thermostats")) do
     add(found, "thermostat:" .. number - 1, "Switch", "climate", { target(4, 31, 0.5) },
-      valve_of(part(each, "target_t").value, part(each, "tmp").value, each.pos, part(status, "bat").value))
+      valve_of(part(each, "target_t").value, part(each, "tmp").value, each.pos, charge(status)))
   end
   add_inputs(ctx, found, rows(status, "inputs"))
   local own, told = {}, part(status, "sensor")
@@ -161,7 +167,7 @@ local function first_generation(ctx)
   end
   local has_addon = next(sensor) ~= nil
   own.humidity, own.illuminance = measure(part(status, "hum").value, "%"), part(status, "lux").value
-  if not status.thermostats then own.battery = part(status, "bat").value end
+  if not status.thermostats then own.battery = charge(status) end
   local is_shown = #found == 0 or next(own) ~= nil                             -- else it is the temperature of the chip
   if not has_addon and is_shown then own.temperature = valid(part(status, "tmp"), measure(part(status, "tmp").tC, "°C")) end
   own.water_leak, own.smoke, own.contact, own.motion = status.flood, status.smoke, CONTACTS[told.state], MOTIONS[told.motion]

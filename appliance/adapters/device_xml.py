@@ -1,0 +1,51 @@
+"""XML of devices: parsed safely, with the faults that devices put into titles and names repaired."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from appliance.errors import Invalid
+
+_DECLARED = re.compile(rb"""\s*<\?xml[^>]*encoding=["']([\w.-]+)["']""")
+_FORBIDDEN = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")
+_REFERENCE = re.compile(rb"&#(?:([0-9]{1,10})|[xX]([0-9a-fA-F]{1,8}));")
+_AMPERSAND = re.compile(rb"&(?!#?\w{1,31};)")
+
+
+def parse_xml(text: bytes) -> Element:
+    """Return the root of a document without a document type. Raises `Invalid`. Blocks in proportion to the text."""
+    for repair in (bytes, _repaired):
+        try:
+            root: Element = fromstring(repair(text), forbid_dtd=True)
+        except DefusedXmlException:
+            raise Invalid("XML that declares a document type, which is refused") from None
+        except (ParseError, ValueError, LookupError):
+            continue
+        return root
+    raise Invalid("something that is not XML")
+
+
+def _repaired(text: bytes) -> bytes:
+    """Remove characters that XML 1.0 forbids, also as references; escape bare ampersands; replace broken UTF-8.
+
+    The text has one byte per ASCII.
+    """
+    if text.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)):
+        return text
+    coding = _DECLARED.match(text)
+    readable = text if coding and coding[1].lower() != b"utf-8" else text.decode(errors="replace").encode()
+    allowed = _REFERENCE.sub(_allowed_reference, _FORBIDDEN.sub(b"", readable)).strip()
+    return _AMPERSAND.sub(b"&amp;", allowed)
+
+
+def _allowed_reference(found: re.Match[bytes]) -> bytes:
+    number = int(found[1]) if found[1] else int(found[2], 16)
+    is_allowed = (
+        number in (9, 10, 13) or 32 <= number < 0xD800 or 0xDFFF < number < 0xFFFE or 0xFFFF < number < 0x110000
+    )
+    return found[0] if is_allowed else b""

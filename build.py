@@ -52,7 +52,7 @@ demo, test, and bench first make .venv from firmware/*.lock if it is missing, ou
 
 
 def pyz(arguments: Sequence[str]) -> int:
-    """Make the single file for all targets, or one for each that is named."""
+    """Make the single file for all targets, or one for each named target."""
     tags = list(arguments[1::2])
     if len(arguments) % 2 or any(word != "--target" for word in arguments[::2]):
         raise BuildFailed("pyz takes only --target TAG, once or more", USAGE_ERROR)
@@ -81,7 +81,7 @@ def run_tool(command: Sequence[str], environment: Mapping[str, str]) -> None:
 
 
 def demo(arguments: Sequence[str]) -> int:
-    """Become the hub's demo of this checkout, from any working directory; never returns."""
+    """Become the hub's demo in this checkout, from any working directory; never return."""
     ENVIRONMENT.ensure(ENVIRONMENT.runtime_lock)
     command = [str(ENVIRONMENT.python), "-P", "-m", "appliance", "demo", *arguments]
     os.execve(ENVIRONMENT.python, command, {**os.environ, "PYTHONPATH": str(ROOT)})
@@ -113,7 +113,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command that the arguments name; the exit code."""
+    """Run the command in the arguments; return the exit code."""
     if argv and argv[0] in ("-h", "--help"):
         print(USAGE, end="")
         return 0
@@ -135,7 +135,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def on_sigterm(*_: object) -> None:
-    """End in order on SIGTERM, together with the command that runs."""
+    """End in order on SIGTERM, together with the running command."""
     raise SystemExit(128 + signal.SIGTERM)
 
 

@@ -3,7 +3,7 @@
 import gc
 import sys
 
-gc.disable()  # until the command is imported: next to nothing of that is garbage
+gc.disable()  # Collection starts again when the command has been imported: almost nothing before that is garbage
 
 from appliance.cli.main import main  # noqa: E402
 

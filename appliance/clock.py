@@ -1,4 +1,4 @@
-"""Time, passed in as a `Clock` so that tests and simulations can control it; and whether the clock is trusted."""
+"""Time, passed in as a `Clock` so that tests and simulations can control it; and whether the clock can be trusted."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _MILLISECOND = timedelta(milliseconds=1)
 _REAL_TIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 SETTLE_ITERATIONS = 20
-"""Iterations of the event loop in which ready tasks run before simulated time advances."""
+"""Iterations of the event loop for tasks that are ready, before simulated time advances."""
 
 MAX_WAKINGS_AT_ONCE = 2_000
-"""Consecutive waits that end without simulated time advancing, before `run` gives up."""
+"""Consecutive waits without an advance of simulated time, before `run` gives up."""
 
 BUSY_POLL_SECS = 0.001
 """Real seconds between two calls of `is_busy`."""
 
 MAX_BACK_OFF_SECS = 60.0
-"""Seconds between two tries at most, if nothing else is stated."""
+"""Maximum number of seconds between two tries, unless another maximum is given."""
 
 JITTER = 0.25
 """The random part of a back-off, so that parts that failed together do not retry together."""
 
 
 def back_off(failures: int, first: float = 1.0, most: float = MAX_BACK_OFF_SECS) -> float:
-    """Seconds to wait after this many failures in a row: `first`, doubled with each further one up to `most`, less a
-    random part up to a quarter.
+    """Return the seconds to wait after this many consecutive failures: `first`, doubled with each further failure up
+    to `most`, less a random part of up to a quarter.
     """
     return min(first * 2.0 ** min(max(failures - 1, 0), 16), most) * (1 - JITTER * random.random())
 
@@ -41,7 +41,7 @@ def back_off(failures: int, first: float = 1.0, most: float = MAX_BACK_OFF_SECS)
 class Clock:
     """The machine's time; all code reads time from an instance. Subclasses may simulate it.
 
-    Waits for an instant compare again every `recheck_secs` seconds, because the clock may be set.
+    Waits for an instant check the clock every `recheck_secs` seconds, because it may be set.
     """
 
     recheck_secs = 1.0
@@ -50,7 +50,8 @@ class Clock:
     """The present instant, in UTC."""
 
     monotonic: Callable[[], float] = staticmethod(partial(time.clock_gettime, _REAL_TIME))
-    """Seconds on a clock that is never set and continues while the machine sleeps; only differences count."""
+    """Seconds on a clock that is never set and that continues while the machine sleeps; only differences have a
+    meaning."""
 
     def is_synchronised(self) -> bool:
         """Return whether the kernel states that the clock is synchronised, usually by NTP. Return False if that is
@@ -89,11 +90,11 @@ class SimulatedClock(Clock):
         return self._start + timedelta(seconds=self._elapsed)
 
     def monotonic(self) -> float:
-        """Simulated seconds since the start."""
+        """Return the simulated seconds since the start."""
         return self._elapsed
 
     def is_synchronised(self) -> bool:
-        """Always: simulated time is never wrong."""
+        """Return True: simulated time is always right."""
         return True
 
     async def sleep(self, seconds: float) -> None:
@@ -118,8 +119,8 @@ class SimulatedClock(Clock):
     async def run(self, until: datetime, is_busy: Callable[[], bool]) -> bool:
         """Advance from one awaited instant to the next until `until`, and stop there.
 
-        No time passes while `is_busy()` is true, since work takes real time. False where `until` was not reached:
-        `stop` was called, or too many waits ended at one instant.
+        No time passes while `is_busy()` is true, because work takes real time. Return False if `until` was not
+        reached, because `stop` was called, or too many waits ended at one instant.
         """
         end, wakings, instant = (until - self._start).total_seconds(), 0, self._elapsed
         while not self._is_stopped and wakings < MAX_WAKINGS_AT_ONCE:
@@ -153,11 +154,12 @@ _CLOCK_ERROR, _FAILED = 5, -1
 """Results of adjtimex(2): the clock is not synchronised; the call is not allowed."""
 
 _TIMEX_BYTES = 512
-"""More than the size of `struct timex` on any machine. All zero, it changes nothing: the call only reads."""
+"""More than the size of `struct timex` on any machine. If all bytes are zero, the call only reads and changes
+nothing."""
 
 
 def _adjtimex() -> int:
-    """Return the state of the kernel's clock; -1 if it cannot be asked."""
+    """Return the state of the kernel's clock; -1 if it cannot be read."""
     try:
         import ctypes  # a part of Python that a router may lack
 
@@ -169,11 +171,12 @@ def _adjtimex() -> int:
 
 
 class ClockTrust:
-    """Whether the clock is right: a box without a clock chip starts in the past until NTP sets it.
+    """Whether the clock is right: a box without a clock chip starts with a time in the past, until NTP sets the
+    clock.
 
-    It is trusted once the kernel states that it is synchronised, or once it shows a time later than `newest`, the
-    newest time that was stored; then it stays trusted. A `newest` ahead of a synchronised clock came from a
-    wrong clock: it is `forgotten`, and `newest` is the present then.
+    It is trusted once the kernel reports that it is synchronised, or once it shows a time after `newest`, the newest
+    stored time; from then on it stays trusted. A `newest` in the future of a synchronised clock came from a wrong
+    clock: it is `forgotten`, and `newest` becomes the present.
     """
 
     def __init__(self, clock: Clock, newest: datetime) -> None:
@@ -193,27 +196,27 @@ class ClockTrust:
         return self._is_trusted
 
     def trust_now(self) -> None:
-        """Trust the clock as it is, at a person's word."""
+        """Trust the clock as it is, because a person confirmed it."""
         now = self._clock.now()
         if self.newest > now:
             self.forgotten, self.newest = self.newest, now
         self._is_trusted = True
 
     def distrust_reason(self) -> str | None:
-        """Why the clock is not trusted, and what to do; None if it is."""
+        """Return why the clock is not trusted, and what to do; None if it is trusted."""
         if self.is_trusted():
             return None
         now, newest = timestamp(self._clock.now()), timestamp(self.newest)
         return (
-            f"the clock shows {now}, nothing synchronises it, and it was {newest} before; "
-            "set it, or run `lares clock trust` if it is right"
+            f"the clock shows {now}, nothing synchronises it, and {newest} was stored before; set it, or run `lares "
+            f"clock trust` if it is right"
         )
 
 
 class ClockSteps:
     """Detects that the clock was set, by comparison with monotonic time, and converts earlier times.
 
-    `began` is when this was made, by the clock as it was at the last `poll`.
+    `began` is when this object was made, by the clock at the last `poll`.
     """
 
     TOLERANCE = timedelta(seconds=1)
@@ -224,8 +227,8 @@ class ClockSteps:
         self.began = clock.now()
 
     def poll(self) -> timedelta:
-        """Return how far the clock was set since the last call, negative when back. Return 0 for drift within
-        `TOLERANCE`.
+        """Return how far the clock was set since the last call, negative if it was set back. Return 0 for drift
+        within `TOLERANCE`.
         """
         offset = self._measure()
         step, self._offset = offset - self._offset, offset
@@ -235,7 +238,7 @@ class ClockSteps:
         return step
 
     def redate(self, at: datetime, step: timedelta) -> datetime:
-        """Return the time by the clock that has just been set by `step`.
+        """Return the time corrected for the clock, which has just been set by `step`.
 
         A time before this object was made is unchanged.
         """
@@ -251,7 +254,7 @@ def timestamp(instant: datetime) -> str:
 
 
 def to_millis(instant: datetime) -> int:
-    """Whole milliseconds since 1970."""
+    """Return whole milliseconds since 1970."""
     return (instant - EPOCH) // _MILLISECOND
 
 

@@ -33,8 +33,9 @@ BIND_ADDRESS = ("api", "bind_address")
 
 
 class Config(Sections, frozen=True, kw_only=True):
-    """The whole configuration. `adapters` holds the enabled sections by name, the sections of kinds in Lua as
-    `LuaSection`, which the files of the kinds have yet to check. `watch_adapters`: whether those files are watched.
+    """The whole configuration. `adapters` holds the enabled sections by name; sections of kinds in Lua are
+    `LuaSection`, which the files of the kinds have yet to check. `watch_adapters`: whether the files of kinds are
+    watched.
 
     Relative paths in it start at `root`, the parent of the configuration's folder.
     """
@@ -76,7 +77,7 @@ LUA_FOLDERS = ("scenes", "automations", "scripts")
 
 
 def _absent_folders(found: Config, line_of: Callable[[ValuePath], int]) -> Iterator[Fault]:
-    """Return the missing folders of Lua files, except the usual ones: they are misspelt, or on an absent disk."""
+    """Return the missing folders of Lua files, except the default ones: they are misspelt, or on a missing disk."""
     for name in LUA_FOLDERS:
         section, path = getattr(found, name), (name, "directory")
         folder, is_usual = found.root / section.directory, section.directory == section.FIELDS["directory"].default
@@ -85,7 +86,7 @@ def _absent_folders(found: Config, line_of: Callable[[ValuePath], int]) -> Itera
 
 
 def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
-    """Like `load`, for a text that was read already; faults name the file `name`."""
+    """Like `load`, for a text that was already read; faults name the file `name`."""
     raw = parse_toml(text, name)
     root, line_of = Table(raw, Findings(TOML)), line_finder(text)
     sections = _read_section(root, Sections)
@@ -134,7 +135,7 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
 
 
 def _read_section(table: Table, of: type[S]) -> S:
-    """Return the settings of the section and its inner sections; a wrong key, which is noted, has its default."""
+    """Return the settings of the section and its inner sections; a wrong key is noted and gets its default."""
     values = table.read({key: each for key, each in of.FIELDS.items() if not each.is_section})
     for name, each in of.FIELDS.items():
         if each.is_section:
@@ -161,7 +162,7 @@ _BESIDE = (
     ("locale", "longitude", "latitude"),
     ("history", "influx_token", "influx_url"),
 )
-"""Keys that mean nothing without another: the section, the key, the other."""
+"""Keys that mean nothing without another key: the section, the key, the other key."""
 
 
 def _check_pairs(root: Table) -> None:
@@ -231,7 +232,7 @@ def _read_adapter(
         return None
     try:
         return KINDS[kind].settings(**{key + "_" * iskeyword(key): found[key] for key in fields})
-    except Invalid as fault:  # keys that do not go together
+    except Invalid as fault:  # keys that cannot be combined
         adapters.fault(name, str(fault))
         return None
 
@@ -276,7 +277,7 @@ def _choose_key(in_file: Auth, environment: Mapping[str, str], faults: list[Faul
 
 
 def _weaknesses(auth: Auth) -> list[Fault]:
-    """Return the weaknesses of a key that is easy to guess."""
+    """Return why a key is easy to guess."""
     key = auth.master_key
     if key is None:
         return []

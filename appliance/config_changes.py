@@ -1,4 +1,4 @@
-"""Changes of the configuration file that the running hub has not taken over, and how to take them over."""
+"""Changes of the configuration file that the running hub has not applied, and how to apply them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ SectionChanges = Mapping[str, str]
 class ConfigChanges(Struct, frozen=True, kw_only=True):
     """The differences between the file and the running hub.
 
-    A reload applies `sections`. The keys of `next_start` take effect when the hub starts again. `faults` make the
-    file unusable.
+    A reload applies `sections`. The keys of `next_start` take effect when the hub starts again. `faults` prevent the
+    use of the file.
     """
 
     file: str
@@ -39,7 +39,7 @@ class ConfigChanges(Struct, frozen=True, kw_only=True):
     changed_at: datetime | None = None
 
     def sentences(self) -> list[str]:
-        """Return what differs and what to do, one sentence each."""
+        """Return the differences and what to do, one sentence each."""
         at = "" if self.changed_at is None else f" at {timestamp(self.changed_at)}"
         found = []
         if self.faults:
@@ -67,7 +67,7 @@ def compare_sections(before: Mapping[str, Any], after: Mapping[str, Any]) -> dic
 
 
 def _key_of(settings: Any) -> Any:
-    """Return a value that is equal for equal sections: for a kind in Lua, the text of the section."""
+    """Return a value that is equal for equal sections; for a kind in Lua, it is the text of the section."""
     return (settings.kind, settings.raw) if isinstance(settings, LuaSection) else settings
 
 
@@ -88,7 +88,7 @@ def _compare(of: type[Settings], before: Any, after: Any, prefix: str) -> Iterat
 
 
 class ConfigFile:
-    """The configuration file, compared with `started`, the configuration of this run.
+    """The configuration file, compared with `started`, the configuration at the start of this run.
 
     `load` reads the file; None if there is no file, as in tests and simulations.
     """
@@ -112,7 +112,8 @@ class ConfigFile:
         return found
 
     async def compare(self, running: Mapping[str, Any]) -> ConfigChanges:
-        """Compare the file with the adapter sections that run and with the start; unchanged files are read once."""
+        """Compare the file with the running adapter sections and with the start; unchanged files are read only
+        once."""
         if self._load is None:
             return ConfigChanges(file=self._started.file)
         return await asyncio.to_thread(self._compare, running)
@@ -146,7 +147,8 @@ class ConfigFile:
         return self._last[1]
 
     def _identify(self) -> Any:
-        """Return what changes with the file, or with the folder of kinds, which decides the valid types."""
+        """Return an identity that changes with the file, or with the folder of kinds, which determines the valid
+        types."""
         found = []
         for path in (self._file, self._file.parent / "adapters"):
             try:

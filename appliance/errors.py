@@ -1,4 +1,4 @@
-"""The tree of errors. The class shows the remedy to the caller; the message is a sentence for a person."""
+"""The tree of errors. The class shows the caller what to do; the message is a sentence for a person."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 MAX_SHOWN_ID_CHARS = 256
-"""How much of an id a message repeats; no id that exists is longer."""
+"""The number of characters of an id that a message repeats; no existing id is longer."""
 
 Resource = Literal[
     "adapter",
@@ -32,21 +32,21 @@ Resource = Literal[
 
 
 class LaresError(Exception):
-    """Any foreseen failure. `str()` of it is the sentence to show.
+    """Any foreseen failure. `str()` returns the sentence to show.
 
-    `code` is the same for programs: snake_case, and stable over versions. `api/codes.py` lists the codes of answers.
+    `code` is for programs: snake_case, and stable over versions. `api/codes.py` lists the codes of answers.
     """
 
     code: str = "internal"
 
     @property
     def lines(self) -> Sequence[str]:
-        """The sentences, one per line; what else in them looks like a line break came from outside."""
+        """The sentences, one per line; any other line break in them came from outside."""
         return (str(self),)
 
 
 class Invalid(LaresError):
-    """A stated value is not allowed: change the request."""
+    """A given value is not allowed: change the request."""
 
     code = "invalid_value"
 
@@ -72,7 +72,7 @@ class TooLarge(Invalid):
 
 
 class UnknownContentCoding(Invalid):
-    """The body is compressed: send it as it is."""
+    """The body is compressed: send it uncompressed."""
 
     code = "unknown_content_coding"
 
@@ -90,7 +90,7 @@ class TooSlow(Invalid):
 
 
 class UpgradeRequired(Invalid):
-    """The path is a WebSocket's and the request is not."""
+    """The path is for WebSockets, but the request is not one."""
 
     code = "upgrade_required"
 
@@ -98,7 +98,7 @@ class UpgradeRequired(Invalid):
 class NotFound(LaresError):
     """No resource has this id; if the name is too long for an id, the message shows only its beginning.
 
-    `known` are ids that exist, for a hint at the nearest one.
+    `known` are existing ids, for a hint with the nearest one.
     """
 
     def __init__(self, what: Resource, name: str, known: Iterable[str] = ()) -> None:
@@ -115,16 +115,16 @@ class AliasTaken(LaresError):
 
 
 class NoPicture(NotFound):
-    """The device exists and has no picture now: it shows none, or none has come since the hub was started."""
+    """The device exists but has no picture now: it never shows one, or has sent none since the hub started."""
 
     def __init__(self, device_id: str, attribute: str | None) -> None:
         super().__init__("picture", device_id)
         of = "" if attribute is None else f" of {attribute[:MAX_SHOWN_ID_CHARS]}"
-        self.args = (f"device '{device_id}' has no picture{of}: it shows none, or none has come since the start",)
+        self.args = (f"device '{device_id}' has no picture{of}: it shows none, or has sent none since the start",)
 
 
 class DroppedByMode(LaresError):
-    """The mode of the scene or automation admits no further execution now: try again later."""
+    """The mode of the scene or automation allows no further execution now: try again later."""
 
     code = "dropped_by_mode"
 
@@ -154,7 +154,7 @@ class AuthenticationUnavailable(LaresError):
 
 
 class Forbidden(LaresError):
-    """The key is valid, and its role does not reach the route."""
+    """The key is valid, but its role may not use the route."""
 
     code = "insufficient_permissions"
 
@@ -176,7 +176,7 @@ class NotReady(LaresError):
 
 
 class Stopping(LaresError):
-    """The hub stops; whether the work was done is not known."""
+    """The hub is stopping; whether the work was done is unknown."""
 
     code = "stopping"
 
@@ -200,23 +200,24 @@ class Unreachable(AdapterFailed):
 
 
 class BadAnswer(AdapterFailed):
-    """The device answered with a refusal, or with something that is not its protocol."""
+    """The device answered with a refusal, or not in its protocol."""
 
     code = "device_refused"
 
 
 class Unreadable(BadAnswer):
-    """The device answered in a way that cannot be read: the effect of a write is unknown."""
+    """The device's answer cannot be read: the effect of a write is unknown."""
 
 
 class Unanswered(BadAnswer):
-    """The device answered something, and not this: it hung up, or took too long. That is not an outage."""
+    """The device is reachable, but did not answer this request: it hung up, or took too long. That is not an
+    outage."""
 
     code = "device_unreachable"
 
 
 class StoreFailed(LaresError):
-    """The change could not be stored, and nothing of it is in force: try again."""
+    """The change could not be stored and is not in force: try again."""
 
     code = "store_unavailable"
 
@@ -236,7 +237,7 @@ class Fault(Struct, frozen=True, order=True):
 class ScriptFailed(LaresError):
     """A Lua file failed. `status` is `timeout` if a limit of time ended it.
 
-    The message begins with the place, unless it `is_sentence`: then the file raised it for the user.
+    The message begins with the place, unless it `is_sentence`: then the file itself raised it for the user.
     """
 
     code = "script_failed"
@@ -251,13 +252,13 @@ class ScriptFailed(LaresError):
 
 
 class ExecutionCancelled(LaresError):
-    """The execution was ended from outside, before it was done."""
+    """The execution was cancelled from outside before it was done."""
 
     code = "cancelled"
 
 
 class ConfigFailed(LaresError):
-    """Configuration that cannot be used. `faults` names every one, in order of place."""
+    """The configuration cannot be used. `faults` has all faults, in the order of their places."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__("\n".join(str(fault) for fault in faults))
@@ -270,7 +271,7 @@ class ConfigFailed(LaresError):
 
 
 class InvalidFile(Invalid):
-    """A text that cannot be saved, because it has faults."""
+    """A text that cannot be saved because it has faults."""
 
     code = "invalid_file"
 
@@ -310,5 +311,5 @@ class StartFailed(LaresError):
 
     @property
     def lines(self) -> Sequence[str]:
-        """The message and what follows it."""
+        """The message and the lines after it."""
         return self._lines

@@ -18,7 +18,7 @@ from appliance.home.bus import Bus
 log = logging.getLogger("adapters")
 
 MAX_LISTED_DROPS = 200
-"""How many dropped attributes of one adapter are listed."""
+"""Dropped attributes that are listed per adapter."""
 
 _KINDS = (
     events.AdapterStarted,
@@ -42,10 +42,10 @@ class AdapterHealth(Struct, frozen=True, kw_only=True):
     """The health of one adapter. `is_well`: whether the last poll or command succeeded, None before the first; a
     start that asks nothing counts as a success.
 
-    `file_fault` is the fault of the last saved file of a kind in Lua; an older version may run.
-    Times are in UTC, None for never. `answers` and `failures` count both since the start; `timed` of the answers
-    took `timed_secs` together. `dropped` are values that the catalog does not allow, once for each device and
-    attribute, as long as the device exists. `operations` are the adapter's own.
+    `file_fault` is the fault of the last saved file of a kind in Lua; an older version may run. Times are in UTC,
+    None for never. `answers` and `failures` are counts since the start; `timed` of the answers together took
+    `timed_secs`. `dropped` are values that the catalog does not allow, listed once per device and attribute while the
+    device exists. `operations` are the adapter's own operations.
     """
 
     name: str
@@ -100,7 +100,8 @@ class Health:
         self._adapters.pop(name, None)
 
     def list_missing(self) -> list[str]:
-        """Return the adapters of the start whose first poll has not ended; the hub is ready without any."""
+        """Return the adapters whose first poll after the start has not ended; the hub is ready when there are
+        none."""
         return [each.name for each in self.list_adapters() if not each.has_started and each.name not in self._late]
 
     def have_all_started(self) -> bool:

@@ -17,7 +17,7 @@ from appliance.tables.checks import nearest, number_within, shown, string
 from appliance.tables.fields import Settings, key
 
 JOINED_ZONES = "zones.joined"
-"""The name of the file of all zones; its first line is JSON with the offset and size of each."""
+"""The name of the file with all zones; its first line is JSON with the offset and size of each."""
 
 
 @cache
@@ -78,7 +78,7 @@ class Locale(Settings, frozen=True, kw_only=True):
         return instant.astimezone(self.timezone)
 
     def noon(self, day: date) -> datetime:
-        """Twelve o'clock of a local date, in UTC."""
+        """Return noon of a local date, in UTC."""
         return datetime(day.year, day.month, day.day, 12, tzinfo=self.timezone).astimezone(UTC)
 
     def clock(self, instant: datetime) -> str:

@@ -1,4 +1,4 @@
-"""The hub: the parts of the home in the order they start; stopping is the same order backwards."""
+"""The hub: the parts of the home in the order in which they start; they stop in reverse order."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ log = logging.getLogger("hub")
 
 
 class Hub:
-    """The running hub. Within its context every part is an attribute. Only the api and the cli know this class.
+    """The running hub. Within its context, every part is an attribute. Only the packages api and cli use this class.
 
-    A hub that `is_safe` runs no automations, whatever the configuration states. `frame_of` makes the frames that it
-    publishes elsewhere. `load` reads the configuration again.
+    A hub that `is_safe` runs no automations, regardless of the configuration. `frame_of` encodes the frames that the
+    hub publishes elsewhere. `load` reads the configuration again.
     """
 
     automations: Automations
@@ -150,7 +150,7 @@ class Hub:
             session = await enter(LateSession())
             self.history = await enter(self._build_history(session))
             self.recorder.on_beat = self.history.beat
-            stack.push_async_callback(self.recorder.flush)  # a stop may end within the history, which takes longer
+            stack.push_async_callback(self.recorder.flush)  # a stop may end inside the history, which takes longer
             self.pool = await enter(self._build_pool())
             self.storage = Storage(
                 stored=self.document,
@@ -225,25 +225,25 @@ class Hub:
         ]
 
     async def trust_clock(self) -> None:
-        """Trust the clock from now on, over restarts too; returns once that is stored, or raises `StoreFailed`."""
+        """Trust the clock from now on, also over restarts; return once that is stored, or raise `StoreFailed`."""
         await self.recorder.trust_clock()
         self.schedule.recheck()
 
     def note_stop(self) -> None:
-        """Note that the process was asked to end, so that a cut from now on does not count as a crash."""
+        """Note that the process was asked to end, so that an interruption from now on does not count as a crash."""
         self._store.note_stop()
 
     def begin_to_stop(self) -> None:
-        """Start no further timer, trigger, or schedule; executions in progress continue."""
+        """Start no more timers, triggers, or schedules; executions in progress continue."""
         self.timers.pause()
         self.automations.engine.disarm()
 
     def is_working(self, until: float) -> bool:
-        """Return whether an execution is in progress that may end by then, in seconds of the monotonic clock."""
+        """Return whether an execution is in progress that may end by `until`, in seconds of the monotonic clock."""
         return any(executor.is_working(until) for executor in self.executors)
 
     def abort_all(self) -> None:
-        """Cancel the executions and commands in progress; their waiters get an error."""
+        """Cancel the executions and commands in progress; callers that wait for them get an error."""
         for executor in self.executors:
             executor.abort_all()
         self.dispatcher.abort_all()
@@ -295,7 +295,7 @@ class Hub:
         self._calls = CtxCalls(environment, self.timers, self.scenes.run, config.notify.targets).table()
 
     async def _reload_automations(self, *, only_sound: bool = False) -> tuple[int, list[Fault]]:
-        """Reload them; if that succeeds, safe mode after crashes is over."""
+        """Reload the automations; if that succeeds, safe mode after crashes ends."""
         count, faults = await self.automations.engine.reload(only_sound=only_sound)
         if self.safe_because == CRASHED_OFTEN and not faults:
             self._end_safe_mode("the automations were reloaded")
@@ -329,7 +329,7 @@ class Hub:
     async def _view_names(
         self, past: Mapping[str, PastNames], removed: Mapping[str, RemovedDevice]
     ) -> tuple[HomeNames, list[Asset[AutomationDefinition]]]:
-        """Return the names of the home, given the past of devices, and the enabled automations."""
+        """Return the names of the home, including the past of devices, and the enabled automations."""
         scripts = (await read_folder(folder_of(self._config.scripts, self._config.root, is_deep=True))).sources
         scenes, assets = self.scenes.catalog.list_assets(), self.automations.catalog.list_assets()
         others = [*(scene.source for scene in scenes), *scripts]
@@ -461,7 +461,8 @@ class Hub:
                 self.health.add(name)
 
     async def _read_sections(self) -> tuple[Config | None, Mapping[str, str], list[Fault]]:
-        """Read the file: the configuration if its sections can be used, their changes, and the faults."""
+        """Read the file: the configuration if its sections are usable, the changes of the sections, and the
+        faults."""
         if not self._config_file.is_readable:
             return None, {}, []
         try:
@@ -480,7 +481,7 @@ class Hub:
         await self._publish_home(name, settings)
 
     async def _stop_section(self, name: str, successor: Any) -> None:
-        """Stop the section; its devices stay if a section of the same kind takes its place."""
+        """Stop the section; its devices stay if a section of the same kind replaces it."""
         before = self._config.adapters[name]
         self.dispatcher.remove(name)
         await self.adapters.stop(name)
@@ -491,7 +492,7 @@ class Hub:
                 self.registry.remove(name, device_id)
 
     async def _publish_home(self, name: str, settings: Any) -> None:
-        """Enter what publishes the home at a broker."""
+        """Enter the parts that publish the home on a broker."""
         if not isinstance(settings, Mqtt):
             return
         config = self._config
@@ -524,7 +525,7 @@ class Hub:
         return Context(self.registry, self.dispatcher, self.clock, label, self._calls, self.failed_calls)
 
     def _is_ours(self, device: Device) -> bool:
-        """Return whether an enabled adapter may have made the stored device."""
+        """Return whether an enabled adapter may have created the stored device."""
         settings = self._config.adapters.get(device.metadata.source)
         return settings is not None and device.kind in kind_of(settings).device_kinds
 

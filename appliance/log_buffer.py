@@ -1,4 +1,4 @@
-"""Log buffer: the latest log entries in memory, for `lares log` and the API; and the limit of lines that repeat."""
+"""The log buffer: the latest log entries in memory, for `lares log` and the API; and the limit on repeated lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 IS_MUTED = ContextVar("is_muted", default=False)
-"""Whether nothing that the present task logs is written: it simulates the home."""
+"""Whether log lines of the present task are suppressed because it simulates the home."""
 
 INTERVAL_SECS = 60.0
 
@@ -24,17 +24,17 @@ MAX_SAME_LINES = 20
 """Lines of the same text in one interval."""
 
 MAX_SAME_KIND = 100
-"""Lines of one part and one place in the code in one interval, whatever they name."""
+"""Lines of one part and one place in the code in one interval, regardless of the names in them."""
 
 MAX_KINDS = 2048
-"""Texts and places that are remembered; the longest unseen ones are forgotten first."""
+"""Texts and places that are remembered; the least recently seen are forgotten first."""
 
 MAX_TEXT_CHARS = 10_000
 """The length of a line; a script may log a line of 8 KiB."""
 
 
 class _Window(Struct):
-    """How many lines of one kind came since the interval began, and how many of them were held back."""
+    """The number of lines of one kind since the interval began, and how many of them were suppressed."""
 
     began: float
     written: int = 0
@@ -42,11 +42,11 @@ class _Window(Struct):
 
 
 class RepetitionLimit(logging.Filter):
-    """Lets the first lines of a kind through; of the others, one per minute states how many there were.
+    """Lets the first lines of a kind through; one line per minute gives the number of the others.
 
-    A line is limited twice: by its text, and by the place in the code that wrote it, for each part: failing scenes do
-    not hide a failing automation. Lines of scripts, which all come from one place, are limited by their text alone,
-    and may repeat more often.
+    A line is limited twice: by its text, and, for each part, by the place in the code that wrote it, so that failing
+    scenes do not hide a failing automation. Lines of scripts, which all come from one place, are limited by their
+    text alone, and may repeat more often.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class RepetitionLimit(logging.Filter):
         self._windows: OrderedDict[object, _Window] = OrderedDict()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether to write the line; the first after lines held back states how many those were."""
+        """Return whether to write the line; the first line after suppressed ones gives their number."""
         limited = None if IS_MUTED.get() else self.limit(record)
         if limited is None:
             return False
@@ -62,7 +62,7 @@ class RepetitionLimit(logging.Filter):
         return True
 
     def limit(self, record: logging.LogRecord) -> logging.LogRecord | None:
-        """Return the record to write, a new one if its text changes; None to hold it back."""
+        """Return the record to write, a new one if its text changes; None suppresses it."""
         text, is_any_text, now = record.getMessage(), record.msg == "%s", record.created
         if len(text) > MAX_TEXT_CHARS:
             text = text[: MAX_TEXT_CHARS - 1] + "…"
@@ -78,8 +78,8 @@ class RepetitionLimit(logging.Filter):
         return _with_text(record, f"{text} (and {count} more like it before)") if count else record
 
     def _take(self, kind: object, limit: int, now: float) -> int | None:
-        """Return None to hold the line back; otherwise the number of lines of its kind that the previous interval
-        held back."""
+        """Return None to suppress the line; otherwise return the number of lines of its kind that were suppressed in
+        the previous interval."""
         window = self._windows.get(kind)
         if window is None or not 0 <= now - window.began < INTERVAL_SECS:
             held_back = 0 if window is None else window.held_back
@@ -107,7 +107,7 @@ MAX_LOG_BUFFER_BYTES = 2 << 20
 """Bytes of all entries together; a script may log lines of 8 KiB."""
 
 LOG_ENTRY_BYTES = 400
-"""Bytes of an entry next to its texts."""
+"""Bytes of an entry in addition to its texts."""
 
 LOG_LEVELS: Mapping[str, int] = {
     "debug": logging.DEBUG,
@@ -118,7 +118,7 @@ LOG_LEVELS: Mapping[str, int] = {
 """The levels of a query; each includes the more severe ones."""
 
 _OWN = "own_fields"
-"""The attribute of a record that holds its fields if they may have any name."""
+"""The attribute of a record that holds its fields, so that these may have any name."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", _OWN}
 
@@ -127,7 +127,8 @@ MAX_FIELD_DEPTH = 32
 
 
 class LogEntry(Struct, frozen=True, kw_only=True):
-    """One entry. `number` counts from 1 on, `part` is the logger's name, `fields` are its own, as JSON values."""
+    """One entry. `number` counts from 1, `part` is the logger's name, `fields` are the entry's own fields as JSON
+    values."""
 
     number: int
     at: datetime
@@ -160,10 +161,10 @@ class LogQuery(Struct, frozen=True, kw_only=True):
 
 
 class LogBuffer(logging.Handler):
-    """Keeps the last entries that reach the root logger while its context is open. It may be used from any thread.
+    """Keeps the last entries of the root logger while its context is open. It may be used from any thread.
 
-    Lines that repeat are counted instead of kept. If there is no room, the oldest
-    entry of the largest part and level is dropped, so that one error outlives a flood of a script.
+    Repeated lines are counted instead of kept. If there is no room, the oldest entry of the largest combination of
+    part and level is dropped, so that one error outlives a flood from a script.
     """
 
     def __init__(self) -> None:
@@ -182,7 +183,7 @@ class LogBuffer(logging.Handler):
         logging.getLogger().removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Add the entry; the oldest make room."""
+        """Add the entry; the oldest entries are dropped to make room."""
         if IS_MUTED.get():
             return
         try:
@@ -237,17 +238,17 @@ def fields_of(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def text_of(entry: LogEntry) -> str:
-    """`message key=value`, as a person reads it."""
+    """Return `message key=value`, in the form for people."""
     return entry.message + fields_text(entry.fields)
 
 
 def fields_text(fields: Mapping[str, Any]) -> str:
-    """` key=value` for each; lists and tables as JSON."""
+    """Return ` key=value` for each field; lists and tables as JSON."""
     return "".join(f" {key}={value_text(value)}" for key, value in fields.items())
 
 
 def value_text(value: Any) -> str:
-    """Return the value as a person reads it: lists and tables as JSON, all else as text."""
+    """Return the value in the form for people: lists and tables as JSON, everything else as text."""
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""Memory of the process: collections of garbage stay short, and memory that a flood took is returned."""
+"""The memory of the process: keeps garbage collections short, and returns memory that a flood took."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from resource import getpagesize
 from appliance.clock import Clock
 
 COLLECTION_THRESHOLDS = (700, 10, 50)
-"""The numbers of objects, then of collections of the generation before, that make a collection due.
+"""The numbers of objects, and then of collections of the previous generation, that trigger a collection.
 
-A full collection of a home of 2,000 devices holds the loop for 100 ms, so it must be rare.
+A full collection in a home of 2,000 devices blocks the loop for 100 ms, so it must be rare.
 """
 
 TRIM_SECS = 10.0
-"""Seconds between two looks at how much memory the process has."""
+"""Seconds between two checks of the process's memory."""
 
 GROWTH_BYTES = 3 << 20
-"""Growth over the least memory seen that makes it worth looking for unused pages."""
+"""Growth above the smallest size seen that makes a search for unused pages worthwhile."""
 
 LARGE_BYTES = 1 << 20
-"""Blocks of this size or more are mappings of their own, so that each is returned when it is freed."""
+"""Blocks of this size or more get their own mappings, so that each is returned when it is freed."""
 
 _ARENA_MAX, _MMAP_THRESHOLD, _TRIM_THRESHOLD = -8, -3, -1
 
@@ -30,7 +30,7 @@ _ARENA_MAX, _MMAP_THRESHOLD, _TRIM_THRESHOLD = -8, -3, -1
 def limit_allocator() -> None:
     """Let all threads share one pool, and return large blocks to the system; only glibc has these settings.
 
-    By default each thread has a pool of its own, and after the first block of 12 MB glibc keeps later ones.
+    By default, each thread has its own pool, and after the first block of 12 MB glibc keeps later ones.
     """
     gc.set_threshold(*COLLECTION_THRESHOLDS)
     if (mallopt := _find("mallopt")) is not None:
@@ -40,16 +40,16 @@ def limit_allocator() -> None:
 
 
 def keep_present() -> None:
-    """Exclude the present objects from collections of garbage, which would take long in a home of many devices.
+    """Exclude the present objects from garbage collections, which would take long in a home with many devices.
 
-    They are freed as usual once nothing refers to them, except for reference cycles.
+    They are still freed when nothing refers to them, except for reference cycles.
     """
     gc.collect()
     gc.freeze()
 
 
 async def return_unused(clock: Clock) -> None:
-    """Return unused pages to the system while the process is larger than it was; runs until it is cancelled."""
+    """Return unused pages to the system while the process is larger than before; run until cancelled."""
     if (trim := _find("malloc_trim")) is None:
         return
     least = resident_bytes()

@@ -1,4 +1,4 @@
-"""Scenes: Lua flows that are started by hand or by automations. Their parsing, catalog and executions."""
+"""Scenes: Lua files that people or automations start. Their parsing, catalog and executions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from appliance.tables.fields import Field, Fields, Table
 
 
 class Scene(Struct, frozen=True, kw_only=True):
-    """What one file of scenes defines, except its function."""
+    """The definition in one scene file, except its function."""
 
     id: str
     name: str
@@ -65,12 +65,12 @@ def build_catalog(
 
 
 class Scenes(ExecutableFiles[Scene]):
-    """The scenes in use, their executions, and the history of these."""
+    """The scenes in use, their executions, and the executions' history."""
 
     def __init__(self, catalog: Catalog[Scene], executor: Executor) -> None:
         super().__init__(catalog, executor)
         self._waits: list[tuple[str, str]] = []
-        """The waits for scenes: the label of the waiting execution, and of the scene."""
+        """The waits for scenes: the label of the waiting execution, and that of the scene."""
 
     async def __aenter__(self) -> Scenes:
         await self.catalog.load()
@@ -102,7 +102,7 @@ class Scenes(ExecutableFiles[Scene]):
         )
 
     async def run(self, id_: str, chain: tuple[str, ...]) -> ExecutionEntry:
-        """Start the scene and wait for its end; if the waiting task is cancelled, so is the execution.
+        """Start the scene and wait until it ends; if the waiting task is cancelled, cancel the execution.
 
         Raises `Invalid` if the scene would wait in a queue for an execution that waits for a member of the chain.
         """
@@ -122,7 +122,7 @@ class Scenes(ExecutableFiles[Scene]):
             self._waits.remove(wait)
 
     def _find_circle(self, chain: tuple[str, ...], label: str) -> tuple[str, ...]:
-        """Return the circle of waits that leads from the chain through this scene; empty if there is no circle."""
+        """Return the circle of waits from the chain through this scene; empty if there is none."""
         paths: list[tuple[str, ...]] = [(label,)]
         for path in paths:
             if path[-1] in chain:

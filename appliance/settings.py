@@ -1,4 +1,4 @@
-"""Settings: what each section of the configuration may hold, as frozen data, and the check of every key."""
+"""Settings: the keys of each section of the configuration, as frozen data, with the check of every key."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Api(Settings, frozen=True, kw_only=True):
 
 
 class Auth(Settings, frozen=True, kw_only=True):
-    """`[auth]`, or the key of the environment; `source` and `line` are its origin (0: no line)."""
+    """`[auth]`, or the key from the environment; `source` and `line` are its origin (0: no line)."""
 
     master_key: str | None = key(check_master_key, required=False, secret=True)
     source: str = ""
@@ -117,7 +117,7 @@ class Persistence(Settings, frozen=True, kw_only=True):
 
 
 class LuaFolder(Settings, frozen=True, kw_only=True):
-    """A section about a folder of Lua files; `directory` as configured."""
+    """A section with a folder of Lua files; `directory` is as configured."""
 
     enabled: bool = key(boolean, default=True)
     directory: str
@@ -131,7 +131,7 @@ class ScenesSettings(LuaFolder, frozen=True, kw_only=True):
 
 
 class AutomationRunner(Settings, frozen=True, kw_only=True):
-    """`[automations.runner]`: what holds for every execution, of scenes too."""
+    """`[automations.runner]`: settings for every execution, also of scenes."""
 
     default_max_concurrent: int = key(whole(1, 1000), 8)
     backstop_timeout_secs: float = key(number_within(0.1, 604_800), 3600)
@@ -174,7 +174,7 @@ class Sections(Settings, frozen=True, kw_only=True):
 
 
 def list_sections(of: type[Settings], name: str = "") -> dict[str, Fields]:
-    """Return the keys of the section of this dotted name, and of its inner sections."""
+    """Return the keys of the section with this dotted name, and of its inner sections."""
     found: dict[str, Fields] = {name: {key: each for key, each in of.FIELDS.items() if not each.is_section}}
     for inner, each in of.FIELDS.items():
         found |= list_sections(each.check, f"{name}.{inner}".lstrip(".")) if each.is_section else {}

@@ -1,4 +1,5 @@
-"""Background tasks with an owner: they end with it, and every failure is logged. And the loop that runs them."""
+"""Background tasks with an owner: they end with their owner, and every failure is logged. Also runs the event
+loop."""
 
 from __future__ import annotations
 
@@ -20,19 +21,20 @@ from appliance.errors import LaresError
 T = TypeVar("T")
 
 CANCEL_GRACE_SECS = 1.0
-"""Seconds that a cancelled task has to end."""
+"""Seconds for a cancelled task to end."""
 
 STALL_SECS = 0.25
-"""The length of a step of a `time_limit`; a step that comes late by more than this does not count."""
+"""The length of a step of a `time_limit`; a step that is later than this does not count."""
 
 STEP_SECS = 0.001
-"""Seconds of work before other tasks run; after a far longer step, as much time as it took."""
+"""Seconds of work before other tasks run; after a much longer step, they get as much time as it took."""
 
 REQUEST_TURNS = 3
-"""Turns of the loop that a request takes; it gets them together, and not a step of work in each."""
+"""Turns of the loop that a request takes; it gets them together, without a step of work in each."""
 
 MAX_EVENTS_PER_TURN = 32
-"""Sockets that one turn of the loop serves; hundreds that are ready together would hold everything else for 30 ms."""
+"""Sockets that one turn of the loop serves; hundreds that are ready together would block everything else for 30
+ms."""
 
 MIN_LAG_SECS = 0.05
 """Shorter waits for the loop are too short to notice."""
@@ -43,7 +45,7 @@ log = logging.getLogger("tasks")
 
 
 class LoopLag:
-    """The waits of ready callbacks for the loop: for the end of its turn, and for the processor.
+    """How long ready callbacks wait for the loop: for the end of its turn, and for the processor.
 
     `max_secs` is the longest wait since the start, `last_secs` the longest of the last ten seconds, and `total_secs`
     the sum of waits longer than `MIN_LAG_SECS`. `turns` counts the turns.
@@ -70,9 +72,9 @@ _Events = list[tuple[selectors.SelectorKey, int]]
 
 
 class _Selector(selectors.EpollSelector):
-    """Return at most `MAX_EVENTS_PER_TURN` events per call; the next call returns the others.
+    """Returns at most `MAX_EVENTS_PER_TURN` events per call; the next call returns the others.
 
-    The time between two calls is a turn of the loop. `lag` notes it; a timer of its own would wake an idle hub.
+    The time between two calls is a turn of the loop. `lag` measures it; a separate timer would wake an idle hub.
     """
 
     def __init__(self, lag: LoopLag) -> None:
@@ -82,7 +84,7 @@ class _Selector(selectors.EpollSelector):
         self._returned_at = time.perf_counter()
 
     def select(self, timeout: float | None = None) -> _Events:
-        """Return the sockets that are ready, and wait for the first if none is."""
+        """Return the sockets that are ready; if none is, wait for the first."""
         asked_at, lag = time.perf_counter(), self._lag
         lag.turns += 1
         if (secs := asked_at - self._returned_at) > lag.least_secs or asked_at >= lag.ends_at:
@@ -98,7 +100,7 @@ class _Selector(selectors.EpollSelector):
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """A loop whose turns stay short however many sockets are ready, and are measured."""
+    """A loop whose turns are measured, and stay short even if many sockets are ready."""
 
     def __init__(self) -> None:
         self.lag = LoopLag()
@@ -106,19 +108,19 @@ class _Loop(asyncio.SelectorEventLoop):
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Do the same as `asyncio.run`, on a loop whose turns stay short however many sockets are ready."""
+    """Do the same as `asyncio.run`, on a loop whose turns stay short even if many sockets are ready."""
     with asyncio.Runner(loop_factory=_Loop) as runner:
         return runner.run(work)
 
 
 def loop_lag() -> LoopLag:
-    """Return the lag of the running loop; only loops of `run` are measured."""
+    """Return the lag of the running loop; only loops started by `run` are measured."""
     loop = asyncio.get_running_loop()
     return loop.lag if isinstance(loop, _Loop) else LoopLag()
 
 
 async def in_steps(clock: Clock, work: Iterable[object]) -> None:
-    """Do long work, which yields after each step, with a pause for others after every `STEP_SECS`."""
+    """Do long work that yields after each step; pause for other tasks after every `STEP_SECS`."""
     began = clock.monotonic()
     for _ in work:
         if (took := clock.monotonic() - began) >= STEP_SECS:
@@ -149,7 +151,7 @@ class Tasks:
         return task
 
     async def finish(self, work: Coroutine[Any, Any, T], name: str) -> T:
-        """Return the result of the work, which continues if the caller is cancelled.
+        """Return the result of the work, which continues even if the caller is cancelled.
 
         Raises the `LaresError` that it raised.
 
@@ -187,10 +189,10 @@ class Tasks:
 
 @asynccontextmanager
 async def time_limit(seconds: float) -> AsyncIterator[None]:
-    """Like `asyncio.timeout`, for answers of others: time in which this process was stalled does not count.
+    """Like `asyncio.timeout`, for answers from outside: time in which this process was stalled does not count.
 
-    Data that came during a stall is read after it, and is in time. Stalls are left out until their sum exceeds the
-    limit; all later time counts, so that a loop that is always late doubles a limit at most.
+    Data that arrived during a stall is read after it, and is in time. Stalls are subtracted until their sum exceeds
+    the limit; all later time counts, so that a loop that is always late at most doubles a limit.
     """
     loop = asyncio.get_running_loop()
     timer: asyncio.Handle
@@ -220,8 +222,8 @@ async def time_limit(seconds: float) -> AsyncIterator[None]:
 async def end_within(work: Awaitable[T], seconds: float) -> T:
     """Return the result of the work or raise its exception; raise `TimeoutError` after a `time_limit`.
 
-    It is cancelled then, or when the caller is; after `CANCEL_GRACE_SECS` it is left alone. If the work returns a
-    value although it is cancelled, that value is the result.
+    The work is cancelled then, or when the caller is; after `CANCEL_GRACE_SECS`, it is left to itself. If the work
+    returns a value although it is cancelled, that value is the result.
     """
     loop = asyncio.get_running_loop()
     task, has_ended = loop.create_task(_ending_of(work)), loop.create_future()
@@ -247,8 +249,8 @@ async def end(task: asyncio.Task[Any]) -> None:
 
 
 async def _ending_of(work: Awaitable[T]) -> _Result[T] | BaseException:
-    """Return the result or the exception of the work; never raises, because an exception that ends the process would
-    leave any task."""
+    """Return the result or the exception of the work; never raise, because an exception that ends the process would
+    not be caught by the caller's task."""
     try:
         return _Result(await work)
     except BaseException as error:
@@ -256,10 +258,10 @@ async def _ending_of(work: Awaitable[T]) -> _Result[T] | BaseException:
 
 
 async def run_together(*works: Coroutine[Any, Any, None]) -> None:
-    """Run the works side by side until all have ended; if one fails, cancel the others and raise its exception.
+    """Run the works concurrently until all have ended; if one fails, cancel the others and raise its exception.
 
-    Not by `asyncio.TaskGroup`: in Python 3.11.2, which Debian 12 has, it leaves the caller counted as cancelled after
-    a failure, and the caller's next `asyncio.timeout` ends it instead of raising `TimeoutError`.
+    Does not use `asyncio.TaskGroup`: in Python 3.11.2, which Debian 12 has, it leaves the caller counted as cancelled
+    after a failure, and the caller's next `asyncio.timeout` then ends it instead of raising `TimeoutError`.
     """
     loop = asyncio.get_running_loop()
     tasks = [loop.create_task(work, name=getattr(work, "__qualname__", None)) for work in works]  # shows a long turn
@@ -282,7 +284,7 @@ FIRST_ANSWER_SECS = 0.05
 
 @contextmanager
 def frozen_imports() -> Iterator[None]:
-    """Collect no garbage while importing, which makes hardly any, then freeze existing objects."""
+    """Collect no garbage while importing, which creates almost none, then freeze existing objects."""
     gc.disable()
     try:
         yield
@@ -294,9 +296,10 @@ def frozen_imports() -> Iterator[None]:
 async def import_ahead(modules: Iterable[str]) -> None:
     """Import the modules on a thread, one after another, so that the loop continues meanwhile.
 
-    Libraries that the first answer does not need, and that take long to import (aiohttp, aiomqtt, argon2, astral,
-    croniter, defusedxml, jinja2, watchfiles), are imported at their first use, inside a function. Together they would
-    multiply the time of a start. This imports some of them once the hub answers, so that no request waits for them.
+    Libraries that the first response does not need, and that take long to import (aiohttp, aiomqtt, argon2, astral,
+    croniter, defusedxml, jinja2, watchfiles), are imported inside functions, at their first use. Otherwise, they
+    would multiply the start time. This function imports some of them once the hub answers requests, so that no
+    request waits for them.
     """
     for module in modules:
         await asyncio.to_thread(importlib.import_module, module)

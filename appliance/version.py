@@ -1,4 +1,4 @@
-"""The version, written once, and when it was made: no clock that shows an earlier time is right."""
+"""The version, defined only here, and its build time: a clock that shows an earlier time is wrong."""
 
 from datetime import UTC, datetime
 

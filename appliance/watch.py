@@ -1,4 +1,4 @@
-"""Watching folders: saved Lua files cause one callback, however the editor saves them."""
+"""Watches folders: saved Lua files cause one callback, regardless of how an editor saves them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ DEBOUNCE_SECS = 0.3
 """Seconds without a change before the callback is called."""
 
 MAX_DEBOUNCE_SECS = 3.0
-"""Seconds before it is called while changes continue."""
+"""Seconds after which it is called even if changes continue."""
 
 IMPORT_DELAY_SECS = 0.25
-"""Seconds before `watchfiles` is imported, so that a hub that starts answers first; changes are not missed."""
+"""Seconds before `watchfiles` is imported, so that a starting hub answers first; no changes are missed."""
 
 POLL_INTERVAL_MS = 5000
 """Interval of checks whether a folder was replaced, and whether a missing one was created."""
 
 STEP_MS = 200
-"""Interval of `watchfiles` for reading the system's notices of changes."""
+"""Interval at which `watchfiles` reads the system's notices of changes."""
 
 log = logging.getLogger("watch")
 
@@ -43,7 +43,8 @@ class Target(Struct, frozen=True, kw_only=True):
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def holds(self, path: Path) -> bool:
-        """Return whether a change at the path may be one of the target's Lua files; a folder inside may hold some."""
+        """Return whether a change at the path may concern one of the target's Lua files; a subfolder may contain
+        some."""
         if path == self.folder:
             return True
         if not path.is_relative_to(self.folder) or path.name.startswith("."):
@@ -53,7 +54,7 @@ class Target(Struct, frozen=True, kw_only=True):
         return self.is_deep and path.suffix == ""
 
     def list_linked(self) -> frozenset[tuple[Path, int, int]]:
-        """Return the Lua files that are links, with inode and time of modification of their targets."""
+        """Return the Lua files that are links, with the inode and modification time of their targets."""
         found = set()
         with suppress(OSError):
             for file in self.folder.rglob("*.lua") if self.is_deep else self.folder.glob("*.lua"):
@@ -63,7 +64,7 @@ class Target(Struct, frozen=True, kw_only=True):
         return frozenset(found)
 
     def list_files(self) -> frozenset[tuple[Path, int]]:
-        """Return the Lua files that exist, each with its time of modification in nanoseconds."""
+        """Return the existing Lua files, with their modification times in nanoseconds."""
         with suppress(OSError):
             files = self.folder.rglob("*.lua") if self.is_deep else self.folder.glob("*.lua")
             return frozenset((file, file.lstat().st_mtime_ns) for file in files)
@@ -72,7 +73,7 @@ class Target(Struct, frozen=True, kw_only=True):
 
 FileChanges = Iterable[tuple[object, str]]
 WatchFunction = Callable[..., Iterator[FileChanges]]
-"""`watchfiles.watch`, or what stands for it in a test."""
+"""`watchfiles.watch`, or its replacement in a test."""
 
 
 def _watch(*folders: Path, stop_event: threading.Event, **more: Any) -> Iterator[FileChanges]:
@@ -84,7 +85,7 @@ def _watch(*folders: Path, stop_event: threading.Event, **more: Any) -> Iterator
 
 
 class Watcher:
-    """Watches its targets from entering the context to leaving it, on one thread; on none if there are no targets."""
+    """While entered, watches its targets on one thread; without targets, it uses no thread."""
 
     def __init__(self, targets: Sequence[Target], clock: Clock, watch: WatchFunction = _watch) -> None:
         self._targets = targets
@@ -122,7 +123,7 @@ class Watcher:
             try:
                 await target.on_change()
             except Exception as error:  # the next change may be a better one
-                log.error("what %s asks for failed: %s: %s", target.folder, type(error).__name__, error)
+                log.error("the reaction to a change of %s failed: %s: %s", target.folder, type(error).__name__, error)
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Watch the existing folders on a thread, and start over when one was created, removed, or replaced."""
@@ -134,11 +135,11 @@ class Watcher:
                 self._watch_folders(seen, loop, polling)
             except FileNotFoundError:  # it was removed just now
                 self._stop.wait(POLL_INTERVAL_MS / 10_000)
-            except Exception as error:  # mostly because of the system's limits on watching
+            except Exception as error:  # usually because of the system's limits on watching
                 if polling:
                     self._stop.wait(POLL_INTERVAL_MS / 1000)
                 else:
-                    log.warning("the system cannot watch folders (%s); they are looked at every few seconds", error)
+                    log.warning("the system cannot watch folders (%s); they are checked every few seconds", error)
                     polling = True
             now = self._identify()
             for target in self._targets:
@@ -149,7 +150,7 @@ class Watcher:
             loop.call_soon_threadsafe(self._ended.set)
 
     def _watch_folders(self, seen: dict[Path, Any], loop: asyncio.AbstractEventLoop, polling: bool | None) -> None:
-        """Schedule callbacks for changes in these folders, until one of them was replaced or removed."""
+        """Schedule callbacks for changes in these folders, until one of them is replaced or removed."""
         if not seen:
             self._stop.wait(POLL_INTERVAL_MS / 1000)
             return
@@ -176,19 +177,19 @@ class Watcher:
                 return
 
     def _changed_early(self) -> list[Target]:
-        """Return the targets that changed after entering the context and before the watch began. A second call
+        """Return the targets that changed between entering the context and the beginning of the watch. A second call
         returns nothing.
         """
         before, self._before = self._before, []
         return [target for target, then in zip(self._targets, before, strict=False) if target.list_files() != then]
 
     def _changed_behind_links(self) -> list[Target]:
-        """Return the targets with a link to another or changed file since the last call."""
+        """Return the targets with a link whose target changed since the last call."""
         before, self._linked = self._linked, [target.list_linked() for target in self._targets]
         return [each for each, one, other in zip(self._targets, before, self._linked, strict=True) if one != other]
 
     def _identify(self) -> dict[Path, tuple[int, int]]:
-        """Return the folders that exist, with device and inode."""
+        """Return the existing folders, with device and inode."""
         found = {}
         for target in self._targets:
             with suppress(OSError):

@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def _measure_apart(name: str, rounds: int, *, is_written: bool) -> int:
-    """Run a measure in a process of its own and print its rows; the exit code of that process."""
+    """Run a measure in its own process and print its rows; return the exit code of that process."""
     print(f"\n{name}: {(importlib.import_module(f'benchmarks.{name}').__doc__ or '').splitlines()[0]}", flush=True)
     command = [sys.executable, "-m", "benchmarks", "--alone", name, "--rounds", str(rounds)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
@@ -64,7 +64,7 @@ def _measure_apart(name: str, rounds: int, *, is_written: bool) -> int:
 def _measure_here(name: str, rounds: int) -> int:
     """Run a measure in this process and print its samples, one per line.
 
-    A text alone gives the reason for missing samples.
+    A line of text gives the reason for missing samples.
     """
     try:
         for sample in importlib.import_module(f"benchmarks.{name}").measure(rounds):

@@ -1,4 +1,4 @@
-"""Small, fast HTTP and WebSocket clients, so that the figures are the server's more than the client's."""
+"""Small, fast HTTP and WebSocket clients, so that the server determines the figures more than the client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FRAME = b'{"type":'
 """The beginning of the text of each frame of a hub, which occurs nowhere else."""
 
 PING, PONG = b"\x89\x05lares", b"\x8a\x85\0\0\0\0lares"
-"""A hub's ping, and the answer, without which it closes a stream."""
+"""A hub's ping, and the answer; without an answer, the hub closes a stream."""
 
 PATIENCE_SECS = 60.0
 
@@ -45,7 +45,7 @@ class Client:
         self._socket.sendall(message)
 
     def receive(self) -> bytes:
-        """Return the whole answer to it; anything but success ends the benchmark."""
+        """Return the complete answer; anything except success ends the benchmark."""
         data, size = b"", 1
         while len(data) < size:
             if not (piece := self._socket.recv(1 << 18)):
@@ -65,7 +65,7 @@ class Client:
 
 
 def ask(port: int, method: str, path: str, body: bytes = b"") -> bytes:
-    """Return the body that answers one request on a connection of its own; connecting is tried until it works."""
+    """Return the body of the answer to one request on its own connection; retry the connection until it works."""
     deadline = time.perf_counter() + PATIENCE_SECS
     while True:
         try:
@@ -92,9 +92,10 @@ def wait_until_ready(port: int) -> None:
 
 
 async def hammer(port: int, messages: Sequence[bytes], *, clients: int, seconds: float) -> list[float]:
-    """Milliseconds that each request took; this many kept connections send one message after another, for this long.
+    """Return the milliseconds of each request; this many kept connections send one message after another, for this
+    long.
 
-    All answers must be of one length.
+    All answers must have the same length.
     """
     client = Client(port)
     client.send(messages[0])
@@ -111,7 +112,7 @@ async def hammer(port: int, messages: Sequence[bytes], *, clients: int, seconds:
 
 
 class _Hammering(asyncio.Protocol):
-    """Sends the next message as soon as the answer to the last is there, until the deadline."""
+    """Sends the next message as soon as it has the answer to the last one, until the deadline."""
 
     def __init__(self, messages: Sequence[bytes], length: int, deadline: float, durations: list[float]) -> None:
         self._messages, self._length = itertools.cycle(messages), length
@@ -146,7 +147,7 @@ class _Hammering(asyncio.Protocol):
 class Readers:
     """Event streams of a hub, or bare connections, from entering the context to leaving it.
 
-    `frames` counts the frames that have come to all of them.
+    `frames` counts the frames that all of them have received.
     """
 
     def __init__(self, port: int, count: int) -> None:
@@ -170,21 +171,21 @@ class Readers:
             transport.abort()
 
     async def read(self, frames: int) -> None:
-        """Wait until each has got this many more frames than all had been waited for before."""
+        """Wait until each reader has received this many more frames than at the last call."""
         self._goal += frames * self._count
         if self.frames < self._goal:
             self._there = asyncio.get_running_loop().create_future()
             await self._there
 
     def take(self, frames: int) -> None:
-        """Count frames that came."""
+        """Count received frames."""
         self.frames += frames
         if self.frames >= self._goal and self._there is not None and not self._there.done():
             self._there.set_result(None)
 
 
 class _Reader(asyncio.Protocol):
-    """Shakes hands, and counts the frames that come then."""
+    """Does the handshake, and counts the frames that follow."""
 
     def __init__(self, readers: Readers) -> None:
         self._readers = readers
@@ -210,5 +211,5 @@ class _Reader(asyncio.Protocol):
 
 
 def percentile(figures: Sequence[float], percent: int) -> float:
-    """Return the percentile; the figure itself if there is but one."""
+    """Return the percentile; for a single figure, the figure itself."""
     return statistics.quantiles(figures, n=100)[percent - 1] if len(figures) > 1 else figures[0]

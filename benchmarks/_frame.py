@@ -50,7 +50,7 @@ was. A run replaces all rows of its measure.
 
 
 class Skipped(Exception):
-    """Raised by a measure, or by one of its rounds, that this machine cannot run; its text is the reason."""
+    """Raised by a measure, or one of its rounds, that this machine cannot run; its text is the reason."""
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -150,7 +150,7 @@ def _start_of_python() -> float:
 
 
 def _shown(figures: Sequence[float]) -> str:
-    """Median, and in brackets the least and the most."""
+    """Return the median, and in brackets the minimum and maximum."""
     if not figures:
         return ""
     middle = _number(statistics.median(figures))

@@ -1,6 +1,6 @@
 """`python -m benchmarks._peers NAME`: servers for comparison with the hub, or as its devices.
 
-Each prints the ports that it listens at on one line and serves until it is ended.
+Each prints the ports at which it listens on one line, and serves until it is ended.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.fakes.wled import WledSimulator
 
 
 async def serve_fixed(_: list[str]) -> None:
-    """Serve the bytes of standard input by bare Sanic, without keys."""
+    """Serve the bytes from standard input by bare Sanic, without keys."""
     body = await asyncio.to_thread(sys.stdin.buffer.read)
     app: Sanic[Any, Any] = Sanic("fixed", configure_logging=False)
 
@@ -53,9 +53,9 @@ async def serve_lamps(arguments: list[str]) -> None:
 
 
 async def serve_strip(_: list[str]) -> None:
-    """Serve a WLED strip, and two ports where each byte makes it push another brightness.
+    """Serve a WLED strip, and two ports; each byte sent to a port makes the strip push another brightness.
 
-    At the second port a push costs a tenth: frames are encoded before, and sent at once.
+    At the second port, a push costs a tenth, because frames are encoded in advance and sent at once.
     """
     strip = WledSimulator(segments=1)
     await strip.__aenter__()
@@ -101,9 +101,9 @@ async def serve_broadcast(arguments: list[str]) -> None:
 
 
 async def serve_polls(arguments: list[str]) -> None:
-    """Not a server: ask a lamp at each port for its state, every this many seconds; prints its process's id.
+    """Not a server: request the state of a lamp at each port, every this many seconds; print the process's id.
 
-    The connections are kept for this many seconds, which the second argument states.
+    Connections are kept for the number of seconds in the second argument.
     """
     poll_secs, keep_secs, *ports = map(int, arguments)
     connector = aiohttp.TCPConnector(keepalive_timeout=keep_secs, limit=0)

@@ -21,7 +21,7 @@ from benchmarks._frame import Row, Sample
 
 ROOT = Path(__file__).parent.parent
 MODULE = (sys.executable, "-m", "appliance")
-"""How the hub is started from the tree."""
+"""How the hub is started from the source tree."""
 
 MAX_TURN_MS = 20
 CPU_CLOCK = 2
@@ -29,7 +29,7 @@ CPU_CLOCK = 2
 
 
 class Running(Struct, frozen=True, kw_only=True):
-    """A hub that answered, or another process; `started_after` is the seconds from its start to that answer."""
+    """A hub that answered, or another process; `started_after` is the number of seconds until that answer."""
 
     pid: int
     port: int = 0
@@ -37,7 +37,7 @@ class Running(Struct, frozen=True, kw_only=True):
     turns: Path = Path()
 
     def forget_turns(self) -> None:
-        """Start measuring the longest turn again, in a watched hub."""
+        """In a watched hub, forget the longest turn and start measuring again."""
         os.kill(self.pid, signal.SIGUSR1)
 
     def longest_turn(self, when: str) -> Sample:
@@ -56,15 +56,15 @@ class Running(Struct, frozen=True, kw_only=True):
         return found
 
     def resident_mb(self, field: str = "VmRSS") -> float:
-        """Resident memory of the hub's own process in megabytes (10^6 bytes); the most there ever was in `VmHWM`."""
+        """Return the resident memory of the hub's own process in megabytes (10^6 bytes); its peak is in `VmHWM`."""
         return _field(f"/proc/{self.pid}/status", field) * 1024 / 1e6
 
     def pss_mb(self) -> float:
-        """Memory of the hub and its worker in megabytes; shared pages count in part."""
+        """Return the memory of the hub and its worker in megabytes; shared pages count in part."""
         return sum(_field(f"/proc/{pid}/smaps_rollup", "Pss") for pid in self.pids()) * 1024 / 1e6
 
     def cpu_secs(self) -> float:
-        """Processor time that the hub and its worker have used; exact, which what `/proc` counts in ticks is not."""
+        """Return the exact processor time of the hub and its worker; `/proc` counts only in ticks."""
         return sum(time.clock_gettime(~pid << 3 | CPU_CLOCK) for pid in self.pids())
 
     def written_mb(self) -> float:
@@ -72,7 +72,7 @@ class Running(Struct, frozen=True, kw_only=True):
         return sum(_field(f"/proc/{pid}/io", "write_bytes") for pid in self.pids()) / 1e6
 
     def wakeups(self) -> int:
-        """Return how often threads of the hub and its worker have gone to sleep by themselves and were woken."""
+        """Return how often threads of the hub and its worker went to sleep by themselves and were woken."""
         tasks = [task for pid in self.pids() for task in Path(f"/proc/{pid}/task").iterdir()]
         return sum(_field(f"{task}/status", "voluntary_ctxt_switches") for task in tasks)
 
@@ -90,11 +90,11 @@ def hub(
     is_watched: bool = False,
     port: int = 0,
 ) -> Iterator[Running]:
-    """Provide a `lares run` with these configuration sections, from its first authenticated answer to its end.
+    """Provide a `lares run` with these configuration sections, from its first authenticated answer until it ends.
 
     A `folder` keeps configuration and data from one start to the next; otherwise they are temporary. The hub listens
-    at the `port`, by default at a free one.
-    A hub that `is_watched` measures its longest turn, and is slower: compare it with nothing.
+    at the `port`, by default at a free one. A hub that `is_watched` measures its longest turn, and is slower: do not
+    compare its other figures.
     """
     with contextlib.ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
@@ -126,7 +126,7 @@ def environment() -> dict[str, str]:
 
 @contextlib.contextmanager
 def peer(name: str, *arguments: str, given: bytes = b"") -> Iterator[Sequence[int]]:
-    """Provide a server of `_peers.py` in a process of its own; the ports that it states it listens at."""
+    """Provide a server of `_peers.py` in its own process; return the ports at which it listens."""
     command = [sys.executable, "-m", "benchmarks._peers", name, *arguments]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None

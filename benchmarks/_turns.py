@@ -1,8 +1,8 @@
 # ruff: noqa: SLF001 - the loop has no other place to measure
-"""`python -m benchmarks._turns FILE run` is `lares run`, and keeps the longest turn of its loop in the file.
+"""`python -m benchmarks._turns FILE run` is `lares run`, and records the longest turn of its loop in the file.
 
-That is the processor time of the loop's thread, which other programs do not lengthen, and the callback that took most
-of it. SIGUSR1 forgets earlier turns, such as the ones of the start.
+This is the processor time of the loop's thread, which other programs do not affect, and the callback that took most
+of it. SIGUSR1 makes it forget earlier turns, such as those of the start.
 """
 
 from __future__ import annotations

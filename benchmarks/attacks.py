@@ -1,7 +1,7 @@
-"""Floods from outside and inside: the waits of a good client meanwhile, memory before, at the peak, and after.
+"""Floods from outside and inside: the waits of a normal client meanwhile, and memory before, at the peak, and after.
 
-`python -m benchmarks.attacks NAME PORT FOLDER` runs one flood against a hub while there is a file `go` in the folder.
-It writes `ready` when a server that it needs listens, and one byte to its output for each success.
+`python -m benchmarks.attacks NAME PORT FOLDER` runs one flood against a hub while the file `go` exists in the folder.
+It writes `ready` when its server listens, and one byte to its output for each success.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from benchmarks._processes import Running, free_port, hub
 from tests.adapters.mqtt.broker import PASSWORD, USER, OwnBroker
 
 FLOOD_SECS = float(os.environ.get("FLOOD_SECS", "60"))
-"""The time of each flood."""
+"""The duration of each flood, in seconds."""
 
 REST_SECS = 30.0
 """Seconds within which memory must have returned."""
@@ -68,17 +68,17 @@ class Attack:
 
     @property
     def continues(self) -> bool:
-        """Whether the flood is to run now."""
+        """Whether the flood must run now."""
         return (self.folder / "go").exists()
 
     async def begin(self) -> None:
-        """Wait until the flood is to run."""
+        """Wait until the flood must run."""
         (self.folder / "ready").touch()
         while not self.continues:  # noqa: ASYNC110 - another process creates the file
             await asyncio.sleep(0.02)
 
     def count(self, successes: int = 1) -> None:
-        """Note that the hub has taken or answered something."""
+        """Count something that the hub has accepted or answered."""
         os.write(sys.stdout.fileno(), b"." * successes)
 
 
@@ -88,7 +88,7 @@ Flooding = Callable[[Attack], Coroutine[Any, Any, None]]
 async def flood_connections(
     first: bytes, answer: bytes, last: bytes, count: int, stay_secs: float, pause_secs: float, attack: Attack
 ) -> None:
-    """Open connections, send something and read its answer, stay, send something more or reset them, and repeat."""
+    """Open connections, send something and read its answer, wait, send something else or reset them, and repeat."""
     while attack.continues:
         made = await asyncio.gather(*(_begin(first, answer, attack.port) for _ in range(count)))
         opened = [each for each in made if each is not None]
@@ -106,7 +106,7 @@ async def flood_connections(
 
 
 async def _begin(first: bytes, answer: bytes, port: int) -> asyncio.StreamWriter | None:
-    """Return a connection on which the hub has answered as expected; None if it refused it."""
+    """Return a connection on which the hub has answered as expected; None if it refused the connection."""
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(first)
@@ -146,7 +146,7 @@ async def restart_adapters(attack: Attack) -> None:
 
 
 async def send_commands(attack: Attack) -> None:
-    """Be a broker, and send commands to the hub's own device; its results count."""
+    """Act as a broker, and send commands to the hub's own device; its results are counted."""
     broker = OwnBroker(attack.folder)
     broker.port = attack.server_port
     await broker.start()
@@ -168,7 +168,8 @@ async def _count_messages(reader: aiomqtt.Client, attack: Attack) -> None:
 
 
 async def add_nodes(attack: Attack) -> None:
-    """Be a Matter server that reports new nodes without end, and removes them afterwards; the hub's devices count."""
+    """Act as a Matter server that reports new nodes endlessly, and removes them afterwards; the hub's devices are
+    counted."""
     async with MatterSimulator(port=attack.server_port) as server:
         while True:
             await attack.begin()
@@ -183,7 +184,7 @@ async def add_nodes(attack: Attack) -> None:
 
 
 async def _run(flood: Flood, attack: Attack) -> None:
-    """Run the flood each time it is to run, until the process is ended."""
+    """Run the flood whenever it must run, until the process is ended."""
     while True:
         if not flood.is_server:
             await attack.begin()
@@ -192,7 +193,7 @@ async def _run(flood: Flood, attack: Attack) -> None:
 
 
 class Flood(Struct, frozen=True):
-    """A flood, and the configuration of the hub that it needs; a server runs all the time."""
+    """A flood, and the configuration of the hub that it needs; if it needs a server, that runs all the time."""
 
     label: str
     run: Flooding
@@ -299,7 +300,7 @@ def _measure(name: str, flood: Flood, folder: Path) -> Iterator[Sample]:
 
 
 def _ask_while(home: Running, seconds: float) -> tuple[list[float], float]:
-    """Ask for `/health` on one connection; return the time of each answer in ms, and the most memory in MB."""
+    """Request `/health` on one connection; return the time of each answer in ms, and the peak of memory in MB."""
     waits, most, until = list[float](), 0.0, time.perf_counter() + seconds
     client = Client(home.port)
     while (began := time.perf_counter()) < until:

@@ -34,7 +34,7 @@ MANY = {
 
 
 def measure(rounds: int) -> Iterator[Sample]:
-    """Hub and bare trips by turns."""
+    """Measure hub and direct requests alternately."""
     with (
         peer("lamps", str(LAMPS), "1") as ports,
         hub(lamps(ports)) as home,
@@ -74,12 +74,13 @@ def _flow(number: int, port: int) -> Flow:
 
 
 def _brightness(turn: int, number: int) -> int:
-    """Another one with each command."""
+    """Return a different brightness for each command."""
     return 1 + (turn + number) % 100
 
 
 def _command(port: int, count: int, turn: int) -> list[float]:
-    """Milliseconds until this many lamps have obeyed, commanded at once over a kept connection each."""
+    """Return the milliseconds until this many lamps have done a command, when all are commanded at once over kept
+    connections."""
     clients = [Client(port) for _ in range(count)]
     durations = []
     for number in range(TIMES):
@@ -96,7 +97,7 @@ def _command(port: int, count: int, turn: int) -> list[float]:
 
 
 async def _trips(ports: Sequence[int], turn: int) -> list[float]:
-    """Return the milliseconds of the vendor's round trips at all lamps at once: read, write, read again."""
+    """Return the milliseconds of the vendor's requests to all lamps at once: read, write, read again."""
     durations = []
     async with aiohttp.ClientSession() as session:
 

@@ -1,4 +1,4 @@
-"""A change that outlives the power, next to `append` and `fdatasync` of the same bytes."""
+"""A change that survives a power cut, compared with `append` and `fdatasync` of the same bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OVER_HTTP = Row(label="a durable change over HTTP, p50", unit="ms", beside=BESID
 
 
 def measure(rounds: int) -> Iterator[Sample]:
-    """Yield the store and the bare file by short turns, then the hub over HTTP."""
+    """Measure the store and the bare file alternately, then the hub over HTTP."""
     with hub() as home:
         for number in range(rounds):
             store, bare, handed = asyncio.run(_changes())
@@ -41,9 +41,9 @@ def measure(rounds: int) -> Iterator[Sample]:
 
 
 async def _changes() -> Sequence[float]:
-    """Milliseconds, p50, in the store and of the bare file without and with a thread.
+    """Return the median milliseconds in the store, and of the bare file without and with a thread.
 
-    The three take short turns, because the kernel's scheduling varies over longer times.
+    The three alternate quickly, because the kernel's scheduling varies over longer times.
     """
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))

@@ -75,7 +75,7 @@ def _section(number: int) -> str:
 
 
 def _read(port: int, number: int, resolution: str) -> float:
-    """Milliseconds that a month of this device takes."""
+    """Return the milliseconds that a month of this device takes."""
     began = time.perf_counter()
     body = ask(port, "GET", f"/devices/virtual:d{number}/history/{_attribute(number)[0]}?{QUERY.format(resolution)}")
     took = 1000 * (time.perf_counter() - began)

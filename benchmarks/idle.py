@@ -11,11 +11,11 @@ from benchmarks._processes import Running, hub, lamps, peer
 
 LAMPS, POLL_SECS = 100, 5
 WINDOWS, SECONDS, SETTLE_SECS = 5, 30, 10
-"""What wakes up so seldom takes half as much again in one half minute as in the next: five are measured."""
+"""An activity this rare varies by half between one half minute and the next, so five are measured."""
 
 POLLED = f"{LAMPS} lamps polled every {POLL_SECS} s"
 CPU = Row(label=f"{POLLED}: processor", unit="% of a core", beside="bare aiohttp", at_most=1.15)
-"""0.45 % of a core where bare aiohttp takes 0.39."""
+"""0.45 % of a core, compared with 0.39 for bare aiohttp."""
 KEPT = Row(label=f"{POLLED} by bare aiohttp over kept connections: processor", unit="% of a core")
 MEMORY = Row(label=f"{LAMPS} lamps: memory of the hub and its Lua worker (PSS)", unit="MB", at_most=60)
 WAKEUPS = Row(label="no device: wake-ups of all threads of hub and worker", unit="a second", at_most=0.5)
@@ -23,7 +23,8 @@ EMPTY = Row(label="no device: memory of the hub and its Lua worker (PSS)", unit=
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Measure everything at once, in a fixed number of windows, because idle hubs do not disturb each other."""
+    """Measure everything at the same time, in a fixed number of windows, because idle hubs do not disturb each
+    other."""
     with (
         peer("lamps", str(LAMPS), "1") as ports,
         peer("polls", str(POLL_SECS), "1", *map(str, ports)) as [bare],

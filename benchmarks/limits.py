@@ -1,4 +1,4 @@
-"""How a hub grows: devices, automations, readers, values a minute, up to far more than a home has."""
+"""How a hub grows with devices, automations, readers, and values per minute, far beyond the size of a home."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOMES = {
 VALUES = (6_000, 30_000, 100_000)
 SECONDS = 15
 LIGHTS = 100
-"""How many lights one simulated lamp has."""
+"""The number of lights of one simulated lamp."""
 
 AUTOMATION = """
 return {{
@@ -73,7 +73,7 @@ def _home(devices: int, automations: int, readers: int) -> Iterator[tuple[str, s
 
 
 def _stream(what: str, per_minute: int) -> Iterator[Sample]:
-    """Push values for a while; yield their cost and the part that a reader received."""
+    """Push values for a while; yield their cost, and the share that a reader received."""
     with peer("strip") as [strip, push, push_many], hub(strip_section(strip), is_watched=True) as home:
         until_pushed(home.port, push)
         cpu = home.cpu_secs()
@@ -86,7 +86,7 @@ def _stream(what: str, per_minute: int) -> Iterator[Sample]:
 
 
 async def _push(port: int, push: int, per_second: float) -> tuple[int, int]:
-    """Return how many values were pushed, evenly, and how many frames a reader got."""
+    """Return the number of evenly pushed values, and the number of frames that a reader received."""
     async with Readers(port, 1) as reader:
         _, pushing = await asyncio.open_connection("127.0.0.1", push)
         began, sent, total = time.perf_counter(), 0, int(per_second * SECONDS)

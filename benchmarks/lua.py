@@ -117,7 +117,7 @@ def _follow(push: int, told: int) -> float:
 
 
 def _play(port: int, name: str) -> float:
-    """Milliseconds from the request to the end of the scene, p50."""
+    """Return the median milliseconds from the request to the end of the scene."""
     durations = []
     for _ in range(SCENES):
         began = time.perf_counter()
@@ -127,7 +127,7 @@ def _play(port: int, name: str) -> float:
 
 
 def _begin(port: int, name: str, count: int) -> list[Client]:
-    """Clients that wait for the end of a scene each."""
+    """Start clients, each of which waits for the end of a scene."""
     clients = [Client(port) for _ in range(count)]
     for each in clients:
         each.send(request("POST", f"/scenes/{name}/execute"))

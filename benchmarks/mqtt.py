@@ -1,4 +1,4 @@
-"""MQTT: how soon 2,000 announced devices are there, a steady stream of states, and a flood; needs mosquitto.
+"""MQTT: the time until 2,000 announced devices appear, a steady stream of states, and a flood; needs mosquitto.
 
 The floor reads the same states by bare aiomqtt, and forwards nothing; Node-RED forwards them to a reader.
 """
@@ -24,7 +24,7 @@ from tests.adapters.mqtt.broker import PASSWORD, USER, Mosquitto, running
 
 DEVICES, RUBBISH = 2_000, 300
 STREAMS = ((1_000, 30), (10_000, 10))
-"""States a second, and for how many seconds."""
+"""States per second, and the number of seconds."""
 
 MAX_CORE = {1_000: 30}
 """Limits of the processor's use, by states per second; these are felt."""
@@ -71,7 +71,7 @@ client.loop_stop()
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Yield what one broker's devices cost, once."""
+    """Yield the cost of the devices of one broker, once."""
     if skips.find_program("mosquitto") is None:
         raise Skipped("mosquitto is not installed")
     yield from asyncio.run(_measure())
@@ -84,7 +84,7 @@ async def _measure() -> list[Sample]:
 
 
 def _samples(broker: int) -> Iterator[Sample]:
-    """Measure one hub, and then the turns of another one, which the measuring makes slower."""
+    """Measure one hub, then the turns of another one, because that measurement slows the hub down."""
     section = f'[adapters.mqtt]\nhost = "127.0.0.1"\nport = {broker}\nusername = "{USER}"\npassword = "{PASSWORD}"\n'
     name = f"{DEVICES:,} devices and {RUBBISH} announcements of rubbish"
     with hub(section) as home:
@@ -130,7 +130,7 @@ def _devices(home: Running) -> list[object]:
 def _stream(
     home: Running, bare: Running, other: Running | None, broker: int, rate: int, seconds: int
 ) -> Iterator[Sample]:
-    """Yield the cost of states, and the part of them that a reader of the event stream received."""
+    """Yield the cost of states, and the share of them that a reader of the event stream received."""
     name, before = f"{rate:,} states a second", home.pss_mb()
     sides = [each for each in (home, bare, other) if each]
     cpu = [each.cpu_secs() for each in sides]
@@ -156,7 +156,7 @@ async def _count_told(port: int, broker: int, rate: int, seconds: int) -> int:
 
 
 def _send(broker: int, rate: int = 0, seconds: int = 0) -> None:
-    """Announce all devices, or send this many states a second, from a process of its own, to its end."""
+    """Announce all devices, or send this many states per second, from a separate process, until it ends."""
     given = [str(each) for each in (broker, USER, PASSWORD, rate, seconds, DEVICES, RUBBISH)]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     subprocess.run([sys.executable, "-c", SENDER, *given], env=environment, check=True, stdout=subprocess.DEVNULL)

@@ -17,14 +17,14 @@ PATHS = {
     "one device after another": ([f"/devices/lamp0:light:{number}" for number in range(10, DEVICES)], 0.95),
     f"{DEVICES} devices": (["/devices"], 0.9),
 }
-"""The requests, and their least rate compared with bare Sanic."""
+"""The requests, and their minimum rate compared with bare Sanic."""
 
 CLIENTS = {1: "1 client", 16: "16 clients"}
 BESIDE = "bare Sanic, the same bytes"
 
 
 def measure(rounds: int) -> Iterator[Sample]:
-    """Hub and bare Sanic by turns."""
+    """Measure hub and bare Sanic alternately."""
     with peer("lamps", "1", str(DEVICES)) as ports, hub(lamps(ports)) as home:
         wait_until_ready(home.port)
         devices = ask(home.port, "GET", "/devices").decode()

@@ -31,7 +31,7 @@ FIRST = Row(
 
 
 def measure(rounds: int) -> Iterator[Sample | Skipped]:
-    """Yield every way to start, one after the other, round by round; the single file if it has been made."""
+    """Yield every way to start, one after the other, in each round; include the single file if it has been made."""
     ways = {"as module": MODULE, "as single file": AS_FILE} if FILE.exists() else {"as module": MODULE}
     if not FILE.exists():
         yield Skipped("the single file is not there; make it with `python3 build.py`")
@@ -61,7 +61,7 @@ def measure(rounds: int) -> Iterator[Sample | Skipped]:
 
 
 def _start(command: Sequence[str], folder: Path, config: str = "") -> tuple[float, float]:
-    """Milliseconds to the first answer, and megabytes then."""
+    """Return the milliseconds until the first answer, and the megabytes then."""
     with hub(config, folder=folder, command=command) as running:
         return 1000 * running.started_after, running.resident_mb()
 
@@ -73,7 +73,7 @@ def _start_node_red() -> float | None:
 
 
 def _run(code: str) -> float:
-    """Milliseconds that Python takes for the code, from its start to its end."""
+    """Return the milliseconds that Python takes for the code, from start to end."""
     began = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, env=environment())
     return 1000 * (time.perf_counter() - began)

@@ -25,7 +25,7 @@ FRAMES = Row(label=f"frames to {READERS[-1]} readers", unit="frames/s", beside=B
 
 
 def measure(rounds: int) -> Iterator[Sample]:
-    """Hub and bare broadcast by turns, each with a strip of its own."""
+    """Measure hub and bare broadcast alternately, each with its own strip."""
     with (
         peer("strip") as [strip, push, _],
         peer("strip") as [other_strip, other_push, _],
@@ -58,7 +58,7 @@ def strip_section(strip: int) -> str:
 
 
 def until_pushed(port: int, push: int) -> bytes:
-    """Wait until the hub is ready and the strip's pushes arrive; the frame of one, as it goes over the wire."""
+    """Wait until the hub is ready and the strip's pushes arrive; return the frame of one push, as it is sent."""
     wait_until_ready(port)
     with (
         socket.create_connection(("127.0.0.1", port)) as reader,
@@ -67,7 +67,7 @@ def until_pushed(port: int, push: int) -> bytes:
         reader.settimeout(0.1)
         reader.sendall(request("GET", "/events", extra=UPGRADE))
         data = b""
-        while FRAME not in data:  # until the hub has found the way to the strip's WebSocket
+        while FRAME not in data:  # until the hub has connected to the strip's WebSocket
             pushing.sendall(b"+")
             with contextlib.suppress(TimeoutError):
                 data += reader.recv(1 << 16)
@@ -78,10 +78,10 @@ def until_pushed(port: int, push: int) -> bytes:
 
 
 async def latencies_by_turns(sides: Sequence[tuple[int, int]], count: int) -> list[list[float]]:
-    """Return, for each side, milliseconds from asking its strip to push until its last reader has the frame.
+    """Return, for each side, the milliseconds from the request for a push until its last reader has the frame.
 
-    A side is the port of a hub or bare broadcast, and the port that makes its strip push. They take short turns,
-    because the kernel's assignment of processes to cores lasts for some hundred changes.
+    A side is the port of a hub or bare broadcast, and the port that makes its strip push. The sides alternate
+    quickly, because the kernel's assignment of processes to cores lasts for some hundred changes.
     """
     async with AsyncExitStack() as stack:
         readers = [await stack.enter_async_context(Readers(port, count)) for port, _ in sides]
@@ -100,7 +100,8 @@ async def latencies_by_turns(sides: Sequence[tuple[int, int]], count: int) -> li
 
 
 async def _rate(port: int, push: int) -> float:
-    """Frames a second to all readers; the strip pushes a batch as soon as the last reader has the one before."""
+    """Return the frames per second to all readers; the strip pushes a batch as soon as the last reader has the
+    previous one."""
     async with Readers(port, READERS[-1]) as readers:
         _, pushing = await asyncio.open_connection("127.0.0.1", push)
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Vendors that mean harm to a kind in Lua: how much longer a neighbour's longest poll takes next to each of them."""
+"""Malicious devices of a kind in Lua: how much they lengthen the longest poll of a neighbour."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ COST = Row(label=f"what the worst of {len(PATHS)} attacks costs it", unit="ms", 
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Yield each attack once, right after the neighbour was polled without it; what each costs is printed."""
+    """Yield each attack once, right after a measurement of the neighbour without it; print the cost of each
+    attack."""
     gc.freeze()  # as `lares run` does
     with peer("lamps", "1", "1") as [port], hostile_vendor(MESSAGES) as url:
         found = [asyncio.run(_attack(url, path, f"http://127.0.0.1:{port}")) for path in PATHS]

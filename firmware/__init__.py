@@ -1,1 +1,1 @@
-"""What turns a box into the appliance: the single file and how it is built, services, installation."""
+"""Everything that turns a box into the appliance: the single file and its build, services, installation."""

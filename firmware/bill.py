@@ -1,4 +1,4 @@
-"""The content of the single file and its licences: the head of its NOTICE, and an SPDX 2.3 document.
+"""The content of the single file and its licences: the beginning of its NOTICE, and an SPDX 2.3 document.
 
 All of it comes from the packages: their metadata, their licence files, and lists of parts (CycloneDX, PEP 770).
 """
@@ -22,7 +22,7 @@ STATED = {
     "PSFL": "PSF-2.0",
     **{name: name for name in ("Apache-2.0", "BSD-3-Clause", "MIT", "PSF-2.0", "Unlicense")},
 }
-"""Names of licences in older metadata, and their SPDX identifiers. Other licences get an identifier of their own."""
+"""Names of licences in older metadata, and their SPDX identifiers. Other licences get their own identifiers."""
 
 METADATA = re.compile(r"[^/]*\.dist-info/METADATA")
 BILL = re.compile(r"[^/]*\.dist-info/sboms/[^/]*\.cdx\.json|[^/]*\.dist-info/sboms/[^/]*\.cyclonedx\.json")
@@ -41,7 +41,7 @@ class Package:
 
 
 LUA = Package(name="lua", version="5.4.8", licence="MIT", purl="pkg:generic/lua@5.4.8", parent="lupa")
-"""The Lua that lupa compiles in and does not list; `pack` checks that it has this version."""
+"""The Lua that lupa compiles in but does not list; `pack` checks that it has this version."""
 
 
 def read_metadata(data: bytes) -> Package:
@@ -64,7 +64,7 @@ def _licence(name: str, fields: Message) -> tuple[str, str]:
 
 
 def read_bill(data: bytes, parent: str) -> Iterator[Package]:
-    """Yield the parts that a package states it has compiled in; some list themselves, too."""
+    """Yield the parts that a package states it has compiled in; some packages also list themselves."""
     for part in json.loads(data).get("components", ()):
         if part["name"] == parent:
             continue
@@ -82,7 +82,7 @@ def _expression(choice: Mapping[str, Any]) -> str:
 
 
 def headline(packages: Iterable[Package]) -> bytes:
-    """Return what `lares --licenses` prints first: a line for each package."""
+    """Return the text that `lares --licenses` prints first: a line for each package."""
     lines = ["Lares is under the Apache License 2.0. This file also holds:", ""]
     for each in sorted(packages, key=lambda each: (each.name.lower(), each)):
         within = f", in {each.parent}" if each.parent else ""
@@ -93,7 +93,7 @@ def headline(packages: Iterable[Package]) -> bytes:
 def spdx(
     file: str, digest: str, version: str, created: str, packages: Iterable[Package], notices: Mapping[str, bytes]
 ) -> bytes:
-    """Return the SPDX document of a file, as JSON; the same for the same file."""
+    """Return the SPDX document of a file, as JSON; it is always the same for the same file."""
     held = sorted(packages)
     ids = {each: f"SPDXRef-{_words(f'{each.parent} {each.name} {each.version}')}" for each in held}
     parents = {each.name: ids[each] for each in held if not each.parent}

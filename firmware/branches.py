@@ -64,14 +64,14 @@ def prepare(environment: Environment) -> dict[str, str]:
 
 
 def report(environment: Environment) -> None:
-    """Print the untaken branches, file by file, and the sum."""
+    """Print the branches that were not taken, file by file, and their number."""
     settings = _settings(environment)
     variables = {**os.environ, "PYTHONPATH": str(environment.root / "build" / "coverage" / PACKAGE)}
     for command in (["combine", "--quiet"], ["report", "--sort=cover"]):
         whole = [str(environment.python), "-m", "coverage", *command, f"--rcfile={settings}"]
         code, lines = run_captured(whole, cwd=environment.root, env=variables)
         if code:
-            raise BuildFailed("the branches that were taken cannot be told", code, lines=lines)
+            raise BuildFailed("the coverage data cannot be read", code, lines=lines)
         for line in lines:
             say(line)
 

@@ -53,7 +53,7 @@ def processes() -> int:
 def _check(
     environment: Environment, name: str, command: Sequence[str], variables: dict[str, str] | None = None
 ) -> None:
-    """Run one of the checks under its heading, in an environment that states nothing to the hub."""
+    """Run one of the checks under its heading, in an environment without settings for the hub."""
     say(f"== {name}: {shlex.join(command)}")
     started = time.monotonic()
     code = run_visible(
@@ -62,7 +62,7 @@ def _check(
     took = f"{time.monotonic() - started:.1f} s"
     if code:
         raise BuildFailed(f"{name} failed with exit code {code} after {took}", code)
-    if variables is None:  # pytest shows its own time, in the line that should be the last
+    if variables is None:  # pytest shows its own time in the line that should be the last
         say(f"   {name} passed in {took}")
 
 
@@ -76,7 +76,7 @@ def _outside() -> dict[str, str]:
 
 
 SKIPPED = 6
-"""Exit code of a run with unexpected skips; pytest does not use it, because a second try does not help."""
+"""Exit code of a run with unexpected skips; pytest does not use it, and a second try does not help."""
 
 
 def pytest_sessionfinish(session: Any) -> None:
@@ -89,7 +89,7 @@ def pytest_sessionfinish(session: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Report unexpected skips; leave passed tests and missing programs for `run_checks`."""
+    """Report unexpected skips; store passed tests and missing programs for `run_checks`."""
     skipped = _skipped(terminalreporter)
     if wrong := skips.unlisted(skipped):
         terminalreporter.section("skipped for a reason that firmware/skips.py does not list")

@@ -23,7 +23,7 @@ class BuildFailed(Exception):
 
 
 def say(text: str, *, is_transient: bool = False) -> None:
-    """Print a line; on a terminal the next line overwrites a transient one."""
+    """Print a line; on a terminal, the next line overwrites a transient one."""
     if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         print("\r\x1b[K" + text, end="" if is_transient else "\n", flush=True)
     else:
@@ -31,7 +31,7 @@ def say(text: str, *, is_transient: bool = False) -> None:
 
 
 def report_failure(sentence: str, *, lines: Sequence[str] = ()) -> None:
-    """Print lines and then a sentence, in build.py's name, to standard error."""
+    """Print lines and then a sentence, with the name of build.py, on standard error."""
     if sys.stdout.isatty():
         say("", is_transient=True)
     print(*lines, f"build.py: {sentence}", sep="\n", file=sys.stderr, flush=True)
@@ -42,7 +42,7 @@ def run_captured(
 ) -> tuple[int, list[str]]:
     """Run a command silently; `on_line` gets each line at once, the caller the exit code and all lines.
 
-    It has its own process group, so that nothing of it outlives an interruption.
+    It has its own process group, so that none of its processes survives an interruption.
     """
     pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     lines = []
@@ -60,13 +60,13 @@ def run_captured(
 
 
 def run_visible(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> int:
-    """Run a command with this terminal and return its exit code; Ctrl-C is for the command to answer."""
+    """Run a command with this terminal and return its exit code; the command itself handles Ctrl-C."""
     with subprocess.Popen(command, cwd=folder, env=environment) as child:
         while child.poll() is None:
             try:
                 child.wait()
             except KeyboardInterrupt:
-                if not sys.stdin.isatty():  # a terminal has signalled the child by itself
+                if not sys.stdin.isatty():  # the terminal has already signalled the child
                     child.send_signal(signal.SIGINT)
             except SystemExit:
                 child.terminate()

@@ -1,4 +1,4 @@
-"""ELF files without the parts for linkers and debuggers."""
+"""Removes the parts of ELF files that are only for linkers and debuggers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SEGMENT = struct.Struct("<IIQQQQQQ")
 
 
 def cut(data: bytes) -> bytes:
-    """Return the file up to the end of its last segment, without sections; the code is the same.
+    """Return the file up to the end of its last segment, without sections; the code stays the same.
 
     Raise `ValueError` unless it is a complete 64-bit little-endian ELF file.
     """
@@ -30,6 +30,6 @@ def cut(data: bytes) -> bytes:
 
 
 def machine(data: bytes) -> int:
-    """Return the number that stands for the machine whose code this is."""
+    """Return the number of the machine for which the code is made."""
     number: int = HEADER.unpack_from(data)[2]
     return number

@@ -1,4 +1,4 @@
-"""The virtual environment .venv: it follows the locks, whatever interrupted or damaged it."""
+"""The virtual environment .venv: it follows the locks, even after interruption or damage."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ from firmware.pip import ENTRY, advice, install_command, python_version, readabl
 REACHED = re.compile(
     r"(?:Collecting |Processing \S*/)(?P<name>\w[\w.-]*?)(?:==|-)(?P<version>\d[^\s-]*)|Requirement already|Ignoring "
 )
-"""The lines of pip that report a further package."""
+"""The beginnings of pip's lines that report another package."""
 
 
 class Environment:
-    """The .venv of a checkout. Its stamp names the Python, the locks and the packages that it was finished with."""
+    """The .venv of a checkout. Its stamp names the Python, the locks and the packages of the last complete
+    installation."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -39,9 +40,9 @@ class Environment:
         self.test_lock = root / "firmware" / "test.lock"
 
     def ensure(self, *locks: Path) -> None:
-        """Make .venv match the last lock, which contains the earlier ones; quick if it does.
+        """Make .venv match the last lock, which contains the earlier ones; quick if it already does.
 
-        Raises `BuildFailed`. Several processes may call it at once: they wait for each other.
+        Raises `BuildFailed`. Several processes may call it at the same time: they wait for each other.
         """
         if not self.find_fault(locks) and not self.is_missing(locks[-1]):
             return
@@ -58,7 +59,7 @@ class Environment:
                 say(f".venv is ready after {time.monotonic() - started:.0f} s")
 
     def find_fault(self, locks: Sequence[Path]) -> str:
-        """Why .venv has to be made again before it can serve these locks; empty if it need not be."""
+        """Return why .venv must be made again before it can be used for these locks; empty if it need not be."""
         if not self.folder.is_dir():
             return "there is none"
         stamp = self.read_stamp()
@@ -73,11 +74,11 @@ class Environment:
         return f"{lost} is damaged" if lost else ""
 
     def is_missing(self, lock: Path) -> bool:
-        """Return whether a sound .venv lacks packages of a lock."""
+        """Return whether an intact .venv lacks packages of a lock."""
         return lock.name not in self.read_stamp().get("locks", {})
 
     def read_stamp(self) -> dict[str, Any]:
-        """Return the locks that .venv was last finished with; empty if unfinished or unreadable."""
+        """Return the locks of the last complete installation; empty if it was not completed or cannot be read."""
         try:
             stamp = json.loads(self.stamp.read_text())
         except (OSError, ValueError):
@@ -85,7 +86,7 @@ class Environment:
         return stamp if isinstance(stamp, dict) and {"python", "locks", "packages"} <= stamp.keys() else {}
 
     def write_stamp(self, locks: dict[str, str]) -> None:
-        """Note, as the last act of an installation, which locks .venv holds and which packages came of them."""
+        """Record, as the last step of an installation, the locks and the packages in .venv."""
         found = self.folder.glob("lib/*/*/*.dist-info/RECORD")
         packages = sorted(str(record.parent.relative_to(self.folder)) for record in found)
         self.stamp.write_text(json.dumps({"python": python_tag(), "locks": locks, "packages": packages}))
@@ -115,7 +116,7 @@ class Environment:
 
     @contextmanager
     def _lock_shared(self) -> Iterator[int]:
-        """Wait until no other build.py works on .venv; inheriting the descriptor keeps the lock."""
+        """Wait until no other build.py works on .venv; a process that inherits the descriptor keeps the lock."""
         with (self.root / "build.py").open("r+b") as file:  # NFS locks only files that are open for writing
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -125,7 +126,7 @@ class Environment:
             yield file.fileno()
 
     def _make(self, reason: str, held: int) -> None:
-        """Put a new, empty .venv in the place of any old one."""
+        """Create a new, empty .venv in place of any old one."""
         check_venv()
         say(f"making .venv with Python {python_version()} ({reason})")
         self.stamp.unlink(missing_ok=True)
@@ -138,9 +139,9 @@ class Environment:
             raise BuildFailed(f"{sys.executable} could not make .venv", UNAVAILABLE, lines=readable(lines))
 
     def _is_same_python(self) -> bool:
-        """Return whether the Python that .venv links to starts, and has this one's version and ABI.
+        """Return whether the Python that .venv links to starts, and has the same version and ABI as this one.
 
-        It can differ from the one that made .venv: a distribution's next version has the same path.
+        It can differ from the one that made .venv, because a distribution's next version has the same path.
         """
         tell = "import sys; print(sys.implementation.cache_tag + sys.abiflags)"
         try:
@@ -150,9 +151,8 @@ class Environment:
         return said.stdout.strip() == python_tag()
 
     def _find_damage(self, packages: Sequence[str]) -> str:
-        """Return the first installed file that is gone or was emptied, by each package's own list.
-
-        Otherwise empty.
+        """Return the first installed file that is missing or empty, by each package's own list; empty if there is
+        none.
         """
         for package in packages:
             folder = self.folder / package
@@ -175,12 +175,12 @@ def python_tag() -> str:
 
 
 def digests(locks: Sequence[Path]) -> dict[str, str]:
-    """Return the SHA-256 of each lock by its name; .venv keeps it."""
+    """Return the SHA-256 of each lock by its name; .venv stores it."""
     return {lock.name: hashlib.sha256(lock.read_bytes()).hexdigest() for lock in locks}
 
 
 def is_whole(path: str, size: str) -> bool:
-    """Return whether a file is there, and has something in it if it should."""
+    """Return whether a file exists, and is not empty if it should not be."""
     try:
         return os.stat(path).st_size > 0 or size in ("", "0")  # noqa: PTH116
     except OSError:
@@ -188,12 +188,12 @@ def is_whole(path: str, size: str) -> bool:
 
 
 def venv_command(folder: Path) -> list[str]:
-    """Return the command for a virtual environment, also if build.py runs in the replaced one."""
+    """Return the command for a virtual environment, even if build.py runs in the one that is replaced."""
     return [getattr(sys, "_base_executable", "") or sys.executable, "-I", "-m", "venv", str(folder)]
 
 
 def check_venv() -> None:
-    """Raise `BuildFailed` where Python came without the part that makes virtual environments."""
+    """Raise `BuildFailed` if Python lacks the part that makes virtual environments."""
     if importlib.util.find_spec("ensurepip") is not None and importlib.util.find_spec("venv") is not None:
         return
     package = f"python3.{sys.version_info.minor}-venv"

@@ -14,7 +14,7 @@ from firmware.environment import Environment, venv_command
 from firmware.pip import ENTRY, advice, readable
 
 LOCK_TOOLS = ("pip==26.3", "pip-tools==7.6.2")
-"""They decide the form of a lock."""
+"""They determine the form of a lock."""
 
 EDITABLE = ("editables",)
 """Needed by `pip install --no-build-isolation -e .`, next to pyproject's own [build-system]."""
@@ -27,7 +27,7 @@ LEFT_OUT = {
     "bluetooth-data-tools": "only for aioshelly's devices over Bluetooth",
     "setproctitle": "the hub has one process and can name it by itself",
 }
-"""Named as dependencies, but better not there; `--no-deps` makes pip content without them."""
+"""Packages that others depend on, but that are better omitted; with `--no-deps`, pip works without them."""
 
 LOCK_HEAD = """\
 # Pinned packages with the hashes of all their wheels, for Python 3.11 to 3.14.
@@ -37,9 +37,9 @@ LOCK_HEAD = """\
 
 
 def write_locks(environment: Environment, arguments: Sequence[str]) -> int:
-    """Rewrite both locks from pyproject.toml; versions stay if they still fit, unless asked to upgrade."""
+    """Rewrite both locks from pyproject.toml; versions stay if they still fit, unless `--upgrade` is given."""
     if list(arguments) not in ([], ["--upgrade"]):
-        raise BuildFailed("lock takes --upgrade and nothing else", USAGE_ERROR)
+        raise BuildFailed("lock takes only --upgrade", USAGE_ERROR)
     if sys.version_info[:2] != (3, 11):
         raise BuildFailed("lock needs Python 3.11, the oldest that the locks are for", UNAVAILABLE)
     toml = tomllib.loads((environment.root / "pyproject.toml").read_text())
@@ -60,7 +60,7 @@ def write_locks(environment: Environment, arguments: Sequence[str]) -> int:
 
 
 def _compile(path: Path, requirements: Sequence[str], folder: Path, *, upgrade: Sequence[str]) -> str:
-    """Return what pip-compile makes of the requirements, keeping to the versions of the lock that lies there."""
+    """Return pip-compile's result for the requirements, with the versions of the existing lock."""
     (folder / "wanted").write_text("\n".join(requirements) + "\n")
     if path.exists():
         shutil.copy(path, folder / path.name)
@@ -73,13 +73,13 @@ def _compile(path: Path, requirements: Sequence[str], folder: Path, *, upgrade: 
 
 
 def _clean(text: str) -> str:
-    """Return what pip-compile wrote, without its own remarks and without the names of our temporary files."""
+    """Return pip-compile's text without its own comments and without the names of temporary files."""
     lines = [line for line in text.splitlines() if line[:1] not in ("", "#") and not line.endswith("-c pins")]
     return "\n".join(lines).replace("-r wanted", "pyproject.toml") + "\n"
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
-    """Run one of the lock's tools, or fail with its last lines."""
+    """Run one of the lock's tools; if it fails, raise an error with its last lines."""
     code, lines = run_captured(command, cwd=folder)
     if code:
         raise BuildFailed(advice(lines), UNAVAILABLE, lines=readable(lines))

@@ -1,7 +1,7 @@
-"""README's two commands as a newcomer runs them, on a copy of the checkout.
+"""Runs README's two commands as a newcomer would, on a copy of the checkout.
 
 The `python3` of PATH runs both commands. Each other Python would take minutes; a release runs the second command with
-all of them. No program but Python and git is on PATH, and no variable but HOME and PATH is set.
+all of them. Only Python and git are on PATH, and only HOME and PATH are set.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Newcomer:
             shutil.copytree(ROOT, self.checkout, symlinks=True, ignore=shutil.ignore_patterns(*ours))
 
     def try_demo(self, command: list[str]) -> bool:
-        """Run the demo until it has answered; whether it did, and ended in order by Ctrl-C."""
+        """Run the demo until it has answered; return whether it answered, and ended in order after Ctrl-C."""
         pipe = subprocess.PIPE
         with subprocess.Popen(command, cwd=self.checkout, env=self.environment, stdout=pipe, text=True) as demo:
             assert demo.stdout is not None
@@ -66,7 +66,7 @@ class Newcomer:
         return has_answered and demo.returncode == 0
 
     def try_tests(self, command: list[str]) -> int:
-        """Run the tests, and what failed once more and alone; the exit code."""
+        """Run the tests, then run failed tests again, alone; return the exit code."""
         code = run_visible(command, self.checkout, self.environment)
         if code == TESTS_FAILED:
             say("newcomer: failed tests run again, alone; a test that passes then is flaky: fix it")
@@ -75,7 +75,7 @@ class Newcomer:
 
 
 def main() -> int:
-    """Run it all up to the first failure; the exit code."""
+    """Run everything up to the first failure; return the exit code."""
     demo, test = commands()
     with tempfile.TemporaryDirectory(prefix="lares-newcomer-") as folder:
         version, python = next(pythons())
@@ -88,7 +88,7 @@ def main() -> int:
         if code := newcomer.try_tests(test):
             say(f"newcomer: {' '.join(test)} failed with Python {version}: exit code {code}")
             return code
-        # What follows on the checkout itself need not check all types again.
+        # A later run on the checkout itself need not check all types again.
         shutil.copytree(newcomer.checkout / ".mypy_cache", ROOT / ".mypy_cache", dirs_exist_ok=True)
     return 0
 

@@ -1,4 +1,4 @@
-"""The single file: its parts, packed by shiv, with our own start in the place of shiv's."""
+"""The single file: its parts, packed by shiv, with our own start code in place of shiv's."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from firmware.wheels import Store, keep_in
 
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
 MEMORY = 16 << 20
-"""Bytes of memory that a box needs to unpack its machine's objects; with fewer, similar objects of earlier targets
-would be stored again."""
+"""Bytes of memory that a box needs to unpack its machine's objects; with less memory, similar objects of earlier
+targets would have to be stored again."""
 
 FIRST = ("__main__.py", "lares_launcher.py", "lares_unpack.py")
 """Modules that run from within the file."""
@@ -39,7 +39,7 @@ HUB = (
     "appliance.cli.serving",
     "argon2",
 )
-"""Modules that a hub and its Lua worker import before it answers; the file has their bytecode."""
+"""Modules that a hub and its Lua worker import before it answers requests; the file has their bytecode."""
 
 BUNDLED = "appliance/bundled/"
 """Files that the installation extracts, too."""
@@ -64,7 +64,7 @@ Checked = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builder:
-    """A checkout to build in. `run` runs a command with an environment, or raises; `venv` makes one at a folder.
+    """A checkout to build in. `run` runs a command with an environment, or raises; `venv` creates one in a folder.
 
     Each of `pythons`, a version and a path, compiles bytecode for the same version on a box.
     """
@@ -116,7 +116,7 @@ class Builder:
         return file
 
     def _compile(self, parts: Parts, stage: Path, wanted: Collection[str]) -> list[str]:
-        """Compile the modules that a hub imports first with each available target Python; return their versions."""
+        """Compile the modules that a hub imports first, with each available target Python; return their versions."""
         found = [(version, python) for version, python in self.pythons if version.rpartition(".")[0] in wanted]
         kinds = fnmatch.filter(parts.pure, "appliance/adapters/*/kind.py")
         names = imported_by(parts.pure, [*HUB, *(name[:-3].replace("/", ".") for name in kinds)])
@@ -141,7 +141,7 @@ class Builder:
 
 
 def _quiet() -> dict[str, str]:
-    """Return an environment in which only its settings control shiv."""
+    """Return an environment in which only its own settings control shiv."""
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
 
 
@@ -160,7 +160,7 @@ def _write(files: Mapping[str, bytes], folder: Path) -> None:
 
 
 def _replace(done: Path, file: Path) -> None:
-    """Put the finished file in its place at once, also from another file system."""
+    """Put the finished file in its place in one step, even from another file system."""
     part = file.with_suffix(f".part{os.getpid()}")
     shutil.copyfile(done, part)
     part.chmod(0o755)
@@ -168,7 +168,8 @@ def _replace(done: Path, file: Path) -> None:
 
 
 def write_archive(packed: Path, boot: Path, parts: Parts, oldest_glibc: str, file: Path) -> None:
-    """Write what shiv packed again: in order, undated, with our start, and each machine's objects as one."""
+    """Write shiv's archive again: in order, without dates, with our start code, and with each machine's objects as
+    one stream."""
     listed, blobs = _describe(parts)
     build = hashlib.sha256(listed)
     for data in (*blobs.values(), *(parts.pure[name] for name in sorted(parts.pure))):
@@ -207,7 +208,8 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes, compression: int) -> 
 def _describe(parts: Parts) -> tuple[bytes, dict[str, bytes]]:
     """Return the content of `parts.json`, and the data of each xz stream.
 
-    There is a stream for each machine, with each different object once, and one for each Python, with its bytecode.
+    There is a stream for each machine, in which each different object occurs once, and one for each Python, with its
+    bytecode.
     """
     native: dict[str, dict[str, int]] = {target.tag: {} for target in parts.native}
     objects: dict[str, list[bytes]] = {machine: [] for machine in sorted({t.machine for t in parts.native})}

@@ -22,7 +22,7 @@ _LICENCE = re.compile(r"[^/]*\.dist-info/(licenses/.*|(LICEN[CS]E|COPYING|NOTICE
 
 
 class UnsupportedWheel(Exception):
-    """A wheel holds what cannot go into one file for several targets."""
+    """A wheel contains something that cannot be in one file for several targets."""
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Parts:
                     self._share(name, data, wheel.name)
 
     def join_zones(self) -> None:
-        """Put the 600 files of tzdata into one for `find_zone` of `home_locale`, because cards are slow."""
+        """Join the 600 files of tzdata into one for `find_zone` of `home_locale`, because cards are slow."""
         places, joined = dict[bytes, int](), b""
         index = dict[str, tuple[int, int]]()
         folder = "tzdata/zoneinfo/"
@@ -84,7 +84,7 @@ class Parts:
             raise UnsupportedWheel(f"{name} of {wheel} is not the same for all targets")
 
     def add_folder(self, folder: Path, place: str) -> None:
-        """Take in the files of a folder of ours, under the place."""
+        """Add the files of one of our folders, under this place."""
         for path in sorted(folder.rglob("*")):
             name = path.relative_to(folder).as_posix()
             is_ours = not re.search(r"(^|/)(\.|__pycache__/)|\.pyc$|~$", name) or name.endswith(".luarc.json")
@@ -120,7 +120,7 @@ def notice(packages: Iterable[bill.Package], notices: Mapping[str, bytes]) -> by
 
 
 def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
-    """Return the files of the modules that importing the roots imports.
+    """Return the files of all modules that are imported when the roots are imported.
 
     Imports inside functions and for type checkers are skipped.
     """
@@ -141,7 +141,7 @@ def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
 
 
 def _imports(body: Iterable[ast.stmt], package: str) -> Iterator[str]:
-    """Yield the imports of the statements at import time: modules, and possible modules of packages."""
+    """Yield the imports that run when the module is imported: modules, and possible modules of packages."""
     for each in body:
         if isinstance(each, ast.Import):
             yield from (alias.name for alias in each.names)
@@ -160,7 +160,7 @@ def _imports(body: Iterable[ast.stmt], package: str) -> Iterator[str]:
 def in_order(native: Mapping[Target, Mapping[str, bytes]], machine: str) -> Iterable[tuple[Target, str]]:
     """Return a machine's objects, grouped by target.
 
-    Unpacking ends with the last that the box needs.
+    Unpacking stops after the last object that the box needs.
     """
     found = [(target, name) for target, files in native.items() if target.machine == machine for name in files]
     return sorted(found, key=lambda each: (each[0].libc, each[0].python, each[1]))

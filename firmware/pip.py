@@ -1,4 +1,4 @@
-"""pip for the build: it installs exactly the files of a lock, and failures come with advice."""
+"""Runs pip for the build: it installs exactly the files in a lock, and failures come with advice."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ ADVICE = (
 
 
 def install_command(python: Path, lock: Path) -> list[str]:
-    """Return the pip call that installs exactly the files that a lock names, and never runs a package's own build."""
+    """Return the pip command that installs exactly the files in a lock, and never runs a package's own build."""
     flags = "--no-deps --require-hashes --only-binary=:all: --no-input --progress-bar=off --disable-pip-version-check"
     return [str(python), "-I", "-m", "pip", "install", *flags.split(), "-r", str(lock)]
 
 
 def python_version() -> str:
-    """Return the version of the Python that runs, as people write it."""
+    """Return the version of the running Python, as people write it."""
     return ".".join(str(part) for part in sys.version_info[:3])
 
 
 def advice(lines: Sequence[str]) -> str:
-    """Return what to do about a pip that failed with these lines."""
+    """Return advice for a pip failure with these lines."""
     text = "\n".join(lines)
     return next(sentence for pattern, sentence in ADVICE if re.search(pattern, text)).format(version=python_version())
 
 
 def readable(lines: Sequence[str]) -> list[str]:
-    """Return the last useful lines, without the hosts and folders of pip's options."""
+    """Return the last useful lines, without the hosts and folders in pip's options."""
     progress = r"(Collecting|Processing|Requirement already|  Downloading|  Using) "
     noise = re.compile(rf"\s*$|Looking in |WARNING: (Location|Url) |\[notice|{progress}")
     secret = re.compile(r"\w+://\S+|(?<=host=)'[^']*'|(?<=Retrying) \(Retry\([^)]*\)\)")

@@ -25,7 +25,7 @@ TELL = (
 
 
 def pythons() -> Iterator[tuple[str, str]]:
-    """Yield version and path of each Python of the machine, one for each 3.x, first the one of PATH.
+    """Yield version and path of each Python on the machine, one for each 3.x, first the one on PATH.
 
     A Python without venv, ensurepip, or ssl is reported and skipped, because it cannot make .venv.
     """
@@ -44,7 +44,7 @@ def pythons() -> Iterator[tuple[str, str]]:
             say(f"build.py: {found} cannot be run: {error.strerror}")
             continue
         if told.returncode and (lacks := re.search(r"ModuleNotFoundError: No module named '?(\w+)", told.stderr)):
-            say(f"build.py: {found} lacks {lacks[1]}, so that nothing is run with it")
+            say(f"build.py: {found} lacks {lacks[1]}, so it is skipped")
         said = re.search(r"^(3\.(\d+)\.\S+) (/.*)$", told.stdout, re.MULTILINE)
         if said and told.returncode == 0 and int(said[2]) in MINORS and said[2] not in seen:
             seen.add(said[2])

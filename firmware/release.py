@@ -27,9 +27,9 @@ def accompany(
     compilers: Sequence[str],
     options: Iterable[str],
 ) -> None:
-    """Write `.sha256`, `.spdx.json` and `.build.json` next to it.
+    """Write `.sha256`, `.spdx.json` and `.build.json` next to the single file.
 
-    `made_of` is the result of `commit_of` before reading anything, `compilers` are the versions of Python for its
+    `made_of` is the result of `commit_of` before any file was read, `compilers` are the versions of Python for its
     bytecode, and `options` are its build options.
     """
     digest, version, created = _digest(file), *_version(root)
@@ -53,7 +53,7 @@ def accompany(
 
 
 def _version(root: Path) -> tuple[str, str]:
-    """Return the version, and when it was made, from the place where both are written."""
+    """Return the version and its build time, from the file that defines both."""
     said: Mapping[str, Any] = runpy.run_path(str(root / "appliance" / "version.py"))
     return said["VERSION"], f"{said['MADE_AT']:%Y-%m-%dT%H:%M:%SZ}"
 

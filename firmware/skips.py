@@ -29,7 +29,7 @@ ALLOWED = {
     "compiles a CPython for musl": "minutes of compiling; `build.py test -m musl` asks for it",
     "needs libseccomp": "keeps the filters of the unit file without systemd, on machines that have it",
 }
-"""Beginnings of reasons, and why they are good ones."""
+"""Beginnings of accepted reasons, and why they are accepted."""
 
 PROGRAMS = {
     "apt-get",
@@ -60,7 +60,7 @@ PROGRAMS = {
     "systemd-analyze",
     "unshare",
 }
-"""Programs that proofs may need next to Python and git."""
+"""Programs that proofs may need, in addition to Python and git."""
 
 OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome", "google-chrome-stable")}
 """Other names of some of these programs."""
@@ -78,7 +78,7 @@ def find_program(name: str) -> str | None:
 
 
 def needs(name: str) -> str:
-    """Return the reason of a skip for want of a program."""
+    """Return the reason to skip a proof because a program is missing."""
     return f"needs {name}, which is not installed"
 
 
@@ -93,7 +93,7 @@ def missing_program(reason: str) -> str | None:
 
 
 def unlisted(skipped: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the tests, with their reasons, whose reason is not listed and names no program that is missing."""
+    """Return the tests whose reason for the skip is not listed and names no missing program, with their reasons."""
     wrong = []
     for test, reason in skipped:
         said = reason.removeprefix("Skipped: ")

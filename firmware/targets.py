@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """One kind of box; `wheels` are the platform tags of the wheels that it takes, the best first."""
+    """One kind of box; `wheels` are the platform tags of the wheels that it accepts, the best first."""
 
     python: str
     machine: str
@@ -25,7 +25,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """All targets in the order of their tags, and the oldest glibc that they run on."""
+    """All targets in the order of their tags, and the oldest glibc on which they run."""
 
     targets: tuple[Target, ...]
     oldest_glibc: str
@@ -37,7 +37,7 @@ class Table:
 
 
 def read_targets(file: Path) -> Table:
-    """Return the table that the file holds."""
+    """Return the table in the file."""
     toml = tomllib.loads(file.read_text())
     targets = [
         Target(

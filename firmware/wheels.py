@@ -1,4 +1,4 @@
-"""Wheels and tools from the package index, kept between builds; nothing is used whose hash its lock does not name."""
+"""Wheels and tools from the package index, kept between builds; a file is used only if its hash is in the lock."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Store:
     def tools(self, lock: Path, venv: Sequence[str]) -> str:
         """Return the Python of an environment with the lock's packages.
 
-        `venv` is how to make one at a folder.
+        `venv` creates one in a folder.
         """
         release = f"{sys.implementation.cache_tag}-{os.uname().machine}"
         folder = self.folder / f"tools-{_digest(lock.read_bytes())[:16]}-{release}"
@@ -59,7 +59,7 @@ class Store:
         return f"{folder}/bin/python"
 
     def wheels(self, python: str, lock: Path, targets: Sequence[Target]) -> dict[Target, list[Path]]:
-        """For each target the wheels that the lock names, checked."""
+        """Return, for each target, the checked wheels of the lock."""
         hashes = frozenset(re.findall(r"--hash=sha256:([0-9a-f]{64})", lock.read_text()))
         names = len(re.findall(r"^[A-Za-z0-9][\w.-]*==", lock.read_text(), re.MULTILINE))
         folder = self.folder / f"wheels-{_digest(lock.read_bytes())[:16]}"
@@ -79,7 +79,7 @@ class Store:
 
 
 def _finish(part: Path, folder: Path) -> None:
-    """Put the fetched folder in place, unless another build was faster."""
+    """Put the downloaded folder in place, unless another build was faster."""
     try:
         part.rename(folder)
     except OSError:

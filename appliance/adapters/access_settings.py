@@ -12,7 +12,7 @@ from appliance.tables.checks import matching, shown, string
 _BAD_PATH = re.compile(r"[\0-\x20\x7f\\\\#]|\A[^?]*/(\.|%2[eE]){1,2}(/|\?|\Z)")
 
 file_path = matching(r"[^\0]+", "the path of a file")
-"""A check: a path, which is not looked up."""
+"""A check: a path, which may be missing."""
 
 fingerprint = matching(r"(?:[0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}", "the SHA-256 of a certificate in hexadecimal")
 """A check: the fingerprint of a certificate."""
@@ -21,7 +21,7 @@ fingerprint = matching(r"(?:[0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}", "the SHA-256 o
 def secret(value: Any) -> str:
     """Check a line of text. The error never shows the value."""
     if not isinstance(value, str) or re.fullmatch(r"[^\0-\x1f\x7f]+", value) is None:
-        raise Invalid("must be a string that is not empty, of one line")
+        raise Invalid("must be a non-empty string of one line")
     return value
 
 
@@ -33,7 +33,7 @@ def headers(value: Any) -> Mapping[str, str]:
         if re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) is None:
             raise Invalid(f"holds {name!r}, which is not a header name")
         if not isinstance(text, str) or re.search(r"[\0-\x1f\x7f]", text):
-            raise Invalid(f"must state the header {name} as a string of one line")
+            raise Invalid(f"must give the header {name} a string of one line")
     return value
 
 
@@ -41,9 +41,9 @@ def url_path(value: Any) -> str:
     """Check the path of a URL, with an optional query. It cannot name another origin."""
     text = string(value)
     if not text.startswith("/"):
-        raise Invalid(f'must begin with /, as in "/status"; the address is base_url\'s, not {shown(text)}')
+        raise Invalid(f'must begin with /, as in "/status": the address is in base_url, not {shown(text)}')
     if text.startswith("//") or _BAD_PATH.search(text):
         raise Invalid(
-            f"must be a path without blanks, line breaks, \\, # and .., and with one / at first: {shown(text)}"
+            f"must be a path that begins with one / and has no spaces, line breaks, \\, # or ..: {shown(text)}"
         )
     return text

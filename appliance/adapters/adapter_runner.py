@@ -24,7 +24,8 @@ from appliance.home.values import Value
 from appliance.tasks import Tasks, end, end_within
 
 START_TIMEOUT_SECS = 15.0
-"""Seconds until an adapter that has not called `publish.started()` or `progressed()` counts as started, and failing.
+"""Seconds after which an adapter that has called neither `publish.started()` nor `progressed()` counts as started,
+and failing.
 
 It is not restarted: a slow adapter, such as one for a busy broker, would lose its progress.
 """
@@ -53,7 +54,7 @@ class AdapterRunner:
         self._build = build
         self._context = context
         self._tasks = Tasks()
-        # The adapter's own task. It is cancelled once only: a second time would interrupt how it leaves.
+        # The adapter's own task. Cancel it only once: a second cancellation would interrupt its cleanup.
         self._work = Tasks()
         self._current: asyncio.Task[None] | None = None
         self._failures = 0
@@ -102,14 +103,14 @@ class AdapterRunner:
         return await self._contained(_invoke(adapter, operation, payload))
 
     async def picture(self, device_id: str, attribute: str | None) -> Picture | None:
-        """Return the newest picture of a device; None without a picture or an adapter. Raises `LaresError`."""
+        """Return the newest picture of a device; None if there is no picture or no adapter. Raises `LaresError`."""
         if self.adapter is None:
             return None
         return await self._contained(self.adapter.within_limit(self.adapter.picture(device_id, attribute)))
 
     async def wait_for_hooks(self) -> Collection[str]:
-        """Return the adapter's hooks, once it has been made; this can take five seconds. During a restart, return its
-        former hooks.
+        """Return the adapter's hooks, after waiting up to five seconds for the adapter to be made. During a restart,
+        return its previous hooks.
         """
         await self._wait_until_made()
         return self._hooks if self.adapter is None else self.adapter.hooks
@@ -131,7 +132,7 @@ class AdapterRunner:
             results = await adapter.within_limit(adapter.command_many(device_ids, command))
             if len(results) != len(device_ids):
                 raise AdapterFailed(
-                    f"{adapter.name} answered for {len(results)} devices instead of {len(device_ids)}"
+                    f"{adapter.name} returned results for {len(results)} devices instead of {len(device_ids)}"
                 )
         except Unreachable as error:
             adapter.on_unreachable(error)
@@ -146,18 +147,19 @@ class AdapterRunner:
         return [self._publish_result(result, is_answered=is_answered) for result in results]
 
     async def _contained(self, work: Awaitable[T]) -> T:
-        """Return the result of the adapter's work; any exception but `LaresError` is raised as `AdapterFailed`."""
+        """Return the result of the adapter's work; raise any exception except `LaresError` as `AdapterFailed`."""
         try:
             return await work
         except LaresError:
             raise
-        except BaseException as error:  # also `SystemExit` and its like: an adapter may raise anything
+        except BaseException as error:  # Also `SystemExit` and the like: an adapter may raise anything.
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
             raise self._context.publish.faulted(error) from None
 
     async def _wait_until_made(self) -> None:
-        """Wait until the adapter has been made or has failed for the first time, as long as a command may take."""
+        """Wait until the adapter has been made or has failed for the first time, at most the time limit of a
+        command."""
         if self._begin is not None and not self._is_made.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(COMMAND_TIMEOUT_SECS):
@@ -165,7 +167,7 @@ class AdapterRunner:
 
     def _require_adapter(self) -> Adapter:
         if self.adapter is None:
-            raise AdapterFailed(f"{self.name} is started again after a fault; this was not sent")
+            raise AdapterFailed(f"{self.name} restarts after a fault; this was not sent")
         return self.adapter
 
     def _publish_result(self, result: CommandResult, *, is_answered: bool) -> LaresError | None:
@@ -221,13 +223,13 @@ class AdapterRunner:
             if _is_cancelled():
                 raise
             self._context.publish.crashed(error, is_first=self._failures == 0)
-        except BaseException as error:  # also `SystemExit` and its like: an adapter may raise anything
+        except BaseException as error:  # Also `SystemExit` and the like: an adapter may raise anything.
             self._context.publish.crashed(error, is_first=self._failures == 0)
         self._is_made.set()
         self._context.publish.started()
 
     async def _leave(self, adapter: Adapter) -> None:
-        """Let the adapter close its resources. Exceptions are published; that of `run` is kept."""
+        """Let the adapter close its resources. Publish its exceptions; an exception of `run` takes precedence."""
         leaving = end_within(adapter.__aexit__(None, None, None), EXIT_TIMEOUT_SECS)
         with suppress(TimeoutError, AdapterFailed):
             await self._contained(leaving)

@@ -113,7 +113,8 @@ class AdapterStart:
     async def begin(self) -> None:
         """Import the modules of the adapters on a thread, then start each adapter in its own turn of the loop.
 
-        A hundred adapters that start in one turn would hold the loop for tens of milliseconds, then and at each poll.
+        A hundred adapters that start in one turn would block the loop for tens of milliseconds, at the start and
+        again at each poll.
         """
         await import_ahead(kind_of(settings).adapter_module for settings in self._sections.values())
         self._has_begun = True
@@ -126,7 +127,8 @@ class AdapterStart:
 
 
 class LateSession:
-    """The HTTP session of adapters and history. It is opened, and its client imported, at the first use."""
+    """The HTTP session that adapters and history share. The session is opened, and its client imported, at the first
+    use."""
 
     def __init__(self) -> None:
         self._session: Any = None
@@ -156,9 +158,10 @@ MAX_ANSWER_CHARS = 200
 
 
 class LinePost:
-    """Posts lines to one address; `open_session` is asked with the first.
+    """Posts lines to one address; the first post opens the session.
 
-    A token of one word is sent as InfluxDB wants it, `Token …`; one of two states its scheme, `Bearer …`.
+    A token of one word is sent as InfluxDB expects it, `Token …`; a token of two words already has its scheme,
+    `Bearer …`.
     """
 
     def __init__(self, url: str, token: str | None, open_session: Callable[[], Any], clock: Clock) -> None:
@@ -237,8 +240,8 @@ async def open_publishers(
 ) -> list[AbstractAsyncContextManager[Any]]:
     """Return a publisher for each section with `publish = true`, which publishes the home while entered.
 
-    Topics that a section no longer publishes are cleared. `every_broker` has further MQTT sections, whose devices are
-    not published either; its content can change later.
+    Topics that a section no longer publishes are cleared. `every_broker` also has MQTT sections that do not publish;
+    their devices are not published either. Its content can change later.
 
     Raises `StoreFailed` if the number of this run cannot be saved.
     """
@@ -248,7 +251,7 @@ async def open_publishers(
         secrets = secrets_of(name)
         if (before := published_topics(secrets)) is None and not settings.publish:
             continue
-        # It imports the MQTT library: only if a section publishes.
+        # This imports the MQTT library, so it runs only if a section publishes.
         from appliance.adapters.mqtt.out.hub_publisher import HubPublisher, withdrawal
 
         hub_id, located = await hub_id_of(settings, secrets), settings.located(root)

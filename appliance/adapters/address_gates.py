@@ -20,7 +20,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443, "mqtt": 1883, "mqtts": 8883}
 class AddressGate:
     """Limits the commands at one address to `concurrency` at a time, and those to one device to one.
 
-    `commands_ended` counts completed ones.
+    `commands_ended` counts completed commands.
     """
 
     def __init__(self, address: str, concurrency: int) -> None:
@@ -34,7 +34,7 @@ class AddressGate:
 
     @asynccontextmanager
     async def lock(self, device_ids: Collection[str] = ()) -> AsyncIterator[None]:
-        """Wait for a place for a command to these devices, and keep it until the block ends.
+        """Wait for a place for a command to these devices, and hold it until the block ends.
 
         Raises `Busy` if no place is free within `LOCK_TIMEOUT_SECS`, and `Unreachable` after `fail_waiting`. In both
         cases nothing was sent.
@@ -73,7 +73,8 @@ class AddressGate:
                 waiting.outage = outage
 
     def is_stale(self, ended_before: int) -> bool:
-        """Return whether a reading can be older than a command that runs, or ended after `ended_before`."""
+        """Return whether a reading can be older than a command that is running, or that ended after
+        `ended_before`."""
         return self.commands_under_way > 0 or self.commands_ended != ended_before
 
 
@@ -92,7 +93,7 @@ class AddressGates:
         self._gates: dict[str, AddressGate] = {}
 
     def at(self, address: str, concurrency: int = 1) -> AddressGate:
-        """Return the gate of the address; the same for every spelling of it."""
+        """Return the gate of the address; all spellings of an address share one gate."""
         return self._gates.setdefault(canonical(address), AddressGate(address, concurrency))
 
 

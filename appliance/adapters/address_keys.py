@@ -18,7 +18,7 @@ Hint = Callable[[str, list[str]], str]
 
 
 def hint_of_addresses(kind: str, raw: Mapping[str, Any], otherwise: Hint) -> Hint:
-    """Return the hint about a key that the section of this kind does not have: for an address, the right line."""
+    """Return a hint for a key that this kind of section does not have: for an address, the correct line."""
 
     def hint(key: str, known: list[str]) -> str:
         right = next((each for each in ADDRESS_KEYS if each in known), None)
@@ -30,7 +30,8 @@ def hint_of_addresses(kind: str, raw: Mapping[str, Any], otherwise: Hint) -> Hin
 
 
 def _lines(right: str, kind: str, raw: Mapping[str, Any], known: list[str]) -> Iterator[str]:
-    """Yield the line of the stated address under the right key, and of its port; an example if it states none."""
+    """Yield the line of the stated address under the right key, and of its port; an example if no address is
+    stated."""
     stated = next((raw[each] for each in raw if each.lower() in _SYNONYMS and isinstance(raw[each], str)), "")
     try:
         parts = urlsplit(stated if "//" in stated else f"//{stated}")

@@ -27,14 +27,14 @@ COMMAND_TIMEOUT_SECS = 5.0
 T = TypeVar("T")
 
 Operation = Callable[[Mapping[str, Value]], Awaitable[Value]]
-"""One of an adapter's own operations: takes a payload, returns JSON. Raises a `LaresError` with a sentence."""
+"""An operation of an adapter: takes a payload, returns JSON. Raises a `LaresError` with a sentence."""
 
 
 class HookRequest(Struct, frozen=True, kw_only=True):
-    """A call of `/hooks/<id>`, whose key was checked. `hook` is the id, `method` is `GET` or `POST`.
+    """A call of `/hooks/<id>` whose key was already checked. `hook` is the id, `method` is `GET` or `POST`.
 
-    `data` is the body as JSON or form, None for any other body; `body` is the raw body.
-    `query` has no key. The names of `headers` are in lower case; headers with secrets are omitted.
+    `data` is the body as JSON or form, None for any other body; `body` is the raw body. `query` does not contain the
+    key. The names of `headers` are in lower case; headers with secrets are omitted.
     """
 
     hook: str
@@ -58,9 +58,9 @@ class Secrets(Protocol):
 class AdapterContext(Struct, frozen=True, kw_only=True):
     """The context of an adapter. `name` is its section's, and the first part of its devices' ids.
 
-    `open_session` gives the `DeviceSession` of all adapters, opened by the first call. Relative paths in the
-    section start at `root`. `timezone` is the home's. `kinds` runs kinds in Lua. `record` returns once these
-    devices are on the card as they are handed in, or raises `StoreFailed`; it publishes nothing.
+    `open_session` gives the `DeviceSession` that all adapters share; the first call opens it. Relative paths in the
+    section start at `root`. `timezone` is the home's. `kinds` runs kinds in Lua. `record` stores the devices as given
+    and returns once they are on the card, or raises `StoreFailed`; it publishes nothing.
     """
 
     name: str
@@ -76,11 +76,11 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
 
 
 class AdapterReplaced(Exception):
-    """Raised by `run` if the adapter's definition has changed: a new one is made at once."""
+    """Raised by `run` if the adapter's definition has changed: a new adapter is made at once."""
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):
-    """The result of a command: the state that was read afterwards, if any, and the error if it was not done."""
+    """The result of a command: the state read after it, if any, and the error if the command was not done."""
 
     report: Report | None = None
     error: LaresError | None = None
@@ -101,7 +101,7 @@ class Adapter(ABC):
     leaves the adapter and, after a pause, builds a new one; the devices keep their state.
 
     Commands to one `address` wait for each other, across adapters; `concurrency` of them run at a time. With
-    `takes_many`, one call has the commands for several devices. With `shares_outages`, an unanswered command means
+    `takes_many`, one call gets the commands for several devices. With `shares_outages`, an unanswered command means
     that no device at the address answers: all waiting commands fail at once, unsent. Without it, only waiting
     commands to the same device fail.
 
@@ -149,8 +149,8 @@ class Adapter(ABC):
 
     @property
     def answers(self) -> float:
-        """The number of the vendor's answers; NaN if they are not counted: each completed command then counts as
-        one."""
+        """The number of answers received from the device or service; NaN if they are not counted: then each completed
+        command counts as one."""
         return math.nan
 
     @property
@@ -187,4 +187,4 @@ class Adapter(ABC):
             raise Unanswered(f"{self.name} took longer than {secs:g} s") from None
 
     def on_unreachable(self, error: Unreachable) -> None:  # noqa: B027 - for a bridge it concerns one device only
-        """Handle a command without an answer. An adapter that is then lost as a whole publishes that."""
+        """Handle a command without an answer. An adapter that loses all its devices at once publishes that."""

@@ -26,13 +26,13 @@ MAX_WAITING_RESPONSES = 8
 """Unread responses on a connection, including interim responses (1xx)."""
 
 PARSED_BYTES = 4096
-"""Bytes that are read and parsed in a turn of the loop: a hundred of the shortest responses, or 2,000 frames."""
+"""Bytes that are read and parsed in one turn of the loop: a hundred of the shortest responses, or 2,000 frames."""
 
 RECEIVE_BUFFER_BYTES = 16 * 1024
-"""The kernel's receive buffer of a connection, which bounds the data that is parsed in one turn."""
+"""The kernel's receive buffer of a connection; it limits the data that is parsed in one turn."""
 
 MAX_HEAD_BYTES = 16 * 1024
-"""Bytes of a head that are held back until it is complete."""
+"""Bytes of a response head that are held back until the head is complete."""
 
 _HTTP, _LINE_END, _HEAD_END = b"HTTP/", re.compile(rb"\r*\n"), re.compile(rb"\r*\n\r*\n")
 _LENGTH = re.compile(rb"(?i)content-length[ \t]*:([ \t\d,]*)")
@@ -43,7 +43,7 @@ _METADATA = frozenset(map(ipaddress.ip_address, ("169.254.169.254", "fd00:ec2::2
 """Addresses at which a rented machine can request its own credentials."""
 
 _CARRIERS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "64:ff9b::/96")))
-"""Addresses whose last four bytes are an IPv4 address: compatible, mapped, NAT64."""
+"""Address ranges whose last four bytes are an IPv4 address: compatible, mapped, NAT64."""
 
 
 class DeviceResolver(ThreadedResolver):
@@ -65,15 +65,16 @@ class DeviceResolver(ThreadedResolver):
 
 
 def may_mean(name: str, address: str) -> bool:
-    """Return whether the name may have this address."""
+    """Return whether the name is allowed to have this address."""
     is_local = name.lower().rstrip(".").rpartition(".")[2] == "localhost"
     meant = _without_carrier(ipaddress.ip_address(address.partition("%")[0]))
     return is_local == meant.is_loopback and not _is_barred(meant)
 
 
 def _without_carrier(address: _Address) -> _Address:
-    """Return the address, or the IPv4 address that it carries."""
-    if isinstance(address, ipaddress.IPv4Address) or int(address) <= 1:  # unspecified and loopback are not carriers
+    """Return the address, or the IPv4 address embedded in it."""
+    # the unspecified and loopback addresses do not embed an IPv4 address
+    if isinstance(address, ipaddress.IPv4Address) or int(address) <= 1:
         return address
     if any(address in network for network in _CARRIERS):
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
@@ -92,10 +93,10 @@ def _open_socket(address: AddrInfoType) -> socket.socket:
 
 
 class _Protocol(ResponseHandler):
-    """One connection: tolerates odd heads of responses, and is given up after more responses than requests."""
+    """One connection: tolerates malformed response heads, and closes after more responses than requests."""
 
     _head: bytearray | None = None
-    """The begun head of the response to come; None while a body is received."""
+    """The incomplete head of the next response; None while a body is received."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Let each turn of the loop read no more than it may parse."""
@@ -116,7 +117,7 @@ class _Protocol(ResponseHandler):
                 return
 
     def _take_heads(self, received: bytearray) -> bytes:
-        """Return the part that can be parsed: complete heads, repaired, and the body that follows the last one."""
+        """Return the data that can be parsed: complete, repaired heads, and the body that follows the last one."""
         repaired = b""
         while received[:5] == _HTTP[: len(received)]:
             end = _HEAD_END.search(received)
@@ -135,7 +136,7 @@ class _Protocol(ResponseHandler):
 
 
 def repair_head(head: bytes) -> bytes:
-    """Correct a head that only strict readers reject: CR CR LF, and the same length stated twice."""
+    """Correct a head that only strict parsers reject: CR CR LF, or the same length stated twice."""
     lines, lengths = [], set[bytes]()
     for line in _LINE_END.split(head):
         found = _LENGTH.fullmatch(line)

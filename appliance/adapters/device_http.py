@@ -24,13 +24,14 @@ from appliance.tables.addresses import is_numeric
 from appliance.tasks import time_limit
 
 LASTING_SECS = 60.0
-"""Lifetime of an idle connection. Only requests that may be repeated use one: the device may be closing it."""
+"""Lifetime of an idle connection. Only requests that may be repeated use an idle connection: the device may be
+closing it."""
 
 RETRY_AFTER_SECS = 0.25
 """Pause before an unanswered request is repeated."""
 
 BUSY, BUSY_PAUSE_SECS, MAX_BUSY_PAUSE_SECS = frozenset({429, 503}), 0.5, 2.0
-"""Statuses of a device that is busy; pause before the one repetition, and its limit if the device names the pause."""
+"""Statuses of a busy device; the pause before the only repetition, and its limit if the device names the pause."""
 
 MAX_RESPONSE_BYTES = 256 * 1024
 """Size limit of a response; no known device sends more."""
@@ -47,7 +48,7 @@ _LONE_SURROGATE = re.compile(rf"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}")
 
 _ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
 
-# A text is matched whole, so that only numbers outside of texts are replaced; the end of a text may be missing.
+# Texts are matched as a whole, so that only numbers outside of texts are replaced; the end of a text may be missing.
 _NOT_A_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"?|[-+]?\b(?:nan|inf(?:inity)?)\b', re.IGNORECASE | re.DOTALL)
 
 _BOM, _JSON_PADDING = b"\xef\xbb\xbf", b"\0\r\n\t "
@@ -56,7 +57,7 @@ _BOM, _JSON_PADDING = b"\xef\xbb\xbf", b"\0\r\n\t "
 class DeviceSession:
     """The session of all adapters: `fresh` opens a connection for each request, `lasting` keeps it.
 
-    An address that is requested at least once per minute keeps one connection, as long as the device keeps it.
+    An address that is requested at least once per minute keeps one connection, as long as the device allows it.
     """
 
     def __init__(self) -> None:
@@ -65,7 +66,7 @@ class DeviceSession:
         self.lasting = _open(DeviceConnector(LASTING_SECS))
 
     def for_sockets(self, middlewares: Sequence[ClientMiddlewareType]) -> aiohttp.ClientSession:
-        """Return the fresh session with its own middlewares, which aiohttp does not offer for one handshake."""
+        """Return the fresh session with its own middlewares: aiohttp does not offer them for a single handshake."""
         return _open(self.fresh.connector, middlewares, is_owner=False)
 
     async def resolve(self, host: str, port: int) -> str:
@@ -107,7 +108,7 @@ def _open(
 
 
 async def send_once(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-    """Neither repeat a request that was cut off (`HttpClient` may) nor redirect the handshake of a WebSocket."""
+    """Do not repeat an interrupted request (`HttpClient` may), and do not redirect the handshake of a WebSocket."""
     try:
         response = await handler(request)
         if response.status // 100 == 3 and "Upgrade" in request.headers:
@@ -119,7 +120,7 @@ async def send_once(request: ClientRequest, handler: ClientHandlerType) -> Clien
 
 
 class _CutOff(aiohttp.ClientError):
-    """The connection failed or ended before a response came."""
+    """The connection failed or ended before a response arrived."""
 
 
 class HttpResponse(Struct, frozen=True, kw_only=True):
@@ -133,8 +134,8 @@ class HttpResponse(Struct, frozen=True, kw_only=True):
 class HttpClient:
     """Requests to one vendor address; they may run concurrently. `answers` counts responses of any status.
 
-    The time is limited by the command or poll. If `sends_address`, the `Host` header holds the address of the device
-    even if the URL names it.
+    The command or poll limits the time. If `sends_address`, the `Host` header holds the address of the device even if
+    the URL has its name.
     """
 
     def __init__(
@@ -161,8 +162,8 @@ class HttpClient:
     async def request(self, method: str, path: str, *, json: Any = None, repeat: bool = True) -> bytes:
         """Return the body of a 2xx answer.
 
-        Raises `Unreachable` when nothing came back, twice if the request may be repeated, and `BadAnswer` when
-        the device refused or what came is not HTTP.
+        Raises `Unreachable` if there was no answer (twice, if the request may be repeated), and `BadAnswer` if the
+        device refused or did not answer in HTTP.
         """
         response = await self.exchange(method, path, repeat=repeat, json=json)
         if not 200 <= response.status < 300:
@@ -186,7 +187,7 @@ class HttpClient:
         """Return the response, of any status. `sent` are aiohttp's `params`, `json`, and `data`.
 
         With `repeat`, a request without an answer is sent once more, over a new connection. With `repeat_busy`
-        (default: the value of `repeat`), a request that the device answers with "busy" is also sent once more. Raises
+        (default: the value of `repeat`), a request that gets the answer "busy" is also sent once more. Raises
         `Unreachable`, and `BadAnswer` for an answer that is not HTTP.
         """
         session, pause = self._session.lasting if repeat else self._session.fresh, RETRY_AFTER_SECS
@@ -226,7 +227,7 @@ class HttpClient:
             self.answers += 1
             raise Unreadable(f"{self.address} answered with something that is not HTTP") from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            if type(error) is aiohttp.ClientError:  # Digest raises this for a bad answer
+            if type(error) is aiohttp.ClientError:  # Digest raises this for a malformed answer
                 self.answers += 1
                 raise BadAnswer(f"{self.address} uses an unsupported authentication scheme") from None
             raise Unreachable(f"{self.address} does not answer ({reason_of(error)})") from None
@@ -261,8 +262,8 @@ class HttpClient:
     ) -> AsyncIterator[AsyncIterator[ServerEvent]]:
         """Open server-sent events, as an iterator that ends with the stream or after `silence_secs` of silence.
 
-        `last_id` asks for the events after it. Raises `Unreachable` if the stream cannot be opened, and `BadAnswer`
-        for a refusal, another content type, or an event of more than `max_bytes`.
+        `last_id` requests the events after that one. Raises `Unreachable` if the stream cannot be opened, and
+        `BadAnswer` for a refusal, another content type, or an event of more than `max_bytes`.
         """
         headers = {"Accept": EVENT_STREAM, **({"Last-Event-ID": last_id} if last_id else {})}
         timeout = aiohttp.ClientTimeout(total=None, sock_read=silence_secs)
@@ -325,7 +326,8 @@ class HttpClient:
         return self._decompress(bytes(body), response.headers.get("Content-Encoding", ""))
 
     def _decompress(self, body: bytes, coding: str) -> bytes:
-        """Undo a compression, which some devices use unasked. Return a body that only claims to be compressed."""
+        """Undo the compression that some devices use without a request for it. Return the body unchanged if it is not
+        really compressed."""
         bits = _WINDOW_BITS.get(coding.strip().lower())
         if bits is None or not body:
             return body

@@ -1,4 +1,4 @@
-"""The dispatcher: the one path of every command, from API, room, group or script, to one device or many."""
+"""The dispatcher: every command goes through it, from API, room, group or script, to one device or many."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _Batch = tuple[list[Device], Command | LaresError]
 class Dispatcher:
     """Sends commands; methods may be called concurrently.
 
-    A command that was begun is finished even if its sender is cancelled; leaving the context ends all.
+    A command that has begun is finished even if its sender is cancelled; leaving the context ends all commands.
     """
 
     def __init__(self, runners: Sequence[AdapterRunner], bus: Bus, clock: Clock) -> None:
@@ -145,7 +145,8 @@ class Dispatcher:
         return found
 
     async def hears_hook(self, hook: str) -> bool:
-        """Return whether an adapter listens to the hook of this id; at the start, once they have been made."""
+        """Return whether an adapter listens to the hook of this id; at the start, wait until the adapters have been
+        made."""
         return bool(await self._listeners_to(hook))
 
     async def hook(self, request: HookRequest) -> bool:
@@ -169,7 +170,7 @@ class Dispatcher:
         return () if runner is None or runner.adapter is None else tuple(sorted(runner.adapter.operations))
 
     def refuse(self, device_id: str, command: Command, source: str, because: str) -> Outcome:
-        """Return the outcome of a command to a device that does not exist; it is in the audit as well."""
+        """Return the outcome of a command to a device that does not exist; the audit records it as well."""
         log.info("%s: %s failed: %s", device_id, command, because)
         outcome = Outcome(device_id=device_id, status=Status.ERROR, message=because)
         self._publish(outcome, None, command, source)
@@ -222,7 +223,7 @@ class Dispatcher:
 
 
 class _CommandQueue:
-    """The commands of one `send` to one address: only as many wait at its gate as it lets in at a time.
+    """The commands of one `send` to one address: only as many wait at its gate as the gate admits at a time.
 
     A command waits for others of the same `send` without a time limit, and for other senders within the gate's limit.
     If the adapter `shares_outages`, commands after an unanswered one are not sent.
@@ -246,7 +247,7 @@ class _CommandQueue:
 
 
 def _check(device: Device, command: Command, runners: Mapping[str, AdapterRunner]) -> Command | LaresError:
-    """Return the command as the device takes it, or why it need not be sent."""
+    """Return the command in the form that the device takes, or the reason not to send it."""
     if device.metadata.source not in runners:
         return Unsupported(f"device '{device.id}' does not offer {command}")
     try:
@@ -264,7 +265,7 @@ def _ok(device: Device) -> Outcome:
 
 
 def _given_up(device: Device) -> Outcome:
-    return _failed(device, Status.ERROR, Stopping("the hub is stopping; whether this was done is not known"))
+    return _failed(device, Status.ERROR, Stopping("the hub is stopping; whether this was done is unknown"))
 
 
 def _failure(device: Device, command: Command, error: Exception) -> Outcome:

@@ -1,4 +1,5 @@
-"""Did the device do it? The state that a command should lead to, the wait for it, and the sentence if it fails."""
+"""Checks whether a device did what a command asked for. The state that a command should lead to, the wait for it, and
+the sentence if it does not come."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _TOLERANCES = {"r": 8, "g": 8, "b": 8, "hue": 4, "saturation": 4, "x": 0.03, "y"
 """Largest accepted difference of each part of a colour."""
 
 AWAY = (OFFLINE, UNAVAILABLE)
-"""States of a device whose attributes prove nothing: they are older than the command."""
+"""States of a device whose attributes prove nothing, because they are older than the command."""
 
 COVERS = ("cover_position", "cover_tilt")
 DOORS = ("door", "garage_door")
@@ -136,7 +137,7 @@ def failure(device_id: str, command: Command, attributes: Mapping[str, Value]) -
 
 
 def describe_miss(device_id: str, command: Command, seen: Value) -> str:
-    """Return the sentence for a command that the device took and does not show."""
+    """Return the sentence for a command that the device accepted but whose effect it does not show."""
     stated = command.action if command.value is None else brief(command.value)
     return f"{device_id} was sent {command.capability} {stated} but shows {brief(seen)}"
 

@@ -22,8 +22,8 @@ from appliance.tables.fields import Redacted
 class HttpAccess(Redacted, frozen=True, kw_only=True):
     """Credentials for one address, and how its certificate is verified.
 
-    `token` is sent as a bearer token; `username` and `password` by Basic, or by Digest where `is_digest`. With https,
-    the certificate must be signed by a trusted authority, by the authority in `ca_file`, or have the SHA-256
+    `token` is sent as a bearer token; `username` and `password` are sent by Basic, or by Digest if `is_digest`. With
+    https, the certificate must be signed by a trusted authority, by the authority in `ca_file`, or have the SHA-256
     `fingerprint` (hexadecimal). `headers` are sent with every request.
     """
 

@@ -1,4 +1,5 @@
-"""What devices push over HTTP: server-sent events, as the HTML standard reads them, and messages of WebSockets."""
+"""Data that devices push over HTTP: server-sent events, parsed as the HTML standard defines, and WebSocket
+messages."""
 
 from __future__ import annotations
 
@@ -22,16 +23,17 @@ GOODBYE_SECS = 1.0
 """Seconds that the last frame to a WebSocket may take; then the connection is closed without it."""
 
 SLICE_BYTES = 2048
-"""Bytes of a stream that are parsed before others of the loop come."""
+"""Bytes of a stream that are parsed before other tasks get a turn."""
 
 MESSAGES_AT_ONCE = 8
-"""Messages of one connection that are taken before others of the loop come: a strip's state takes a third of a ms."""
+"""Messages of one connection that are processed before other tasks get a turn: the state of a strip takes a third of
+a ms."""
 
 LARGE_MESSAGE = 1 << 20
-"""Bytes or characters of a message that is parsed only after others of the loop have come."""
+"""Bytes or characters of a large message, which is parsed only after other tasks have had a turn."""
 
 DecodeMessage = Callable[[bytes | str, str], Any]
-"""Makes a message of a frame's body; the address is for the sentence of the `BadAnswer` that it may raise."""
+"""Decodes the body of a frame as a message; the address is for the sentence of the `BadAnswer` that it may raise."""
 
 _TEXT, _BINARY = aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY
 _PING, _ERROR = aiohttp.WSMsgType.PING, aiohttp.WSMsgType.ERROR
@@ -48,7 +50,7 @@ class ServerEvent(Struct, frozen=True, kw_only=True):
 
 
 class EventDecoder:
-    """Makes messages of the bytes of one stream, in whatever pieces they come; `max_bytes` bounds one message."""
+    """Decodes the bytes of one stream, in pieces of any size, into messages; `max_bytes` limits one message."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -61,9 +63,9 @@ class EventDecoder:
         self._id = ""
 
     def feed(self, piece: bytes) -> Iterator[ServerEvent]:
-        """Yield the messages that end in this piece. Raises `BadAnswer` for a too large message."""
+        """Yield the messages that end in this piece. Raises `BadAnswer` if a message is too large."""
         piece = self._held + piece
-        whole = len(piece) - piece.endswith(b"\r")  # which may be half of an end
+        whole = len(piece) - piece.endswith(b"\r")  # The last character may be half of a line end
         self._held = piece[whole:]
         for number, part in enumerate(_LINE_END.split(piece[:whole])):
             if number > 0 and (event := self._end_line()) is not None:
@@ -102,12 +104,13 @@ class EventDecoder:
 
 
 async def read_events(response: aiohttp.ClientResponse, clock: Clock, max_bytes: int) -> AsyncIterator[ServerEvent]:
-    """Yield the messages of a response until it ends or breaks off. Raises `BadAnswer` for a too large message."""
+    """Yield the messages of a response until it ends or is interrupted. Raises `BadAnswer` if a message is too
+    large."""
     decoder = EventDecoder(max_bytes)
     while True:
         try:
             piece = await response.content.readany()
-        except (aiohttp.ClientError, OSError):  # also after too long silence
+        except (aiohttp.ClientError, OSError):  # also after a silence that is too long
             return
         if not piece:
             return
@@ -120,7 +123,8 @@ async def read_events(response: aiohttp.ClientResponse, clock: Clock, max_bytes:
 
 
 class Messages(AsyncIterator[Any]):
-    """The two directions of one WebSocket; `on_message` is called at each message. One task reads; any may send."""
+    """The two directions of one WebSocket; `on_message` is called at each message. One task reads; any task may
+    send."""
 
     def __init__(
         self,
@@ -163,9 +167,9 @@ class Messages(AsyncIterator[Any]):
             raise Unreachable(f"{self._address} has closed the connection ({reason_of(error)})") from None
 
     async def send(self, message: Any) -> None:
-        """Send a text as it is, anything else as its JSON. Raises `Unreachable` if the socket is closed.
+        """Send a text unchanged, any other value as JSON. Raises `Unreachable` if the socket is closed.
 
-        It waits while the other side does not read: the caller limits the time.
+        It waits while the other side does not read, so the caller must limit the time.
         """
         try:
             await self._socket.send_str(message if isinstance(message, str) else orjson.dumps(message).decode())
@@ -174,11 +178,13 @@ class Messages(AsyncIterator[Any]):
 
 
 class PromptSocket(aiohttp.ClientWebSocketResponse[Literal[True]]):
-    """Sends a Close frame and closes, without reading until the other side closes, which can send without end."""
+    """Sends a Close frame and closes, without reading until the other side closes, because that could take
+    forever."""
 
     async def close(self, *, code: int = aiohttp.WSCloseCode.OK, message: bytes = b"") -> bool:
         """Send the Close frame, for `GOODBYE_SECS` at most, and close; False if that or the connection failed."""
-        self._close_code = self._close_code or code  # aiohttp waits for the other's only without one
+        # only without a Close frame of its own, aiohttp waits for the other side's
+        self._close_code = self._close_code or code
         try:
             async with asyncio.timeout(GOODBYE_SECS):
                 return await super().close(code=code, message=message)

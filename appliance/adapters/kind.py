@@ -67,14 +67,14 @@ class Vendor(Protocol):
 class AdapterKind(Struct, frozen=True, kw_only=True):
     """One kind of adapter, in the folder of its name; `title` is what people call it.
 
-    `settings` is the class of a section's values, without `type` and `enabled`. `device_kinds` are the kinds of its
+    `settings` is the class for a section's values, except `type` and `enabled`. `device_kinds` are the kinds of its
     devices; stored devices of other kinds are not restored. If the kind has a simulator, `simulated` returns the
-    settings of a section for it, and `in_demo` is its name in the demo (None: not in the demo). `operations` are
-    the names of its operations; None if sections differ. `discovery` lists the ways to find its devices.
+    settings of a section for it, and `in_demo` is its name in the demo (None: not in the demo). `operations` are the
+    names of its operations; None if sections differ. `discovery` lists the ways to find its devices.
 
     The folder's `adapter.py` has `build(settings, context)`, its `simulator.py` has `simulate()`. Both are imported
-    late: the adapter of an enabled section on a thread, once the hub answers. With `has_probe`, `probe.py` has
-    `probe(settings)` for `lares doctor`. `warn` returns the key of a risky setting, and a sentence about it.
+    late: the adapter of an enabled section on a thread, once the hub answers requests. With `has_probe`, `probe.py`
+    has `probe(settings)` for `lares doctor`. `warn` returns the key of a risky setting, and a sentence about it.
     """
 
     name: str

@@ -20,9 +20,9 @@ async def keep_open(
 ) -> NoReturn:
     """Run one session after another until cancelled, with pauses from `first_secs` to `most_secs`.
 
-    `session` connects, and works until the connection ends; it may raise `AdapterFailed`. After each, `on_end` is
-    called with that error and the number of sessions in a row that ended early; it may return another pause. A
-    session of `most_secs` or longer ends the row.
+    `session` connects, and works until the connection ends; it may raise `AdapterFailed`. After each session,
+    `on_end` is called with its error and the number of consecutive sessions that ended early; it may return another
+    pause. A session of at least `most_secs` resets that number.
     """
     failures = 0
     while True:
@@ -34,7 +34,9 @@ async def keep_open(
         failures = 1 if clock.monotonic() - began >= most_secs else failures + 1
         pause = on_end(error, failures)
         error = (
-            None  # during the pause it would keep the frames of the attempt, and a socket that a library left open
+            # otherwise, during the pause, it would keep the frames of the attempt, and any socket that a library left
+            # open
+            None
         )
         await clock.sleep(back_off(failures, first_secs, most_secs) if pause is None else pause)
 

@@ -1,4 +1,4 @@
-"""A message to people, as the operations of `[notify] targets` receive it."""
+"""A message to people, in the form that the operations in `[notify] targets` receive."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Action(Struct, frozen=True):
 
 
 class Notification(Struct, frozen=True):
-    """A message that is not empty; its title, if any; and its buttons."""
+    """A non-empty message; its title, if any; and its buttons."""
 
     message: str
     title: str | None
@@ -41,13 +41,13 @@ class Notification(Struct, frozen=True):
         """Parse `{message, title?, fields?}`. Of `fields`, only `actions` counts. Raises `Invalid`."""
         message, title, fields = payload.get("message"), payload.get("title"), payload.get("fields")
         if not isinstance(message, str) or not message.strip():
-            raise Invalid("the notification needs a message, a text that is not empty")
+            raise Invalid("the notification needs a message, a non-empty text")
         if title is not None and not isinstance(title, str):
             raise Invalid("the title must be a text")
         if fields is not None and not isinstance(fields, dict | list):
             raise Invalid("the fields must be a table with named fields")
         if len(message) > MAX_MESSAGE_CHARS or len(title or "") > MAX_MESSAGE_CHARS:
-            raise Invalid(f"message and title may have {MAX_MESSAGE_CHARS} characters each")
+            raise Invalid(f"message and title may have at most {MAX_MESSAGE_CHARS} characters each")
         actions = parse_actions(fields.get("actions")) if isinstance(fields, dict) else ()
         return cls(message, title if title and title.strip() else None, actions)
 
@@ -74,4 +74,4 @@ def _parse_action(value: Any) -> Action:
     try:
         return Action(strip_text(string(value["label"]), MAX_LABEL_CHARS), hook_id.run(value["hook"]))
     except Invalid as fault:
-        raise Invalid(f"label and hook of actions: {fault}") from None
+        raise Invalid(f"the label or hook of an action is invalid: {fault}") from None

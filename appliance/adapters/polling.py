@@ -21,13 +21,14 @@ from appliance.home.values import Value
 from appliance.tasks import end_within, in_steps, run_together
 
 POLLS_TO_LOSE = 2
-"""Polls in a row without an answer that make an adapter's devices offline; so does one command."""
+"""Consecutive polls without an answer after which an adapter's devices are offline; one unanswered command has the
+same effect."""
 
 CONFIRM_SECS = 3.5
-"""Time for the device to show the result of a command that it took."""
+"""Time for the device to show the result of a command that it accepted."""
 
 LAST_LOOK_SECS = 4.5
-"""The time after the start of a command until which the state is read, so that the error comes in time."""
+"""Seconds after the start of a command until which the state is read, so that the error comes in time."""
 
 CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
 """Pauses between two readings; the last one repeats."""
@@ -36,7 +37,7 @@ SECOND_POLL_SECS = 2.0
 """Pause after one unanswered poll, at most."""
 
 POLLED_ONLY_AFTER = 5
-"""Failed push connections in a row before this is logged for an address that answers polls."""
+"""Consecutive failed push connections, at an address that answers polls, before this is logged."""
 
 T = TypeVar("T")
 
@@ -46,9 +47,9 @@ log = logging.getLogger("adapters")
 class PollingAdapter(Adapter):
     """Polls one address every `poll_interval` seconds, with back-off while it does not answer.
 
-    `misses` counts polls without an answer; a command without one counts as enough of them. With `max_silence_secs`,
-    silence of up to this time is not an outage, also over restarts: for sleeping devices. `open_push` receives
-    pushed messages as well.
+    `misses` counts polls without an answer; an unanswered command counts as enough of them. With `max_silence_secs`,
+    silence up to this time is not an outage, also over restarts; for sleeping devices. `open_push` receives pushed
+    messages as well.
     """
 
     shares_outages = True
@@ -73,7 +74,7 @@ class PollingAdapter(Adapter):
 
     @property
     def answers(self) -> float:
-        """How many answers of any status came from its address."""
+        """The number of answers, of any status, from its address."""
         return self.http.answers
 
     @abstractmethod
@@ -81,9 +82,9 @@ class PollingAdapter(Adapter):
         """Read the state of every device of this adapter. Raises `AdapterFailed`."""
 
     async def confirm(self, device_id: str, expected: ExpectedState, began: float) -> CommandResult:
-        """Look until the device shows the result of a command that `began` then. Raises `Unreachable`.
+        """Read until the device shows the result of a command that started at `began`. Raises `Unreachable`.
 
-        The result has an error if that takes longer than `CONFIRM_SECS`, or than `LAST_LOOK_SECS` since the command
+        The result has an error if this takes longer than `CONFIRM_SECS`, or than `LAST_LOOK_SECS` since the command
         began.
         """
         (report, attributes, error), is_done = await read_until(
@@ -97,7 +98,7 @@ class PollingAdapter(Adapter):
         return CommandResult(report=report, error=failed)
 
     async def look(self, device_id: str) -> tuple[Report | None, Mapping[str, Value], AdapterFailed | None]:
-        """Poll. Return the report, the device's attributes, and the error of an answer that is wrong.
+        """Poll. Return the report, the device's attributes, and the error of a wrong answer.
 
         Raises `Unreachable`.
         """
@@ -110,27 +111,27 @@ class PollingAdapter(Adapter):
         return report, attributes_in(report, device_id), None
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
-        """Return a new push connection, an iterator of its messages; None if the address does not push."""
+        """Return a new push connection, an iterator of its messages; None if the address does not support push."""
         return None
 
     def receive(self, message: Any) -> None:
-        """Publish a pushed message. Raises `AdapterFailed` for a useless message, which is ignored."""
+        """Publish a pushed message. Raises `AdapterFailed` for an unusable message, which is ignored."""
 
     def describe_answer(self) -> str:
-        """Return the content of the last good answer, for the log if it has no device; empty if unknown."""
+        """Return the content of the last good answer, for a log line if it contained no device; empty if unknown."""
         return ""
 
     def note_heard(self) -> None:
-        """Note a sign of life; answers and `receive` do so by themselves."""
+        """Note a sign of life; answers and `receive` note it by themselves."""
         self._heard_at = self.clock.monotonic()
 
     def poll_now(self) -> None:
-        """Poll at once, or once more after the poll that is under way."""
+        """Poll at once; if a poll is in progress, poll once more after it."""
         self._is_poll_due = True
         self.publish.recovered.set()
 
     async def run(self) -> None:
-        """Poll until cancelled; at once when an outage ends or the connection of pushes breaks."""
+        """Poll until cancelled; poll at once when an outage ends or the push connection breaks."""
         if self._may_be_silent():
             for device_id in self.publish.devices():
                 self.publish.availability(device_id, is_available=True)
@@ -184,9 +185,9 @@ class PollingAdapter(Adapter):
             log.debug("%s: unusable pushed message: %s", self.name, error)
 
     async def poll_once(self) -> None:
-        """Poll and publish the result, unless a command ran meanwhile: the reading may be older than its change.
+        """Poll and publish the result, unless a command ran meanwhile: then the reading may be older than its change.
 
-        Messages pushed meanwhile are newer, and stay.
+        Messages pushed meanwhile are newer, and take precedence.
         """
         began = self.clock.monotonic()
         ended_before, answers_before = self.gate.commands_ended, self.answers
@@ -259,7 +260,7 @@ class PollingAdapter(Adapter):
 def delay_after(misses: int, interval: float) -> float:
     """Return the seconds between the starts of two polls: `interval`, or longer while the device is unreachable.
 
-    After one unanswered poll the next comes soon: it decides whether the device is lost.
+    After one unanswered poll, the next comes soon, because it decides whether the device is offline.
     """
     if misses < POLLS_TO_LOSE:
         return min(interval, SECOND_POLL_SECS) if misses else interval
@@ -267,7 +268,7 @@ def delay_after(misses: int, interval: float) -> float:
 
 
 def attributes_in(report: Report, device_id: str) -> Mapping[str, Value]:
-    """Return the attributes that a report has of the device; with `state` if its bridge does not reach it."""
+    """Return the attributes of the device in a report; `state` is included if its bridge does not reach it."""
     seen = next((each for each in reversed(report.observations) if each.device_id == device_id), None)
     if seen is None:
         return {}

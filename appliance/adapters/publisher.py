@@ -1,4 +1,5 @@
-"""The publisher of one adapter: observations to the registry, health to the bus, each outage once to the log."""
+"""The publisher of one adapter: sends observations to the registry, health to the bus, and each outage once to the
+log."""
 
 from __future__ import annotations
 
@@ -19,24 +20,25 @@ from appliance.home.values import Value
 
 
 class Reading:
-    """One poll from request to answer, and the publications of its adapter meanwhile."""
+    """One poll from request to answer, and what its adapter published meanwhile."""
 
     def __init__(self) -> None:
         self._devices: set[str] = set()
         self._attributes: dict[str, set[str]] = {}
 
     def note(self, device_id: str, attributes: Iterable[str]) -> None:
-        """Note that these attributes of the device were published meanwhile."""
+        """Note that these attributes of the device were published during the poll."""
         self._attributes.setdefault(device_id, set()).update(attributes)
 
     def note_report(self, report: Report, registry: Registry) -> None:
-        """Note devices that were published in full meanwhile, or removed. Call before the report is applied."""
+        """Note devices that were published in full, or removed, during the poll. Call before the report is
+        applied."""
         self._devices |= {each.device_id for each in report.observations}
         if report.present is not None:
             self._devices |= {each for each in registry.ids_of(report.adapter) if each not in report.present}
 
     def without_older(self, report: Report, registry: Registry) -> Report:
-        """Return the poll's report, with later publications in place of its readings."""
+        """Return the poll's report; later publications replace its readings."""
         if not self._devices and not self._attributes:
             return report
         known = registry.ids_of(report.adapter)
@@ -60,7 +62,7 @@ class Reading:
 
 
 MAX_FAULTS = 100
-"""Different faults of an adapter's commands that are logged; further ones are not."""
+"""Different faults of an adapter's commands that are logged; the rest are not."""
 
 MAX_OBSERVATIONS_AT_ONCE = 5
 
@@ -68,10 +70,10 @@ log = logging.getLogger("adapters")
 
 
 class Publisher:
-    """The publications of an adapter. No call waits. Invalid values are dropped and logged once.
+    """Publishes the data of one adapter. No call blocks. Invalid values are dropped and logged once.
 
-    `recovered` is set when an outage ends, so that a pause before the next try can end; `has_started` once the
-    adapter's first try is over. `progress` counts the reports of a start that is under way.
+    `recovered` is set when an outage ends, so that a pause before the next try can end; `has_started` is set once the
+    adapter's first try is over. `progress` counts progress reports during a start.
     """
 
     def __init__(self, name: str, registry: Registry, bus: Bus, clock: Clock) -> None:
@@ -89,9 +91,10 @@ class Publisher:
 
     @contextmanager
     def reading(self) -> Iterator[Reading]:
-        """Yield a poll from its question to its answer: give its report to `report` together with this reading.
+        """Yield a `Reading` from the poll's request to its answer: pass it to `report` together with the poll's
+        report.
 
-        Other publications meanwhile are newer than the poll, which does not undo them.
+        Anything published meanwhile is newer than the poll, so the poll does not undo it.
         """
         reading = Reading()
         self._readings.append(reading)
@@ -101,7 +104,7 @@ class Publisher:
             self._readings.remove(reading)
 
     def full_list(self, observations: Iterable[Observation], present: Iterable[str] = ()) -> None:
-        """Publish all devices: these, and unreadable ones in `present`. Any other device is removed."""
+        """Publish all devices: these, and the unreadable ones in `present`. Any other device is removed."""
         seen = tuple(observations)
         ids = frozenset({*present, *(each.device_id for each in seen)})
         self.report(Report(adapter=self.name, present=ids, observations=seen))
@@ -111,7 +114,7 @@ class Publisher:
         self.report(Report(adapter=self.name, observations=(observation,)))
 
     def report(self, report: Report, reading: Reading | None = None) -> None:
-        """Publish observations of some devices, or all; after a poll with its `reading`."""
+        """Publish observations of some or all devices; after a poll, with its `reading`."""
         if reading is not None:
             report = reading.without_older(report, self._registry)
         for each in self._readings:
@@ -134,13 +137,13 @@ class Publisher:
         self._registry.update_attributes(self.name, device_id, attributes)
 
     def availability(self, device_id: str, *, is_available: bool) -> None:
-        """Publish whether the bridge or broker reaches this device; if not, its state is `unavailable`."""
+        """Publish whether the bridge or broker reaches this device; if not, its state becomes `unavailable`."""
         for each in self._readings:
             each.note(device_id, ["state"])
         self._registry.set_availability(self.name, device_id, is_available=is_available)
 
     def devices(self) -> dict[str, Device]:
-        """Return the adapter's devices by id as the home knows them, after a start as they were stored."""
+        """Return the adapter's devices by id as the home knows them; after a start, as stored."""
         return {each.id: each for each in self._registry.list_devices() if each.metadata.source == self.name}
 
     def find(self, device_id: str) -> Device | None:
@@ -162,7 +165,7 @@ class Publisher:
         self._bus.publish(events.DropEnded(adapter=self.name, device_id=device_id, attribute=attribute))
 
     def started(self) -> None:
-        """End the first try, with or without success. Only the first call counts."""
+        """End the first try, whether it was successful or not. Only the first call counts."""
         if not self.has_started.is_set():
             self.has_started.set()
             self._bus.publish(events.AdapterStarted(adapter=self.name))
@@ -178,18 +181,18 @@ class Publisher:
         self._bus.publish(events.AdapterReady(adapter=self.name))
 
     def answered(self, secs: float | None = None) -> None:
-        """End an outage or a failure: the vendor answered well, after `secs`."""
+        """End an outage or a failure: the device or service answered well, after `secs`."""
         self.reached()
         self._is_faulty = False
         self._bus.publish(events.AdapterAnswered(adapter=self.name, at=self._clock.now(), secs=secs))
 
     @property
     def is_lost(self) -> bool:
-        """Whether the vendor does not answer, so that its devices are offline."""
+        """Whether the device or service does not answer, so that its devices are offline."""
         return self._is_lost
 
     def reached(self) -> None:
-        """End an outage, if any: the vendor answered, well or not."""
+        """End an outage, if any: there was an answer, good or bad."""
         if self._is_lost:
             self._is_lost = False
             log.info("%s: answers again", self.name)
@@ -197,7 +200,8 @@ class Publisher:
             self.recovered.set()
 
     def lost(self, error: LaresError) -> None:
-        """Publish an outage: set the devices offline (one event each), with one log line and one `system.error`."""
+        """Publish an outage: set the devices offline (one event each), write one log line, and publish one
+        `system.error`."""
         self.record_error(error)
         if not self._is_lost:
             self._is_lost = True
@@ -205,17 +209,17 @@ class Publisher:
             self._report(error, log.warning)
 
     def failed(self, error: LaresError) -> None:
-        """Publish that the answer was wrong, which is not an outage; logged once until a good answer."""
+        """Publish that the answer was wrong, which is not an outage; log it once until the next good answer."""
         self.record_error(error)
         if not self._is_faulty:
             self._is_faulty = True
             self._report(error, log.warning)
 
     def crashed(self, error: BaseException, *, is_first: bool) -> None:
-        """Publish that the adapter itself failed; the first time with the traceback, if it is not a `LaresError`."""
+        """Publish that the adapter itself failed; log the traceback the first time, unless it is a `LaresError`."""
         is_told = isinstance(error, LaresError)
         reason = str(error) if is_told else f"{type(error).__name__}: {error}"
-        failure = LaresError(f"the adapter failed and is started again ({reason})")
+        failure = LaresError(f"the adapter failed and restarts ({reason})")
         self.record_error(failure)
         if is_first:
             traceback = None if is_told else error
@@ -224,7 +228,7 @@ class Publisher:
     def faulted(self, error: BaseException) -> AdapterFailed:
         """Return the error of an unexpected exception in a command. Each fault is logged once, with its traceback.
 
-        The adapter is not restarted: its polling may work.
+        The adapter is not restarted, because its polling may still work.
         """
         reason = f"({type(error).__name__}: {error})"
         self.record_error(AdapterFailed(f"a command failed {reason}"))
@@ -234,7 +238,7 @@ class Publisher:
         return AdapterFailed(f"the adapter failed {reason}")
 
     def record_error(self, error: LaresError) -> None:
-        """Show the error as the adapter's last one in its health. It is not logged."""
+        """Show the error as the latest error in the adapter's health. It is not logged."""
         self._bus.publish(events.AdapterErrored(adapter=self.name, message=str(error), at=self._clock.now()))
 
     def _report(self, error: LaresError, write: Callable[[str, str], None]) -> None:

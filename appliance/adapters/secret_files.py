@@ -18,7 +18,7 @@ MAX_ANSWER_CHARS = 200
 
 
 def read_secret(key: str, path: Path) -> str:
-    """Read the first line of a file that a section names by `key`. Raises `AdapterFailed`."""
+    """Read the first line of a file that a section names by `key`. Raise `AdapterFailed` if it cannot be read."""
     try:
         text = read_plain(path, MAX_SECRET_BYTES).decode().partition("\n")[0].strip()
     except (OSError, UnicodeError) as error:
@@ -30,9 +30,10 @@ def read_secret(key: str, path: Path) -> str:
 
 
 def open_tls(ca_file: Path | None = None) -> ssl.SSLContext:
-    """Return a TLS context that trusts the authorities of the box, or those in `ca_file`. Raises `AdapterFailed`."""
+    """Return a TLS context that trusts the authorities of the box, or those in `ca_file`. Raise `AdapterFailed` if it
+    cannot be read."""
     try:
-        # Not `cafile`: OpenSSL would wait for the other end of a pipe.
+        # Not `cafile`: OpenSSL would wait for the other end of a named pipe.
         found = None if ca_file is None else read_plain(ca_file, MAX_CERTIFICATE_BYTES).decode("ascii", "replace")
         context = ssl.create_default_context(cadata=found)
         if found is not None and not context.cert_store_stats()["x509"]:

@@ -1,4 +1,4 @@
-"""The base of simulated devices: an HTTP server that can be unplugged, and faults on demand."""
+"""The base of simulated devices: an HTTP server that can be unplugged and can simulate faults."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from appliance.clock import Clock
 
 
 class Faults(Struct, kw_only=True):
-    """How a device misbehaves, from the next request on. All off by default; to be changed at any time."""
+    """The faults of a device, from the next request on. All are off by default, and can be changed at any time."""
 
     delay: float = 0.0
-    """Delay of every response, in seconds. The request takes effect at once, so a late reading is an old one."""
+    """Delay of every response, in seconds. The request takes effect at once, so a delayed reading is an old one."""
     silent: bool = False
     """Requests are accepted and never answered; they have no effect."""
     status: int | None = None
@@ -30,21 +30,21 @@ class Faults(Struct, kw_only=True):
     body: bytes | None = None
     """Every response is 200 with these bytes under the vendor's content type; requests have no effect."""
     stubborn: bool = False
-    """Writes and key presses are answered as if they had worked, and change nothing."""
+    """Writes and key presses are answered with success, but change nothing."""
     lag: float = 0.0
     """Seconds until a write or a key press takes effect."""
     drop: int = 0
-    """How many of the next requests are cut off without a response; they have no effect."""
+    """The number of further requests that are cut off without a response; they have no effect."""
     torn: int = 0
-    """How many of the next responses break off in the middle; the requests have taken effect."""
+    """The number of further responses that break off in the middle; their requests have taken effect."""
 
 
 class SimulatedDevice(ABC):
     """A vendor's device on this machine: an async context manager that listens while entered and plugged in.
 
-    `host` is an address; `port` 0 stands for a free one, which is known once entered and then kept. With `tls` it
-    speaks HTTPS.
-    `requests` holds method and path of every received request, in order, also if a fault left it unanswered.
+    `host` is an address; `port` 0 means any free port, which is known once entered and then stays the same. With
+    `tls` it speaks HTTPS. `requests` holds method and path of every received request, in order, also if a fault left
+    it unanswered.
     """
 
     content_type: str
@@ -85,7 +85,7 @@ class SimulatedDevice(ABC):
         self._release()
 
     async def plug_in(self) -> None:
-        """Listen, with the state that the device had. Raises OSError if the port is taken."""
+        """Listen again, with the state that the device had. Raises OSError if the port is taken."""
         if self._runner is not None:
             return
         listener = self._reserve()
@@ -108,7 +108,7 @@ class SimulatedDevice(ABC):
         await runner.cleanup()
 
     def _reserve(self) -> socket.socket:
-        # Bound and not listening, the socket refuses connections and keeps the port from other processes.
+        # A socket that is bound but does not listen refuses connections and keeps the port from other processes.
         if self._reserved is None:
             self._reserved = _bound(self.host, self.port)
             self.port = int(self._reserved.getsockname()[1])
@@ -145,7 +145,7 @@ class SimulatedDevice(ABC):
         if self.faults.drop > 0:
             self.faults.drop -= 1
             _abort(request.transport)
-            await asyncio.Event().wait()  # until the server cancels the handler, since the connection is gone
+            await asyncio.Event().wait()  # until the server cancels the handler because the connection is gone
         if self.faults.silent:
             await asyncio.Event().wait()
         if self.faults.status is not None or self.faults.body is not None:
@@ -182,7 +182,7 @@ class SimulatedDevice(ABC):
             change()
 
     def _apply_due_writes(self) -> None:
-        """Apply the delayed writes that are due; every reading of the state begins with this."""
+        """Apply the delayed writes that are due; each reading of the state calls this first."""
         now = self._clock.monotonic()
         due = sorted((write for write in self._pending if write[0] <= now), key=lambda write: write[0])
         self._pending = [write for write in self._pending if write[0] > now]
@@ -202,6 +202,6 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _abort(transport: asyncio.BaseTransport | None) -> None:
-    # close() would wait for a peer that does not read.
+    # close() would wait for a client that does not read.
     if isinstance(transport, asyncio.WriteTransport):
         transport.abort()

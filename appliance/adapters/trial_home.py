@@ -85,4 +85,4 @@ class _BorrowedSecrets:
 
 
 async def _record_nothing(devices: Iterable[Device]) -> None:
-    """There is no card."""
+    """Store nothing: there is no card."""

@@ -1,1 +1,1 @@
-"""The roof: REST and the event stream, over Sanic."""
+"""The API: REST and the event stream, over Sanic."""

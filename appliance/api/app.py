@@ -1,4 +1,4 @@
-"""The application: the route table, and how Sanic is made to serve it."""
+"""The application: the route table, and how Sanic serves it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def build_app(
 
 
 def _resolving(handler: Handler, hub: Hub) -> Handler:
-    """Return the handler, which gets the device's id if the path has its alias."""
+    """Return the handler with the device's id in place of an alias in the path."""
 
     async def handle(call: Call, device_id: str, **ids: str) -> object:
         return await handler(call, device_id=hub.registry.id_of(device_id), **ids)

@@ -1,4 +1,4 @@
-"""Authentication finds the key of a token; authorization compares its role with a route.
+"""Authentication finds the key of a token; authorization compares the key's role with a route.
 
 Tokens are hashed with argon2id and checked on a thread, so that the loop is not blocked.
 """
@@ -28,7 +28,7 @@ _FORM = re.compile(r"lrs_([a-z0-9]+)_([A-Za-z0-9_-]{43})")
 
 
 class KeyToken(Redacted, frozen=True, kw_only=True):
-    """A token of Lares' own making: the name of the key that it claims to be, and all of it as the secret."""
+    """A token that Lares made: the name of its key, and the whole token as the secret."""
 
     key_id: str
     HIDDEN = ("text",)
@@ -36,7 +36,7 @@ class KeyToken(Redacted, frozen=True, kw_only=True):
 
     @staticmethod
     def parse(text: str) -> KeyToken | None:
-        """Return the token in this text, or None when it is of another form."""
+        """Return the token in this text; None if the text has another form."""
         match = _FORM.fullmatch(text)
         return None if match is None else KeyToken(key_id=match[1], text=text)
 
@@ -49,7 +49,7 @@ class KeyToken(Redacted, frozen=True, kw_only=True):
 class Hasher:
     """Hashes and checks tokens on a separate thread, one at a time, so that all of them together need 12 MiB.
 
-    Both raise `AuthenticationUnavailable` if the system grants no memory or no thread.
+    Both methods raise `AuthenticationUnavailable` if the system has no memory or no thread left.
     """
 
     def __init__(self) -> None:
@@ -70,20 +70,21 @@ class Hasher:
             raise AuthenticationUnavailable(f"keys cannot be checked now: {error}") from None
 
     def close(self) -> None:
-        """Shut the thread down; what waits is cancelled."""
+        """Stop the thread; waiting checks are cancelled."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 @cache
 def _argon2id() -> Any:
-    """12 MiB and some 30 ms a check on a PC: costly to guess, affordable with 512 MB of RAM (OWASP lists it)."""
+    """Use 12 MiB and some 30 ms per check on a PC: costly to guess, affordable with 512 MB of RAM (OWASP lists these
+    values)."""
     from argon2 import PasswordHasher, Type
 
     return PasswordHasher(time_cost=3, memory_cost=12 * 1024, parallelism=1, type=Type.ID)
 
 
 def hash_token(text: str) -> str:
-    """Return the hash to keep of a token. Takes some 30 ms and 12 MiB: never call it on the loop."""
+    """Return the hash of a token, for storage. It takes some 30 ms and 12 MiB, so never call it on the loop."""
     from argon2.exceptions import Argon2Error
 
     try:
@@ -93,14 +94,14 @@ def hash_token(text: str) -> str:
 
 
 def hint_of(text: str) -> str:
-    """Return the hint that is stored with the hash of a token: 32 of its 256 bits, digested. A guess then costs no
-    hash.
+    """Return the hint that is stored with the hash of a token: 32 bits of a digest of the token. A wrong guess is
+    then rejected without computing the hash.
     """
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4, person=b"lares-key-hint").hexdigest()
 
 
 def is_hash(text: str) -> bool:
-    """Return whether this could be what `hash_token` returned."""
+    """Return whether this could be a result of `hash_token`."""
     from argon2 import Type, extract_parameters
     from argon2.exceptions import InvalidHashError
 
@@ -130,11 +131,11 @@ def matches(stored_hash: str, text: str) -> bool:
 
 
 MAX_WAITING_CHECKS = 8
-"""The number of different tokens for one key that may wait for their hash at the same time; more raise
+"""The number of different tokens for one key that may wait for their hash at the same time; one more raises
 `TooManyChecks`."""
 
 Find = Callable[[str], Key | None]
-"""Looks a key up by its name; returns the same object until the key is revoked, then None."""
+"""Finds a key by its name; returns the same object until the key is revoked, then None."""
 
 
 class Role(StrEnum):
@@ -154,13 +155,13 @@ REACH: Mapping[Role, frozenset[Role]] = {
     Role.AUTOMATION: frozenset(Role),
     Role.HOOK: frozenset({Role.HOOK}),
 }
-"""The routes that each role reaches, by the role that the route asks for."""
+"""The roles that may use a route, by the role that the route requires."""
 
 
 class Principal(Struct, frozen=True, kw_only=True):
     """The key of a valid token; `key` is the stored key, None for a configured master key.
 
-    `is_on_box`: the request came over the control socket, from root or the hub's own user, and needs no key.
+    `is_on_box`: the request came over the control socket, from root or the hub's own user; it needs no key.
     """
 
     key_id: str
@@ -176,14 +177,14 @@ class Principal(Struct, frozen=True, kw_only=True):
 
 
 ON_BOX = Principal(key_id="control socket", role=Role.ADMIN, is_on_box=True)
-"""The principal of the control socket."""
+"""The principal of requests over the control socket."""
 
 
 class Authenticator:
     """Turns tokens into principals. A verified token is cached until its key is revoked.
 
-    The cache is keyed by a keyed digest of the token, so that the time of a look-up reveals nothing about a token.
-    A configured master key replaces the stored one. Use it from one event loop.
+    The cache is keyed by a keyed digest of the token, so that the time of a look-up reveals nothing about the token.
+    A configured master key replaces the stored one. Use an object only from one event loop.
     """
 
     def __init__(
@@ -218,7 +219,7 @@ class Authenticator:
         return await self._verify(token, digest)
 
     def recheck(self, principal: Principal | None) -> None:
-        """Raise `Unauthenticated` if the principal's key was revoked meanwhile; None needs no key."""
+        """Raise `Unauthenticated` if the principal's key has been revoked; None needs no key."""
         if principal is not None and not self.is_valid(principal):
             raise Unauthenticated("authentication required")
 
@@ -227,7 +228,7 @@ class Authenticator:
         self.hasher.close()
 
     def is_valid(self, principal: Principal) -> bool:
-        """Return whether the principal's key was not revoked since it was identified."""
+        """Return whether the principal's key has not been revoked since it was identified."""
         return principal.key is None or self._find(principal.key.name) is principal.key
 
     def _find(self, name: str) -> Key | None:
@@ -269,7 +270,7 @@ class Authenticator:
 
     def _finish_check(self, key_id: str, question: tuple[str, bytes], done: asyncio.Future[bool]) -> None:
         if not done.cancelled():
-            done.exception()  # retrieved: the request may have been cancelled
+            done.exception()  # The result is retrieved here, because the request may have been cancelled.
         del self._checks[question]
         self._waiting[key_id] -= 1
         if not self._waiting[key_id]:
@@ -281,6 +282,6 @@ class Authenticator:
 
 
 def bearer_of(header: str | None) -> str | None:
-    """Return the token of an `Authorization` header, or None; the scheme's case does not matter."""
+    """Return the token of an `Authorization` header, or None; the scheme may be in upper or lower case."""
     scheme, _, token = (header or "").partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None

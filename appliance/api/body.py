@@ -14,9 +14,9 @@ from appliance.errors import MalformedRequest, Overloaded, TooLarge, TooSlow, Un
 
 
 async def read_json(request: Request, limits: ApiLimits, *, max_bytes: int, instead: bytes = b"") -> Any:
-    """Return the body as JSON, whatever its Content-Type; `instead` is parsed if there is no body.
+    """Return the body as JSON, whatever its Content-Type; if there is no body, parse `instead`.
 
-    Raises what `read_bytes` raises, or `MalformedRequest`.
+    Raises the errors of `read_bytes`, or `MalformedRequest`.
     """
     body = await read_bytes(request, limits, max_bytes) or instead
     if not body and "content-length" not in request.headers:
@@ -28,7 +28,7 @@ async def read_json(request: Request, limits: ApiLimits, *, max_bytes: int, inst
 
 
 async def read_bytes(request: Request, limits: ApiLimits, max_bytes: int) -> bytes:
-    """Return the body, at most `max_bytes` of it and `limits.body_bytes`; empty without one.
+    """Return the body, at most `max_bytes` and `limits.body_bytes` of it; empty if there is no body.
 
     Raises `TooLarge`, `UnknownContentCoding`, `Overloaded`, or `TooSlow` after `limits.body_secs`.
     """
@@ -37,7 +37,7 @@ async def read_bytes(request: Request, limits: ApiLimits, max_bytes: int) -> byt
         return b""
     coding = request.headers.get("content-encoding", "identity").strip().lower()
     if coding != "identity":
-        raise UnknownContentCoding(f"the body is compressed (Content-Encoding: {coding[:40]}); send it as it is")
+        raise UnknownContentCoding(f"the body is compressed (Content-Encoding: {coding[:40]}); send it uncompressed")
     max_bytes = min(max_bytes, limits.body_bytes)
     if (arrived := exchange.take_arrived_body(max_bytes)) is not None:
         return arrived  # type: ignore[no-any-return]

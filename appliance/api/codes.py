@@ -31,8 +31,8 @@ CODES: Mapping[str, Code] = {
     "authentication_required": Code(401, "The key is missing or unknown."),
     "insufficient_permissions": Code(403, "The key's role does not allow this."),
     "path_not_found": Code(404, "The path is unknown."),
-    **{f"{each}_not_found": Code(404, f"There is no {each} of this id.") for each in get_args(errors.Resource)},
-    "picture_not_found": Code(404, "The device shows no picture, or none has come since the start."),
+    **{f"{each}_not_found": Code(404, f"There is no {each} with this id.") for each in get_args(errors.Resource)},
+    "picture_not_found": Code(404, "The device has no picture, or has sent none since the start."),
     "method_not_allowed": Code(405, "The path does not have this method; `Allow` lists the others."),
     "alias_taken": Code(409, "Another device has this alias."),
     "file_exists": Code(409, "A file of this path exists already."),
@@ -59,5 +59,5 @@ CODES: Mapping[str, Code] = {
 
 
 def status_of(error: errors.LaresError) -> int:
-    """Return the HTTP status that comes with the error's code; 500 for a code that no client should see."""
+    """Return the HTTP status for the error's code; 500 for a code that no client should see."""
     return CODES[error.code if error.code in CODES else "internal"].status

@@ -1,4 +1,4 @@
-"""The connections of each client: how many may be open, and which one is closed for a new one."""
+"""The connections of each client: how many may be open, and which one is closed to make room for a new one."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 MAX_EMPTY_CONNECTIONS = 600
-"""Unexpired connections of one peer that ended without a request; only a flood has more, and is refused."""
+"""Recent connections of one peer that ended without a request; only a flood has more, and is refused."""
 
 EMPTY_CONNECTIONS_EXPIRED_PER_SEC = 300.0
-"""How many of these expire each second."""
+"""The number of these that expire each second."""
 
 
 class Closable(Protocol):
@@ -18,20 +18,20 @@ class Closable(Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it waits for a request; a WebSocket, or a request that is being answered, is not idle."""
+        """Whether it waits for a request; a WebSocket, or a connection with a request in progress, is not idle."""
 
     def abort(self) -> None:
-        """Close it at once and discard unsent data."""
+        """Close the connection at once and discard unsent data."""
 
 
 class Connections:
-    """Counts the open connections of each peer, an IP address. `refused` and `evicted` count since the start.
+    """Counts the open connections of each peer, an IP address. `refused` and `evicted` are counts since the start.
 
-    `capacity` is the largest number in all, `per_peer` the largest number of one peer. If all places are taken, the
-    peer with the most connections loses the one that has been idle longest, unless the new connection is from a peer
-    that has more than half of all places itself. A peer that opens and closes connections without a request is
-    refused while it continues, which costs a tenth of serving it. `now` returns monotonic seconds. A peer that
-    `is_proxy` has as many as it needs: each counts to the client whose request came over it last.
+    `capacity` is the largest number in all, `per_peer` the largest number of one peer. If the capacity is used up,
+    the peer with the most connections loses the one that has been idle longest, unless the peer of the new connection
+    has more than half of the capacity itself. A peer that keeps opening and closing connections without a request is
+    refused, which costs a tenth of serving it. `now` returns monotonic seconds. A peer that `is_proxy` has as many
+    connections as it needs: each counts for the client that sent the last request over it.
     """
 
     def __init__(
@@ -54,7 +54,8 @@ class Connections:
         self.count = 0
 
     def find_refusal(self, peer: str) -> str | None:
-        """Why this peer may not have one more connection, which is counted; may close an idle one for it."""
+        """Return why this peer may not have one more connection, and count the refusal; an idle connection may be
+        closed to make room."""
         refusal = self._find_refusal(peer, len(self._open.get(peer, ())))
         self.refused += refusal is not None
         return refusal
@@ -62,11 +63,11 @@ class Connections:
     def _find_refusal(self, peer: str, held: int) -> str | None:
         if not self._is_proxy(peer):
             if held >= self._per_peer:
-                return f"{peer} has as many as one address may (api.max_connections_per_peer)"
+                return f"{peer} has reached the limit for one address (api.max_connections_per_peer)"
             if self._count_empty(peer, 0) >= MAX_EMPTY_CONNECTIONS:
-                return f"{peer} opened {MAX_EMPTY_CONNECTIONS} and more that ended without a request"
+                return f"{peer} opened {MAX_EMPTY_CONNECTIONS} or more that ended without a request"
         is_free = self.count < self.capacity or (held * 2 <= self.count and self._evict())
-        return None if is_free else "all places are taken (api.max_connections)"
+        return None if is_free else "the limit is reached (api.max_connections)"
 
     def add(self, peer: str, connection: Closable) -> None:
         """Count the connection, which `find_refusal` did not refuse."""
@@ -75,14 +76,14 @@ class Connections:
         self.count += 1
 
     def refresh(self, peer: str, connection: Closable) -> None:
-        """Note a request: this connection is now the last of its peer to be closed."""
+        """Note a request: among its peer's connections, this one is now the last to be closed."""
         self._without_request.discard(connection)
         held = self._open.get(peer)
         if held is not None and connection in held:
             held.move_to_end(connection)
 
     def hand_over(self, peer: str, client: str, connection: Closable) -> bool:
-        """Count the peer's connection for the client from now on; false if the client has too many already."""
+        """Count the peer's connection for the client from now on; return false if the client already has too many."""
         if peer == client or connection not in self._open.get(peer, ()):
             return True
         if len(self._open.get(client, ())) >= self._per_peer:
@@ -124,7 +125,7 @@ class Connections:
         return {"open": self.count, "refused": self.refused, "evicted": self.evicted}
 
     def _evict(self) -> bool:
-        """Close one idle connection of the peer that has the most; false if none of them is idle."""
+        """Close one idle connection of the peer that has the most; return false if none of them is idle."""
         peer = max(self._open, key=lambda each: len(self._open[each]))
         for connection in self._open[peer]:
             if connection.is_idle:

@@ -1,4 +1,4 @@
-"""CORS: the web pages of other origins that a browser lets read responses."""
+"""CORS: which web pages of other origins may read responses in a browser."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from sanic import HTTPResponse, Request
 from appliance.api.responses import no_content
 
 ALLOWED_HEADERS = "authorization, content-type"
-"""Request headers that a page may send next to the CORS-safelisted ones."""
+"""Request headers that a page may send in addition to the CORS-safelisted ones."""
 
 
 EXPOSED_HEADERS = "Retry-After"
-"""Response headers that a page may read next to the CORS-safelisted ones."""
+"""Response headers that a page may read in addition to the CORS-safelisted ones."""
 
 
 PREFLIGHT_MAX_AGE_SECS = 600
@@ -52,7 +52,7 @@ class Cors:
         return response
 
     def _origin_of(self, request: Request) -> str | None:
-        """Return the origin that the request states, if it is an allowed one."""
+        """Return the origin of the request, if it is an allowed one."""
         if self._origins is None:
             return None
         stated = request.headers.getall("origin", [])

@@ -1,4 +1,4 @@
-"""Encodes devices as JSON, each once per change."""
+"""Encodes devices as JSON, once per change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from appliance.tasks import in_steps
 
 
 class _Kept(Struct):
-    """The cached JSON of a device; `head` ends before `last_seen`, `commands` is None until it was asked for."""
+    """The cached JSON of a device; `head` ends before `last_seen`; `commands` is None until it is requested."""
 
     device: Device
     head: bytes
@@ -26,14 +26,15 @@ class _Kept(Struct):
 
 
 class DeviceEncoder:
-    """Encodes devices, each once per change; `last_seen`, which every observation moves, is appended to the cache."""
+    """Encodes devices, once per change; `last_seen`, which changes with every observation, is appended to the cached
+    part."""
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept | None] = {}
         self._last: tuple[Sequence[Device], bytes] = ((), b"[]")
 
     def forget_removed(self, event: events.Event) -> None:
-        """Called when a device was removed: drop its cache."""
+        """Drop the cache of a removed device."""
         assert isinstance(event, events.DeviceRemoved)
         self._kept.pop(event.device_id, None)
         self._last = ((), b"[]")
@@ -67,14 +68,14 @@ class DeviceEncoder:
     async def encode_found(self, find: Callable[[], Sequence[Device]], clock: Clock, *, with_commands: bool) -> bytes:
         """Return the devices found as a JSON array.
 
-        Thousands that have changed are encoded in many turns of the loop.
+        If thousands have changed, they are encoded over many turns of the loop.
         """
         if (found := find()) is self._last[0] and not with_commands:
             return self._last[1]
         kept, encode = self._kept, self.encode_with_commands if with_commands else self.encode
         changed = [each for each in found if not self._has(each, with_commands=with_commands)]
         kept.update({each.id: None for each in changed if each.id not in kept})
-        still_there = (each for each in changed if each.id in kept)  # looked at again before each
+        still_there = (each for each in changed if each.id in kept)  # checked again before each device
         await in_steps(clock, map(encode, still_there))
         return _join(map(encode, find())) if with_commands else self.encode_list(find())
 
@@ -83,7 +84,7 @@ class DeviceEncoder:
         return kept is not None and kept.device is device and not (with_commands and kept.commands is None)
 
     def encode_list(self, devices: Sequence[Device]) -> bytes:
-        """Return the devices as a JSON array; for the same devices again it returns the same bytes."""
+        """Return the devices as a JSON array; for the same devices, return the same bytes."""
         if devices is not self._last[0] and not _are_same(self._last[0], devices):
             self._last = (tuple(devices), _join(map(self.encode, devices)))
         return self._last[1]
@@ -98,7 +99,8 @@ def _are_same(some: Sequence[Device], others: Sequence[Device]) -> bool:
 
 
 def _differ_in_last_seen(one: Device, other: Device) -> bool:
-    """Return whether at most `last_seen` differs. The registry keeps unchanged parts as the same objects."""
+    """Return whether the two differ at most in `last_seen`. The registry keeps unchanged parts as the same
+    objects."""
     return (
         one.attributes is other.attributes
         and one.metadata is other.metadata

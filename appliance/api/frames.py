@@ -1,4 +1,4 @@
-"""Event frames: one row for each type on the wire states what it is made of, what it holds, and when it comes."""
+"""Event frames: one row for each type of frame defines its content, its fields, and when it is sent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from appliance.tables.json_schema import ANY, COUNT, OBJECT, TEXT, Part, Record,
 
 
 class EventFrame(Struct, frozen=True, kw_only=True):
-    """One type of frame: a sentence about its occasion, and its JSON."""
+    """One type of frame: a sentence about when it is sent, and its JSON."""
 
     type: str
     when: str
@@ -50,16 +50,16 @@ RELOAD_PREFIXES: Mapping[str, str] = {
     "scripts": "scripts.reload",
     "adapters": "adapters.reload",
 }
-"""How the types of the frames of each target's reloads begin."""
+"""The beginnings of the types of reload frames, by target."""
 
 DROPPED = Part(
-    {**COUNT, "description": "How many frames this reader has lost, because it was too slow."}, lambda _: None
+    {**COUNT, "description": "The number of frames that this reader lost because it was too slow."}, lambda _: None
 )
-"""A field of `lag_frame` alone."""
+"""A field that only `lag_frame` has."""
 
 
 def _reload_frames(end: str, when: str, fields: Mapping[str, Schema | Part]) -> Mapping[str, EventFrame]:
-    """Return the frames of an event of reloads, by its target."""
+    """Return the frames of a reload event, by its target."""
     return {
         target: _frame(f"{begin}{end}", when.format(target), **fields) for target, begin in RELOAD_PREFIXES.items()
     }
@@ -113,7 +113,7 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
         schemas.RELOADED_PARTS,
     ),
 }
-"""The frame of each event; by the target if it is a reload's; None for events that stay inside."""
+"""The frame of each event; for reloads, by target; None for events that are not sent."""
 
 _HEARTBEAT = _frame(
     "heartbeat",
@@ -142,13 +142,13 @@ def frame_of(event: events.Event) -> bytes | None:
 
 
 def lag_frame(dropped: int) -> bytes:
-    """Return the frame that states to a reader how many it lost."""
+    """Return the frame that tells a reader how many frames it lost."""
     message = f"subscriber lagged: {dropped} events dropped"
     return orjson.dumps({"type": "system.error", "message": message, "dropped": dropped})
 
 
 def heartbeat_frame() -> bytes:
-    """Return the frame that states that the stream is alive."""
+    """Return the frame that shows that the stream is alive."""
     return orjson.dumps(_HEARTBEAT.record({}))
 
 

@@ -1,4 +1,4 @@
-"""The gate: each request passes it. It finds the route, authorizes, lets the handler answer, and counts.
+"""The gate, which each request passes. It finds the route, authorizes, lets the handler answer, and counts.
 
 Without a valid key, every path returns 401, so that paths cannot be probed.
 """
@@ -26,14 +26,14 @@ from appliance.api.router import Router
 from appliance.errors import LaresError, MalformedRequest, Unauthenticated
 
 _SUBPROTOCOL_PREFIX = "bearer."
-"""The beginning of the sub-protocol with a browser's token."""
+"""The beginning of the sub-protocol that carries a browser's token."""
 
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 """The methods that change nothing; the role `read` is enough for them."""
 
 WRONG_KEY_LOG_SECS = 3600.0
-"""Seconds in which wrong keys of one client give one log line."""
+"""Seconds in which wrong keys of one client are logged only once."""
 
 MAX_KEPT_WRONG_PEERS = 256
 """The number of clients whose wrong keys are remembered; beyond it, all are forgotten."""
@@ -65,11 +65,12 @@ class Gate:
         self._router.add(route.path, route.methods, (route, answer))
 
     async def respond(self, request: Request) -> HTTPResponse | None:
-        """Return the response of the request's route, None of a WebSocket's; raises what `handle_error` responds to.
+        """Return the response of the request's route; None for a WebSocket. Raise errors for `handle_error` to
+        answer.
 
-        It is counted and timed; a client that is gone before its answer is counted as 499.
+        The request is counted and timed; if the client left before the answer, it is counted as 499.
         """
-        path = "*" if request.raw_url == b"*" else request.path  # which would be "/"
+        path = "*" if request.raw_url == b"*" else request.path  # the path would be "/"
         (route, answer), ids = self._router.find(request.method, path)
         loop, status = asyncio.get_running_loop(), 500
         began = loop.time()
@@ -95,7 +96,7 @@ class Gate:
             self._counts.add(request.method, route.path, status, took)
 
     async def _authorize(self, request: Request, route: Route, hook: str | None = None) -> Principal | None:
-        """Return the principal of the request's token, None for a public route. A write counts against its rate
+        """Return the principal of the request's token; None for a public route. A write counts against its rate
         limit.
 
         `hook` is the id of the hook that the path names.
@@ -111,8 +112,8 @@ class Gate:
         return principal
 
     async def _identify(self, request: Request, route: Route | None) -> Principal:
-        """Return the principal: over the control socket by the peer's user, elsewhere by the token. `route` is None
-        if no route matches."""
+        """Return the principal: over the control socket by the user of the other process, otherwise by the token.
+        `route` is None if no route matches."""
         exchange: Any = request.stream
         if exchange.is_on_box:
             return ON_BOX
@@ -131,7 +132,7 @@ class Gate:
         return principal
 
     def _log_wrong_key(self, peer: str) -> None:
-        """Log a wrong key once per hour for each client: one with a revoked key may ask every second."""
+        """Log a wrong key once per hour for each client: a client with a revoked key may ask every second."""
         now = asyncio.get_running_loop().time()
         if now - self._wrong_key_logged.get(peer, -WRONG_KEY_LOG_SECS) < WRONG_KEY_LOG_SECS:
             return
@@ -151,7 +152,8 @@ class Gate:
         return self._cors.add_headers(request, response)
 
     async def _explain_unmatched(self, request: Request, error: Exception) -> Exception:
-        """Return the error of a request without a route: its key's or role's, otherwise the router's."""
+        """Return the error of a request without a route: 401 or 403 if the key or its role is wrong, otherwise the
+        router's error."""
         try:
             principal = await self._identify(request, None)
             principal.require(Role.READ if request.method in SAFE_METHODS else Role.WRITE)
@@ -161,7 +163,7 @@ class Gate:
 
 
 def _token_of(request: Request, route: Route | None) -> str | None:
-    """Return the token of the header, otherwise the token of the query if the route accepts it there."""
+    """Return the token in the header; otherwise the token in the query, if the route accepts it there."""
     token = bearer_of(request.headers.get("authorization"))
     if token is not None or route is None:
         return token
@@ -174,7 +176,7 @@ def _token_of(request: Request, route: Route | None) -> str | None:
 
 
 def _offered(request: Request) -> list[str]:
-    """Return the tokens that a browser, which can set no header, offers as sub-protocols, percent-encoded."""
+    """Return the tokens that a browser offers as percent-encoded sub-protocols, because it cannot set the header."""
     names = ",".join(request.headers.getall("sec-websocket-protocol", [])).split(",")
     tokens = (each.strip() for each in names if each.strip().startswith(_SUBPROTOCOL_PREFIX))
     return [unquote(each.removeprefix(_SUBPROTOCOL_PREFIX)) for each in tokens]

@@ -28,7 +28,7 @@ _PART_NAME = re.compile(rb'content-disposition:\s*form-data\b[^\r\n]*?\bname="([
 
 
 class Hooks:
-    """The listeners of hooks: automations and adapters. `hears` states whether an automation listens to an id."""
+    """The listeners of hooks: automations and adapters. `hears` returns whether an automation listens to an id."""
 
     def __init__(self, registry: Registry, bus: Bus, dispatcher: Dispatcher, hears: Callable[[str], bool]) -> None:
         self._registry = registry
@@ -46,14 +46,15 @@ class Hooks:
             raise NotFound("hook", hook)
 
     async def call(self, request: HookRequest) -> None:
-        """Give the request to the adapter that listens, then let it fire triggers, without waiting for their Lua.
+        """Pass the request to the adapter that listens, then fire triggers, without waiting for their Lua.
 
-        Raises `NotFound` if nothing listens, or the error with which the adapter refuses it; then nothing has fired.
+        Raises `NotFound` if nothing listens, or the adapter's error if it rejects the request; then no trigger has
+        fired.
         """
         is_unread = request.data is None and request.body.strip() not in (b"", b"null")
         if is_unread and (request.hook.startswith(DEVICE_HOOK_PREFIX) or self._hears(request.hook)):
             try:
-                parse_json(request.body)  # raises, because it is not a form either
+                parse_json(request.body)  # It raises, because this is not a form either.
             except orjson.JSONDecodeError as error:
                 raise not_json(request.body, error) from None
         is_taken = await self._dispatcher.hook(replace(request, hook=self._with_id(request.hook)))
@@ -91,7 +92,7 @@ def read_data(body: bytes, content_type: str) -> Value:
 def _read_form(body: bytes, content_type: str) -> dict[str, str] | None:
     kind = content_type.partition(";")[0].strip().lower()
     if body.removeprefix(BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"["):
-        return None  # JSON with a mistake: curl declares any body to be a form
+        return None  # JSON with a mistake: curl sends any body as a form by default
     if kind == "application/x-www-form-urlencoded":
         return dict(parse_qsl(body.decode(errors="replace"), keep_blank_values=True))
     boundary = _BOUNDARY.search(content_type)
@@ -101,7 +102,7 @@ def _read_form(body: bytes, content_type: str) -> dict[str, str] | None:
 
 
 def _read_parts(body: bytes, boundary: bytes) -> list[tuple[str, str]]:
-    """Return the fields of a form in parts, files left out."""
+    """Return the fields of a multipart form, without its files."""
     fields = []
     for part in (b"\r\n" + body).split(b"\r\n--" + boundary)[1:-1]:
         head, _, value = part.partition(b"\r\n\r\n")

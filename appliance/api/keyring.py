@@ -1,4 +1,4 @@
-"""The keyring: it makes, lists, and revokes keys, over HTTP or on the box itself, and checks tokens."""
+"""The keyring makes, lists, and revokes keys, over HTTP or on the box itself, and checks tokens."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ _FIELDS = body(
 def _check_key(raw: Any) -> dict[str, Any]:
     fields: dict[str, Any] = _FIELDS(raw)
     if fields["role"] is Role.HOOK and fields["hook"] is None:
-        raise MalformedRequest("hook is missing: a key of the role hook opens one, by its id")
+        raise MalformedRequest("hook is missing: a key with the role hook needs the id of its hook")
     if fields["role"] is not Role.HOOK and fields["hook"] is not None:
         raise Invalid(f"hook goes with the role hook, not with {fields['role']}")
     return fields
 
 
 KEY_BODY = Check(schema=_FIELDS.schema, run=_check_key)
-"""The request for a key: the arguments of `Keyring.create`."""
+"""The request for a new key: the arguments of `Keyring.create`."""
 
 
 class Keyring:
-    """Makes and revokes the keys of one store. Each change is stored and in force when its method returns.
+    """Makes and revokes the keys of one store. When a method returns, its change is stored and in force.
 
-    The secret is in the returned token alone; it is neither stored nor logged. `authenticator` accepts these keys and
-    a configured `master_key` instead of the box's own; `master_source` names the place of its configuration.
+    Only the returned token contains the secret; it is neither stored nor logged. `authenticator` accepts these keys
+    and a configured `master_key` instead of the box's own; `master_source` names the place of its configuration.
     `first_used` is called with the id of a key at its first use, `on_master_reset` after a new master key. Hashing
-    runs on one thread, so that it needs the memory of one hash.
+    runs on one thread, so that it needs the memory of only one hash.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Keyring:
         self._on_master_reset = on_master_reset
 
     def close(self) -> None:
-        """Shut the hashing thread down."""
+        """Stop the hashing thread."""
         self.authenticator.close()
 
     async def create(self, label: str, role: Role, hook: str | None = None) -> tuple[Key, str]:
@@ -99,17 +99,17 @@ class Keyring:
         return self._keys.list_all()
 
     async def revoke(self, key_id: str) -> None:
-        """End the key; raises `NotFound`, also for the master key, or `StoreFailed`."""
+        """Revoke the key; raise `NotFound`, also for the master key, or `StoreFailed`."""
         await self._keys.remove(key_id)
         log.info("%s was revoked", key_id)
 
     async def reset_master(self) -> str:
-        """Return the token of a new master key, in place of the box's own one before; raises `StoreFailed`.
+        """Replace the box's own master key by a new one, and return its token; raise `StoreFailed`.
 
-        Raises `Invalid` if the master key is a configured one.
+        Raises `Invalid` if the master key is configured.
         """
         if self._master_source is not None:
-            raise Invalid(f"the master key is the one of {self._master_source}: change it there; nothing was changed")
+            raise Invalid(f"the master key comes from {self._master_source}: change it there; nothing was changed")
         token = KeyToken.make(MASTER).text
         await self._keys.put(make_master(await self.authenticator.hasher.hash(token), hint_of(token), self._clock))
         log.info("the master key was replaced")
@@ -123,6 +123,6 @@ class Keyring:
 
 
 def make_master(token_hash: str, hint: str | None, clock: Clock) -> Key:
-    """Return the box's own master key, made now."""
+    """Make the box's own master key and return it."""
     label, role = "the master key", Role.ADMIN.value
     return Key(id=MASTER, label=label, role=role, token_hash=token_hash, created_at=clock.now(), hint=hint)

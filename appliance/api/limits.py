@@ -12,8 +12,8 @@ from appliance.tables.addresses import Network
 class ApiLimits(Struct, frozen=True, kw_only=True):
     """Counts, bytes, and seconds; `of` reads the configured ones.
 
-    `rate` is what one key may write, None for no limit; `origins` are the web origins that CORS allows, None if it
-    is off. Requests over connections from `trusted_proxies` count to the address that those name.
+    `rate` limits the writes of one key, None for no limit; `origins` are the web origins that CORS allows, None if
+    CORS is off. Requests over connections from `trusted_proxies` count for the client address that the proxy names.
     """
 
     connections: int = 1000
@@ -35,7 +35,7 @@ class ApiLimits(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def of(api: Api) -> ApiLimits:
-        """Return the limits that the configuration asks for."""
+        """Return the configured limits."""
         return ApiLimits(
             connections=api.max_connections,
             connections_per_peer=api.max_connections_per_peer,
@@ -47,18 +47,18 @@ class ApiLimits(Struct, frozen=True, kw_only=True):
 
 
 class BodyBudget:
-    """The bytes of bodies that have begun to arrive and are not complete, over all connections."""
+    """The bytes of incomplete bodies, over all connections."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self.held = 0
 
     def take(self, count: int) -> None:
-        """Count bytes that have arrived; raise `Overloaded` if there are too many, which are counted as well."""
+        """Count bytes that have arrived; if there are too many, raise `Overloaded`; they are counted in any case."""
         self.held += count
         if self.held > self._most:
             raise Overloaded("the bodies of other requests have not arrived in full: try again in a second")
 
     def give_back(self, count: int) -> None:
-        """Stop counting the bytes of a body that is complete or refused."""
+        """Stop counting the bytes of a body that is complete or rejected."""
         self.held -= count

@@ -1,6 +1,6 @@
 """The listener: it accepts connections within limits, so that a flood does not slow other clients.
 
-asyncio's own accepting takes a whole backlog at once. Without a free file descriptor it logs a traceback and tries
+asyncio's own server accepts a whole backlog at once. Without a free file descriptor it logs a traceback and tries
 again each second, for every connection that waits.
 """
 
@@ -18,15 +18,16 @@ from appliance.api.sanic_http.connection import StrictConnection
 from appliance.tasks import Tasks
 
 BACKLOG = 4096
-"""Connections that may wait to be accepted (the system may allow fewer); beyond, a client would wait a second."""
+"""Connections that may wait to be accepted (the system may allow fewer); beyond that, a client would wait a
+second."""
 
 
 MAX_ACCEPTS_AT_ONCE = 16
-"""Connections that one turn of the loop accepts, so that other work gets its turn in between."""
+"""Connections that are accepted in one turn of the loop, so that other work gets its turn in between."""
 
 
 EXHAUSTED_PAUSE_SECS = 0.25
-"""How long nothing is accepted when the system has no memory or file descriptor left."""
+"""Seconds without accepting after the system has run out of memory or file descriptors."""
 
 
 LOG_INTERVAL_SECS = 60.0
@@ -38,19 +39,21 @@ _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 PeerOf = Callable[[socket.socket, Any], str | None]
-"""Returns the name under which an accepted connection counts, given its socket and address; None refuses it."""
+"""Returns the name under which an accepted connection is counted, from its socket and address; None closes the
+connection."""
 
 
 def address_of(peername: Any) -> str:
-    """Return the client's address; an IPv4 one as IPv4, also if a socket serves both families."""
+    """Return the client's address; an IPv4 address has its IPv4 form, even if the socket serves both families."""
     return str(peername[0]).removeprefix("::ffff:")
 
 
 class Listener:
-    """Accepts connections within the context. `connections` decides which are kept; others are closed at once.
+    """Accepts connections within the context. `connections` decides which connections are kept; the others are closed
+    at once.
 
-    Connections whose `peer_of` is None are closed at once. One file descriptor is held in reserve: if none is free, a
-    connection is accepted with it, to be closed.
+    Connections whose `peer_of` is None are closed at once. One file descriptor is kept in reserve: if none is free,
+    it is used to accept a connection and close it.
     """
 
     def __init__(
@@ -125,7 +128,8 @@ class Listener:
             accepted.close()
 
     def _recover_from_exhaustion(self, error: OSError) -> None:
-        """Close the first that waits with the descriptor in reserve, and accept nothing for a while."""
+        """Use the reserved descriptor to accept and close the first waiting connection, and accept nothing for a
+        while."""
         if error.errno not in _EXHAUSTED:
             log.error("accepting a connection failed: %s", error.strerror)
         elif self._reserve is not None:

@@ -15,7 +15,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 Sample = tuple[str, float]
-"""The text after the family's name (a suffix, labels), and the value."""
+"""The text after the family's name (a suffix and labels), and the value."""
 
 
 class Family(Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ def metric(name: str, help_: str, value: Any, label: str = "", /) -> Family:
 
 
 def labels(pairs: Mapping[str, str]) -> str:
-    """Return the labels as text after a name."""
+    """Return the labels in the form that follows a name."""
     return "{" + ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in pairs.items()) + "}"
 
 
@@ -63,38 +63,38 @@ events.frames | lares_stream_frames_total | Frames that were made for event stre
 events.dropped | lares_stream_frames_dropped_total | Frames that slow readers lost.
 events.lag | lares_stream_lag_frames | Frames that wait for the slowest reader.
 sockets.open | lares_sockets_open | Open connections of clients.
-sockets.refused | lares_sockets_refused_total | Connections that were one too many.
+sockets.refused | lares_sockets_refused_total | Connections that were closed because a limit was reached.
 hub.ready | lares_ready | 1 once every adapter has finished its first poll.
 hub.safe? | lares_safe_mode | 1 while the hub runs without automations.
-clock.trusted | lares_clock_trusted | 1 once the clock is believed.
+clock.trusted | lares_clock_trusted | 1 once the clock is trusted.
 clock.late | lares_alarms_late_total | Timers and schedules that fired over a second late.
 loop.lag_secs | lares_loop_lag_seconds | The longest wait for the event loop in the latest ten seconds.
-loop.max_lag_secs | lares_loop_lag_max_seconds | The longest wait for it since the start.
-loop.total_lag_secs | lares_loop_lag_seconds_total | The sum of waits of over 50 ms.
+loop.max_lag_secs | lares_loop_lag_max_seconds | The longest wait for the event loop since the start.
+loop.total_lag_secs | lares_loop_lag_seconds_total | The sum of waits for the event loop of over 50 ms.
 log level | lares_log_entries_total | Log entries by level.
 devices state | lares_devices | Devices by state.
 history.commands.recorded | lares_commands_total | Commands that were sent to devices.
 scripts.kills | lares_lua_kills_total | Processes of Lua that had to be killed.
 store.bytes_written | lares_store_written_bytes_total | Bytes written to the card.
 store.syncs | lares_store_syncs_total | Syncs of the card.
-store.failures | lares_store_failures_total | Changes that the card did not take.
-store.failure? | lares_store_failing | 1 while the card takes no change.
+store.failures | lares_store_failures_total | Changes that could not be written to the card.
+store.failure? | lares_store_failing | 1 while no change can be written to the card.
 store.journal_bytes | lares_store_journal_bytes | Size of the journal.
 store.snapshot_bytes | lares_store_snapshot_bytes | Size of the snapshot.
 history.card.bytes | lares_history_written_bytes_total | History written to the card.
-history.card.failures | lares_history_failures_total | Writings that the card refused.
-history.card.failure? | lares_history_failing | 1 while the card takes no history.
-history.card.bad_lines | lares_history_bad_lines_total | Damaged lines that were met.
-history.card.lost | lares_history_lost_total | Hours, changes and entries that had no room.
-history.server.sent | lares_influx_sent_total | Values that the server has taken.
-history.server.refused | lares_influx_refused_total | Values that the server refused.
-history.server.dropped | lares_influx_dropped_total | Values that had no room while it was away.
+history.card.failures | lares_history_failures_total | Failed writes of history.
+history.card.failure? | lares_history_failing | 1 while no history can be written to the card.
+history.card.bad_lines | lares_history_bad_lines_total | Damaged lines that were found.
+history.card.lost | lares_history_lost_total | Hours, changes and entries dropped for lack of room.
+history.server.sent | lares_influx_sent_total | Values that the server accepted.
+history.server.refused | lares_influx_refused_total | Values that the server rejected.
+history.server.dropped | lares_influx_dropped_total | Values dropped for lack of room while the server was away.
 history.server.waiting | lares_influx_waiting | Values that wait to be sent.
-history.server.failure? | lares_influx_failing | 1 while the server takes nothing.
+history.server.failure? | lares_influx_failing | 1 while the server accepts nothing.
 process.cpu_secs | process_cpu_seconds_total | Processor time.
 process.resident_bytes | process_resident_memory_bytes | Resident memory.
 process.open_files | process_open_fds | Open file descriptors.
-process.max_open_files | process_max_fds | How many may be open.
+process.max_open_files | process_max_fds | The limit of open file descriptors.
 process.threads | process_threads | Threads.
 """
 """Path in the tree, name, and help of each metric that is one figure.
@@ -109,7 +109,9 @@ def write_metrics(tree: Mapping[str, Any], requests: RequestCounts) -> bytes:
     return expose(
         [
             Family(name="lares_info", type="gauge", help="The version that runs.", samples=[(labels(known), 1)]),
-            metric("lares_start_time_seconds", "When the hub started, since 1970.", _seconds(hub["started_at"])),
+            metric(
+                "lares_start_time_seconds", "Start of the hub, in seconds since 1970.", _seconds(hub["started_at"])
+            ),
             *_of_requests(requests),
             *_of_adapters(tree["adapters"]),
             *_of_figures(tree),
@@ -160,18 +162,18 @@ def _of_adapters(adapters: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
         values = {adapter: read(figures) for adapter, figures in adapters.items()}
         return metric(f"lares_adapter_{name}", help_, values, "adapter")
 
-    is_well = "1 if the last poll or command was answered well."
+    is_well = "1 if the last poll or command succeeded."
     yield each("up", is_well, lambda figures: figures["health"]["status"] == "ok")
-    yield each("answers_total", "Good answers of the vendor.", lambda figures: figures["answers"])
+    yield each("answers_total", "Successful answers of the device or service.", lambda figures: figures["answers"])
     samples = [
         (suffix + labels({"adapter": adapter}), figures[key])
         for adapter, figures in adapters.items()
         for suffix, key in (("_sum", "timed_secs"), ("_count", "timed"))
     ]
-    timed = "Time that answered polls took."
+    timed = "Duration of successful polls."
     yield Family(name="lares_adapter_poll_duration_seconds", type="summary", help=timed, samples=samples)
     yield each("failures_total", "Polls and commands that failed.", lambda figures: figures["failures"])
-    last = "When it answered last, since 1970."
+    last = "Time of its last answer, in seconds since 1970."
     yield each("last_success_timestamp_seconds", last, lambda figures: _seconds(figures["last_success"]))
 
 
@@ -185,14 +187,14 @@ def _of_executions(tree: Mapping[str, Any]) -> Iterator[Family]:
         for kind, each in kinds.items()
         for status, count in sorted(each["ended"].items())
     ]
-    how = "Executions of Lua by their end, including executions that never began."
+    how = "Executions of Lua by result, including executions that never began."
     yield Family(name="lares_executions_total", type="counter", help=how, samples=ended)
     yield metric("lares_executions_running", "Executions under way.", running, "kind")
     yield metric("lares_executions_waiting", "Executions that wait for their turn.", waiting, "kind")
-    yield metric("lares_definitions", "Scenes and automations that are in force.", loaded, "kind")
+    yield metric("lares_definitions", "Scenes and automations that are loaded.", loaded, "kind")
     yield metric("lares_lua_workers", "Processes that run Lua.", len(tree["scripts"]["workers"]))
     kept = {kind: tree["history"][kind]["bytes"] for kind in ("devices", "commands")}
-    yield metric("lares_history_bytes", "Memory that histories take.", kept, "history")
+    yield metric("lares_history_bytes", "Memory that the history takes.", kept, "history")
 
 
 def _seconds(instant: str | None) -> float | None:

@@ -1,5 +1,5 @@
-"""The OpenAPI document (3.1) of the routes and the AsyncAPI document (3.0) of the event stream. Both come from the
-rows that also dispatch requests and build frames.
+"""The OpenAPI document (3.1) of the routes and the AsyncAPI document (3.0) of the event stream. Both are made from
+the rows that also dispatch requests and build frames.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MEANINGS: Mapping[int, str] = {
     200: "Done.",
     202: "It will be done.",
     204: "Done; there is no body.",
-    400: "The request is malformed, or asks for what cannot be; or the device's adapter refused or did not reach it.",
+    400: "The request is malformed or impossible, or the device's adapter rejected it or did not reach the device.",
     401: "The key is missing or unknown.",
     403: "The key's role does not allow this.",
     404: "There is no such resource.",
@@ -48,7 +48,7 @@ _MEANINGS: Mapping[int, str] = {
     413: "The request is too large.",
     415: "The body is compressed.",
     417: "The hub does not support the request's expectation.",
-    423: "It runs already.",
+    423: "It is already running.",
     426: "The path is a WebSocket, and the request does not open one.",
     429: "Too many requests, or too many keys that wait to be checked.",
     501: "The device does not offer this, or the body comes in an unknown transfer coding.",
@@ -66,12 +66,13 @@ _QUERY_TOKEN = {
     "in": "query",
     "name": "token",
     "description": "For clients without headers, on the event stream and hooks only: the key, percent-encoded. On "
-    "the stream the sub-protocol `bearer.<key, percent-encoded>`, offered beside `lares.events`, does the same.",
+    "the stream the sub-protocol `bearer.<key, percent-encoded>`, offered together with "
+    "`lares.events`, does the same.",
 }
 
 
 def describe(routes: Sequence[Route]) -> dict[str, Any]:
-    """Return the document of these routes, as JSON; raises `ValueError` where two schemas have one title."""
+    """Return the document of these routes, as JSON; raise `ValueError` if two schemas have the same title."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(re.sub(r"<(\w+)>", r"{\1}", route.path), {})[route.method.lower()] = _operation(route)
@@ -91,7 +92,7 @@ def describe(routes: Sequence[Route]) -> dict[str, Any]:
 
 
 def statuses_of(route: Route) -> set[int]:
-    """Return every status that the route may be answered with."""
+    """Return every status that the route may respond with."""
     guarded = set() if route.role is None else {401, 403, 429, 503}
     return {*route.statuses, *COMMON_STATUSES, *guarded}
 
@@ -114,7 +115,7 @@ def _operation(route: Route) -> dict[str, Any]:
 
 def _required_role(route: Route) -> str:
     if route.role is None:
-        return "Asks for no key."
+        return "Requires no key."
     return f"For keys with the role {', '.join(role for role in Role if route.role in REACH[role])}."
 
 
@@ -139,7 +140,7 @@ def _query_parameters(route: Route) -> list[dict[str, Any]]:
 
 
 def _security(route: Route) -> list[dict[str, list[str]]]:
-    """Return the ways to show a key; the list after each names the role that the key needs."""
+    """Return the ways to send a key; the list of each names the required role."""
     if route.role is None:
         return []
     ways = ["bearer", "token"] if route.is_websocket or route.role is Role.HOOK else ["bearer"]
@@ -201,7 +202,7 @@ def describe_events(frames: Sequence[EventFrame]) -> dict[str, Any]:
 
 
 def _hoist_schemas(node: Any, named: dict[str, Any]) -> Any:
-    """Return the node with references in place of the schemas that have a title; these schemas go into `named`."""
+    """Return the node with references in place of titled schemas, which are added to `named`."""
     if isinstance(node, list | tuple):
         return [_hoist_schemas(each, named) for each in node]
     if not isinstance(node, Mapping):

@@ -32,8 +32,8 @@ class TrustedProxies:
     def client_of(self, peer: str, headers: Header) -> str:
         """Return the client address of a request from the trusted `peer`.
 
-        It is the last hop that is not trusted. Requests with missing, unreadable, or contradictory headers
-        all count as one client.
+        It is the last hop that is not a trusted proxy. All requests with missing, unreadable, or contradictory
+        headers count as one client.
         """
         named = {
             self._last_untrusted(read(",".join(stated)))
@@ -67,7 +67,7 @@ def _parse(hop: str) -> IpAddress | None:
 
 
 def _read_forwarded(stated: str) -> list[str]:
-    """Return the hops of `Forwarded` (RFC 7239); an unreadable one if a part is malformed."""
+    """Return the hops of `Forwarded` (RFC 7239); if a part is malformed, return an unreadable hop."""
     hops: list[str] = []
     at, hop = 0, ""
     pair = re.compile(_PAIR)

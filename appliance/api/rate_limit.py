@@ -7,13 +7,13 @@ from appliance.errors import RateLimited
 from appliance.settings import RateLimit
 
 MAX_KEPT_BUCKETS = 256
-"""Above this number, buckets that are full again are dropped."""
+"""Above this number of buckets, full ones are dropped."""
 
 
 class Buckets:
-    """Lets each key write `burst_size` times at once and `requests_per_second` for long; with None, without limit.
+    """Lets each key write `burst_size` times at once, and `requests_per_second` in the long term; None sets no limit.
 
-    A bucket is stored as the moment of being full again; full buckets are not stored.
+    A bucket is stored as the time when it will be full again; full buckets are not stored.
     """
 
     def __init__(self, rate: RateLimit | None, clock: Clock) -> None:
@@ -24,7 +24,7 @@ class Buckets:
         self._full_at: dict[str, float] = {}
 
     def take(self, key_id: str) -> None:
-        """Take one write out of the key's bucket; raises `RateLimited` when it is empty."""
+        """Take one write out of the key's bucket; raise `RateLimited` if it is empty."""
         if not self._is_limited:
             return
         now = self._clock.monotonic()

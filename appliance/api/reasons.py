@@ -36,13 +36,13 @@ MAX_DECISIONS = 10
 ONE, LATEST = Period(limit=1), Period(limit=MAX_DECISIONS)
 
 AWAY: Mapping[Any, str] = {
-    OFFLINE: ": nothing answers for it",
+    OFFLINE: ": it does not answer",
     UNAVAILABLE: ": its bridge or broker is up, but reports the device as unavailable",
 }
 
 WHY_MISSED = (
-    "the hub was off or the machine slept then, or the clock was set past it; "
-    "what is missed is made up for only within five minutes, and not after a power cut or a kill"
+    "the hub was off or the machine slept then, or the clock was set past it; a missed time is made up for only "
+    "within five minutes, and not after a power cut or a kill"
 )
 
 HOW_TO_LOAD = "correct the faults that `lares check` lists, then run `lares reload`"
@@ -52,11 +52,11 @@ ReportedDecision = tuple[str, str]
 """The time (RFC 3339), and the sentence."""
 
 Explained = tuple[str, list[str], list[ReportedDecision], dict[str, Any] | None]
-"""The kind, the present state, the decisions, and the fields of an automation's file."""
+"""The kind of thing, its present state, the decisions, and the fields of an automation's file."""
 
 
 class Reasons:
-    """Looks into the histories of this hub."""
+    """Explains decisions from the histories of this hub."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -64,7 +64,7 @@ class Reasons:
     async def explain(self, id_: str) -> dict[str, Any]:
         """Return `{kind, id, summary, decisions, automation}`: the present state, and the last ten decisions.
 
-        This works for sections of adapters, too, and for files that a fault keeps from loading. `automation` is None
+        It also works for adapter sections, and for files that are not loaded because of a fault. `automation` is None
         except for automations: `{triggers, conditions, notes}` with the fields of the file, whether each condition
         holds now, and further notes. Raises `NotFound` for an unknown id.
         """
@@ -89,7 +89,7 @@ class Reasons:
         raise NotFound("automation", id_)
 
     def _id_of(self, word: str) -> str:
-        """Return the id that the word is, or the name of; `NotFound` states which is the nearest."""
+        """Return the id that the word is or names; `NotFound` suggests the nearest one."""
         hub = self._hub
         pairs = [
             *((view.definition.id, view.definition.name) for view in hub.automations.list_views()),
@@ -111,7 +111,7 @@ class Reasons:
         raise missing
 
     async def _explain_missing(self, word: str) -> dict[str, Any] | None:
-        """Why there is no such automation, scene or device, if that is known; how an adapter does."""
+        """Return why there is no such automation, scene or device, if known; for an adapter, its state."""
         catalogs = (("automation", self._hub.automations.catalog), ("scene", self._hub.scenes.catalog))
         for kind, catalog in catalogs:
             if faults := await catalog.find_unloaded(word):
@@ -139,7 +139,8 @@ class Reasons:
         return {"kind": "device", "id": word, "summary": told}
 
     def _listeners_to(self, device: Device) -> Iterator[str]:
-        """Yield what of the automations waits for the device, also by its room or a group, or asks for it."""
+        """Yield the automations' triggers that wait for the device, its room or a group, and the conditions that
+        check it."""
         layout = self._hub.registry.layout
         things: dict[tuple[str, str | None], str] = {
             ("device", device.id): "it",
@@ -156,19 +157,19 @@ class Reasons:
                     yield f"automation '{definition.id}' {verb} {thing}"
 
     def state_since(self, device: Device) -> datetime:
-        """Return the time since which the device has been online or offline, as far as it is known.
+        """Return the time since which the device has been online or offline, as far as known.
 
-        A device that was online when the hub stopped, and is missing since, counts as offline since the start.
+        A device that was online when the hub stopped, and has been missing since, counts as offline since the start.
         """
         entries = self._hub.history.devices.list_values(device.id, "state", ONE)
         if entries:
-            return max(entries[0].observed_at, started_at(self._hub))  # before that the clock was not set yet
+            return max(entries[0].observed_at, started_at(self._hub))  # before that, the clock was not set yet
         stored = orjson.loads(self._hub.document.get(STATE_PREFIX + device.id) or b"{}")
         was_offline = stored.get("is", {}).get("state") == device.attributes.get("state")
         return device.updated_at if was_offline else started_at(self._hub)
 
     def _word_for(self, id_: str) -> str:
-        """Return the alias of a device, otherwise the id."""
+        """Return the alias of a device; without an alias, its id."""
         found = self._hub.registry.find_devices([id_])
         return id_ if not found or found[0].alias is None else found[0].alias
 
@@ -221,7 +222,7 @@ class Reasons:
         return "scene", summary, await self._runs("scene", id_), None
 
     def _describe_executions(self, id_: str) -> list[str]:
-        """Return what runs and waits of it now, a sentence each."""
+        """Return a sentence for each of its executions that runs or waits now."""
         return [
             f"it has been running since {timestamp(each.started_at)}: {each.doing} (execution {each.id})"
             for each in list_executions(self._hub.executors, id_)
@@ -242,13 +243,13 @@ class Reasons:
         return "device", summary, [*commands, *await self._states(id_)], None
 
     def _describe_last_seen(self, device: Device) -> str:
-        """Return the time of its last message; before the start only its last change is known."""
+        """Return the time of the device's last message; from before the start, only the last change is known."""
         if device.last_seen < started_at(self._hub):
             return "no message came since the hub started"
         return f"its last message came at {timestamp(device.last_seen)}"
 
     async def _runs(self, kind: str, id_: str) -> list[ReportedDecision]:
-        """Return the decisions of its executions, including those before the start."""
+        """Return the decisions about its executions, including those before the start."""
         return [_run(each, self._word_for) for each in await self._hub.history.list_executions(kind, id_, LATEST)]
 
     async def _commands(self, device_id: str) -> list[ReportedDecision]:
@@ -266,7 +267,7 @@ class Reasons:
         return [(timestamp(entry.observed_at), f"it went {entry.value}") for entry in found.entries]
 
     def _list_off(self) -> Iterator[str]:
-        """Why there are no automations, or no scenes, at all."""
+        """Return why there are no automations, or no scenes, at all."""
         yield from self._is_safe()
         for kind in ("automations", "scenes"):
             if not self._hub.folders[kind].enabled and (kind == "scenes" or self._hub.safe_because is None):
@@ -278,7 +279,7 @@ class Reasons:
 
 
 def _drops_of(health: AdapterHealth, id_: str) -> list[str]:
-    """Return the values of a device, or of a whole adapter, that the adapter could not use."""
+    """Return the values of a device, or of a whole adapter, that could not be used."""
     what = "" if id_ == health.name else " was dropped"
     return [f"{each.attribute}{what}: {each.reason}" for each in health.dropped if each.device_id == id_]
 
@@ -299,15 +300,15 @@ def _describe_adapter(health: AdapterHealth, id_: str) -> Iterator[str]:
 
 
 async def _describe_file(catalog: Catalog[Any], source: Source) -> list[str]:
-    """Return the difference of the file on the disk from the one in force, and its reason."""
+    """Return how the file on the disk differs from the loaded one, and why."""
     if catalog.is_refused:
         fault = next((each for each in catalog.rejected if each.file == source.name), catalog.rejected[0])
-        return [f"it runs as it was before the latest reload, which a fault prevented: {fault}"]
+        return [f"the version before the latest reload still runs, because the reload failed: {fault}"]
     copies = [
         f"left out: {each}" for each in catalog.rejected if f"is already that of {source.name}," in each.message
     ]
     if await catalog.is_outdated(source):
-        return [f"it runs as it was before {source.name} was changed: run `lares reload`", *copies]
+        return [f"the version before the change of {source.name} still runs: run `lares reload`", *copies]
     return copies
 
 

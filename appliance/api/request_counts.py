@@ -10,15 +10,15 @@ BUCKETS_SECS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.
 
 
 UNMATCHED = "unmatched"
-"""The route of requests without a matching path or method."""
+"""The route name for requests that match no path or method."""
 
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 
 
 class RequestCounts:
-    """The number of requests of a method and a route, and the duration of their responses: the number of requests up
-    to each of `BUCKETS_SECS`, and the sum.
+    """The number of requests of a method and route, and the duration of their responses: the number up to each of
+    `BUCKETS_SECS`, and the sum.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class RequestCounts:
         self.seconds: dict[tuple[str, str], float] = {}
 
     def add(self, method: str, route: str, status: int, seconds: float | None = None) -> None:
-        """Count a request of this route that got this answer; `seconds` is how long that took, None for a stream."""
+        """Count a request of this route that got this answer; `seconds` is its duration, None for a stream."""
         self.counts[method if method in _METHODS else "other", route, status] += 1
         if seconds is not None:
             which = method, route

@@ -1,4 +1,4 @@
-"""Responses: JSON, empty, and those to errors."""
+"""Responses: with JSON, without a body, and to errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ JSON_HEADERS = {"content-type": JSON_TYPE}
 
 
 class Response(HTTPResponse):
-    """A response whose headers are valid as given: Sanic's validation of them is skipped."""
+    """A response whose headers are known to be valid: Sanic's validation is skipped."""
 
     def __init__(self, body: bytes, status: int, headers: dict[str, Any]) -> None:
         self.asgi = False
@@ -47,26 +47,26 @@ def encode_head(response: HTTPResponse, *, is_persistent: bool) -> bytes:
 
 @lru_cache(maxsize=64)
 def _encode_headers(status: int, headers: tuple[tuple[str, str], ...], is_persistent: bool) -> bytes:
-    """Encode the headers without the length of the body, in which most responses differ."""
+    """Encode the headers except the length of the body, the only one in which most responses differ."""
     connection = "keep-alive" if is_persistent else "close"
     fields = [f"{name}: {value}\r\n" for name, value in (*headers, ("connection", connection))]
     return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{''.join(fields)}".encode("ascii")
 
 
 def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> HTTPResponse:
-    """Return a JSON response; `bytes` are taken for encoded JSON, and sent as they are."""
+    """Return a JSON response; `bytes` count as encoded JSON, and are sent unchanged."""
     encoded = body if isinstance(body, bytes) else orjson.dumps(body, default=asdict)
     return Response(encoded, status, {**headers, **JSON_HEADERS} if headers else {**JSON_HEADERS})
 
 
 def no_content() -> HTTPResponse:
-    """Return the response 204, which has no body."""
+    """Return the response 204, without a body."""
     return Response(b"", 204, {})
 
 
 def to_response(answer: Any, shape: Schema | None) -> HTTPResponse:
-    """Return the response for the result of a handler. None becomes 204, bytes stay as they are, and the shape
-    encodes every other result.
+    """Return the response for the result of a handler. None becomes 204, bytes stay unchanged, and the shape encodes
+    any other result.
     """
     if isinstance(answer, HTTPResponse):
         return answer
@@ -86,7 +86,7 @@ ERROR_HEADERS: Mapping[type[errors.LaresError], dict[str, str]] = {
     errors.StoreFailed: {"Retry-After": "10"},
     errors.UpgradeRequired: {"Upgrade": "websocket", "Sec-WebSocket-Version": "13"},
 }
-"""The headers that come with some errors."""
+"""The headers for some errors."""
 
 _SANIC_CODES: Mapping[int, str] = {
     400: "invalid_request",
@@ -96,11 +96,11 @@ _SANIC_CODES: Mapping[int, str] = {
     429: "rate_limited",
     501: "unknown_transfer_coding",
 }
-"""The code of a request that Sanic itself refuses, by its status."""
+"""The code for a request that Sanic itself rejects, by its status."""
 
 
 def headers_of(error: errors.LaresError) -> Mapping[str, str] | None:
-    """Return the headers that come with the error, if any do."""
+    """Return the headers for the error, if any."""
     if isinstance(error, errors.RateLimited):
         return {"Retry-After": str(math.ceil(error.wait_secs))}
     return ERROR_HEADERS.get(type(error))
@@ -109,7 +109,7 @@ def headers_of(error: errors.LaresError) -> Mapping[str, str] | None:
 def error_response(request: Request, error: Exception) -> HTTPResponse:
     """Return the response to a request that failed: always JSON with `error` and `code`, never a traceback.
 
-    Unexpected errors are 500 with a fixed sentence; their own sentence and traceback go to the log.
+    Unexpected errors are 500 with a fixed sentence; the original message and the traceback are logged.
     """
     if isinstance(error, errors.LaresError) and status_of(error) != 500:
         return _response(status_of(error), str(error), error.code, headers_of(error))
@@ -125,7 +125,7 @@ def error_response(request: Request, error: Exception) -> HTTPResponse:
 
 
 def error_body(message: str, code: str, **more: Any) -> dict[str, Any]:
-    """Return the body of a response that is not 2xx: `message` is the sentence, `code` one of `CODES`."""
+    """Return the body of an error response: `message` is the sentence, `code` one of `CODES`."""
     return {"error": message.encode(errors="replace").decode(), "code": code, **more}
 
 
@@ -135,7 +135,7 @@ def refusal_body(failed: errors.ConfigFailed) -> dict[str, Any]:
 
 
 def failed_execution_body(what: str, result: ExecutionEntry) -> dict[str, Any]:
-    """Return the body for an execution of `what` (`scene 'x'`) that did not end with ok."""
+    """Return the body for an execution of `what` (`scene 'x'`) that failed."""
     is_cancelled = result.status is ExecutionStatus.CANCELLED
     how, error = ("was cancelled", errors.ExecutionCancelled) if is_cancelled else ("failed", errors.ScriptFailed)
     return error_body(f"{what} {how}: {result.error}", error.code, results=result.results)

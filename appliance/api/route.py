@@ -1,4 +1,5 @@
-"""Routes: the declarations behind dispatch, roles, and the OpenAPI document, and the parts that handlers use."""
+"""Routes: their declarations, used for dispatch, roles, and the OpenAPI document, and the parts of the API that
+handlers use."""
 
 from __future__ import annotations
 
@@ -30,10 +31,10 @@ MAX_SMALL_BODY_BYTES = 64 * 1024
 """The largest body of a route that does not accept files."""
 
 
-class Call(Struct, kw_only=True):  # not frozen, which would double what making one costs each request
-    """One request on its way to a handler. `principal` is the holder of its key, None on public routes.
+class Call(Struct, kw_only=True):  # not frozen: that would double the cost per request
+    """A request that is passed to a handler. `principal` is the holder of its key; None on public routes.
 
-    `recheck` raises `Unauthenticated` if that key was revoked since.
+    `recheck` raises `Unauthenticated` if that key has been revoked meanwhile.
     """
 
     request: Request
@@ -53,7 +54,7 @@ class Call(Struct, kw_only=True):  # not frozen, which would double what making 
     def query(self) -> dict[str, Any]:
         """Return the query, including empty values, checked by the route. Missing parameters are None.
 
-        A parameter that is an array has every value that was given; of any other the last one counts.
+        An array parameter has every given value; of any other parameter, the last value counts.
         """
         if not self.request.query_string and self.route.unstated_query is not None:
             return {**self.route.unstated_query}
@@ -67,7 +68,7 @@ class Call(Struct, kw_only=True):  # not frozen, which would double what making 
 
 
 COMMON_STATUSES = frozenset({400, 405, 408, 413, 417, 501})
-"""Statuses that every path may respond with: to malformed, slow or large requests and other methods."""
+"""Statuses that every path may respond with: for malformed, slow or large requests, and for other methods."""
 
 Handler = Callable[..., Awaitable[object]]
 
@@ -81,11 +82,11 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
     """One method of one path.
 
     `role` is the required role, None for public routes. `handler` is a method of the class `resource`; it gets the
-    call and the path's ids. `statuses` are its own; 401, 403, and 429 of routes with a role, and `COMMON_STATUSES`,
-    are implied. `response_schema` describes its 2xx, None if that has no body;
-    that is JSON unless `media_type` states otherwise.
-    `body` checks the request's JSON, None if it is not read; if it is `body_optional`, no body counts as an
-    empty object. A route of files has a larger `max_body_bytes`. `query` checks the parameters of the query.
+    call and the path's ids. `statuses` are its own; 401, 403, and 429 for routes with a role, and `COMMON_STATUSES`,
+    are implied. `response_schema` describes its 2xx response, None if that has no body; the response is JSON unless
+    `media_type` states otherwise. `body` checks the request's JSON, None if the body is not read; if it is
+    `body_optional`, a missing body counts as an empty object. A route of files has a larger `max_body_bytes`. `query`
+    checks the parameters of the query.
     """
 
     method: str
@@ -104,7 +105,7 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def unstated_query(self) -> Mapping[str, Any] | None:
-        """What `Call.query` returns if the query states nothing; None if it must state something."""
+        """The result of `Call.query` for an empty query; None if a parameter is required."""
         return None if any(each.required for each in self.query.values()) else dict.fromkeys(self.query)
 
     @property
@@ -114,12 +115,12 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def methods(self) -> frozenset[str]:
-        """The methods that it handles: GET includes HEAD."""
+        """The methods that it handles; GET includes HEAD."""
         return frozenset({self.method, "HEAD"}) if self.method == "GET" else frozenset({self.method})
 
     @cached_property
     def is_rate_limited(self) -> bool:
-        """Whether requests of it count against the rate limit of their key: writes, and every call of a hook."""
+        """Whether its requests count towards the rate limit of their key: writes, and every call of a hook."""
         is_write = self.method in ("POST", "PUT", "DELETE") or self.role is Role.HOOK
         return (
             is_write
@@ -140,10 +141,10 @@ def route(
     query: RequestFields | None = None,
     **more: Any,
 ) -> Callable[[Handler], Handler]:
-    """Return a decorator: the method of a resource handles this route; `more` are further fields of `Route`.
+    """Return a decorator that makes a method of a resource handle this route; `more` are further fields of `Route`.
 
-    `statuses` may omit the implied ones: 400, 413, 415, and 503 of a body, 400 of a query, and 404 of a path with an
-    id, except for PUT, which creates.
+    `statuses` may omit the implied ones: 400, 413, 415, and 503 for a body, 400 for a query, and 404 for a path with
+    an id, except for PUT, which creates.
     """
     implied = {
         *([400, 413, 415, 503] if body is not None else []),
@@ -170,11 +171,11 @@ Search = Callable[[float], Awaitable[list[Found]]]
 """Searches the local network for this many seconds."""
 
 MakeBackup = Callable[[], bytes]
-"""Gives the archive's bytes; called on a thread of its own. Raises `Invalid` if nothing can be backed up."""
+"""Returns the archive's bytes; called on a separate thread. Raises `Invalid` if nothing can be backed up."""
 
 
 class ApiParts(Struct, frozen=True, kw_only=True):
-    """What handlers use: the hub, and the parts of the API."""
+    """The parts that handlers use: the hub, and the API's own parts."""
 
     hub: Hub
     encoder: DeviceEncoder
@@ -190,7 +191,7 @@ class ApiParts(Struct, frozen=True, kw_only=True):
 
 
 class ApiResource:
-    """The base of all resources: methods with a `@route` answer it."""
+    """The base of all resources: methods with `@route` handle requests."""
 
     def __init__(self, parts: ApiParts) -> None:
         self.parts = parts

@@ -12,15 +12,15 @@ from sanic.exceptions import MethodNotAllowed, NotFound
 from appliance.api.route import Handler, Route
 
 RouteHandler = tuple[Route, Handler]
-"""A route, and what answers it."""
+"""A route and its handler."""
 
 
 MAX_KEPT_PATHS = 1024
-"""The latest paths that were asked for, and have a route."""
+"""Recently requested paths whose route is remembered."""
 
 
 class _RestPattern(Struct, frozen=True):
-    """A path with an id that takes one or more segments: its name ends in `_path`."""
+    """A path whose id has one or more segments: its name ends in `_path`."""
 
     before: tuple[str, ...]
     name: str
@@ -42,7 +42,7 @@ class _RestPattern(Struct, frozen=True):
 
 
 class _Pattern(Struct, frozen=True):
-    """A path with ids, in segments: the fixed ones and the names of the ids, with their positions."""
+    """A path with ids, in segments: the fixed segments, and the names and positions of the ids."""
 
     fixed: tuple[tuple[int, str], ...]
     ids: tuple[tuple[int, str], ...]
@@ -56,7 +56,8 @@ class _Pattern(Struct, frozen=True):
 class Router:
     """Routes by path and method. A fixed path comes before a path with ids, whatever its methods are.
 
-    Sanic's own router writes Python source for its routes and compiles it at each start, a tenth of the whole start.
+    Sanic's own router generates and compiles Python source for its routes at each start, which takes a tenth of the
+    whole start.
     """
 
     def __init__(self) -> None:
@@ -66,7 +67,7 @@ class Router:
         self._match = lru_cache(MAX_KEPT_PATHS)(self._find_handlers)
 
     def add(self, path: str, methods: Iterable[str], handle: RouteHandler) -> None:
-        """Call `handle` for these methods of the path; `<name>` in it stands for an id."""
+        """Call `handle` for these methods of the path; `<name>` in the path stands for an id."""
         if path not in self._paths and "_path>" in path:
             words = path.split("/")
             at = next(index for index, word in enumerate(words) if word.endswith("_path>"))
@@ -82,8 +83,7 @@ class Router:
         self._paths.setdefault(path, {}).update(dict.fromkeys(methods, handle))
 
     def find(self, method: str, path: str) -> tuple[RouteHandler, dict[str, str]]:
-        """Return the handler, and the ids of the path as it was sent. Each id is one segment, not empty,
-        percent-decoded once.
+        """Return the handler, and the ids in the path. Each id is one non-empty segment, percent-decoded once.
 
         Raises `NotFound`, or `MethodNotAllowed` with the methods that the path has.
         """

@@ -1,4 +1,4 @@
-"""Schemas of answers, which also encode them; a schema of one resource is in its own file."""
+"""Schemas of responses, which also encode them; the schema of a single resource is in that resource's file."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ ERROR: Schema = {
         },
     },
 }
-"""Every body that is not 2xx; some hold more."""
+"""The body of every error response; some have more fields."""
 
 
 def error_of(status: int) -> Schema:
-    """Return the body of this status: an `ERROR` with one of the codes that the status has."""
+    """Return the body for this status: an `ERROR` with one of the status's codes."""
     codes = [name for name, code in CODES.items() if code.status == status]
     return {"allOf": [ERROR, {"type": "object", "properties": {"code": one_of(*codes)}}]}
 
@@ -70,7 +70,7 @@ ADAPTER_HEALTH = record(
 )
 _FILE_FAULT: Schema = {
     **TEXT,
-    "description": "The fault of the last saved Lua file of its kind; an earlier version may run.",
+    "description": "The error of the last saved Lua file of its kind; an earlier version may be running.",
 }
 ADAPTER_IN_FULL = Record(
     "AdapterInFull",
@@ -100,7 +100,7 @@ CAPABILITY = Record(
         "description": TEXT,
     },
     {
-        "unit": {**TEXT, "description": "Of its numbers; a value that states a unit has that one."},
+        "unit": {**TEXT, "description": "The unit of numbers; a value that has its own unit keeps it."},
         "period": {**TEXT, "description": "The default period of an accumulation."},
     },
 )

@@ -1,4 +1,4 @@
-"""The server of the API: its sockets, from binding to a stop that ends in time."""
+"""The server of the API: its sockets, from binding to a stop within the time limit."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ DRAIN_POLL_SECS = 0.02
 GOING_AWAY = 1001
 
 RESERVED_FILES = 256
-"""File descriptors that clients' connections leave to the store, Lua, the adapters, and everything else."""
+"""File descriptors that are reserved for the store, Lua, the adapters, and everything else except clients."""
 
 MAX_CONTROL_CONNECTIONS = 32
-"""Connections of the control socket at a time; an idle one yields to a newcomer."""
+"""Simultaneous connections of the control socket; an idle one is closed for a new one."""
 
 ROOT = 0
 
@@ -39,22 +39,22 @@ log = logging.getLogger("api")
 
 
 class Work(Protocol):
-    """The work in progress other than requests."""
+    """Work in progress, except requests."""
 
     def is_working(self, until: float) -> bool:
-        """Return whether something is in progress that may end by then, in seconds of the monotonic clock."""
+        """Return whether some work is in progress that may end by `until`, in seconds of the monotonic clock."""
 
     def abort_all(self) -> None:
-        """End everything that is in progress, also what requests wait for."""
+        """Cancel all work in progress, including work that requests wait for."""
 
 
 class Server:
     """Serves the application at the address from entering the context to leaving it.
 
-    Making one binds the socket; raises `StartFailed` if that fails. Leaving takes no new connection, closes event
+    Creating one binds the socket; raises `StartFailed` if that fails. Leaving accepts no new connection, closes event
     streams with 1001, and gives requests and executions in progress `limits.stop_secs` to end. Then it aborts the
-    `work`, gives requests `limits.abort_secs` to respond, and aborts the others.
-    `control` is a bound Unix socket that serves the same to root and this process's user without a key.
+    `work`, gives requests `limits.abort_secs` to respond, and aborts the remaining ones. `control` is a bound Unix
+    socket that serves the same API, without a key, to root and to this process's user.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Server:
 
     @property
     def port(self) -> int:
-        """The port that is served, also when the address left the choice to the system."""
+        """The port in use, also if the system chose it."""
         return self._port
 
     async def __aenter__(self) -> Server:
@@ -137,8 +137,8 @@ def _close(connection: StrictConnection) -> None:
 
 
 def _allowed_user(accepted: socket.socket, _: object) -> str | None:
-    """Return a name for the connection of root or this process's own user, each counted by itself. Return None for
-    another user's connection.
+    """Return a name for a connection from root or this process's own user, so that each is counted separately. Return
+    None for another user's connection.
     """
     size = struct.calcsize("3i")
     _, uid, _ = struct.unpack("3i", accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
@@ -146,26 +146,27 @@ def _allowed_user(accepted: socket.socket, _: object) -> str | None:
 
 
 def _raise_file_limit(files: int) -> int:
-    """Raise the soft limit of open files to this many if the hard limit allows; return what is granted."""
+    """Raise the soft limit of open files to this number if the hard limit allows it; return the limit now in
+    force."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     granted = files if hard == resource.RLIM_INFINITY else min(files, hard)
     if soft != resource.RLIM_INFINITY and soft < granted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (granted, hard))
     if granted < files:
-        log.warning("the system grants %d open files; api.max_connections and the hub need %d", granted, files)
+        log.warning("the system allows %d open files; api.max_connections and the hub need %d", granted, files)
     return granted
 
 
 def _bind(address: Address) -> socket.socket:
-    """Return a socket bound to the address; `[::]` takes IPv4 too."""
+    """Return a socket bound to the address; `[::]` also accepts IPv4."""
     host = address.host.encode(
         "ascii" if address.host.isascii() else "idna"
-    )  # as text, Python imports its IDNA for it
+    )  # if it were text, Python would import its IDNA codec for it
     try:
         family, _, _, _, place = socket.getaddrinfo(
             host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        # asyncio makes only those sockets send at once (TCP_NODELAY) whose protocol is given
+        # asyncio sets TCP_NODELAY only on sockets whose protocol is given
         bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError as error:
         raise StartFailed(f"cannot listen at {address.host}: {error.strerror}", os.EX_UNAVAILABLE) from None

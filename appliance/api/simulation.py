@@ -10,7 +10,8 @@ from msgspec import Struct
 
 
 class SimulationRequest(Struct, frozen=True, kw_only=True):
-    """A simulation: the text in place of the file's at the path, from a time, now by default, for some hours.
+    """A simulation: the text replaces that of the file at the path; it begins at a time, by default now, and lasts
+    some hours.
 
     `events` are lines as in the file of `lares simulate --events`.
     """
@@ -24,7 +25,7 @@ class SimulationRequest(Struct, frozen=True, kw_only=True):
 
 
 class SimulationResult(Struct, frozen=True, kw_only=True):
-    """The lines of a simulation that reached `until`, earlier than asked if it is not complete."""
+    """The lines of a simulation up to `until`, which is earlier than requested if it is not complete."""
 
     lines: Sequence[Mapping[str, Any]]
     until: datetime
@@ -32,4 +33,4 @@ class SimulationResult(Struct, frozen=True, kw_only=True):
 
 
 Simulate = Callable[[SimulationRequest, Mapping[str, Any]], Awaitable[SimulationResult]]
-"""Simulates the home with the state that the document's keys and values describe."""
+"""Simulates the home with the state in the document's keys and values."""

@@ -1,4 +1,4 @@
-"""The dashboard's own files: public, because a browser must load a page before it can show a key.
+"""The dashboard's own files; they are public, because a browser must load a page before it can send a key.
 
 They are read once, named after their content, and compressed if the client accepts that.
 """
@@ -30,10 +30,10 @@ TYPES: Mapping[str, str] = {
     ".png": "image/png",
     ".webmanifest": "application/manifest+json",
 }
-"""Which files of the folder are served, and as what; licences are not."""
+"""The served file types with their media types; licence files are not served."""
 
 UNHASHED = frozenset({PAGE, "worker.js", "manifest.webmanifest"})
-"""Files that keep their address when they change: browsers ask for them by name, and so ask again each time."""
+"""Files that keep their address when they change: browsers request them by name, and check them again each time."""
 
 FOREVER = "public, max-age=31536000, immutable"
 ALWAYS_ASK = "no-cache"
@@ -60,17 +60,17 @@ class StaticFile:
 
     @cached_property
     def compressed(self) -> bytes | None:
-        """The body as gzip, or None if that is not smaller."""
+        """The body compressed by gzip; None if that is not smaller."""
         packed = gzip.compress(self.body, mtime=0)
         return packed if len(packed) < len(self.body) else None
 
 
 @cache
 def load_files() -> Mapping[str, StaticFile]:
-    """Return every served file by its address, as it was at the first call.
+    """Return every served file by its address, as read at the first call.
 
-    Most addresses hold a digest of all files, so that a browser keeps them for good and never mixes two versions; the
-    page, the service worker and the manifest contain that digest in place of `{{version}}`.
+    Most addresses contain a digest of all files, so that a browser can cache them forever and never mixes two
+    versions; the page, the service worker and the manifest contain that digest in place of `{{version}}`.
     """
     bodies = {
         path.relative_to(FOLDER).as_posix(): path.read_bytes()
@@ -92,9 +92,9 @@ def load_files() -> Mapping[str, StaticFile]:
 
 
 def security_headers(host: str) -> dict[str, str]:
-    """Headers that let the page load from, and connect to, only this hub, under the host name of the request.
+    """Return headers that let the page load from, and connect to, only this hub, under the host name of the request.
 
-    Not every browser counts a WebSocket to the page's own address as its own, so that is stated by name.
+    Not every browser treats a WebSocket to the page's own address as same-origin, so that address is listed by name.
     """
     sockets = f" ws://{host} wss://{host}" if _PLAIN_HOST.fullmatch(host) else ""
     policy = {
@@ -131,7 +131,7 @@ def _digest(bodies: Mapping[str, bytes]) -> str:
 
 
 class DashboardApi:
-    """Handlers of `/` and the paths under `/dashboard/`; none of it holds data of the home."""
+    """Handlers of `/` and the paths under `/dashboard/`; they contain no data of the home."""
 
     def __init__(self) -> None:
         self._files = load_files()
@@ -160,7 +160,8 @@ class DashboardApi:
         return Response(body, 200, {"content-type": file.type, **headers})
 
     def _find_words(self, request: Request) -> str | None:
-        """Return the address of the page's words in the first language that the browser prefers and the page has."""
+        """Return the address of the page's texts in the first language that the browser prefers and the page
+        supports."""
         for each in request.headers.get("accept-language", "").lower().split(","):
             language = each.partition(";")[0].strip().partition("-")[0]
             if (found := self._words.get(language)) is not None:
@@ -168,7 +169,7 @@ class DashboardApi:
         return None
 
     def list_routes(self) -> tuple[Route, ...]:
-        """Return a row for `/` and for each file, so that every other path is as unknown as it was."""
+        """Return a route for `/` and for each file, so that every other path stays unknown."""
         files = [_row(path, DashboardApi.show, (200, 304)) for path in self._files]
         return (_row("/", DashboardApi.redirect, (302,)), *files)
 

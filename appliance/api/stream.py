@@ -15,10 +15,10 @@ from appliance.home.events import Event, KeyRevoked
 from appliance.tasks import loop_lag
 
 MAX_PROMPT_READERS = 8
-"""Up to this many readers are sent a frame before its event is published to others; it takes some 30 µs for each."""
+"""Up to this many readers are sent a frame before its event is published to others; each takes some 30 µs."""
 
 MAX_FRAMES_PER_WRITE = 64
-"""Frames that one write carries at most, so that frames for a slow reader wait in the queue that counts them."""
+"""Maximum number of frames in one write, so that frames for a slow reader wait in the queue that counts them."""
 
 POLICY_VIOLATION = 1008
 
@@ -26,7 +26,7 @@ log = logging.getLogger("api")
 
 
 class Subscriber:
-    """A bounded queue of frames before one socket. When it is full the oldest is dropped, and counted."""
+    """A bounded queue of frames for one socket. When it is full, the oldest frame is dropped and counted."""
 
     def __init__(self, socket: WebSocket, key_id: str, capacity: int) -> None:
         self.socket = socket
@@ -35,7 +35,7 @@ class Subscriber:
         self._dropped = 0
 
     def put(self, data: bytes) -> bool:
-        """Add a frame, to be sent with the next flush; true if the oldest was dropped for it."""
+        """Add a frame, to be sent with the next flush; return true if the oldest was dropped for it."""
         is_full = len(self._frames) == self._frames.maxlen
         self._dropped += is_full
         self._frames.append(data)
@@ -43,11 +43,11 @@ class Subscriber:
 
     @property
     def waiting(self) -> int:
-        """How many frames wait for the socket."""
+        """The number of frames that wait for the socket."""
         return len(self._frames)
 
     def beat(self) -> None:
-        """Send a heartbeat, unless frames wait, which show that the stream is alive."""
+        """Send a heartbeat, unless frames are waiting, which already show that the stream is alive."""
         if not self._frames and self.socket.is_writable:
             self.socket.write(encode_text_frame(heartbeat_frame()))
 
@@ -68,8 +68,8 @@ class Subscriber:
 class EventStream:
     """Sends every event's frame to all subscribers; it listens to the bus while there are any.
 
-    `frames` counts frames since the start, `dropped` the ones lost by slow subscribers. `start_errors` are
-    what went wrong before a subscriber could connect; the first one is sent them.
+    `frames` counts frames since the start, `dropped` those lost by slow subscribers. `start_errors` are errors from
+    before a subscriber could connect; they are sent to the first one.
     """
 
     def __init__(self, bus: Bus, capacity: int, start_errors: Iterable[Event] = ()) -> None:
@@ -89,7 +89,7 @@ class EventStream:
 
     @property
     def readers(self) -> int:
-        """How many sockets are subscribed at present."""
+        """The number of sockets that are subscribed now."""
         return len(self._subscribers)
 
     @property
@@ -99,7 +99,7 @@ class EventStream:
 
     @contextmanager
     def subscribe(self, socket: WebSocket, key_id: str) -> Iterator[Subscriber]:
-        """Within the context the socket is sent every frame, until the key is revoked that it was opened with."""
+        """While entered, send every frame to the socket, until the key that it was opened with is revoked."""
         subscriber = Subscriber(socket, key_id, self._capacity)
         socket.on_writable = subscriber.flush
         if not self._subscribers:
@@ -124,7 +124,7 @@ class EventStream:
             self._disconnect(event.key_id)
         try:
             payload = frame_of(event)
-        except Exception as error:  # a listener must not raise, and no client may miss an event unknowingly
+        except Exception as error:  # a listener must not raise, and no client may miss an event without notice
             log.error("event stream: %s has no frame: %s", type(event).__name__, error, exc_info=error)
             payload = fault_frame(event)
         if payload is not None:
@@ -150,19 +150,19 @@ class EventStream:
             asyncio.get_running_loop().call_soon(self._flush_rest)
 
     def _flush_rest(self) -> None:
-        """Send the frames that followed another in the same turn of the loop, all together."""
+        """Send the frames that followed another frame in the same turn of the loop, all together."""
         self._is_flush_due = False
         self._flush()
 
     def _flush(self) -> None:
-        """Send what waits for each reader, all of it at once."""
+        """Send everything that waits for each reader."""
         for subscriber in tuple(self._subscribers):
             subscriber.flush()
 
 
 def encode_text_frame(payload: bytes) -> bytes:
-    """Return a WebSocket text message as the server sends it. It is one unmasked frame, the same for every reader
-    (RFC 6455).
+    """Return a WebSocket text message in the form that the server sends. It is one unmasked frame, the same for every
+    reader (RFC 6455).
     """
     if len(payload) < 126:
         return b"\x81%c%b" % (len(payload), payload)

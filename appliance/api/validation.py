@@ -34,7 +34,7 @@ MAX_TABLE_DEPTH = 32
 
 
 RequestFields = Mapping[str, Field[Check]]
-"""The fields of a request's object or query. Others that it may hold are ignored."""
+"""The fields of a request's object or query. Other fields in it are ignored."""
 
 
 def body(title: str, fields: RequestFields) -> Check:
@@ -81,7 +81,7 @@ def not_json(body: bytes, error: orjson.JSONDecodeError) -> MalformedRequest:
 
 
 def choice(*words: str, default: str | None = None, description: str | None = None) -> Check:
-    """Return a check for one of these strings. `default` and `description` go into the schema."""
+    """Return a check for one of these strings. `default` and `description` are for the schema."""
     stated = {"default": default, "description": description}
     return Check(
         schema={**one_of(*words), **{key: value for key, value in stated.items() if value is not None}},
@@ -96,7 +96,7 @@ def member_of(choices: type[StrEnum]) -> Check:
 
 
 def whole_number(low: int, high: int, **stated: Any) -> Check:
-    """Return a check for a parameter of the query that is a whole number; `stated` goes into the schema."""
+    """Return a check for a query parameter that is a whole number; `stated` is for the schema."""
 
     def check(value: Any) -> int:
         if re.fullmatch("[0-9]{1,9}", value) is None or not low <= int(value) <= high:
@@ -143,7 +143,7 @@ def _json_value(value: Any) -> Any:
 
 
 def is_within(value: Any, levels: int) -> bool:
-    """Return whether the objects and arrays in the value are nested at most this many levels deep below it."""
+    """Return whether objects and arrays in the value are nested at most this deep."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return levels >= 0 and all(is_within(each, levels - 1) for each in inner if isinstance(each, dict | list))
 
@@ -152,16 +152,16 @@ boolean = Check(schema=BOOLEAN, run=checks.boolean)
 table = Check(schema=OBJECT, run=_table)
 json_value = Check(schema=ANY, run=_json_value)
 anything = Check(schema=TEXT, run=lambda value: value)
-"""A query's value, which is always a string."""
+"""The value of a query parameter, which is always a string."""
 
 MAX_LIMIT = 1000
-"""Entries that one response holds at most."""
+"""Maximum number of entries in one response."""
 
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+ -]\d\d:\d\d)", re.ASCII)
 
 
 def _instant(value: Any) -> datetime:
-    """Return the moment; if a `+` was not percent-encoded, it has arrived as a blank."""
+    """Return the moment; a `+` that was not percent-encoded has arrived as a space."""
     try:
         if _INSTANT.fullmatch(value) is None:
             raise ValueError
@@ -170,7 +170,7 @@ def _instant(value: Any) -> datetime:
         raise Invalid(f"must be a time like 2026-11-20T08:00:00Z, not {shown(value)}") from None
 
 
-_MOMENT: Schema = {**INSTANT, "description": "RFC 3339; it is included itself."}
+_MOMENT: Schema = {**INSTANT, "description": "RFC 3339, inclusive."}
 _WHEN = Field(Check(schema=_MOMENT, run=_instant), required=False)
 
 _LIMIT = Field(whole_number(1, MAX_LIMIT, default=DEFAULT_LIMIT), required=False)

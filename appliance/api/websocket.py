@@ -31,7 +31,7 @@ _DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 
 
 class MessageCheck:
-    """Follows a client's messages over their frames: each has at most `max_bytes`, and text is UTF-8."""
+    """Checks a client's messages across their frames: each has at most `max_bytes`, and text is UTF-8."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -39,7 +39,7 @@ class MessageCheck:
         self._decoder: codecs.IncrementalDecoder | None = None
 
     def fault_of(self, frame: Frame) -> tuple[CloseCode, str] | None:
-        """Why this frame must end the connection, at once and not only with its message; None when it need not."""
+        """Return why this frame must end the connection, even before its message is complete; None if it need not."""
         if frame.opcode not in _DATA:
             return None
         if frame.opcode is not Opcode.CONT:
@@ -47,7 +47,7 @@ class MessageCheck:
             self._decoder = codecs.getincrementaldecoder("utf-8")() if frame.opcode is Opcode.TEXT else None
         self._size += len(frame.data)
         if self._size > self._max_bytes:
-            return CloseCode.MESSAGE_TOO_BIG, f"a message may have {self._max_bytes} bytes"
+            return CloseCode.MESSAGE_TOO_BIG, f"a message may have at most {self._max_bytes} bytes"
         return None if self._is_readable(frame) else (CloseCode.INVALID_DATA, "the text is not UTF-8")
 
     def _is_readable(self, frame: Frame) -> bool:
@@ -60,7 +60,7 @@ class MessageCheck:
 
 
 class StrictProtocol(ServerProtocol):
-    """The `websockets` package's protocol, which also fails connections that RFC 6455 states a server must fail.
+    """The protocol of the `websockets` package, which also ends connections that RFC 6455 requires a server to fail.
 
     The package does not check UTF-8 before a message is read, and its own limit counts a ping between two fragments.
     """
@@ -70,14 +70,14 @@ class StrictProtocol(ServerProtocol):
         self._messages = MessageCheck(max_bytes)
 
     def recv_frame(self, frame: Frame) -> None:
-        """Process a frame; an invalid one fails the connection, and what follows it is ignored."""
+        """Process a frame; an invalid frame fails the connection, and later data is ignored."""
         super().recv_frame(frame)
         if (fault := self._messages.fault_of(frame)) is not None:
             self.fail(*fault)
 
 
 SUBPROTOCOL = Subprotocol("lares.events")
-"""The sub-protocol that the server selects. A browser asks for it next to the one that holds its token."""
+"""The sub-protocol that the server selects. A browser offers it in addition to the one that contains its token."""
 
 NO_PONG = 1011
 
@@ -85,7 +85,8 @@ SEND_BUFFER_BYTES = 64 * 1024
 """The socket's send buffer (Linux doubles it): small, so that unsent frames wait in the queue that counts them."""
 
 MAX_READ_BYTES = 1024
-"""Bytes of a client that are processed in one turn of the loop: a flood of pings is 170 a turn, some milliseconds."""
+"""Bytes of a client that are processed in one turn of the loop: a flood of pings reaches 170 per turn, some
+milliseconds."""
 
 log = logging.getLogger("api")
 
@@ -93,9 +94,9 @@ log = logging.getLogger("api")
 class WebSocket:
     """One open WebSocket; `answer` is the response that ends its handshake, `peer` the client's address.
 
-    It pings every `ping_secs`, and closes with 1011 when a ping was not answered until the next. It aborts when the
-    client reads nothing for `stall_secs`. `on_writable` is called when it may be written to again; `closed` is done
-    at the end.
+    It pings every `ping_secs`, and closes with 1011 if a ping is not answered before the next one. It aborts when the
+    client reads nothing for `stall_secs`. `on_writable` is called when the socket can be written to again; `closed`
+    is done at the end.
     """
 
     def __init__(
@@ -166,7 +167,7 @@ class WebSocket:
             self.closed.set_result(None)
 
     def _process_input(self) -> None:
-        """Process a piece of what arrived; reading resumes once all of it is processed and answered."""
+        """Process part of the received data; reading resumes once all of it is processed and answered."""
         self._is_input_scheduled = False
         if self._inbuf and self._has_room:
             piece = bytes(self._inbuf[:MAX_READ_BYTES])
@@ -188,7 +189,7 @@ class WebSocket:
         self._send_due()
 
     def _send_due(self) -> None:
-        """Send the queue of the protocol; an empty piece ends the stream."""
+        """Send the protocol's queue; an empty item ends the stream."""
         if due := self._protocol.data_to_send():
             self.write(b"".join(due))
         if not all(due):
@@ -197,7 +198,8 @@ class WebSocket:
             self._abort_timer = self._loop.call_later(self._limits.stop_secs, self._transport.abort)
 
     def _end(self) -> None:
-        """Close; half-close while the client has not sent its Close frame, so that buffered frames are delivered."""
+        """Close; while the client has not sent its Close frame, only half-close, so that buffered frames are
+        delivered."""
         if self._protocol.close_rcvd is not None:
             self._transport.close()
         else:
@@ -207,14 +209,14 @@ class WebSocket:
         return self._loop.call_later(min(self._limits.ping_secs, self._limits.stall_secs) / 4, self._check_alive)
 
     def _check_alive(self) -> None:
-        """Abort if the client reads nothing, and ping it when that is due."""
+        """Abort if the client reads nothing; ping it when that is due."""
         self._watch = self._process_later()
         now, waiting = self._loop.time(), unsent_bytes(self._transport)
         taken = self._written - waiting if waiting else None
         if taken is None or taken != self._progress[0]:
             self._progress = (taken, now)
         elif now - self._progress[1] >= self._limits.stall_secs:
-            log.info("event stream: closed %s, which took nothing for %g s", self._peer, self._limits.stall_secs)
+            log.info("event stream: closed %s: it read nothing for %g s", self._peer, self._limits.stall_secs)
             self._transport.abort()
             return
         if now >= self._ping_at:
@@ -222,12 +224,12 @@ class WebSocket:
             self._ping(is_idle=waiting == 0)
 
     def _ping(self, *, is_idle: bool) -> None:
-        """Ping a client that has read everything; of another one its reading shows that it is alive."""
+        """Ping a client that has read everything; if it has not, its reading shows that it is alive."""
         if not is_idle or self._protocol.state is not State.OPEN:
             self._is_pong_due = False
         elif self._is_pong_due:
             silent_secs = self._limits.ping_secs
-            log.info("event stream: closed %s, which did not answer a ping for %g s", self._peer, silent_secs)
+            log.info("event stream: closed %s: it did not answer a ping for %g s", self._peer, silent_secs)
             self._protocol.fail(NO_PONG, "no pong")
             self._send_due()
         else:
@@ -249,7 +251,7 @@ def unsent_bytes(transport: asyncio.Transport) -> int:
 
 
 def shutdown_write(transport: asyncio.Transport) -> None:
-    """Half-close: send nothing more and continue receiving; abort if the client is gone."""
+    """Half-close: send nothing more but continue receiving; abort if the client is gone."""
     try:
         transport.write_eof()
     except OSError:
@@ -283,7 +285,7 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
 def _handshake_of(request: Request) -> Handshake:
     """Return the request's handshake headers.
 
-    raise `MalformedRequest` unless they are ASCII, because `websockets` would fail.
+    Raises `MalformedRequest` unless they are ASCII, because `websockets` would fail.
     """
     headers = [
         (name, value)

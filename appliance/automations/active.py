@@ -1,4 +1,4 @@
-"""Active triggers: the triggers of the automations in force, and what fires when their schedules are due."""
+"""Active triggers: the triggers of the loaded automations, and what fires when their schedules are due."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from appliance.lua.catalog import Asset
 
 
 def wait_key(trigger: DeviceTrigger) -> str:
-    """Return a text that is the same for triggers of the same meaning, over reloads and restarts."""
+    """Return a text that is the same for triggers with the same meaning, over reloads and restarts."""
     stated = state_fields(trigger)
     if trigger.devices.ids:
         stated["device_id"] = sorted(trigger.devices.ids)
@@ -43,7 +43,7 @@ class Wait(Struct, kw_only=True):
 
 
 class ActiveTrigger(Struct, eq=False, kw_only=True):
-    """One trigger of an automation. `due` is its schedule or interval, `waits` holds the waits of its devices by
+    """One trigger of an automation. `due` is its schedule or interval; `waits` holds the waits of its devices, by
     id."""
 
     asset: Asset[AutomationDefinition]
@@ -68,7 +68,7 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
         return wait_key(self.trigger) if isinstance(self.trigger, DeviceTrigger) else ""
 
     def is_for(self, trigger: Trigger, *, resumes: bool) -> bool:
-        """Return whether this belongs to an equal trigger."""
+        """Return whether the stored wait belongs to an equal trigger."""
         if self.resumes != resumes:
             return False
         return self.trigger == trigger or (isinstance(trigger, DeviceTrigger) and self.key == wait_key(trigger))
@@ -110,11 +110,11 @@ class Schedules:
         )
 
     def hold(self) -> None:
-        """Keep what falls due, of each trigger the latest, until `release`."""
+        """Until `release`, keep the triggers that fall due, of each trigger only the latest time."""
         self._deferred = {}
 
     def release(self) -> None:
-        """Fire the kept triggers, and from now on each that falls due."""
+        """Fire the kept triggers; from now on, fire each trigger when it falls due."""
         deferred, self._deferred = self._deferred or {}, None
         for fire in deferred.values():
             fire()
@@ -129,7 +129,7 @@ class Schedules:
             active.due = None
 
     def _start_interval(self, active: ActiveTrigger, trigger: Interval) -> None:
-        """Begin an interval now; a resumable one keeps its phase as soon as the clock is trusted."""
+        """Begin an interval now; a resumable interval keeps its phase once the clock is trusted."""
         first: float | None = None
         if active.resumes and self._trust.is_trusted():
             first = self._seconds_to_next(active, trigger)
@@ -139,7 +139,8 @@ class Schedules:
         active.due = self._scheduler.every(active.label, trigger.every_secs, on_due, first=first)
 
     def _seconds_to_next(self, active: ActiveTrigger, trigger: Interval) -> float:
-        """Return the seconds until the next time; a time that fell due while the hub was off fires at once, once."""
+        """Return the seconds until the next time; if a time fell due while the hub was off, it fires once,
+        immediately."""
         now, since = self._clock.now(), self._last(active, trigger)
         if since is None or since > now:
             self._store_fired(active, trigger, now)
@@ -151,7 +152,7 @@ class Schedules:
         return (following - now).total_seconds()
 
     def _resume(self) -> None:
-        """Set the phase of intervals that have not fired yet: that from before the restart, or from their start."""
+        """Set the phase of intervals that have not fired yet: from before the restart, or from their start."""
         unresumed, self._unresumed = self._unresumed, set()
         for active in unresumed:
             trigger = active.trigger
@@ -184,5 +185,5 @@ class Schedules:
 
 
 def _name(trigger: TimedTrigger) -> str:
-    """Return a name that is the same for the same schedule: its event without the time."""
+    """Return a name that is the same for equal schedules: the event without its time."""
     return fingerprint(trigger.event_at(EPOCH))

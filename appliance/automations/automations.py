@@ -1,4 +1,5 @@
-"""The automations as a whole: how their parts are put together, and what API and command line read and change."""
+"""The automations as a whole: combines their parts, and has everything that the API and the command line read and
+change."""
 
 from __future__ import annotations
 
@@ -36,12 +37,12 @@ log = logging.getLogger("automations")
 
 
 NOT_YET_ON = "it is off in its file: edit the file, then switch it on"
-"""The reason for an automation with `enabled = false` that is not switched on."""
+"""The reason for an automation with `enabled = false` in its file that was never switched on."""
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """One automation with its state; `last_run` and how it ended outlive a restart, `running` is how many of its
-    executions run now. `next_run` and `last`, its newest execution since the start, are filled in on request.
+    """One automation with its state; `last_run` and its result outlive a restart, `running` is the number of its
+    current executions. `next_run` and `last`, its newest execution since the start, are filled in only on request.
     """
 
     definition: AutomationDefinition
@@ -55,9 +56,9 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 class Automations(ExecutableFiles[AutomationDefinition]):
-    """The automations of a catalog, armed from entering the context until it is left.
+    """The automations of a catalog; they are armed while the context is entered.
 
-    If not `is_armed`, none fires until a reload. Methods raise `NotFound` for an unknown id.
+    If not `is_armed`, none of them fires until a reload. Methods raise `NotFound` for an unknown id.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         await self._stack.aclose()
 
     def hold_until(self, have_started: Callable[[], bool], bus: Bus) -> None:
-        """Let no timer and no schedule fire before every adapter has started: it would find devices offline."""
+        """Hold all timers and schedules until every adapter has started: earlier, they would find devices offline."""
         if have_started():
             return
         release = self.engine.hold_schedules()
@@ -127,7 +128,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return self._view(self.catalog.get(id_).definition)
 
     async def switch(self, id_: str, *, is_enabled: bool) -> View:
-        """Switch it on or off, once that is on the card; `StoreFailed` if it cannot be."""
+        """Switch it on or off, once the change is on the card; raise `StoreFailed` if it cannot be stored."""
         is_changed = self.view(id_).is_enabled != is_enabled
         await self.states.switch(id_, is_enabled=is_enabled)
         if is_changed:
@@ -138,11 +139,11 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return self.view(id_)
 
     async def run_by_hand(self, id_: str, event: Mapping[str, Value]) -> ExecutionEntry:
-        """Run it with this event if its conditions hold, and wait for its end."""
+        """Run it with this event if its conditions hold, and wait until it ends."""
         return await self._decider.run_by_hand(self.catalog.get(id_), event)
 
     async def validate(self, id_: str) -> View:
-        """Read its file from the disk now; raises `ConfigFailed` with its faults."""
+        """Read its file from the disk now; raise `ConfigFailed` with its faults."""
         asset = await self.catalog.read(id_)
         return self._view(asset.definition)
 
@@ -176,8 +177,8 @@ def catalog_of(
     known: Callable[[], HomeNames] | None = None,
     surroundings: Surroundings | None = None,
 ) -> Catalog[AutomationDefinition]:
-    """Return the catalog of the automations that the section names, not loaded yet; what names nothing that is
-    `known` is a warning."""
+    """Return the catalog of the automations in the section's folder, without loading it; names that are not `known`
+    get a warning."""
     default_max = settings.runner.default_max_concurrent
     find_warnings = None if known is None else lambda definition: known().warnings_of(definition)
     inspect = None if known is None else lambda source: known().inspect(source)

@@ -1,9 +1,9 @@
-"""The brake: an automation that sets itself off again and again is paused.
+"""The brake pauses an automation that triggers itself again and again.
 
-An automation can set off another one, and that one the first again. For each thing that an execution changes, the
-brake remembers the automations that led to it; all of them caused a trigger by that thing. They caused the change of
-an attribute if it shows the value that they commanded, before another command for it and before it has shown another
-value. Actions by people are never braked.
+This can involve several automations that trigger each other in a circle. For each thing that an execution changes,
+the brake remembers the automations that led to the change; they count as the cause of any trigger by that thing. They
+count as the cause of an attribute's change if the attribute then shows the value that they commanded, before another
+command for it and before any other value. Actions by people are never paused.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _NO_CAUSES: frozenset[str] = frozenset()
 
 
 class _BrakeRecord(Struct):
-    """One automation: its own-caused runs, the causes of its latest execution, and the end of its pause."""
+    """One automation: its runs that it caused itself, the causes of its latest execution, and the end of its
+    pause."""
 
     runs: deque[float] = field(default_factory=deque)
     causes: frozenset[str] = _NO_CAUSES
@@ -57,7 +58,7 @@ class Brake:
     def note_effect(self, source: str, kind: str, name: str) -> None:
         """Note that an execution, `automation:x` or `scene:x`, changes the thing of this kind and name now.
 
-        An automation that runs a scene causes the effects of the scene.
+        An automation that runs a scene counts as the cause of the scene's effects.
         """
         causes, now = self._causes_behind(source), self._clock.monotonic()
         if not causes:
@@ -68,8 +69,8 @@ class Brake:
         self._note(kind, name, causes)
 
     def note_invoke(self, source: str, payload: Mapping[str, Value]) -> None:
-        """Note that an execution calls an operation: it causes the values and events of that device, like a
-        command."""
+        """Note that an execution calls an operation: it counts as the cause of the device's values and events, as
+        after a command."""
         device_id, attributes = str(payload.get("device_id")), payload.get("attributes")
         for name, value in attributes.items() if isinstance(attributes, Mapping) else ():
             self._expect(source, f"{device_id} {name}", Matcher(equals=value))
@@ -84,7 +85,7 @@ class Brake:
             self._on_change(event)
 
     def _expect(self, source: str, name: str, matcher: Matcher) -> None:
-        """Expect the commanded value of a device's attribute, in place of any earlier one."""
+        """Expect the commanded value of a device's attribute; it replaces any earlier one."""
         if not self._causes_behind(source):
             self._causes.pop(("command", name), None)
         else:
@@ -101,7 +102,7 @@ class Brake:
             causes = self._causes_of_thing("command", name)
             if causes and self._expected[name].holds(value):
                 self._expected[name] = Matcher(equals=value)
-            else:  # another cause
+            else:  # the change has another cause
                 causes = _NO_CAUSES
                 self._causes.pop(("command", name), None)
             everything |= causes
@@ -109,7 +110,7 @@ class Brake:
         self._note("device", f"{device.id} ", everything)
 
     def _note(self, kind: str, name: str, causes: frozenset[str]) -> None:
-        """Keep the causes of the latest change of the thing, and forget old ones."""
+        """Store the causes of the latest change of the thing, and forget old ones."""
         now = self._clock.monotonic()
         self._causes.pop((kind, name), None)
         if causes:
@@ -127,7 +128,7 @@ class Brake:
         return (_NO_CAUSES if record is None else record.causes) | {id_}
 
     def refusal(self, automation_id: str, event: Mapping[str, Value]) -> str | None:
-        """Why the automation may not run for the event now; None if it may."""
+        """Return why the automation may not run for the event now; None if it may."""
         record, now = self._records.get(automation_id), self._clock.monotonic()
         if record is None:
             return None
@@ -153,20 +154,21 @@ class Brake:
             self._records.setdefault(automation_id, _BrakeRecord()).causes = causes
 
     def paused_secs(self, automation_id: str) -> float | None:
-        """Return for how many more seconds the automation is paused; None if it is not."""
+        """Return the remaining seconds of the automation's pause; None if it is not paused."""
         record = self._records.get(automation_id)
         left = 0.0 if record is None else record.paused_until - self._clock.monotonic()
         return left if left > 0 else None
 
     def _limit_reached(self, record: _BrakeRecord, now: float) -> tuple[int, float] | None:
-        """Return the runs and seconds of the limit that it has reached; forget runs that count for neither."""
+        """Return the runs and seconds of the limit that the automation has reached; forget runs that no longer
+        count."""
         limits = ((self._max_runs, self._secs), (MAX_SLOW_RUNS, SLOW_SECS))
         while record.runs and now - record.runs[0] > max(self._secs, SLOW_SECS):
             record.runs.popleft()
         return next((limit for limit in limits if sum(now - at <= limit[1] for at in record.runs) >= limit[0]), None)
 
     def _causes_of(self, event: Mapping[str, Value]) -> frozenset[str]:
-        """Return the automations whose doing led to the event."""
+        """Return the automations that caused the event."""
         kind = str(event.get("type"))
         if kind in ("device_state_change", "weather_state"):
             return self._causes_of_thing("device", f"{event.get('device_id')} {event.get('attribute', '')}")
@@ -182,7 +184,7 @@ class Brake:
 
 
 def _expected_of(command: Command) -> Matcher:
-    """Return the expected value of the command's capability; anything if the command does not state it."""
+    """Return the expected value of the command's capability; any value if the command does not state it."""
     if command.action in ("on", "off"):
         return Matcher(equals=command.action)
     is_exact = command.action == "set" and not command.capability.startswith("color")  # devices round colours

@@ -22,7 +22,7 @@ SpecsOf = Mapping[str, tuple[CommandSpec, ...]]
 
 
 def find_wrong_literals(source: Source, specs: SpecsOf) -> Iterator[Fault]:
-    """Yield a sentence for each literal that can only fail when the call runs."""
+    """Yield a sentence for each literal that would certainly fail when the call runs."""
     for call in _list_calls(source):
         arguments = (*call.arguments, UNKNOWN, UNKNOWN)
         try:
@@ -70,7 +70,7 @@ def _check_wait(table: Any) -> None:
 
 
 def _check_command(table: Any, specs: tuple[CommandSpec, ...], device_id: Any) -> None:
-    """Raise a `LaresError` if the table cannot be a command, or none that the device offers."""
+    """Raise a `LaresError` if the table cannot be a command, or is not one that the device offers."""
     if not isinstance(table, dict):
         return
     capability, action = table.get("capability", UNKNOWN), table.get("action", UNKNOWN)
@@ -98,7 +98,7 @@ def _check_parts(capability: Any, action: Any) -> None:
 
 
 def _is_known(value: Any) -> bool:
-    """Return whether nothing in the value is computed."""
+    """Return whether no part of the value is computed."""
     if isinstance(value, dict):
         return all(map(_is_known, value.values()))
     return all(map(_is_known, value)) if isinstance(value, list) else value is not UNKNOWN

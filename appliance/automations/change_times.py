@@ -1,4 +1,4 @@
-"""The times since which comparisons hold, for conditions with `for_secs`."""
+"""The times since which comparisons have held, for conditions with `for_secs`."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from appliance.home.registry import Registry
 from appliance.store.records import Storage, read_all, skip
 
 CHANGED_PREFIX = "changed/"
-"""Keys in the document: `changed/<device id>` has the time since which each comparison of a condition holds."""
+"""Keys in the document: `changed/<device id>` has the time since which each comparison of a condition has held."""
 
 
 class Comparison(NamedTuple):
-    """An attribute and the values that a condition compares it with."""
+    """An attribute, and the values with which a condition compares it."""
 
     attribute: str
     matcher: Matcher
 
     @property
     def key(self) -> str:
-        """The key of its stored time: the attribute, with the range if there is one."""
+        """The key of its stored time: the attribute, and the range if there is one."""
         return f"{self.attribute} {self.matcher}" if self.matcher.is_range else self.attribute
 
     def begins(self, event: DeviceStateChanged) -> bool:
-        """Return whether the comparison begins to hold, or its value changes; a gap is neither."""
+        """Return whether the comparison begins to hold, or its value changes; a gap counts as neither."""
         value = event.device.attributes.get(self.attribute)
         if self.attribute not in event.changed or not self.matcher.is_usable(value):
             return False
@@ -41,10 +41,10 @@ class Comparison(NamedTuple):
 
 
 class ChangeTimes:
-    """Remembers the times since which the comparisons of `watch` hold, also over restarts.
+    """Remembers since when the comparisons passed to `watch` have held, also over restarts.
 
-    Without `above` and `below`, these are the times of the last changes. If the clock is set, changes from this run
-    of the hub are dated again.
+    Without `above` and `below`, these are the times of the last changes. If the clock is set, the times of changes in
+    this run of the hub are corrected.
     """
 
     def __init__(self, storage: Storage, registry: Registry, bus: Bus, clock: Clock) -> None:
@@ -58,14 +58,15 @@ class ChangeTimes:
         bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
 
     def watch(self, comparisons: Mapping[str, Collection[Comparison]]) -> None:
-        """From now on remember these comparisons, by device id or alias; forget other devices."""
+        """From now on, remember these comparisons, by device id or alias; forget other devices."""
         self._watched = comparisons
         watched = {self._registry.id_of(each) for each in comparisons}
         for device_id in [each for each in self._times if each not in watched]:
             self._forget(device_id)
 
     def get(self, device: Device, comparison: Comparison) -> datetime:
-        """Return the time since which it holds; if that was not observed, the time of the device's last change."""
+        """Return the time since which it has held; if that was not observed, return the time of the device's last
+        change."""
         self._follow_clock()
         return self._times.get(device.id, {}).get(comparison.key, device.updated_at)
 

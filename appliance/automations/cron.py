@@ -30,12 +30,12 @@ NICKNAMES: Mapping[str, str] = {
     "@monthly": "0 0 0 1 * *",
     "@yearly": "0 0 0 1 1 *",
 }
-"""Words that stand for a whole expression."""
+"""Words that replace a whole expression."""
 
 MAX_EXPRESSION_CHARS = 1000
 
 _QUARTZ = r"LW?\Z|L-?\d+\Z|W\d+\Z|(\d+|[A-Z]{3})(L|W|#.*)\Z"
-"""The notation of another dialect for the last day, the nearest working day, and the nth weekday."""
+"""Notation from the Quartz dialect for the last day, the nearest working day, and the nth weekday."""
 
 
 def _numbered(*lists: tuple[str, ...]) -> dict[str, int]:
@@ -43,7 +43,7 @@ def _numbered(*lists: tuple[str, ...]) -> dict[str, int]:
 
 
 class _CronField(Struct, frozen=True, kw_only=True):
-    """One of the seven places: its name, its bounds, both included, and the words that stand for numbers."""
+    """One of the seven fields: its name, its bounds (inclusive), and the words that replace numbers."""
 
     name: str
     low: int
@@ -66,11 +66,11 @@ _HOUR, _WEEKDAY = 2, 5
 
 
 class Cron(Struct, frozen=True, kw_only=True):
-    """A schedule. Every field must match, day and weekday both.
+    """A schedule. Every field must match, day and weekday as well.
 
-    `expression` is the written one, `plain` has the numbers of croniter, whose Sunday is 0. `warning` is
-    about its weekday, `uneven_steps` about steps that do not divide their field. An expression that `repeats_hourly`
-    has `*` or a step in the hour.
+    `expression` is as written; `plain` has the numbers of croniter, in which Sunday is 0. `warning` concerns its
+    weekday, `uneven_steps` the steps that do not divide their field evenly. An expression that `repeats_hourly` has
+    `*` or a step in the hour field.
     """
 
     expression: str
@@ -81,7 +81,7 @@ class Cron(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def parse(expression: str) -> Cron:
-        """Parse the expression; raises `Invalid` with the wrong field."""
+        """Parse the expression; raise `Invalid` that names the wrong field."""
         words = _split(expression)
         plain = " ".join(_plain(word, field) for word, field in zip(words, _FIELDS, strict=True))
         return Cron(
@@ -93,7 +93,7 @@ class Cron(Struct, frozen=True, kw_only=True):
         )
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Return the first matching second after the instant, in UTC; None if none comes up to the last year."""
+        """Return the first matching second after the instant, in UTC; None if there is none up to the last year."""
         found = self.next_shown(instant.astimezone(UTC).replace(tzinfo=None))
         return None if found is None else found.replace(tzinfo=UTC)
 
@@ -112,7 +112,7 @@ class Cron(Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1024)
 def _read(plain: str) -> Any:
-    """Return a finder of occurrences. Each call brings its own time, so that the finder can be shared."""
+    """Return a finder of occurrences; it can be shared, because each call passes its own time."""
     from croniter import croniter
 
     years = LAST_YEAR - FIRST_YEAR + 1
@@ -120,7 +120,7 @@ def _read(plain: str) -> Any:
 
 
 def _split(expression: str) -> list[str]:
-    """Return the seven words of an expression, the year as `*` if it is left out."""
+    """Return the seven words of an expression, with `*` for a missing year."""
     if len(expression) > MAX_EXPRESSION_CHARS:
         raise Invalid(f"must be a cron expression of at most {MAX_EXPRESSION_CHARS} characters")
     words = NICKNAMES.get(expression.strip().lower(), expression).split()
@@ -128,7 +128,7 @@ def _split(expression: str) -> list[str]:
         raise Invalid(f"must be an expression or one of {', '.join(NICKNAMES)}, not {shown(expression)}")
     if len(words) == 5:
         raise Invalid(
-            f"has five fields, but here the seconds come first; for the usual meaning write {shown(_six(words))}"
+            f"has five fields, but Lares expects the seconds first; for the usual meaning write {shown(_six(words))}"
         )
     if len(words) not in (6, 7):
         raise Invalid(f"must be `sec min hour day month weekday [year]`, not {shown(expression)}")
@@ -136,12 +136,12 @@ def _split(expression: str) -> list[str]:
 
 
 def _six(words: list[str]) -> str:
-    """Translate a line of the five-field dialect, with weekdays by name."""
+    """Translate an expression with five fields, with weekdays by name."""
     return " ".join(["0", *words[:4], _as_in_unix(words[4]) or words[4]])
 
 
 def _plain(word: str, field: _CronField) -> str:
-    """Return the numbers that one field's word allows, as croniter counts them."""
+    """Return the numbers that the word of one field allows, as croniter counts them."""
     numbers = sorted({number for part in word.split(",") for number in _part(part, field)})
     if len(numbers) == field.high - field.low + 1:
         return "*"
@@ -149,7 +149,7 @@ def _plain(word: str, field: _CronField) -> str:
 
 
 def _part(part: str, field: _CronField) -> range:
-    """Return the numbers of one element of a list: `*`, `5`, `MON`, `1-5`, each with or without `/step`."""
+    """Return the numbers of one list element: `*`, `5`, `MON`, `1-5`, each with or without `/step`."""
     body, slash, step = part.partition("/")
     low, high = _bounds(body, field)
     if slash and "-" not in body:
@@ -187,11 +187,11 @@ def _step(word: str, field: _CronField) -> int:
 
 
 def _not_understood(word: str, field: _CronField) -> str:
-    """Return the sentence about a word that is not a number, with the nearest one."""
+    """Return the sentence about a word that is not a number, with the nearest valid word."""
     if word == "":
         return f"{field.name} has an empty place; write *, numbers, ranges like 1-5, steps like */5, lists"
     if field.name in ("day", "weekday") and re.match(_QUARTZ, word.upper()):
-        return f"{field.name} {shown(word)} is not offered: L, W and # do not exist here; check the date in execute"
+        return f"{field.name} {shown(word)} is not supported: there is no L, W or #; check the date in execute"
     near = nearest(word.upper(), field.words)
     if near is not None:
         return f"{field.name} {shown(word)} is unknown; did you mean {near}"
@@ -200,7 +200,7 @@ def _not_understood(word: str, field: _CronField) -> str:
 
 
 def _unfolded(first: str, last: str, field: _CronField) -> str:
-    """Return a range that runs over the field's end, as two that do not: `FRI-MON` is `FRI-SAT,SUN-MON`."""
+    """Return a range that wraps around the end of the field as two that do not: `FRI-MON` is `FRI-SAT,SUN-MON`."""
     by_number = CRON_WEEKDAYS if field.name == "weekday" else CRON_MONTHS
     is_named = bool(field.words) and first.upper() in field.words
     low, high = (by_number[0], by_number[-1]) if is_named else (str(field.low), str(field.high))
@@ -209,7 +209,7 @@ def _unfolded(first: str, last: str, field: _CronField) -> str:
 
 
 def _uneven_steps(words: list[str]) -> Iterator[str]:
-    """Yield a sentence for each step over a whole field that starts again before it is complete."""
+    """Yield a sentence for each step over a whole field whose last step is shorter than the others."""
     for word, field in zip(words, _FIELDS, strict=True):
         size = field.high - field.low + 1
         for part in word.split(",") if field.name not in ("day", "year") else ():
@@ -230,8 +230,7 @@ def _uneven_steps(words: list[str]) -> Iterator[str]:
 
 
 def _warning(weekday: str) -> str | None:
-    """Return a sentence about a weekday field with numbers, which the usual cron counts from 0 and this one from
-    1."""
+    """Return a sentence about a weekday field with numbers, which usual cron counts from 0 and this one from 1."""
     meant = _as_in_unix(weekday)
     if meant is None:
         return None
@@ -240,13 +239,13 @@ def _warning(weekday: str) -> str | None:
 
 
 def _as_in_unix(weekday: str) -> str | None:
-    """Return the weekday field with its numbers as names, counted as the five-field cron does; None if it has no
+    """Return the weekday field with names for its numbers, as five-field cron counts them; None if it has no
     numbers."""
     return None if (names := _renamed(weekday, 0)) == weekday else names
 
 
 def _renamed(weekday: str, sunday: int) -> str:
-    """Return the weekday field with its numbers, but for the steps, as names; `sunday` is the number of Sunday."""
+    """Return the weekday field with names for its numbers, except steps; `sunday` is the number of Sunday."""
     return ",".join(_renamed_part(part, sunday) for part in weekday.split(","))
 
 

@@ -1,4 +1,4 @@
-"""Calls: what each method of `ctx` does in the home; `lua_worker/ctx_methods.py` lists them."""
+"""The work of each method of `ctx` in the home; `lua_worker/ctx_methods.py` lists the methods."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ MAX_NOTIFICATION_CHARS = 4096
 log = logging.getLogger("notify")
 
 MAX_SNAPSHOT_DEVICES = 1_000
-"""Devices of one snapshot; missing ones are logged on the loop."""
+"""Devices of one snapshot; missing ones are named in one log line."""
 
 COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
-"""The attributes of a light's colour; `ctx:restore` sets the first that it shows."""
+"""The attributes of a light's colour; `ctx:restore` sets the first one that the light shows."""
 
 
 _Find = Callable[[str], Any]
@@ -50,10 +50,10 @@ RunScene = Callable[[str, tuple[str, ...]], Awaitable[ExecutionEntry]]
 
 
 class CtxCalls:
-    """What `ctx` of scenes and automations does.
+    """The work of `ctx` for scenes and automations.
 
-    `run_scene` runs the scene of an id, led to by a chain of others, until its end. `targets` of `ctx:notify` are
-    `<section>:<operation>`; without any, a message is a line of the log.
+    `run_scene` runs the scene of an id until it ends, and gets the chain of executions that led to it. `targets` of
+    `ctx:notify` are `<section>:<operation>`; without targets, a message becomes a log line.
     """
 
     def __init__(self, environment: Environment, timers: Timers, run_scene: RunScene, targets: Sequence[str]) -> None:
@@ -67,7 +67,7 @@ class CtxCalls:
         self._clock: Clock = environment.clock
 
     def table(self) -> Mapping[str, CtxCall]:
-        """Return the calls, by their names."""
+        """Return the calls by name."""
         registry = self._registry
         return {
             "command": _commanding(self._command),
@@ -117,13 +117,13 @@ class CtxCalls:
         await self._clock.sleep(seconds)
 
     async def _list(self, shape: Shape, find: _Find, _: Context, name: str, *__: None) -> list[Any]:
-        """Things as each is now; raises `NotFound` if there is no such room or group."""
+        """Return things in their present state; raise `NotFound` if there is no such room or group."""
         shown: list[Any] = []
         await in_steps(self._clock, map(shown.append, map(shape, find(name))))
         return shown
 
     async def _run_scene(self, context: Context, id_: str, *_: None) -> list[Mapping[str, Any]]:
-        """Return the scene's results, once it has ended; a circle is refused."""
+        """Return the scene's results once it has ended; reject a circle of scenes."""
         label = f"scene:{id_}"
         if label in context.chain:
             circle = " → ".join((*context.chain[context.chain.index(label) :], label))
@@ -197,7 +197,7 @@ class CtxCalls:
 
     async def _restore(self, context: Context, snapshot: Any, *_: None) -> list[dict[str, Any]]:
         if not isinstance(snapshot, dict) or not all(isinstance(each, dict) for each in snapshot.values()):
-            raise Invalid("ctx:restore takes what ctx:snapshot gave")
+            raise Invalid("ctx:restore takes the result of ctx:snapshot")
         if len(snapshot) > MAX_SNAPSHOT_DEVICES:
             raise Invalid(f"ctx:restore takes at most {MAX_SNAPSHOT_DEVICES} devices, not {len(snapshot)}")
         now = {device.id: device.attributes for device in self._registry.find_devices(list(snapshot))}
@@ -209,7 +209,7 @@ class CtxCalls:
         return [await context.send_to(device_id, command) for device_id, command in commands]
 
     async def _notify(self, context: Context, message: str, fields: Any, _: None) -> list[dict[str, Any]]:
-        """Send the message to every target at once; return the results in the order of the targets."""
+        """Send the message to all targets at the same time; return the results in the order of the targets."""
         if not message.strip() or len(message) > MAX_NOTIFICATION_CHARS:
             raise Invalid(f"ctx:notify: the message must have 1 to {MAX_NOTIFICATION_CHARS} characters")
         if fields is not None and not isinstance(fields, dict) and fields != []:
@@ -220,7 +220,7 @@ class CtxCalls:
             except Invalid as fault:
                 raise Invalid(f"ctx:notify: {fault}") from None
         if not self._targets:
-            log.info(message, extra={"source": context.source})  # no "%s": a flood of them is held back
+            log.info(message, extra={"source": context.source})  # Not with "%s", so that a flood of them is limited
             context.warn("notify", reason := "no targets are configured: [notify] targets")
             return [_result("notify", Status.UNSUPPORTED, reason)]
         payload: dict[str, Any] = {"message": message, "fields": fields or {}}
@@ -247,7 +247,7 @@ def _commanding(send: Callable[[Context, str, Any], Awaitable[Any]]) -> CtxCall:
     async def command(context: Context, name: str, raw: Any, *_: None) -> Any:
         try:
             return await send(context, name, raw)
-        except LaresError as error:  # nothing was sent; a `pcall` would leave no word of it
+        except LaresError as error:  # nothing was sent; with a `pcall`, no trace of it would remain
             context.note_failure(f"command to {name[:MAX_ID_CHARS]}", str(error))
             raise
 
@@ -278,7 +278,7 @@ def _finish(table: Table, call: str) -> None:
 
 
 def _parse_wait(raw: Any) -> tuple[str, Matcher, float]:
-    """Read the options of `ctx:wait_for`: an attribute, the value it must have, and the timeout in seconds."""
+    """Read the options of `ctx:wait_for`: an attribute, the value to wait for, and the timeout in seconds."""
     table = _options(raw, "ctx:wait_for")
     attribute = take_attribute(table)
     if not table.has("attribute"):
@@ -294,7 +294,7 @@ def _parse_wait(raw: Any) -> tuple[str, Matcher, float]:
 
 
 def _shown(device: Device) -> dict[str, Value]:
-    """Return the part of the device's state that `ctx:restore` brings back."""
+    """Return the part of the device's state that `ctx:restore` can restore."""
     taken = {spec.capability for spec in device.commands or () if "set" in spec.actions}
     shown: dict[str, Value] = {}
     if any(spec.capability == "power" for spec in device.commands or ()) and "power" in device.attributes:
@@ -307,9 +307,9 @@ def _shown(device: Device) -> dict[str, Value]:
 
 
 def _restoring_commands(shown: Mapping[str, Any], *, is_on: bool) -> list[Command]:
-    """Return the commands that bring the device back.
+    """Return the commands that restore the device.
 
-    A device that was off gets only `off`, last: brightness and colour would switch it on.
+    A device that was off gets only `off`, after all others: brightness and colour would switch it on.
     """
     power = shown.get("power")
     off = [Command.parse({"capability": "power", "action": "off"})] if power == "off" else []

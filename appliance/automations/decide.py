@@ -1,4 +1,4 @@
-"""Decisions: whether an automation that was triggered runs, or why it does not; and how it ended."""
+"""Decisions: whether a triggered automation runs, or why it does not; and how it ended."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TriggerEvent = Mapping[str, Value]
 
 
 class Decider:
-    """Decides whether a trigger becomes an execution of `executor`, and notes how that ended."""
+    """Decides whether a trigger becomes an execution of `executor`, and records how it ended."""
 
     def __init__(self, environment: Environment, states: States, executor: Executor) -> None:
         self._clock = environment.clock
@@ -42,7 +42,8 @@ class Decider:
         self.executor = executor
 
     def fire(self, active: ActiveTrigger, match: Match) -> None:
-        """Run the automation whose trigger has matched, if it is on, may run, and did not just do so."""
+        """Run the automation whose trigger matched, if it is on, allowed to run, and did not just run for the same
+        event."""
         asset, definition = active.asset, active.asset.definition
         event = match.event if active.trigger.id is None else {**match.event, "trigger_id": active.trigger.id}
         outcome = self._admit(definition, self._states.of(definition.id), event)
@@ -53,7 +54,7 @@ class Decider:
             self._brake.note_execution(definition.id, event)
 
     async def run_by_hand(self, asset: Asset[AutomationDefinition], event: TriggerEvent) -> ExecutionEntry:
-        """Run it if its conditions hold, regardless of mode, policy, and switch; returns once it has ended."""
+        """Run it if its conditions hold, regardless of mode, policy, and switch; return once it has ended."""
         outcome = self._check_conditions(asset.definition)
         request = _request(asset, event, outcome, by_hand=True)
         if outcome.holds:
@@ -80,7 +81,7 @@ class Decider:
         return HOLDS if decision.refusal is None else refused(decision.refusal)
 
     def _follow_clock(self) -> None:
-        """If the clock was set, correct the times of decisions and ends from this run."""
+        """If the clock was set, correct the times of decisions and ends in this run."""
         step = self._steps.poll()
         for id_ in self._decided if step else ():
             memory = self._states.of(id_).memory
@@ -89,7 +90,7 @@ class Decider:
             self._states.remember(id_, replace(memory, ended_at=ended, decided=decided))
 
     def _note(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
-        """Note the end of an execution; a skipped or dropped one never began."""
+        """Record the end of an execution; a skipped or dropped one never began."""
         state = self._states.of(request.id)
         self._follow_clock()
         if not request.by_hand:
@@ -102,7 +103,7 @@ class Decider:
 
 
 def _steps(definition: AutomationDefinition, outcome: ConditionResult) -> tuple[Mapping[str, Any], ...]:
-    """Return the trace's steps of the conditions, up to the first that does not hold."""
+    """Return the trace steps of the conditions, up to the first that does not hold."""
     if not outcome.holds and not outcome.branch:
         return ()
     failed = None if outcome.holds else int(outcome.branch.partition(".")[0])

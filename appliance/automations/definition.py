@@ -1,4 +1,5 @@
-"""The definition of one automation file, parsed from the plain data of its table, with every fault at once."""
+"""The definition of one automation file, parsed from the plain data of its table; all faults are reported
+together."""
 
 from __future__ import annotations
 
@@ -39,11 +40,11 @@ _OTHER_NAMES = {
     **dict.fromkeys(("state", "numeric_state", "device"), "device_state_change"),
     "event": "device_event",
 }
-"""What other home automations call them."""
+"""The names that other home automation systems use for these fields."""
 
 
 def parse_trigger(table: Table, locale: Locale, now: datetime) -> Trigger | None:
-    """Return the trigger that a table states, for a home at this place; None if it has faults, which are noted."""
+    """Return the trigger of a table, for a home at this place; None if it has faults, which are noted."""
     kind = table.need("type", one_of(*TRIGGER_KINDS, meant=_OTHER_NAMES))
     if kind is None:
         return None
@@ -60,9 +61,9 @@ EXAMPLE = "{ { type = … }, … }"
 
 
 class AutomationDefinition(Struct, frozen=True, kw_only=True):
-    """One automation, started by each of its triggers. Equal definitions do the same, except for their Lua.
+    """One automation, started by any of its triggers. Equal definitions have the same effect, except for their Lua.
 
-    With `enabled = false` it is off until it is switched on.
+    With `enabled = false`, it is off until it is switched on.
     """
 
     id: str
@@ -84,9 +85,9 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
 
 
 def state_fields(thing: Trigger | Condition) -> dict[str, Value]:
-    """Return the stated fields of a trigger or condition as plain data, without inner conditions.
+    """Return the given fields of a trigger or condition as plain data, without inner conditions.
 
-    They have the names of the file, except a date's `month`, `day` and `year`. `timezone` is the effective zone.
+    They have the names of the file, except a date's `month`, `day` and `year`. `timezone` is the zone in effect.
     """
     stated: dict[str, Value] = {}
     for name in thing.__struct_fields__:
@@ -114,7 +115,7 @@ _STATED: Mapping[type, Callable[[dict[str, Any]], Mapping[str, Value]]] = {
     tuple: lambda field: {name: f"{month:02}-{day:02}" for name, (month, day) in field.items()},
     time: lambda field: {name: f"{at:%H:%M}" for name, at in field.items()},
 }
-"""How a field of a type is stated, unless it is plain data already."""
+"""How a field of each type is written as plain data, unless it is plain data already."""
 
 
 def _places(devices: Devices) -> Mapping[str, Value]:
@@ -127,8 +128,8 @@ FindWarnings = Callable[[AutomationDefinition], Iterable[Problem]]
 def automation_parser(
     locale: Locale, clock: Clock, default_max: int, find_warnings: FindWarnings | None = None
 ) -> Callable[[Table], AutomationDefinition | None]:
-    """Return a reader of the table that an automation's file returned; `default_max` is the max of a mode without
-    one.
+    """Return a reader of the table that an automation's file returned; `default_max` is the max of a mode without its
+    own.
 
     `find_warnings` adds warnings about the definition.
     """
@@ -143,8 +144,8 @@ def automation_parser(
 
 
 def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> AutomationDefinition | None:
-    """Parse the definition of a table, for a home at this place; a schedule that never comes after `now` is a fault.
-    Return None if an essential field is wrong; the table's findings hold every fault.
+    """Parse the definition in a table, for a home at this place; a schedule that never occurs after `now` is a fault.
+    Return None if an essential field is wrong; the table's findings have every fault.
     """
     id_ = table.need("id", text(MAX_ID_CHARS))
     if id_ in RESERVED_IDS:

@@ -1,4 +1,4 @@
-"""The engine: from events and due times to the automations that they are for; and which events are for none."""
+"""The engine: finds the automations for events and due times, and records which events match none."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ _KINDS: tuple[type[events.Event], ...] = (
 )
 
 MAX_NEXT = 10
-"""How many next times of an automation are listed."""
+"""Maximum number of next times that are listed for an automation."""
 
 
 class Engine:
-    """Arms a catalog's automations; if not `is_armed`, only with the next reload.
+    """Arms the automations of a catalog; if not `is_armed`, only from the next reload on.
 
-    An index by subject limits the cost of an event to its triggers.
+    An index by subject means that an event costs time only for triggers that may match.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Engine:
         await self._waits.aclose()
 
     def disarm(self) -> None:
-        """Stop setting off automations, also after reloads; executions in progress continue."""
+        """Stop triggering automations, also after reloads; executions in progress continue."""
         self._is_disarmed = True
         self._waits.disarm()
         self._listening.close()
@@ -103,23 +103,24 @@ class Engine:
             self._stop(active)
 
     async def reload(self, *, only_sound: bool = False) -> tuple[int, list[Fault]]:
-        """Use every file if all are sound, or every sound file. An unchanged trigger keeps its waits and schedule."""
+        """Use all files if none has a fault, or only the valid ones. An unchanged trigger keeps its waits and its
+        schedule."""
         count, faults = await (self.catalog.reload_sound() if only_sound else self.catalog.reload())
         if not faults:
             self.arm()
         return count, faults
 
     def hold_schedules(self) -> Callable[[], None]:
-        """Keep what schedules and intervals fire until the returned function is called, then fire it."""
+        """Keep what schedules and intervals fire until the returned function is called; then fire it."""
         self._schedules.hold()
         return self._schedules.release
 
     def has_timer_listener(self, name: str) -> bool:
-        """Return whether an automation that is switched on listens for the timer of this name."""
+        """Return whether an enabled automation listens for the timer of this name."""
         return any(self._states.of(each.id).is_enabled for each in self._index.of_subject("timer", name))
 
     def has_hook_listener(self, hook: str) -> bool:
-        """Return whether an automation, switched on or not, has a trigger for the hook of this id."""
+        """Return whether an automation, enabled or not, has a trigger for the hook of this id."""
         return bool(self._index.of_subject("hook", hook))
 
     def list_next(self, id_: str) -> list[datetime]:
@@ -128,7 +129,7 @@ class Engine:
         return sorted(set(times))[:MAX_NEXT]
 
     def find_missed(self, id_: str) -> datetime | None:
-        """Return the first occurrence that its schedules missed since they fired last."""
+        """Return the first occurrence that its schedules missed since they last fired."""
         alarms = (active.due for active in self._active.get(id_, ()) if isinstance(active.due, Alarm))
         return min((missed for alarm in alarms if (missed := alarm.find_missed())), default=None)
 
@@ -141,7 +142,7 @@ class Engine:
         ]
 
     def figures(self) -> dict[str, Any]:
-        """Return for each automation whether it is armed and waits, when it is next due, and when it last ran."""
+        """Return, for each automation, whether it is armed, its waits, its next due time, and its last run."""
         return {
             id_: {
                 "armed": self._states.of(id_).is_enabled,
@@ -154,11 +155,11 @@ class Engine:
         }
 
     def find_next(self, id_: str) -> datetime | None:
-        """Return the next due time of the automation; None without one, or if it is switched off."""
+        """Return the next due time of the automation; None if it has none or is switched off."""
         return self._next_fire(self._active.get(id_, ())) if self._states.of(id_).is_enabled else None
 
     def _next_fire(self, active_triggers: Iterable[ActiveTrigger]) -> datetime | None:
-        """Return the next due time of a schedule or wait; None without one."""
+        """Return the next due time of a schedule or wait; None if there is none."""
         timers = [wait.timer for active in active_triggers for wait in active.waits.values()]
         times = [self._instant_of(timer) for timer in timers]
         times += [due for active in active_triggers if (due := self._due_of(active)) is not None]
@@ -216,7 +217,8 @@ class Engine:
         self._states.begin_with({each.id: each.enabled for each in self.catalog.list_definitions()})
 
     def _carry_over(self, old: list[ActiveTrigger], asset: Asset[AutomationDefinition]) -> list[ActiveTrigger]:
-        """Return the automation's triggers for this text; equal triggers keep their waits and schedules."""
+        """Return the automation's triggers for this text; triggers that did not change keep their waits and
+        schedules."""
         found = []
         for trigger in asset.definition.triggers:
             resumes = asset.definition.policy.resumable_schedule
@@ -250,7 +252,7 @@ class Engine:
         for active in self._index.of(event, self._waits):
             try:
                 self._dispatch(active, event)
-            except Exception as error:  # a fault of one automation must not stop the others
+            except Exception as error:  # a fault in one automation must not stop the others
                 log.error("%s: %s: %s", active.label, type(error).__name__, error, exc_info=error)
 
     def _resume_waits(self, device: Device, attributes: Collection[str]) -> None:
@@ -282,7 +284,7 @@ def _shown(instant: datetime | None) -> str | None:
 
 
 class TriggerIndex:
-    """The triggers of all automations in force, by subject; each reload makes a new index."""
+    """The triggers of all loaded automations, by subject; each reload makes a new index."""
 
     def __init__(self, active: Iterable[ActiveTrigger], registry: Registry) -> None:
         self._registry = registry
@@ -294,7 +296,7 @@ class TriggerIndex:
         self._has_attributes = any(kind == "attribute" for kind, _ in self._by_subject)
 
     def of(self, event: events.Event, waits: Waits) -> list[ActiveTrigger]:
-        """Return the candidate triggers for the event, and the triggers that wait for its device."""
+        """Return the triggers that may match the event, and the triggers that wait for its device."""
         if isinstance(event, events.DeviceStateChanged):
             found = self.of_device(event.device, event.changed)
             return list(dict.fromkeys([*found, *waits.of(event.device.id)]))
@@ -313,7 +315,7 @@ class TriggerIndex:
         return frozenset(name for each, name in self._by_subject if each == kind)
 
     def of_device(self, device: Device, attributes: Iterable[str]) -> list[ActiveTrigger]:
-        """List the triggers that listen to the device, its room, one of its groups, or one of these attributes."""
+        """Return the triggers that listen to the device, its room, one of its groups, or one of these attributes."""
         subjects: list[Subject] = [("device", device.id)]
         if device.alias is not None:
             subjects.append(("device", device.alias))

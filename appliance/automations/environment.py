@@ -1,4 +1,4 @@
-"""The environment: the dependencies of automations as one value."""
+"""The environment: all dependencies of automations in one value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT_LIMITS = AutomationRunner()
 
 
 class Environment:
-    """Registry, bus, clock with its trust and storage, with an own brake, change times and variables.
+    """Registry, bus, clock with its trust, and storage; with its own brake, change times and variables.
 
     `limits` are for the brake. `began` is the start of the hub in monotonic seconds, None for now; `stopped_at` is
     the time of the last orderly stop, None if unknown; `left_at` is the newest known time of the previous run.
@@ -44,7 +44,7 @@ class Environment:
         self.storage = storage
         self.began = began
         self.stopped_at = stopped_at
-        newest = trust.newest if trust.newest > MADE_AT else None  # the build time does not belong to this home
+        newest = trust.newest if trust.newest > MADE_AT else None  # the build time is not a time of this home
         self.left_at = stopped_at or newest
         self.brake = Brake(bus, clock, max_runs=limits.brake_runs, secs=limits.brake_secs)
         self.change_times = ChangeTimes(storage, registry, bus, clock)
@@ -53,7 +53,7 @@ class Environment:
         """Returns the due time of each running timer, by name."""
 
     def secs_since_stop(self) -> float:
-        """Return for how long at most the hub did not watch the home before now, in seconds."""
+        """Return how long at most, in seconds, the hub had not observed the home before now."""
         now = self.clock.now()
         if self.left_at is None or self.left_at > now or not self.trust.is_trusted():
             return 0.0 if self.began is None else round(self.clock.monotonic() - self.began, 3)

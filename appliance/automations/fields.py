@@ -19,14 +19,14 @@ from appliance.tables.checks import Mismatch, integer, is_number, nearest, numbe
 from appliance.tables.fields import Table
 
 WITH_UNIT = frozenset({"measurement", "accumulation", "color_temperature"})
-"""The schema types of values that carry a unit and count by their `value`."""
+"""The schema types of values that have a unit; their `value` is compared."""
 
 NUMERIC = WITH_UNIT | {"number", "integer", "integer_or_string", "percentage"}
-"""The schema types for which `above` and `below` are allowed."""
+"""The schema types that allow `above` and `below`."""
 
 
 def same(one: Value, other: Value) -> bool:
-    """Return whether two JSON values are equal: `5` is `5.0`, `true` is not `1`."""
+    """Return whether two JSON values are equal: `5` equals `5.0`, but `true` does not equal `1`."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -37,7 +37,7 @@ def same(one: Value, other: Value) -> bool:
 
 
 def describe(value: Value) -> str:
-    """Return a value as text for people, one with a unit as `21.5 celsius`."""
+    """Return a value as text for people; a value with a unit looks like `21.5 celsius`."""
     number = number_in(value)
     if isinstance(value, dict) and number is not None and isinstance(value.get("unit"), str):
         return f"{rounded(number)} {value['unit']}"
@@ -47,7 +47,7 @@ def describe(value: Value) -> str:
 def check_equal(attribute: str, value: Value) -> Value:
     """Return the value in canonical form; raises `Invalid` if the attribute's schema does not accept it.
 
-    If values carry a unit, a plain number is enough; an attribute without a schema accepts anything.
+    For values with a unit, a plain number is enough; an attribute without a schema accepts any value.
     """
     entry = CAPABILITIES.get(attribute)
     if entry is None:
@@ -60,7 +60,8 @@ def check_equal(attribute: str, value: Value) -> Value:
 
 
 def _color_temperature(value: Value) -> int:
-    """Return the colour temperature, in kelvin or mireds by its range; `Invalid` if it is in neither."""
+    """Return the colour temperature, whose range decides between kelvin and mireds; raise `Invalid` if it is in
+    neither range."""
     (low, high), (warm, cold) = values.KELVIN_RANGE, values.MIRED_RANGE
     number = integer(value)
     if not (low <= number <= high or warm <= number <= cold):
@@ -70,9 +71,10 @@ def _color_temperature(value: Value) -> int:
 
 
 class Matcher(Struct, frozen=True, kw_only=True, eq=False):
-    """The demand on a value: equal to `equals`, or a number between the bounds, which are not included.
+    """The requirement for a value: equal to `equals`, or a number between the bounds, which are exclusive.
 
-    Without any of them, every value matches. A plain number also equals a value with a unit and the same number.
+    Without any of these, every value matches. A plain number also equals a value with a unit whose number is the
+    same.
     """
 
     equals: Value | UnsetType = UNSET
@@ -86,7 +88,7 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def is_any(self) -> bool:
-        """Whether every value will do."""
+        """Whether every value matches."""
         return self.equals is UNSET and self.above is None and self.below is None
 
     @property
@@ -110,19 +112,20 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
         return same(value, self.equals)
 
     def is_usable(self, value: Value) -> bool:
-        """Return whether the value can be compared; anything else is a gap: no value, or no number for a range."""
+        """Return whether the value can be compared; otherwise it is a gap: there is no value, or no number for a
+        range."""
         return value is not None and (not self.is_range or number_in(value) is not None)
 
     def last_usable(self, known: Iterable[Value]) -> Value:
-        """Return the first of these values, newest first, that can be compared; otherwise None."""
+        """Return the first of these values, newest first, that can be compared; None if there is none."""
         return next(filter(self.is_usable, known), None)
 
     def is_entered(self, value: Value, previous: Value) -> bool:
-        """Return whether the value matches, and the previous one, which may be None, did not."""
+        """Return whether the value matches and the previous one, which may be None, did not."""
         return self.holds(value) and not same(value, previous) and (self.is_any or not self.holds(previous))
 
     def fields(self) -> dict[str, Value]:
-        """Return the fields that state it."""
+        """Return the fields that define it."""
         if self.is_any:
             return {}
         return {"above": self.above, "below": self.below} if self.equals is UNSET else {"equals": self.equals}
@@ -137,24 +140,24 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def describe_demand(name: str, matcher: Matcher) -> str:
-    """Return the demand as text: `power = on`, `brightness above 50`, or `any change of power`."""
+    """Return the requirement as text: `power = on`, `brightness above 50`, or `any change of power`."""
     if matcher.is_any:
         return f"any change of {name}"
     return f"{name} {'' if matcher.equals is UNSET else '= '}{matcher}"
 
 
 ONLY_A_CHANGE = " already; it must change first"
-"""The addition of `describe_present` to a value that already matches."""
+"""Added by `describe_present` to a value that already matches."""
 
 
 def describe_present(value: Value, matcher: Matcher) -> str:
-    """Return the present value for people; if a trigger would match it, with the note that it must change first."""
+    """Return the present value for people; if it already matches, add that it must change first."""
     is_waited_for = not matcher.is_any and matcher.holds(value)
     return describe(value) + (ONLY_A_CHANGE if is_waited_for else "")
 
 
 UNTRUSTED = "the clock is not trusted yet"
-"""The reason for everything that depends on the time then."""
+"""The reason for anything that depends on the time while the clock is not trusted."""
 
 Subject = tuple[str, str]
 """A kind of thing and the name of one: `("device", "desk:light:0")`."""
@@ -163,8 +166,8 @@ Subject = tuple[str, str]
 class NamedThing(NamedTuple):
     """The part of the home that a field of a trigger or condition names.
 
-    For an attribute or event, `owner` is the device, room, or group that is to show or send it; an event without a
-    name is any event of the owner. `matcher` holds the compared value of an attribute.
+    For an attribute or event, `owner` is the device, room, or group that should show or send it; an event without a
+    name means any event of the owner. `matcher` holds the compared value of an attribute.
     """
 
     field: str
@@ -180,7 +183,7 @@ class NamedThing(NamedTuple):
 
 
 MAX_INTERVAL_SECS = 366 * 24 * 3600
-"""The longest wait or interval that an automation may ask for, in seconds: a year."""
+"""The longest wait or interval of an automation, in seconds: a year."""
 
 MIN_INTERVAL_SECS = 0.001
 """The shortest interval, in seconds."""
@@ -190,26 +193,26 @@ MAX_OFFSET_MINS = 24 * 60
 
 
 MAX_IDS = 1000
-"""How many devices a trigger may list."""
+"""Maximum number of devices in a trigger."""
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-"""The days of the week as triggers and conditions name them; the place is the number that `date.weekday` gives."""
+"""The days of the week in triggers and conditions; their position is the number that `date.weekday` returns."""
 
 LEAP_YEAR = 2028
-"""A year that has every day that any year has."""
+"""A leap year, so that every day of a year exists."""
 
 VARIABLE_NAME = re.compile(r"[a-z0-9_.]{1,64}")
 
 _CUSTOM = re.compile(r"custom\.[^.\s]+\.\S+\Z")
 
 PRESENCE_ATTRIBUTE = "presence"
-"""The attribute that a presence condition asks for unless it names another; no capability has this name."""
+"""The attribute that a presence condition uses unless it names another one; no capability has this name."""
 
 _DATE = re.compile(r"(?:([0-9]{4})-)?([0-9]{2})-([0-9]{2})\Z")
 
 
 def text(value: Value) -> str:
-    """Return a check: a string that is not blank and holds no control characters."""
+    """Return a check: a string that is not blank and has no control characters."""
     if not string(value).strip():
         raise Invalid("must not be empty")
     return refuse_control(value)
@@ -223,14 +226,14 @@ def seconds(value: Value) -> float:
 
 
 def period(value: Value) -> float:
-    """Return a check: seconds, more than 0; less than `MIN_INTERVAL_SECS` counts as 0."""
+    """Return a check: seconds above 0; values below `MIN_INTERVAL_SECS` count as 0."""
     if is_number(value) and value < MIN_INTERVAL_SECS:
         raise Mismatch("greater than 0" if value <= 0 else f"at least {MIN_INTERVAL_SECS}", value)
     return seconds(value)
 
 
 def offset(value: Value) -> int:
-    """Return a check: whole minutes, at most a day before or after."""
+    """Return a check: whole minutes, at most a day earlier or later."""
     return integer(value, -MAX_OFFSET_MINS, MAX_OFFSET_MINS)
 
 
@@ -240,7 +243,7 @@ def integer_from(low: int, high: int) -> Callable[[Value], int]:
 
 
 def texts(value: Value) -> tuple[str, ...]:
-    """Return a check: a text, or a list of them, none of them twice."""
+    """Return a check: a text, or a list of different texts."""
     if isinstance(value, str):
         return (text(value),)
     if not isinstance(value, list | tuple) or not value or len(value) > MAX_IDS:
@@ -249,19 +252,19 @@ def texts(value: Value) -> tuple[str, ...]:
 
 
 def weekdays(value: Value) -> frozenset[int]:
-    """Return a check: a list of days, `{"mon", "tue"}`; the numbers of the days, 0 is Monday."""
+    """Return a check: a list of days, `{"mon", "tue"}`; it returns their numbers, 0 is Monday."""
     if not isinstance(value, list | tuple) or not value:
         raise Mismatch('a list of days like { "mon", "fri" }', value)
     return frozenset(WEEKDAYS.index(one_of(*WEEKDAYS)(each)) for each in value)
 
 
 def weekday_names(days: Iterable[int]) -> str:
-    """Return the days as people list them, `mon, fri`."""
+    """Return the days in the form for people, `mon, fri`."""
     return ", ".join(WEEKDAYS[day] for day in sorted(days))
 
 
 def day_of_year(value: Value) -> tuple[int, int]:
-    """Return a check: a day of the year written `MM-DD`; `(month, day)`."""
+    """Return a check: a day of the year written `MM-DD`; it returns `(month, day)`."""
     year, month, day = date_on(value)
     if year is not None:
         raise Mismatch("a day of the year like 12-24", value)
@@ -269,7 +272,7 @@ def day_of_year(value: Value) -> tuple[int, int]:
 
 
 def date_on(value: Value) -> tuple[int | None, int, int]:
-    """Return a check: a date written `MM-DD` or `YYYY-MM-DD`; `(year or None, month, day)`."""
+    """Return a check: a date written `MM-DD` or `YYYY-MM-DD`; it returns `(year or None, month, day)`."""
     match = _DATE.match(value) if isinstance(value, str) else None
     try:
         if match is None:
@@ -289,12 +292,12 @@ def variable_name(value: Value) -> str:
 
 
 def timer_name(value: Value) -> str:
-    """Return a check: the name of a timer, as it is kept: without the white space around it."""
+    """Return a check: the name of a timer, without the white space around it."""
     return strip_id(string(value))
 
 
 def take_attribute(table: Table) -> str | None:
-    """Return the field `attribute`: a capability, `presence`, or `custom.<adapter>.<field>`."""
+    """Read the field `attribute`: a capability, `presence`, or `custom.<adapter>.<field>`."""
 
     def check(value: Value) -> str:
         if text(value) in CAPABILITIES or value == PRESENCE_ATTRIBUTE or _CUSTOM.match(value):
@@ -307,8 +310,8 @@ def take_attribute(table: Table) -> str | None:
 
 
 def take_matcher(table: Table, attribute: str | None) -> Matcher:
-    """Return the fields `equals`, or `above` and `below`, as they fit the attribute; anything where all are left
-    out."""
+    """Read the fields `equals`, or `above` and `below`, as they fit the attribute; if all are missing, any value
+    matches."""
     within = Matcher(above=_bound(table, "above", attribute), below=_bound(table, "below", attribute))
     if table.has("equals") and (table.has("above") or table.has("below")):
         table.fault("equals", "cannot be used together with above or below; choose one")
@@ -319,12 +322,12 @@ def take_matcher(table: Table, attribute: str | None) -> Matcher:
     elif within.above is not None and within.below is not None and not within.above < within.below:
         table.fault("below", f"must be greater than above ({within.above}), or no number lies between")
     elif _is_empty(within, CAPABILITIES.get(attribute or "")):
-        table.fault("below" if within.above is None else "above", f"leaves no whole number that {attribute} can be")
+        table.fault("below" if within.above is None else "above", f"leaves no whole number for {attribute}")
     return within
 
 
 def _is_empty(within: Matcher, entry: Capability | None) -> bool:
-    """Return whether no value of the attribute lies in the range, since its values are whole numbers, or
+    """Return whether no value of the attribute is in the range, because its values are whole numbers or
     percentages."""
     if entry is None or entry.type not in ("percentage", "integer"):
         return False
@@ -335,7 +338,7 @@ def _is_empty(within: Matcher, entry: Capability | None) -> bool:
 
 
 def take_equal(table: Table, attribute: str | None, default: Value = None) -> Matcher:
-    """Read the field `equals`, a value that the attribute accepts; `default` replaces an absent one."""
+    """Read the field `equals`, a value that the attribute accepts; `default` replaces a missing one."""
     value = table.raw("equals")
     value = default if value is None else value
     if attribute is not None:
@@ -350,5 +353,5 @@ def _bound(table: Table, name: str, attribute: str | None) -> float | None:
     bound = table.take(name, number)
     entry = CAPABILITIES.get(attribute or "")
     if table.has(name) and entry is not None and entry.type not in NUMERIC:
-        table.fault(name, f"needs an attribute that is a number, which {attribute} is not")
+        table.fault(name, f"needs an attribute with a number; {attribute} has none")
     return bound

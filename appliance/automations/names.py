@@ -1,5 +1,5 @@
-"""Home names: a warning for each device, attribute, event, room, group, variable, timer, scene, operation or adapter
-that is named and that the home does not have, or that the device has never shown; with the nearest name.
+"""Home names: warns about each device, attribute, event, room, group, variable, timer, scene, operation or adapter
+that a file names but the home does not have or the device has never shown; suggests the nearest name.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from appliance.tasks import Tasks
 log = logging.getLogger("automations")
 
 SETTLING_SECS = 60.0
-"""How long after a start names are not judged: devices are not known yet."""
+"""Seconds after a start in which names are not checked, because devices are not known yet."""
 
 TOLERANCE_SECS = 0.5
-"""How far the loop's clock may be ahead of the hub's after that time."""
+"""How far the loop's clock may be ahead of the hub's clock after that time."""
 
 MAX_LISTED_NAMES = 10
 """Names of attributes or events that a sentence lists."""
@@ -67,30 +67,31 @@ MAX_REMOVED_DEVICES = 500
 """Removed devices that are remembered; the oldest is forgotten first."""
 
 _GIVEN = re.compile(r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*(?:[,)]|(\.\.)))?""")
-"""A call that sets a variable or starts a timer; its name if it is a plain text, or the text that it begins with."""
+"""A call that sets a variable or starts a timer; its name if that is a plain text, or the text that the name begins
+with."""
 
 _DECLARED = re.compile(r"^\s*---\s*@variable\s+([a-z0-9_.]+)", re.MULTILINE)
-"""A comment that declares a variable, which people or programs set."""
+"""A comment that declares a variable that people or programs set."""
 
 _REQUIRED = re.compile(rb"""\brequire\s*\(?\s*["']([\w.-]+)["']""")
 
 
 class _GivenNames(NamedTuple):
-    """The plain names in calls, and the texts that computed names begin with."""
+    """The plain names in calls, and the texts with which computed names begin."""
 
     names: frozenset[str]
     prefixes: tuple[str, ...]
 
 
 class PastNames(Struct, frozen=True, kw_only=True):
-    """The events that a device has sent, and the attributes that it no longer shows: values expire."""
+    """The events that a device has sent, and the attributes that it no longer shows because values expire."""
 
     events: set[str] = field(default_factory=set)
     attributes: set[str] = field(default_factory=set)
 
 
 class RemovedDevice(Struct, frozen=True, kw_only=True):
-    """A device that its adapter no longer lists: the name that it had, and when it was removed, in ms since 1970."""
+    """A device that its adapter no longer lists: its former name, and the time of its removal, in ms since 1970."""
 
     name: str
     at: int
@@ -100,13 +101,14 @@ class RemovedDevice(Struct, frozen=True, kw_only=True):
 
 
 class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
-    """The names that the home has. None means unknown: no name is reported then.
+    """The names that the home has. None means unknown: then no name is reported.
 
-    `adapters` are the sections, `operations` theirs. `members` are the devices of each room and group. `devices` has
-    the attributes that each device shows or accepts, `events` the events that it announces or sent, by id. `aliases`
-    has the device id of each alias, `named` the ids of each shown name in lower case, `removed` the removed devices.
-    `sources` are the files that can set variables and start timers; the calls of `called` count, and the calls of a
-    module of `modules` if one of them requires it. `commands` has the commands of each device by id and alias.
+    `adapters` are the names of sections, `operations` their operations. `members` are the devices of each room and
+    group. `devices` has, by id, the attributes that each device shows or accepts, `events` the events that it
+    announces or has sent. `aliases` has the device id of each alias, `named` the ids of each shown name in lower
+    case, `removed` the removed devices. `sources` are the files that can set variables and start timers; the calls of
+    `called` files count, and those of a module in `modules` if one of the called files requires it. `commands` has
+    the commands of each device by id and alias.
     """
 
     adapters: Collection[str]
@@ -136,10 +138,10 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         past: Mapping[str, PastNames] | None = None,
         removed: Mapping[str, RemovedDevice] | None = None,
     ) -> HomeNames:
-        """Return a copy with these devices in these places, and with the events and attributes that each had in the
-        `past`.
+        """Return a copy with these devices, in these rooms and groups, and with the events and attributes that each
+        had in the `past`.
 
-        Accepted capabilities count as shown, since a lamp that is off shows little; announced events count as sent.
+        Accepted capabilities count as shown, because a lamp that is off shows little; announced events count as sent.
         """
         rooms = {("room", id_): layout.devices_in(id_) for id_ in layout.rooms}
         groups = {("group", id_): group.members for id_, group in layout.groups.items()}
@@ -165,13 +167,13 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def with_source(self, source: Source) -> HomeNames:
-        """Return a copy with this file in place of the file of the same name; its calls count."""
+        """Return a copy with this file in place of the file with the same name; its calls count."""
         others = ([each for each in files if each.name != source.name] for files in (self.sources, self.called))
         sources, called = ([*each, source] for each in others)
         return replace(self, sources=sources, called=called)
 
     def list_faults(self, automations: Iterable[Asset[AutomationDefinition]]) -> list[Fault]:
-        """Return every wrong name: in these automations, in the calls of all files, and in `[notify] targets`."""
+        """Return every wrong name in these automations, in the calls of all files, and in `[notify] targets`."""
         found = [fault for asset in automations for fault in self.faults_of(asset)]
         found += [fault for source in self.called for fault in self.inspect(source)]
         for target in self.notify_targets:
@@ -212,7 +214,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
                 yield Problem((*path, "equals"), message)
 
     def _other_type(self, thing: NamedThing) -> str | None:
-        """Return a sentence if the device shows a value of another type than the compared one."""
+        """Return a sentence if the compared value has a different type from the value that the device shows."""
         equals = UNSET if thing.matcher is None else thing.matcher.equals
         if thing.owner is None or thing.owner[0] != "device" or not is_custom(thing.name) or equals is UNSET:
             return None
@@ -233,7 +235,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def inspect(self, source: Source) -> Iterator[Fault]:
-        """Yield a sentence for each wrong name, and each wrong literal, in a call of `ctx`."""
+        """Yield a sentence for each wrong name and each wrong literal in calls of `ctx`."""
         for called in called_names(source):
             if (message := self._missing(called.kind, called.name)) is not None:
                 yield Fault(source.name, called.line, f"ctx:{called.call} {message}")
@@ -260,8 +262,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return f"names {name!r}, and there is no section [adapters.{section}]{hint}"
 
     def _missing_device(self, name: str) -> str | None:
-        """Return a sentence about a name that is neither id nor alias of a device; None if it is one, or if
-        unknown."""
+        """Return a sentence about a name that is neither the id nor the alias of a device; None if it is one, or if
+        the devices are unknown."""
         id_ = (self.aliases or {}).get(name, name)
         if id_ in (self.devices or {}):
             return None
@@ -279,7 +281,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return f"names {name!r}, and there is no such device{'' if ':' in name else ' or alias'}{hint}"
 
     def list_variables(self) -> set[str]:
-        """Return the variables that exist, or that a file sets by a plain name or declares."""
+        """Return the variables that exist, that a file sets by a plain name, or that a comment declares."""
         return {*(self.variables or ()), *self._given["set"].names}
 
     def list_timers(self) -> set[str]:
@@ -306,7 +308,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return {call: _GivenNames(frozenset(names[call]), tuple(sorted(prefixes[call]))) for call in names}
 
     def _list_reachable(self) -> set[str]:
-        """Return the files whose calls can happen: the called ones, and the modules that these require."""
+        """Return the files whose calls can happen: the called files, and the modules that these require."""
         modules = {each.name: each for each in self.modules}
         waiting = [each for each in self.called if each.name not in modules]
         reachable = {each.name for each in waiting}
@@ -340,7 +342,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         else:
             ids = devices if owner == ANY_DEVICE else self.members.get(owner, ())
         there = [each for each in ids if each in devices]
-        if not there:  # a missing device has its own warning, and an empty room has shown nothing yet
+        if not there:  # a missing device gets its own warning, and an empty room has not shown anything yet
             return None
         attributes = {each for device_id in there for each in devices[device_id]}
         events = {each for device_id in there for each in self.events.get(device_id, ())}
@@ -356,7 +358,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def _hint(kind: str, name: str, attributes: Collection[str], events: Collection[str], *, is_one: bool) -> str:
-    """Return the nearest shown or sent name, otherwise all of them; without any, the names of the other kind."""
+    """Return the nearest shown or sent name, or all of them; if there are none, the names of the other kind."""
     has, sends = ("it has", "it sends") if is_one else ("they have", "they send")
     shows, sends = f"{has} shown {_list(attributes)}", f"{sends} {_list(events)}"
     known = attributes if kind == "attribute" else events
@@ -379,21 +381,23 @@ def _list(names: Collection[str]) -> str:
 
 
 def read_past(stored: DocumentReader) -> dict[str, PastNames]:
-    """Return what devices have sent and shown, by id; values of another form are left out."""
+    """Return the events that devices have sent and the attributes that they have shown, by id; malformed values are
+    omitted."""
     return read_all(stored, SENT_PREFIX, lambda _, value: convert(value, PastNames), skip)
 
 
 def read_removed(stored: DocumentReader) -> dict[str, RemovedDevice]:
-    """Return the removed devices, by id; values of another form are left out."""
+    """Return the removed devices by id; malformed values are omitted."""
     return read_all(stored, REMOVED_PREFIX, lambda _, value: convert(value, RemovedDevice), skip)
 
 
 class NameWatcher:
-    """Warns of wrong names a minute after the start, once every adapter has answered, and after each reload then.
+    """Warns about wrong names a minute after the start, once every adapter has answered, and from then on after each
+    reload.
 
-    If an adapter answers later, the check follows its answer. Warnings of a load are not repeated. `view` gives
-    the names that the home has now, and the automations that are switched on; it is called on the loop. What devices
-    have sent and shown is remembered over restarts.
+    If an adapter answers later, the names are checked after its answer. Warnings from loading a file are not
+    repeated. `view` returns the present names of the home, and the enabled automations; it is called on the loop. The
+    events and attributes of devices are remembered over restarts.
     """
 
     def __init__(
@@ -417,7 +421,7 @@ class NameWatcher:
         self.removed = read_removed(storage.stored)
 
     async def find_known(self) -> HomeNames:
-        """Return the names that the home has now; the home is read on the loop, the folder of scripts on a thread."""
+        """Return the present names of the home; the home is read on the loop, the scripts folder on a thread."""
         known, _ = await self._view(self._past, self.removed)
         return known
 
@@ -435,7 +439,7 @@ class NameWatcher:
         self._settles_at = self._clock.monotonic() + SETTLING_SECS
         kinds = (AdapterAnswered, CatalogReloaded, DeviceEvent, DeviceRemoved, DeviceStateChanged)
         self._forget = self._bus.listen(self._on_event, *kinds)
-        # not the clock's, which would wait for this where time is simulated
+        # not the hub's clock: simulated time would wait for this
         self._settling = asyncio.get_running_loop().call_later(SETTLING_SECS + TOLERANCE_SECS, self.recheck)
         return self
 
@@ -477,7 +481,7 @@ class NameWatcher:
             self._remember(SENT_PREFIX + device_id, stated)
 
     def recheck(self) -> None:
-        """Judge the names now, if that is due and the home has settled."""
+        """Check the names now, if a check is due and every adapter has answered."""
         if self._is_due and self._clock.monotonic() >= self._settles_at and self._has_answered():
             self._is_due = False
             self._tasks.start(self._report(), "check of names")

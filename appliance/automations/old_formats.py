@@ -1,4 +1,4 @@
-"""The converter of data from version 0.1. It runs once after a start; no other file knows the old forms."""
+"""The converter for data of version 0.1. It runs once after a start; no other file knows the old formats."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The policy of an automation: after a run, it does not run again too soon, nor twice for the same event.
+"""The policy of an automation: prevents another run too soon after a run, and a second run for the same event.
 
-A policy remembers a value: each function returns what to keep. Instants are of the wall clock; after a step back,
-instants in the future count as now, so that no cooldown lasts longer than stated.
+Functions have no state: each returns the memory to store. Instants are wall-clock times; after the clock is set back,
+future instants count as now, so that no cooldown lasts longer than configured.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from appliance.history.execution_history import ExecutionStatus
 from appliance.home.values import Value
 
 MAX_REMEMBERED = 1000
-"""How many different events a dedupe window remembers; beyond that the oldest are forgotten."""
+"""The number of different events that deduplication remembers; beyond that, the oldest are forgotten."""
 
 
 NEVER_BEGAN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
@@ -34,8 +34,8 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 
 class Memory(Struct, frozen=True, kw_only=True):
-    """The memory of an automation's policy: whether a run holds the cooldown, the end of the last good run (None:
-    never, or given back), and the decision time of each event by fingerprint, oldest first."""
+    """The memory of an automation's policy: whether a running execution holds the cooldown, the end of the last
+    successful run (None: never, or given back), and the decision time of each event by fingerprint, oldest first."""
 
     is_running: bool = False
     ended_at: datetime | None = None
@@ -43,7 +43,7 @@ class Memory(Struct, frozen=True, kw_only=True):
 
 
 class PolicyDecision(Struct, frozen=True):
-    """The reason not to run, None if it may run; and the memory to keep from now on in either case."""
+    """The reason not to run, None if it may run; and in either case the memory to store."""
 
     refusal: str | None
     memory: Memory
@@ -66,10 +66,10 @@ def decide(policy: Policy, memory: Memory, event: Mapping[str, Value], now: date
 
 
 def after(memory: Memory, status: ExecutionStatus, event: Mapping[str, Value], now: datetime) -> Memory:
-    """Return the memory after the execution that was decided for the event has ended so.
+    """Return the memory after the execution for the event has ended with this status.
 
-    After success, the cooldown counts from now. A failed, cancelled, or timed-out execution gives the cooldown back.
-    A dropped one also forgets the event.
+    After a success, the cooldown counts from now. A failed, cancelled, or timed-out execution gives the cooldown
+    back. A dropped execution also makes the event forgotten.
     """
     if status is ExecutionStatus.OK:
         return Memory(ended_at=now if memory.is_running else memory.ended_at, decided=memory.decided)
@@ -91,7 +91,7 @@ def _begun(policy: Policy, memory: Memory) -> Memory:
 
 
 def _without_expired(policy: Policy, memory: Memory, now: datetime) -> Memory:
-    """Return the memory without expired parts, and without instants in the future."""
+    """Return the memory without expired parts, and without future instants."""
     ended = _unless_expired(memory.ended_at, policy.cooldown_secs, now)
     instants = ((key, _unless_expired(at, policy.dedupe_window_secs, now)) for key, at in memory.decided.items())
     decided = {key: at for key, at in instants if at is not None}
@@ -99,7 +99,7 @@ def _without_expired(policy: Policy, memory: Memory, now: datetime) -> Memory:
 
 
 def _unless_expired(at: datetime | None, secs: float, now: datetime) -> datetime | None:
-    """Return the instant, at most the present one; None once these seconds have passed."""
+    """Return the instant, but not later than now; None once these seconds have passed since."""
     if at is None or now - at >= timedelta(seconds=secs):
         return None
     return min(at, now)
@@ -124,7 +124,7 @@ def _seconds_left(since: datetime, secs: float, now: datetime) -> int:
 
 
 def plain(value: Value) -> Value:
-    """Return the value with whole floats as integers, all the way down."""
+    """Return the value with all whole floats replaced by integers, at every depth."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The schedule: timers after spans of real time, alarms at instants of the calendar, and the task that fires them."""
+"""The schedule: timers that run for a real duration, alarms at calendar times, and the task that fires both."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ LATE_SECS = 1.0
 """An occurrence that fires later than this counts as late."""
 
 MAX_ADJUSTMENT = timedelta(minutes=1)
-"""A clock that is set back by less than this, as NTP does, repeats no occurrence."""
+"""If the clock is set back by less than this, as NTP does, no occurrence is repeated."""
 
 MAX_STALE = 64
 """Cancelled timers that are kept before a rebuild."""
 
 MAX_COUNTED = 1000
-"""How many missed occurrences are counted one by one."""
+"""The number of missed occurrences that are counted one by one."""
 
 MAX_LATE = timedelta(minutes=5)
-"""A missed occurrence that is at most this old fires once, at once; older ones are only counted."""
+"""A missed occurrence that is at most this old fires once, immediately; older ones are only counted."""
 
 MAX_AHEAD = timedelta(days=1)
-"""An occurrence that fired by the stored state and lies further ahead than this fired by a wrong clock."""
+"""If a stored occurrence is further in the future than this, the clock was wrong when it fired."""
 
 MICROSECOND = timedelta(microseconds=1)
 
 
 class Schedule(Protocol):
-    """Something that is due at instants of the calendar."""
+    """Something that is due at calendar times."""
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Return the first occurrence later than the instant; None if none comes."""
+        """Return the first occurrence after the instant; None if there is none."""
 
 
 class TimerHandle(Struct, eq=False):
-    """Something due after a span of real time: once, or repeatedly if `every` (seconds) is given."""
+    """Something that is due after a real duration: once, or repeatedly if `every` (seconds) is given."""
 
     name: str
     due: float
@@ -57,7 +57,7 @@ class TimerHandle(Struct, eq=False):
     is_cancelled: bool = False
 
     def advance(self, now: float) -> tuple[float | None, int]:
-        """Return its lateness in seconds, None if it does not fire now, and the number of missed times."""
+        """Return how late it is in seconds (None if it does not fire now), and the number of missed times."""
         if self.every is None:
             return now - self.due, 0
         passed, late = divmod(now - self.due, self.every)
@@ -66,10 +66,11 @@ class TimerHandle(Struct, eq=False):
 
 
 class Alarm(Struct, eq=False, kw_only=True):
-    """Something due by a schedule. `due` is its next occurrence, None while the clock is not trusted or none comes.
+    """Something due by a schedule. `due` is its next occurrence, None while the clock is not trusted or if there is
+    none.
 
-    `name` is for the log. If it `never_repeats`, an occurrence fires once, even if the clock is set back; `last`
-    fired most recently. `gap` is from when to when occurrences were passed over since then.
+    `name` is for the log. If it `never_repeats`, an occurrence fires only once, even if the clock is set back; `last`
+    is the occurrence that fired last. `gap` is the period since then in which occurrences were skipped.
     """
 
     name: str
@@ -81,15 +82,16 @@ class Alarm(Struct, eq=False, kw_only=True):
     gap: tuple[datetime, datetime] | None = None
 
     def arm(self, now: datetime, *, settles: bool = False) -> None:
-        """Find the next occurrence from this instant on; if the clock only `settles`, skip those that fired
-        already."""
+        """Find the next occurrence from this instant on; if the clock only `settles`, skip those that already
+        fired."""
         since = now
         if self.last is not None and (self.never_repeats or settles) and self.last - now <= MAX_AHEAD:
             since = max(now, self.last)
         self.due = self.next_after(since)
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Return the schedule's first occurrence after the instant; None if none comes, or on a logged failure."""
+        """Return the schedule's first occurrence after the instant; None if there is none, or after a logged
+        failure."""
         try:
             return self.schedule.next_after(instant)
         except Exception as error:  # one failure must not stop the others
@@ -98,7 +100,7 @@ class Alarm(Struct, eq=False, kw_only=True):
             return None
 
     def advance(self, now: datetime) -> datetime | None:
-        """Return the occurrence that fires now, the latest that is not too late, and find the next one."""
+        """Return the occurrence that fires now, the latest one that is not too late, and find the next one."""
         fires = None
         if self.due is not None and now - self.due > MAX_LATE:
             self.due = self.next_after(now - MAX_LATE - MICROSECOND)
@@ -109,7 +111,7 @@ class Alarm(Struct, eq=False, kw_only=True):
         return fires
 
     def find_missed(self) -> datetime | None:
-        """Return the first occurrence that was passed over since it fired last, if there is one."""
+        """Return the first occurrence that was skipped since it last fired, if any."""
         due = None if self.gap is None else self.next_after(self.gap[0])
         return due if self.gap is not None and due is not None and due < self.gap[1] else None
 
@@ -142,7 +144,7 @@ class Scheduler:
 
     async def __aenter__(self) -> Scheduler:
         if (distrust_reason := self._trust.distrust_reason()) is not None:
-            log.warning("%s; what waits for a time of day waits until then", distrust_reason)
+            log.warning("%s; schedules wait until then", distrust_reason)
         self._report_forgotten()
         self._tasks.start(self._run(), "schedule of automations")
         return self
@@ -151,7 +153,7 @@ class Scheduler:
         await self._tasks.__aexit__()
 
     def after(self, name: str, seconds: float, on_due: Callable[[float], None]) -> TimerHandle:
-        """Call `on_due` once after these seconds of real time, with its lateness in seconds."""
+        """Call `on_due` once after these seconds of real time, with its delay in seconds."""
         return self._start(TimerHandle(name, self._clock.monotonic() + seconds, on_due))
 
     def every(
@@ -170,7 +172,7 @@ class Scheduler:
         never_repeats: bool = False,
         last: datetime | None = None,
     ) -> Alarm:
-        """Call `on_due` with each occurrence of the schedule from now on; for the others see `Alarm`."""
+        """Call `on_due` with each occurrence of the schedule from now on; `Alarm` explains the other arguments."""
         alarm = Alarm(name=name, schedule=schedule, on_due=on_due, never_repeats=never_repeats, last=last)
         self._alarms[alarm] = None
         if self._is_trusted:
@@ -180,7 +182,7 @@ class Scheduler:
         return alarm
 
     def cancel(self, what: TimerHandle | Alarm) -> None:
-        """Never call its `on_due` again; nothing if it was cancelled already."""
+        """Never call its `on_due` again; do nothing if it is already cancelled."""
         if isinstance(what, Alarm):
             self._alarms.pop(what, None)
         elif not what.is_cancelled:
@@ -190,22 +192,22 @@ class Scheduler:
                 self._remove_cancelled()
 
     def when_trusted(self, do: Callable[[], None]) -> None:
-        """Do this once the clock is trusted; not at all if it is already."""
+        """Call the function once the clock becomes trusted; do not call it if the clock is trusted already."""
         if not self._is_trusted:
             self._on_trust.append(do)
 
     def await_trust(self) -> None:
-        """Look at the clock until it is trusted, even if nothing is scheduled."""
+        """Check the clock until it is trusted, even if nothing is scheduled."""
         self._awaits_trust = True
         self._changed.set()
 
     def on_step(self, do: Callable[[], None]) -> None:
-        """Do this whenever the clock was set."""
+        """Call the function whenever the clock is set."""
         self._on_step.append(do)
 
     def figures(self) -> dict[str, Any]:
-        """Return the clock's state for diagnostics: whether it is trusted, why schedules wait if not, and steps of
-        it."""
+        """Return the clock's state for diagnostics: whether it is trusted, if not why schedules wait, and how it was
+        set."""
         forgotten = self._trust.forgotten
         return {
             "now": timestamp(self._clock.now()),
@@ -219,7 +221,7 @@ class Scheduler:
         }
 
     def recheck(self) -> None:
-        """Check the clock now, because it may be trusted since."""
+        """Check the clock now, because it may have become trusted."""
         self._changed.set()
 
     def _start_instant(self, now: datetime) -> datetime:
@@ -232,9 +234,7 @@ class Scheduler:
     def _report_forgotten(self) -> None:
         if self._trust.forgotten is not None:
             stored = timestamp(self._trust.forgotten)
-            log.warning(
-                "the time %s was stored by a clock that was wrong: it is ahead of this one, and forgotten", stored
-            )
+            log.warning("the stored time %s is in the future, so the clock was wrong; it is ignored", stored)
 
     def _remove_cancelled(self) -> None:
         self._timers = [each for each in self._timers if not each[2].is_cancelled]
@@ -262,9 +262,10 @@ class Scheduler:
                 self._checked_at = self._clock.monotonic()
 
     def _check_clock(self) -> None:
-        """Find every occurrence again if the clock was set back, or is trusted for the first time.
+        """Recompute every occurrence if the clock was set back, or becomes trusted for the first time.
 
-        It may have been so since the last look: from the earliest instant that it can have shown since then.
+        This may have happened since the last check, so begin at the earliest instant that the clock can have shown
+        since then.
         """
         step, now, checked_at = self._steps.poll(), self._clock.now(), self._clock.monotonic()
         earliest = now - timedelta(seconds=checked_at - self._checked_at)
@@ -316,7 +317,7 @@ class Scheduler:
                 _safely(partial(alarm.on_due, due))
 
     def _begin(self, alarm: Alarm, now: datetime) -> None:
-        """Arm it for the first time, and count the occurrences since the last one before this start."""
+        """Arm it for the first time, and count the occurrences between the last one and this start."""
         if self._left_at is not None:
             alarm.gap = self._left_at, now + MICROSECOND
         if alarm.never_repeats and alarm.last is not None:
@@ -324,13 +325,13 @@ class Scheduler:
         alarm.arm(now)
 
     def _count(self, alarm: Alarm, since: datetime | None, until: datetime) -> None:
-        """Log how many occurrences from `since` to before `until` were missed, once they are counted."""
+        """Log the number of occurrences missed from `since` to before `until`, once they are counted."""
         if since is not None and since < until:
             alarm.gap = since - MICROSECOND, until
-            self._tasks.start(self._log_counted(alarm, since, until), f"count of what {alarm.name} missed")
+            self._tasks.start(self._log_counted(alarm, since, until), f"count of missed times of {alarm.name}")
 
     async def _log_counted(self, alarm: Alarm, due: datetime | None, until: datetime) -> None:
-        """Count them one by one while the loop does other things, at most `MAX_COUNTED`."""
+        """Count them one by one, at most `MAX_COUNTED`, while the loop does other work."""
         count = 0
         while due is not None and due < until and count < MAX_COUNTED:
             count, due = count + 1, alarm.next_after(due)
@@ -338,7 +339,7 @@ class Scheduler:
         _report_passed(alarm.name, count)
 
     def _secs_to_next(self) -> float:
-        """Return the seconds until something is due, or the clock is to be checked again."""
+        """Return the seconds until something is due, or until the clock must be checked again."""
         waits = [self._clock.recheck_secs]
         if self._timers:
             waits.append(self._timers[0][0] - self._clock.monotonic())
@@ -357,5 +358,5 @@ def _report_passed(name: str, passed: int) -> None:
 def _safely(do: Callable[[], None]) -> None:
     try:
         do()
-    except Exception as error:  # one fault must not stop the other schedules
+    except Exception as error:  # a fault in one schedule must not stop the others
         log.error("a schedule failed: %s: %s", type(error).__name__, error, exc_info=error)

@@ -1,4 +1,5 @@
-"""The states of automations by id: switch, policy, schedules, waits, and the last run, over reloads and restarts."""
+"""The states of automations by id: switch, policy, schedules, waits, and the last run, kept over reloads and
+restarts."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class StoredRun(Struct, frozen=True, kw_only=True):
 
 
 class StoredState(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The state of an automation as it is stored, without the switch; `fired` is in milliseconds since 1970."""
+    """The state of an automation as stored, except the switch; `fired` is in milliseconds since 1970."""
 
     policy: StoredMemory | None = None
     waits: dict[str, StoredWait] = {}
@@ -55,9 +56,9 @@ class StoredState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class State(Struct, kw_only=True):
-    """One automation's. `fired` holds the last occurrence of each schedule, or the start of an interval; `waits`
-    the pending waits; `last_status` and `last_error` the end of the execution at `last_run`; `run` the stored part
-    of the latest one with a trusted time."""
+    """The state of one automation. `fired` has the last occurrence of each schedule, or the start of an interval;
+    `waits` the pending waits; `last_status` and `last_error` the end of the execution at `last_run`; `run` the stored
+    part of the latest execution with a trusted time."""
 
     is_enabled: bool = True
     memory: Memory = field(default_factory=Memory)
@@ -69,7 +70,7 @@ class State(Struct, kw_only=True):
     last_error: str | None = None
 
     def encode(self) -> dict[str, Any]:
-        """Return the part that outlives a restart, without the switch."""
+        """Return the part that outlives a restart, except the switch."""
         ended = self.memory.ended_at
         memory = StoredMemory(
             ended_at=None if ended is None else to_millis(ended),
@@ -86,7 +87,7 @@ class State(Struct, kw_only=True):
 
     @staticmethod
     def decode(raw: Any) -> State:
-        """Read the state that `encode` returned; raises `ValueError` or `ArithmeticError` for another form."""
+        """Decode a state that `encode` returned; raise `ValueError` or `ArithmeticError` for another form."""
         stored = convert(raw, StoredState)
         memory, run = stored.policy or StoredMemory(), stored.run
         return State(
@@ -104,7 +105,8 @@ class State(Struct, kw_only=True):
 
 
 class States:
-    """The states by id. Memories are written with the next flush; switches are on the card before they count."""
+    """The states by id. Memories are written with the next flush; switches are on the card before they take
+    effect."""
 
     def __init__(self, storage: Storage) -> None:
         self._stored = storage.stored
@@ -129,20 +131,20 @@ class States:
         return self._states.setdefault(id_, State())
 
     def begin_with(self, enabled: Mapping[str, bool]) -> None:
-        """Apply the files' `enabled` to automations without a switch; others are on."""
+        """Apply the files' `enabled` to automations that have no stored switch; others are on."""
         self._at_first = enabled
         for id_ in {**self._switched, **enabled}:
             self.of(id_).is_enabled = self._switched.get(id_, enabled.get(id_, True))
 
     def remember(self, id_: str, memory: Memory) -> None:
-        """Keep the memory of a policy, over a restart too."""
+        """Remember the memory of a policy, also over a restart."""
         state = self.of(id_)
         if memory != state.memory:
             state.memory = memory
             self._store(id_, state)
 
     def note_fired(self, id_: str, schedule: str, at: datetime) -> None:
-        """Keep what fired last of a schedule, over a restart too."""
+        """Remember which occurrence of a schedule fired last, also over a restart."""
         state = self.of(id_)
         state.fired[schedule] = at
         self._store(id_, state)
@@ -150,7 +152,7 @@ class States:
     def note_run(
         self, id_: str, at: datetime, status: ExecutionStatus, error: str | None, *, is_trusted: bool
     ) -> None:
-        """Keep the time and the end of the last execution; over a restart too if that time is trusted."""
+        """Remember the time and the result of the last execution; over a restart only if that time is trusted."""
         state = self.of(id_)
         state.last_run, state.last_status, state.last_error = at, status, error
         if is_trusted:
@@ -158,7 +160,7 @@ class States:
             self._store(id_, state)
 
     def note_wait(self, id_: str, key: str, wait: StoredWait | None) -> None:
-        """Keep a wait that is in progress, over a restart too; None: it is over."""
+        """Remember a wait in progress, also over a restart; None: it has ended."""
         state = self.of(id_)
         if wait is not None:
             state.waits[key] = wait
@@ -171,14 +173,14 @@ class States:
         state = self.of(id_)
         waits = {key: wait for key, wait in state.waits.items() if key.partition(" ")[0] in keys}
         if len(waits) < len(state.waits):
-            log.info("automation '%s': its pending wait is discarded: its trigger was edited", id_)
+            log.info("automation '%s': its trigger was edited, so its pending wait is discarded", id_)
             state.waits = waits
             self._store(id_, state)
 
     def end_wait(self, id_: str, key: str) -> Awaitable[None] | None:
-        """Forget a wait that is over; if it is on the card, return what removes it there.
+        """Forget a wait that has ended; if it is on the card, return the work that removes it there.
 
-        The wait may also be on its way to the card: in a flush, or together with another wait that is being removed.
+        The wait may also be about to be written: in a flush, or together with another wait that is being removed.
         """
         stored_as = AUTOMATION_PREFIX + id_
         on_card = read_all(self._stored, stored_as, lambda _, value: convert(value, StoredState), skip).get("")
@@ -191,25 +193,25 @@ class States:
 
     async def _remove_wait(self, id_: str) -> None:
         try:
-            with contextlib.suppress(StoreFailed):  # the home runs on; the next flush removes it
+            with contextlib.suppress(StoreFailed):  # the home keeps running; the next flush removes it
                 await self._put({AUTOMATION_PREFIX + id_: self.of(id_).encode() or None})
         finally:
             self._removing[id_] -= 1
 
     def forget_others(self, ids: Collection[str]) -> None:
-        """Forget deleted automations and their switches, as soon as the card takes it."""
+        """Forget deleted automations and their switches, as soon as that can be stored."""
         gone = [id_ for id_ in self._states if id_ not in ids]
         switched = [TOGGLE_PREFIX + id_ for id_ in gone if self._switched.pop(id_, None) is not None]
         for id_ in gone:
             del self._states[id_]
             self._remember(AUTOMATION_PREFIX + id_, None)
         if switched:
-            self._tasks.start(self._remove(switched), "forgetting of automations")
+            self._tasks.start(self._remove(switched), "removal of deleted automations")
 
     async def switch(self, id_: str, *, is_enabled: bool) -> None:
-        """Switch it on or off, once that is on the card; `StoreFailed` if it cannot be.
+        """Switch it on or off, once the change is on the card; raise `StoreFailed` if it cannot be stored.
 
-        Once begun it is finished even if the caller is cancelled.
+        A change that has begun is finished even if the caller is cancelled.
         """
         await self._tasks.finish(self._switch(id_, is_enabled), f"switch of {id_}")
 

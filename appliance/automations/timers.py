@@ -1,4 +1,4 @@
-"""Timers that Lua starts: each is on the card before the call returns, and outlives the hub."""
+"""Timers that Lua starts: each is on the card before the call returns, and survives a restart of the hub."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ MAX_TIMERS = 10_000
 MAX_SECS = 400 * 86_400
 MAX_TIMER_PAYLOAD_BYTES = 16 << 10
 MAX_BYTES_IN_ALL = 1 << 20
-"""The size of the payloads of all timers together, as JSON."""
+"""The total size of the payloads of all timers, as JSON."""
 
 MAX_LISTENER_WAIT_SECS = 86_400.0
-"""How long a timer that is over waits for an automation that listens for it."""
+"""Seconds that an ended timer waits for an automation that listens for it."""
 
 MIN_DELAY_SECS = 0.1
-"""A shorter timer has no delay: its effects count for the brake."""
+"""A shorter timer counts as having no delay: the brake counts its effects."""
 
 NO_AUTOMATIONS, NO_DEVICES = "no automation listens", "the adapters have not started"
-"""Why timers are paused: the hub stops or runs without automations, or it has just started."""
+"""Reasons to pause timers: the hub is stopping or runs without automations, or it has just started."""
 
 
 class Timer(Struct, frozen=True, kw_only=True):
-    """One timer as others see it. `due_at` is by the clock as it is now; `payload` is part of its event."""
+    """One timer for other parts of the hub. `due_at` is by the present clock; `payload` is part of its event."""
 
     name: str
     due_at: datetime
@@ -53,7 +53,7 @@ class Timer(Struct, frozen=True, kw_only=True):
 
 
 class TimerState(Enum):
-    """The state of a timer: what ends its wait."""
+    """The state of a timer: what it waits for."""
 
     STORED = "a trusted clock"
     RUNNING = "its end"
@@ -79,7 +79,7 @@ class RunningTimer(Struct, eq=False, kw_only=True):
     """A timer in progress. `due` and `unheard_since` are in seconds of the monotonic clock.
 
     While it is `STORED`, only its times on the card are known: `due_at` and `unheard_at`, in milliseconds since 1970.
-    If it `is_late`, it could not fire when it was due. `handle` ends it, or its wait for a listener.
+    If it `is_late`, it could not fire when it was due. `handle` ends the timer, or its wait for a listener.
     """
 
     name: str
@@ -95,7 +95,7 @@ class RunningTimer(Struct, eq=False, kw_only=True):
 
     @staticmethod
     def load(name: str, raw: Any) -> RunningTimer:
-        """Return the stored timer; raises `ValueError` for another form."""
+        """Return the stored timer; raise `ValueError` for another form."""
         stored = convert(raw, StoredTimer)
         return RunningTimer(
             name=name,
@@ -108,11 +108,11 @@ class RunningTimer(Struct, eq=False, kw_only=True):
 
 
 class Timers:
-    """The timers by name. They run on real seconds; after a restart they are due by the clock, once it is trusted.
+    """The timers by name. They run in real seconds; after a restart, they are due by the clock, once it is trusted.
 
-    Changes at the same time, including ends, are one record on the card. A timer that is over is removed from the
-    card, and then fires: after a power cut before that it fires again. If the card accepts no write, it still fires,
-    and again only if the hub dies before a flush. A timer without a listener waits for up to a day.
+    Simultaneous changes, including ends, are one record on the card. When a timer ends, it is removed from the card
+    and then fires: after a power cut before the removal, it fires again. If the card accepts no write, it still
+    fires; it fires again only if the hub ends before a flush. A timer without a listener waits for up to a day.
     """
 
     def __init__(self, environment: Environment) -> None:
@@ -141,12 +141,13 @@ class Timers:
     def begin(self, scheduler: Scheduler, has_listener: Callable[[str], bool]) -> None:
         """Resume the timers of the last run, and follow the clock from now on.
 
-        `has_listener` returns whether an automation that is switched on listens for the timer of a name.
+        `has_listener` returns whether an enabled automation listens for the timer of a name.
         """
         self._scheduler, self._has_listener = scheduler, has_listener
         scheduler.on_step(self._write_all)
         scheduler.when_trusted(self._on_trusted)
-        for timer in self._list(TimerState.RUNNING):  # started without a trusted clock, so the start is unknown
+        # the hub started without a trusted clock, so the start is unknown
+        for timer in self._list(TimerState.RUNNING):
             self._run(timer, self._clock.monotonic() + timer.secs)
         if self._trust.is_trusted():
             self._resume_stored()
@@ -154,17 +155,18 @@ class Timers:
             scheduler.await_trust()
 
     def pause(self, reason: str = NO_AUTOMATIONS) -> None:
-        """Let none fire until `resume` was called for each reason; what falls due stays on the card."""
+        """Let no timer fire until `resume` was called for each reason; timers that become due stay on the card."""
         self._paused_by.add(reason)
 
     def resume(self, reason: str = NO_AUTOMATIONS) -> None:
-        """Let them fire again, if there was no other reason; what fell due meanwhile fires at once, late."""
+        """End the pause for this reason; if it was the last one, fire the timers that became due meanwhile, marked as
+        late."""
         self._paused_by.discard(reason)
         for timer in self._list(TimerState.HELD) if not self._paused_by else ():
             self._end(timer)
 
     def recheck(self) -> None:
-        """Fire timers that waited for an automation that listens for them, if one does now."""
+        """Fire timers that wait for a listening automation, if there is one now."""
         for timer in self._list(TimerState.UNCLAIMED):
             if self._has_listener(timer.name):
                 self._end(timer)
@@ -177,9 +179,9 @@ class Timers:
         ]
 
     async def start(self, name: str, secs: float, payload: Value, source: str) -> None:
-        """Start or restart the timer; returns when it is on the card.
+        """Start or restart the timer; return once it is on the card.
 
-        Raises `Invalid` for wrong arguments, `StoreFailed` if the card takes nothing now.
+        Raises `Invalid` for wrong arguments, `StoreFailed` if the card accepts no write now.
         """
         name = check_timer(name, secs, payload)
         due = self._clock.monotonic() + secs
@@ -194,7 +196,7 @@ class Timers:
             self._brake.note_effect(source, "timer", name)
 
     async def cancel(self, name: str) -> bool:
-        """Cancel it; returns when that is on the card, and whether there was such a timer. Raises `StoreFailed`."""
+        """Cancel it; once that is on the card, return whether the timer existed. Raises `StoreFailed`."""
         try:
             name = strip_id(name)
         except Invalid:
@@ -256,7 +258,7 @@ class Timers:
                 self._scheduler.cancel(timer.handle)
 
     def _reserve(self, timer: RunningTimer) -> None:
-        """Count it as starting; raises `Invalid` without room for it."""
+        """Count it as starting; raise `Invalid` if there is no room for it."""
         name, before = timer.name, self._timers.get(timer.name)
         if before is None and len(self._timers) + self._starting >= MAX_TIMERS:
             raise Invalid(f"timer '{name}': {MAX_TIMERS} timers already run; cancel one first")
@@ -271,7 +273,7 @@ class Timers:
         self._write_all()
 
     def _resume_stored(self) -> None:
-        """Continue the timers whose end is known only by the clock."""
+        """Continue the timers whose end is only known by the clock."""
         now, monotonic = self._clock.now().timestamp(), self._clock.monotonic()
         for timer in self._list(TimerState.STORED):
             left = timer.due_at / 1000 - now
@@ -287,7 +289,7 @@ class Timers:
         timer.handle = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._end, timer))
 
     def _end(self, timer: RunningTimer, _: float = 0.0) -> None:
-        """End the timer; timers of the same moment end together."""
+        """End the timer; timers that end at the same moment are handled together."""
         self._over.append(timer)
         if len(self._over) == 1:
             self._tasks.start(self._end_all(), "end of timers")
@@ -303,10 +305,10 @@ class Timers:
                 await stack.enter_async_context(self._lock(timer.name))
             try:
                 await self._put({TIMER_PREFIX + timer.name: None for timer in ending})
-            except StoreFailed:  # the home runs on; the next flush removes it
+            except StoreFailed:  # the home keeps running; the next flush removes it
                 for timer in ending:
                     self._remember(TIMER_PREFIX + timer.name, None)
-            except asyncio.CancelledError:  # the hub stops; it fires after the next start
+            except asyncio.CancelledError:  # the hub is stopping; it fires after the next start
                 for timer in ending:
                     self._write(timer)
                 raise
@@ -316,7 +318,7 @@ class Timers:
             self._fire(timer)
 
     def _may_fire(self, timer: RunningTimer) -> bool:
-        """Return whether it fires now; otherwise set its state to the reason."""
+        """Return whether it fires now; if not, set its state to the reason."""
         if self._timers.get(timer.name) is not timer:
             return False
         if self._is_changing(timer.name):
@@ -331,7 +333,7 @@ class Timers:
         return True
 
     async def _end_later(self, timer: RunningTimer) -> None:
-        """End it after the change in progress, unless that replaces it."""
+        """End it after the change in progress, unless that change replaces it."""
         async with self._lock(timer.name):
             pass
         self._end(timer)
@@ -343,11 +345,11 @@ class Timers:
         self._bus.publish(TimerFired(name=timer.name, payload=payload, due_at=due_at, late_secs=late))
 
     def _wait_for_listener(self, timer: RunningTimer) -> None:
-        """Keep it for up to a day after its end."""
+        """Keep it for up to a day after its end, until an automation listens."""
         now = self._clock.monotonic()
         timer.state, timer.is_late = TimerState.UNCLAIMED, True
         if timer.unheard_since is None:
-            log.info("timer '%s' is over, and no automation that is switched on listens for it yet", timer.name)
+            log.info("timer '%s' is over, but no enabled automation listens for it yet", timer.name)
             timer.unheard_since = now
             self._write(timer)
         left = max(0.0, timer.unheard_since + MAX_LISTENER_WAIT_SECS - now)
@@ -358,12 +360,13 @@ class Timers:
         if self._is_changing(timer.name):
             self._tasks.start(self._end_later(timer), f"end of the timer {timer.name}")
             return
-        log.warning("timer '%s' is removed: for a day no automation has listened for it", timer.name)
+        log.warning("timer '%s' is removed: no automation has listened for it for a day", timer.name)
         self._drop(timer.name)
         self._remember(TIMER_PREFIX + timer.name, None)
 
     def _write_all(self) -> None:
-        """Write all with their times by the clock, which was set or is trusted now; a change does its own."""
+        """Write all timers with their times by the clock, which was just set or became trusted; timers that are being
+        changed write their own."""
         self._clock_steps += 1
         for name, timer in self._timers.items():
             if timer.state is not TimerState.STORED and not self._is_changing(name):
@@ -388,7 +391,7 @@ class Timers:
 
 
 def check_timer(name: str, secs: float, payload: Value) -> str:
-    """Return the trimmed name; raises `Invalid` for a wrong name, time, or payload."""
+    """Return the trimmed name; raise `Invalid` for a wrong name, duration, or payload."""
     name = strip_id(name)
     if not is_number(secs) or not 0 <= secs <= MAX_SECS:
         raise Invalid(f"timer '{name}': must take 0 to {MAX_SECS} seconds (400 days), not {secs!r}")

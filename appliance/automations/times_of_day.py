@@ -1,4 +1,4 @@
-"""Times of day: the clocks in the home, and the rise and set of the sun."""
+"""Times of day: the local time at home, and sunrise and sunset."""
 
 from __future__ import annotations
 
@@ -21,32 +21,34 @@ _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])\Z")
 _SECOND = timedelta(seconds=1)
 
 MAX_DAYS_AHEAD = 21
-"""How far ahead a time of day is looked for: a weekday comes within a week, though a zone may skip it once."""
+"""The number of days that are searched for a time of day: a weekday comes within a week, though a time zone may skip
+it once."""
 
 HORIZON = -0.8333
 """Elevation of the sun's centre in degrees when its rim touches the horizon, with refraction."""
 
 MAX_SEARCH_DAYS = 400
-"""Days that are searched for the next sunrise or sunset, just over a year."""
+"""Days that are searched for the next sunrise or sunset: just over a year."""
 
 
 class SunEvent(StrEnum):
-    """An event of the sun, once a day unless it stays up or down."""
+    """An event of the sun, once a day unless the sun stays up or down."""
 
     SUNRISE = "sunrise"
     SUNSET = "sunset"
 
     @property
     def opposite(self) -> SunEvent:
-        """The other one."""
+        """The opposite event."""
         return SunEvent.SUNSET if self is SunEvent.SUNRISE else SunEvent.SUNRISE
 
 
 class SunDay(Struct, frozen=True, kw_only=True):
-    """One day of the sun, from midnight to midnight by the sun itself.
+    """One solar day, from midnight to midnight by the sun.
 
-    `sunrise` is before its noon and `sunset` after it, in UTC to the second; None on a day without it. `was_up`,
-    `culminates` and `stays_up`: whether the sun is up at the first midnight, at noon and at the last midnight.
+    `sunrise` is before its noon and `sunset` after it, in UTC to the second; None on a day without that event.
+    `was_up`, `culminates` and `stays_up` state whether the sun is up at the first midnight, at noon and at the last
+    midnight.
     """
 
     sunrise: datetime | None
@@ -70,22 +72,22 @@ class SunDay(Struct, frozen=True, kw_only=True):
         return not (self.was_up or self.culminates or self.stays_up)
 
     def is_past_without(self, event: SunEvent) -> bool:
-        """Return whether a day without the event counts as after it: a polar night as after sunset."""
+        """Return whether a day without the event counts as after it: a polar night counts as after sunset."""
         return self.was_up if event is SunEvent.SUNRISE else not self.culminates
 
 
 def sun_day(locale: Locale, day: date) -> SunDay:
     """Return the sun's day that contains noon of this local date. The home must have coordinates.
 
-    In high summer far north its sunset may come after midnight by the clock; it still belongs to this date.
+    In high summer in the far north, its sunset may come after midnight by the clock; it still belongs to this date.
     """
     place = _place(locale)
     return _day(*place, _solar_date(locale.noon(day), place[1]))
 
 
 def next_event(event: SunEvent, locale: Locale, instant: datetime, *, offset: timedelta) -> datetime | None:
-    """Return the first instant after the given one with this `offset` to such an event; None if none comes within
-    a year."""
+    """Return the first instant after the given one that has this `offset` from such an event; None if there is none
+    within a year."""
     place = _place(locale)
     first = _solar_date(instant - offset, place[1])
     for n in range(-1, MAX_SEARCH_DAYS):
@@ -101,7 +103,7 @@ def _place(locale: Locale) -> tuple[float, float]:
 
 
 def _solar_date(instant: datetime, longitude: float) -> date:
-    """Return the date that a sundial with a calendar would show."""
+    """Return the date by the sun's position."""
     return (instant.astimezone(UTC) + timedelta(minutes=4 * longitude)).date()
 
 
@@ -121,7 +123,7 @@ def _day(latitude: float, longitude: float, day: date) -> SunDay:
 
 
 def _solar_noons(longitude: float, day: date) -> Iterator[datetime]:
-    """Yield the solar noons of the day before, the day, and the day after."""
+    """Yield the solar noons of the previous day, this day, and the next day."""
     from astral.julian import julianday, julianday_to_juliancentury
     from astral.sun import eq_of_time
 
@@ -138,7 +140,7 @@ def _is_up(observer: tuple[float, float], instant: datetime) -> bool:
 
 
 def _crossing(observer: tuple[float, float], start: datetime, end: datetime) -> datetime:
-    """Return when the sun crosses the horizon, to the second; it does so once between the two."""
+    """Return when the sun crosses the horizon, to the second; it does so exactly once between the two instants."""
     rises = _is_up(observer, end)
     low, high = 0, round((end - start).total_seconds())
     base = start.replace(microsecond=0)
@@ -158,10 +160,10 @@ def parse_time(value: Value) -> time:
 
 
 def instant_of(day: date, at: time, zone: ZoneInfo) -> datetime | None:
-    """Return the instant when the zone's clocks first show this time on this date, in UTC.
+    """Return the first instant when the zone's local time is this time on this date, in UTC.
 
-    A skipped time is the first instant after the gap. None if the zone skips the whole date, as a change of the date
-    line does.
+    For a skipped time, this is the first instant after the gap. None if the zone skips the whole date, as when the
+    date line is moved.
     """
     local = datetime.combine(day, at)
     instant = local.replace(tzinfo=zone).astimezone(UTC)
@@ -175,8 +177,8 @@ def instant_of(day: date, at: time, zone: ZoneInfo) -> datetime | None:
 def next_wall_clock(
     at: time, locale: Locale, instant: datetime, accepts_day: Callable[[date], bool] = lambda day: True
 ) -> datetime | None:
-    """Return the first instant after the given one when the home's clocks show this time, on an accepted day;
-    None if no day within three weeks is accepted."""
+    """Return the first instant after the given one when the home's local time is this time, on an accepted day; None
+    if no day within three weeks is accepted."""
     for day in locale.days_around(instant, 2, MAX_DAYS_AHEAD):
         if accepts_day(day):
             found = instant_of(day, at, locale.timezone)
@@ -186,7 +188,7 @@ def next_wall_clock(
 
 
 def next_time_back(zone: ZoneInfo, instant: datetime) -> datetime | None:
-    """Return when the zone's clocks are set back within 26 hours of the instant, in UTC; None if they are not."""
+    """Return when the zone's clocks are set back within 26 hours after the instant, in UTC; None if they are not."""
     low, high = instant.replace(microsecond=0), instant.replace(microsecond=0) + timedelta(hours=26)
     if _offset(zone, high) >= (before := _offset(zone, low)):
         return None
@@ -201,7 +203,7 @@ def _offset(zone: ZoneInfo, instant: datetime) -> timedelta:
 
 
 def end_of_repeated(local: datetime) -> datetime:
-    """Return the end of the doubled hour of this local time, without a zone."""
+    """Return the end of the repeated hour that contains this local time, without a zone."""
     shown = local.replace(tzinfo=None, fold=0)
     low, high = shown, shown + timedelta(days=1)
     while high - low > _SECOND:

@@ -1,4 +1,4 @@
-"""Variables that scenes and automations share, over restarts too."""
+"""Variables that scenes and automations share, also over restarts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Variable(Struct, frozen=True, kw_only=True):
 
 
 class StoredVariable(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A variable on the card; `last` is for a variable what `Device.last` is for an attribute."""
+    """A variable on the card; `last` has the same meaning as `Device.last` has for an attribute."""
 
     value: Any = None
     last: tuple[Any, ...] = ()
@@ -53,7 +53,7 @@ def read_variables(stored: DocumentReader) -> dict[str, StoredVariable]:
 
 
 class _Pending(Struct, kw_only=True, eq=False):
-    """A durable setting that is on its way to the card. `is_outdated`: the variable was set again meanwhile."""
+    """A durable change that is being written to the card. `is_outdated`: the variable was set again meanwhile."""
 
     name: str
     size: int
@@ -61,7 +61,7 @@ class _Pending(Struct, kw_only=True, eq=False):
 
 
 class Variables:
-    """The variables by name. The last setting wins, on the card too."""
+    """The variables by name. The last change wins, also on the card."""
 
     def __init__(self, storage: Storage, bus: Bus, brake: Brake) -> None:
         self._remember = storage.remember
@@ -87,7 +87,7 @@ class Variables:
         await self._tasks.__aexit__()
 
     def watch(self, names: frozenset[str]) -> None:
-        """Keep, from now on, the last values of these variables over removals; triggers compare with them."""
+        """From now on, keep the last values of these variables after removals; triggers compare with them."""
         self._watched = names
         for name in [each for each in self._last if each not in names]:
             del self._last[name]
@@ -108,7 +108,7 @@ class Variables:
         return Variable(name=name, value=self._values[name])
 
     def set(self, name: str, value: Value, source: str) -> None:
-        """Set it, None to remove it; it is written with the next flush. `source` is as in the audit.
+        """Set the variable, None to remove it; it is written with the next flush. `source` is as in the audit.
 
         Raises `Invalid` for a wrong name or value, or too many variables.
         """
@@ -119,8 +119,8 @@ class Variables:
         self._apply(name, value, size, source)
 
     async def set_durable(self, name: str, value: Value, source: str) -> None:
-        """Like `set`, but the value is in force only once it is on the card; then return. Raises `StoreFailed` if
-        that fails."""
+        """Like `set`, but return only when the value is on the card and in force. Raises `StoreFailed` if that
+        fails."""
         pending = _Pending(name=name, size=self._check(name, value))
         self._pending.append(pending)
         await self._tasks.finish(self._set_durable(pending, value, source), f"setting of the variable {name}")
@@ -150,7 +150,7 @@ class Variables:
         return size
 
     def _bytes_used(self) -> dict[str, int]:
-        """Return the bytes of each variable, or of its largest value that is on its way to the card."""
+        """Return the bytes of each variable, or of its largest value that is being written to the card."""
         taken = dict(self._sizes)
         for each in self._pending:
             taken[each.name] = max(taken.get(each.name, 0), each.size)
@@ -167,7 +167,7 @@ class Variables:
             self._bus.publish(VariableChanged(name=name, value=value, previous=previous, known=known))
 
     def _known(self, name: str) -> tuple[Value, ...]:
-        """Return its value and what `Device.last` is for an attribute."""
+        """Return its value, and the equivalent of `Device.last`."""
         value, last = self._values.get(name), self._last.get(name, ())
         return last if value is None else (value, *last)
 

@@ -1,4 +1,4 @@
-"""Waits: triggers of devices that match only once a value has rested or held for some time."""
+"""Waits: triggers of devices that match only after a value has stayed unchanged or matched for some time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from appliance.tasks import Tasks
 
 
 class Waits:
-    """Begins and ends the waits of triggers, and calls `fire` when one is over. Each device has its own."""
+    """Begins and ends the waits of triggers, and calls `fire` when a wait ends. Each device has its own wait."""
 
     def __init__(self, scheduler: Scheduler, states: States, environment: Environment, fire: Fire) -> None:
         self._environment = environment
@@ -52,7 +52,7 @@ class Waits:
             self._begin(active, trigger, device_id, after.dated(self._environment), 0.0)
 
     def end(self, active: ActiveTrigger, device_id: str) -> None:
-        """End the wait of the device, if it has one, on the card too."""
+        """End the wait of the device, if it has one; also remove it from the card."""
         self._states.note_wait(active.id, f"{active.key} {device_id}", None)
         self._drop(active, device_id)
 
@@ -71,8 +71,8 @@ class Waits:
             self._drop(active, device_id)
 
     def resume(self, active: ActiveTrigger, trigger: DeviceTrigger, device: Device) -> None:
-        """Continue the wait of before the last stop, if the device still matches. It counts from its start;
-        without a trusted clock, from now."""
+        """Continue the wait from before the last stop, if the device still matches. It counts from its start; without
+        a trusted clock, from now."""
         stored = self._states.of(active.id).waits.get(f"{active.key} {device.id}")
         if stored is None or device.id in active.waits:
             return
@@ -106,7 +106,7 @@ class Waits:
         self._states.note_wait(active.id, f"{active.key} {device_id}", stored)
 
     def _date_anew(self) -> None:
-        """Date pending waits again, since the clock was set."""
+        """Correct the times of pending waits, because the clock was set."""
         for device_id, waiting in self._by_device.items():
             for active in waiting:
                 wait, trigger = active.waits[device_id], active.trigger
@@ -131,7 +131,7 @@ class Waits:
     async def _fire_removed(
         self, removing: Awaitable[None], active: ActiveTrigger, device_id: str, wait: Wait, match: Match | None
     ) -> None:
-        """Fire the match once the wait is off the card, so that it never fires twice."""
+        """Fire the match once the wait is removed from the card, so that it never fires twice."""
         try:
             await removing
         finally:

@@ -1,7 +1,8 @@
-"""The archive of `lares backup`: state, all of `config/` and history in one compressed tar, with a page about it.
+"""The archive of `lares backup`: state, all of `config/` and history in one compressed tar, with a page that
+describes it.
 
 Members: `lares-backup.json` (format of archive and store, version, time, the configuration's name), `state.json` (the
-document's keys and values), `config/…` without `auth.master_key`, and then the months of history,
+document's keys and values), `config/…` without `auth.master_key`, then the months of history,
 `history/2026-11.jsonl`, which are never in memory as a whole.
 """
 
@@ -59,26 +60,26 @@ from appliance.tables.toml_lines import line_finder
 from appliance.version import VERSION
 
 ARCHIVE_FORMAT = 3
-"""2: it may hold history. 3: it may hold previous texts of files."""
+"""2: it may contain history. 3: it may contain previous texts of files."""
 
 COMPRESSION = 6
-"""The level of gzip: more would take a small box minutes for a month of history."""
+"""The level of gzip: a higher one would take a small box minutes for a month of history."""
 
 PART_BYTES = 1 << 20
 """Bytes of a member that are read at once."""
 
 MANIFEST_FILE, STATE_FILE, CONFIG_FOLDER = "lares-backup.json", "state.json", "config"
 MAX_ARCHIVE_BYTES = 64 << 20
-"""The largest unpacked archive without history, in bytes; a home has far fewer."""
+"""The largest unpacked archive without history, in bytes; a home needs far fewer."""
 
 MAX_HISTORY_BYTES = 256 << 20
-"""Bytes that its history may have when it is unpacked: months at the whole budget of a day."""
+"""Bytes of unpacked history: months at the full budget of each day."""
 
 MAX_FILES = 10_000
 """Files of an archive; a home has some hundred."""
 
 MAX_MEMBER_DEPTH, MAX_MEMBER_NAME_BYTES, MAX_MEMBER_PATH_BYTES = 20, 255, 1000
-"""The depth of a path in an archive, and the lengths of each part and of all."""
+"""The maximum depth of a path in an archive, and the maximum lengths of a path's part and of the whole path."""
 
 MAX_SHOWN_CHARS = 60
 
@@ -157,11 +158,11 @@ def _read(packed: IO[bytes], file: Path) -> Archive:
     except _Refused as fault:
         raise StartFailed(f"{file} {fault}; nothing was restored", os.EX_DATAERR) from None
     except UNREADABLE:
-        raise StartFailed(f"{file} is not a backup of Lares, or not all of one", os.EX_DATAERR) from None
+        raise StartFailed(f"{file} is not a backup of Lares, or is incomplete", os.EX_DATAERR) from None
 
 
 def history_of(archive: Archive) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield the months of an archive by their file names, each with its content, to be read before the next."""
+    """Yield the months of an archive by their file names with their content; read each before the next."""
     if archive.packed is None:
         return
     with _open_plain(archive.packed) as plain, tarfile.open(fileobj=plain, mode="r|") as tar:
@@ -197,14 +198,14 @@ def _entry(name: str, size: int) -> tarfile.TarInfo:
 
 
 class _Refused(Exception):
-    """The archive has a fault; the text is the rest of a sentence that begins with its name."""
+    """The archive has a fault; the message continues a sentence that begins with the archive's name."""
 
 
 def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
-    """Return the bytes of each member by its path, without history; stop if they are more than any backup has."""
+    """Return the bytes of each member by its path, without history; stop if they exceed the limit of a backup."""
     members: dict[str, bytes] = {}
     room, room_of_history, count = MAX_ARCHIVE_BYTES, MAX_HISTORY_BYTES, 0
-    too_large = _Refused(f"unpacks to more than a backup holds ({(room + room_of_history) >> 20} MiB)")
+    too_large = _Refused(f"unpacks to more than the limit of {(room + room_of_history) >> 20} MiB")
     with _open_plain(packed) as plain, tarfile.open(fileobj=plain, mode="r|") as tar:
         for entry in tar:
             path = PurePosixPath(entry.name)
@@ -226,7 +227,7 @@ def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
 
 
 def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPath, *, is_month: bool) -> bytes:
-    """Return the bytes of a member, none of a month's; refuse all but the plain files of a backup."""
+    """Return the bytes of a member, empty for a month; reject everything except the plain files of a backup."""
     is_config = path.parts[:1] == (CONFIG_FOLDER,) and len(path.parts) > 1
     sizes = [len(os.fsencode(part)) for part in path.parts]
     is_long = max(sizes, default=0) > MAX_MEMBER_NAME_BYTES or sum(sizes) > MAX_MEMBER_PATH_BYTES
@@ -294,13 +295,13 @@ CHECKS: Mapping[str, Callable[[str, Any], object]] = {
     PREFERENCES_PREFIX: lambda _, value: check_preferences(value),
     DEVICE_PREFIX: lambda _, value: value.get("name") is None or check_name(value["name"]),
 }
-"""The check of each kind of record, from the route or call that creates it."""
+"""The check of each kind of record, by the route or call that creates it."""
 
 _WITH_IDS = (ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX, NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX)
 
 
 def _check_records(found: Archive) -> None:
-    """Refuse records that the API would refuse."""
+    """Reject records that the API would reject."""
     for key, value in found.values.items():
         prefix, slash, id_ = key.partition("/")
         prefix += slash
@@ -336,7 +337,7 @@ def decode(data: bytes, file: Path) -> str:
 
 
 def key_of(text: str, name: str) -> str | None:
-    """Return the stated master key, or None."""
+    """Return the configured master key, or None."""
     section = parse_toml(text, name).get("auth")
     key = section.get("master_key") if isinstance(section, dict) else None
     return key if isinstance(key, str) else None
@@ -362,11 +363,11 @@ def with_key(text: str, key: str, name: str) -> str:
     for changed in _with_line(bare.split("\n"), json.dumps(key)):
         if _differ_only_in_key(changed, bare) and key_of(changed, name) == key:
             return changed
-    raise ConfigFailed([Fault(name, 0, "has no place for auth.master_key; give it a section [auth]")])
+    raise ConfigFailed([Fault(name, 0, "has no place for auth.master_key; add a section [auth]")])
 
 
 def _with_line(lines: list[str], value: str) -> list[str]:
-    """Yield the text with the key at each possible place; some results may not be TOML."""
+    """Yield the text with the key inserted at each possible place; some results may not be TOML."""
     texts: list[list[str]] = []
     for number, line in enumerate(lines):
         if line.strip() == LEFT_OUT:

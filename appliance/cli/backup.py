@@ -36,7 +36,7 @@ from appliance.tables.plain_files import read_plain
 log = logging.getLogger("hub")
 
 OF_THE_BOX = (CARD, CRASHES, MASTER_KEY, RUNNING)
-"""Keys that belong to this box only; the ids for brokers (`CLIENT_ID_SUFFIX`) are also omitted."""
+"""Keys that belong only to this box; the ids for brokers (`CLIENT_ID_SUFFIX`) are also omitted."""
 
 
 def backup(arguments: argparse.Namespace) -> int:
@@ -67,7 +67,7 @@ def _pack(made: Archive) -> bytes:
 
 
 def pack_backup(config: Path, data_dir: Path) -> bytes:
-    """Return the archive as bytes, for the running hub; raise `Invalid` if there is none."""
+    """Return the archive as bytes, for the running hub; raise `Invalid` if no archive can be made."""
     try:
         made, warnings = collect(config, data_dir)
         packed = _pack(made)
@@ -155,7 +155,7 @@ def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:
     files[name] = without_key(text, str(config)).encode()
     key = key_of(text, str(config))
     copies = [path for path, data in files.items() if key and key.encode() in data]
-    warnings = [f"{folder / path} holds the master key too, and so does the backup" for path in copies]
+    warnings = [f"{folder / path} also contains the master key, so the backup contains it" for path in copies]
     return files, [*warnings, *_list_outside(folder, parse_toml(text, str(config)))]
 
 

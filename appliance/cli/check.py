@@ -43,7 +43,8 @@ from appliance.tables.fields import dotted, line_at
 from appliance.tables.toml_lines import line_finder
 
 ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
-"""The place of a home whose configuration cannot be used, so that no missing coordinates are reported."""
+"""The place of a home whose configuration cannot be used; it has coordinates, so that none are reported as
+missing."""
 
 
 FILE_KEYS = frozenset({"password_file", "token_file", "ca_file", "cert_file", "key_file"})
@@ -96,7 +97,7 @@ def examine(file: Path, data_dir: Path) -> Examined:
 
 
 def _list_changes(data_dir: Path) -> list[str]:
-    """Return the configuration changes that the running hub has not taken over; nothing if no hub answers."""
+    """Return the configuration changes that the running hub has not applied; empty if no hub answers."""
     try:
         changes: list[str] = ask(data_dir, HubRequest(path="/diagnostics/status")).get("config", [])
     except (OSError, StartFailed):
@@ -134,7 +135,8 @@ def _load(file: Path) -> tuple[Config, list[Fault]]:
 
 
 async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list[Fault], list[Fault], list[str]]:
-    """Return the faults of the Lua files, otherwise warnings, and the automations that their files disable."""
+    """Return the faults of the Lua files; if there are none, the warnings; and the automations that their files
+    disable."""
     clock, limits = Clock(), settings.automations.runner
     folders = (
         folder_of(settings.scenes, settings.root),
@@ -190,7 +192,7 @@ def find_wrong_names(
     operations: Mapping[str, Collection[str] | None],
     modules: Sequence[Source],
 ) -> list[Fault]:
-    """Return the unknown names, given the stored values; without them, only names of unknown sections.
+    """Return the unknown names, given the stored values; without stored values, only names of unknown sections.
 
     Disabled automations are not checked.
     """
@@ -220,12 +222,12 @@ def find_wrong_names(
 
 
 def _switched(stored: DocumentSnapshot | None) -> dict[str, Any]:
-    """Return the toggles, by id; empty without a store."""
+    """Return the stored switches by id; empty without a store."""
     return {} if stored is None else dict(stored.items(TOGGLE_PREFIX))
 
 
 def _read_stored(data_dir: Path) -> DocumentSnapshot | None:
-    """Return the state of the running hub, otherwise of its store; None if neither knows a home."""
+    """Return the state of the running hub, otherwise of its store; None if both are missing."""
     try:
         state = read_state(data_dir)
         return DocumentSnapshot(state) if state or is_running(data_dir) else None
@@ -235,7 +237,7 @@ def _read_stored(data_dir: Path) -> DocumentSnapshot | None:
 
 @asynccontextmanager
 async def open_pool(settings: Config, clock: Clock, *home: Path) -> AsyncIterator[WorkerPool]:
-    """Start the workers. If root began this process, they and this process become the owner of the home.
+    """Start the workers of Lua. If root started this process, they and this process become the owner of the home.
 
     Root starts the first worker, because that user may not be able to read Python itself.
     """

@@ -31,7 +31,7 @@ def clock(arguments: argparse.Namespace) -> int:
 
 
 async def _trust_alone(data_dir: Path) -> None:
-    """Store the trust without a running hub."""
+    """Trust the clock in the store, without a running hub."""
     async with open_document(data_dir) as (document, clock):
         now = clock.now()
         changes = forgetting(ClockTrust(clock, newest_time(document)), now)

@@ -13,14 +13,14 @@ from pathlib import Path
 
 SOCKET = "control.sock"
 MAX_PATH_BYTES = 107
-"""Bytes that the name of a socket may have."""
+"""Maximum length of a socket's path in bytes."""
 
 log = logging.getLogger("hub")
 
 
 @contextlib.contextmanager
 def control_socket(folder: Path) -> Iterator[socket.socket | None]:
-    """Bind a socket in the folder and remove its name at the end; log and yield None if that is impossible."""
+    """Bind a socket in the folder, and remove its file at the end; if that is impossible, log it and yield None."""
     try:
         bound = _bind(folder)
     except OSError as error:
@@ -39,7 +39,8 @@ def control_socket(folder: Path) -> Iterator[socket.socket | None]:
 
 @contextlib.contextmanager
 def socket_path(folder: Path) -> Iterator[str]:
-    """Yield the path of the socket; reach one with a long path through the open folder. Raise `OSError`."""
+    """Yield a path of the socket; if the path is too long, reach the socket through the open folder. Raise
+    `OSError`."""
     path = str(folder / SOCKET)
     if len(os.fsencode(path)) <= MAX_PATH_BYTES:
         yield path
@@ -52,13 +53,13 @@ def socket_path(folder: Path) -> Iterator[str]:
 
 
 def _bind(folder: Path) -> socket.socket:
-    """Bind a socket of mode 0600 from its first moment; replace the socket of a killed hub."""
+    """Bind a socket that has mode 0600 from the start; replace the socket of a killed hub."""
     path = folder / SOCKET
     if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
         path.unlink()
     bound = socket.socket(socket.AF_UNIX)
     try:
-        os.fchmod(bound.fileno(), 0o600)  # Linux gives this mode to the name
+        os.fchmod(bound.fileno(), 0o600)  # Linux gives this mode to the file of the socket
         with socket_path(folder) as short:
             bound.bind(short)
         bound.setblocking(False)

@@ -1,4 +1,4 @@
-"""`lares demo`: a home to try, with a simulated device of each kind; with `--keep`, a home that stays."""
+"""`lares demo`: a home to try, with a simulated device of each kind; with `--keep`, the home is kept."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ KEPT_HOME = Path(__file__).with_name("home_to_try.toml")
 
 
 def demo(arguments: argparse.Namespace) -> int:
-    """Run the demo until a signal asks it to stop; the exit code."""
+    """Run the demo until a signal asks it to stop; return the exit code."""
     if arguments.keep:
         return _run_kept(arguments)
     if arguments.data_dir:
@@ -63,7 +63,7 @@ def demo(arguments: argparse.Namespace) -> int:
 
 
 def _run_kept(arguments: argparse.Namespace) -> int:
-    """Run the home in the folder as `lares run` does; write a configuration to try if there is none."""
+    """Run the home in the folder as `lares run` does; if there is no configuration, write one to try."""
     folder = Path(arguments.keep).absolute()
     file = folder / CONFIG_FILE
     refuse_other_home(folder)
@@ -78,7 +78,7 @@ def _run_kept(arguments: argparse.Namespace) -> int:
 
 
 def _kept_greeting(address: str, folder: Path, data_dir: Path) -> str:
-    """Describe the page and how to get a key. Print no key, because the card has only hashes."""
+    """Describe the page and how to get a key. Print no key: the card has only its hash."""
     program = shlex.join(program_words(is_elsewhere=True))
     elsewhere = "" if data_dir == folder / "data" else f" --data-dir {shlex.quote(str(data_dir))}"
     return f"""
@@ -90,12 +90,12 @@ Make a key in another terminal, enter it on the page, and move a sensor by hand 
     {program} key create --label laptop --role admin{elsewhere}
     {program} devices{elsewhere}
 
-Ctrl-C stops it; it all stays. Again: {program} demo --keep {shlex.quote(str(folder))}
+Ctrl-C stops it; the home is kept. To start it again: {program} demo --keep {shlex.quote(str(folder))}
 """
 
 
 def _kept_home(template: str) -> str:
-    """Return the configuration with the devices to try, on loopback; keep stated virtual devices."""
+    """Return the configuration with the devices to try, on loopback; existing virtual devices are kept."""
     if "[[adapters.virtual.devices]]" not in re.sub("(?m)^#.*", "", template):
         before, _, after = template.partition("[adapters.virtual]\n")
         home = KEPT_HOME.read_text(encoding="utf-8")
@@ -153,7 +153,7 @@ Try, in another terminal:
     {ask}/devices/elgato_lights:light:0/command -d '{on}'
     {ask}/devices/elgato_lights:light:0/command -d '{dim}'
 
-What happens shows here, as the event stream sends it. Ctrl-C ends the demo.
+Events appear here, as the event stream sends them. Ctrl-C ends the demo.
 """
 
 

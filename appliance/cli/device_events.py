@@ -1,11 +1,11 @@
-"""The file of device events for `lares simulate --events`: a line for each, `at device attribute value`.
+"""The file of device events for `lares simulate --events`, with one event per line: `at device attribute value`.
 
-`at` is a time of day (`18:00`, `18:00:30`: the next such time that the home's clocks show), an instant
-(`2026-12-24T18:00`, local, or with an offset), or seconds after the line before it (`+90`). `value` is JSON or a
-word; a measurement may be `21.5 celsius`, or a number in the unit that the device showed before. The attribute
-`event` stands for something that happens (`double`), `state` for being reached (`online`, `unavailable`). A line
-`at hook ID data` calls a hook, unless a device has the alias `hook` and ID is an attribute; `data` is JSON, a word or
-left out. Empty lines, and those that begin with #, are skipped.
+`at` is a time of day (`18:00`, `18:00:30`: the next time when the local time at home is this), an instant
+(`2026-12-24T18:00`, local, or with an offset), or a number of seconds after the previous line (`+90`). `value` is
+JSON or a word; a measurement may be `21.5 celsius`, or a number in the unit that the device showed before. The
+attribute `event` means that something happens (`double`), `state` whether the device is reachable (`online`,
+`unavailable`). A line `at hook ID data` calls a hook, unless a device has the alias `hook` and ID is an attribute;
+`data` is JSON, a word or missing. Empty lines, and those that begin with #, are skipped.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from appliance.home_locale import Locale
 from appliance.tables.checks import nearest, shown
 
 EVENT, STATE = "event", "state"
-"""The words in place of an attribute for a device event, and for the availability of the device."""
+"""The words that replace an attribute for a device event, and for the availability of the device."""
 
 HOOK = "hook"
-"""The word in place of a device for a call of a hook."""
+"""The word that replaces a device for a call of a hook."""
 
 FIRST_EVENT_YEAR, LAST_EVENT_YEAR = 1971, 2099
-"""The years that a simulation may lie in."""
+"""The range of years for a simulation."""
 
 _TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?\Z")
 _SECONDS_LATER = re.compile(r"\+([0-9]{1,8}(?:\.[0-9]+)?)\Z")
@@ -62,7 +62,8 @@ class FileHook(Struct, frozen=True, kw_only=True):
 
 
 def read_instant(text: str, locale: Locale) -> datetime:
-    """Return the stated instant, without an offset in the home's time zone; raise `Invalid` if it is invalid."""
+    """Return the instant in a text; without an offset, it is in the home's time zone. Raise `Invalid` if it is
+    wrong."""
     try:
         instant = datetime.fromisoformat(text)
         if not FIRST_EVENT_YEAR <= instant.year <= LAST_EVENT_YEAR:
@@ -90,7 +91,8 @@ def read_events(
 ) -> tuple[list[FileEvent | FileHook], list[Fault]]:
     """Return the events from `start` to before `end`, in order, and the faults by line.
 
-    With `has_hook_alias`, a device has the alias `hook`: the word means it if an attribute and a value follow.
+    With `has_hook_alias`, a device has the alias `hook`: the word means that device if an attribute and a value
+    follow.
     """
     events: list[FileEvent | FileHook] = []
     faults: list[Fault] = []

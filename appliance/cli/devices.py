@@ -32,7 +32,7 @@ _STATE_COLOURS = {"online": "green", "offline": "red", "unavailable": "red"}
 
 
 def devices(arguments: argparse.Namespace) -> int:
-    """Print the devices that contain the text; a single device with its commands, events, and files."""
+    """Print the devices that contain the text; if there is only one, with its commands, events, and files."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.find_config(), paths.find_data_dir()
     with as_owner(data_dir, file):
@@ -73,7 +73,8 @@ def _read_devices(data_dir: Path) -> tuple[list[dict[str, Any]], bool]:
 
 
 def _read_sources(file: Path) -> Sequence[Source]:
-    """Return the Lua files of scenes, automations, and scripts, from the usual folders if the file has faults."""
+    """Return the Lua files of scenes, automations, and scripts; use the default folders if the configuration has
+    faults."""
     try:
         settings = config.load(file, os.environ)
     except ConfigFailed:
@@ -104,7 +105,7 @@ def _matching(known: list[dict[str, Any]], text: str | None) -> list[dict[str, A
 
 
 def _parts(device: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the searched texts: id, alias, name, room, and kind."""
+    """Yield the texts that are searched: id, alias, name, room, and kind."""
     yield from (device["id"], device["name"], device["kind"])
     others = (device["info"].get("class"), device["room_id"], device["room"], device.get("alias"))
     yield from (each for each in others if each is not None)
@@ -140,7 +141,7 @@ def _shown(device: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _text_of(name: str, value: Any) -> str:
-    """Return the value of an attribute as people read it, with its unit."""
+    """Return the value of an attribute in the form for people, with its unit."""
     if isinstance(value, str):
         return value
     if is_number(value):

@@ -80,11 +80,11 @@ def _check_adapters(sections: Mapping[str, Any]) -> Iterator[Finding]:
 def _check_data(paths: HubPaths) -> Iterator[Finding]:
     folder = paths.find_data_dir()
     if not folder.is_dir():
-        yield "care", "data directory", f"{folder} does not exist; `lares run` makes it"
+        yield "care", "data directory", f"{folder} does not exist; `lares run` creates it"
         yield _check_clock(NOTHING)
         return
     yield _check_folder(folder)
-    if not os.access(folder, os.R_OK | os.X_OK):  # nothing inside is visible, not even whether a hub runs
+    if not os.access(folder, os.R_OK | os.X_OK):  # the inside is not visible, not even whether a hub runs
         yield _check_clock(NOTHING)
         return
     yield _check_space(folder)
@@ -140,7 +140,7 @@ def _check_folder(folder: Path) -> Finding:
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         return "care", "data directory", f"{shown} belongs to user {found.st_uid}: run `sudo lares doctor`"
     if mode & 0o077:
-        return "care", "data directory", f"{shown} is open to others; `chmod 700 {folder}` closes it"
+        return "care", "data directory", f"{shown} is accessible to other users; run `chmod 700 {folder}`"
     return "ok", "data directory", shown
 
 
@@ -161,7 +161,7 @@ def _check_store(folder: Path) -> Iterator[Finding]:
 
 
 def _check_history(folder: Path) -> Finding:
-    """Check each line of export the history on the card."""
+    """Check each line of the history on the card."""
     files = MonthFiles(Disk(folder))
     try:
         months = files.list_months()
@@ -183,7 +183,7 @@ def _describe_keys(found: Recovered) -> str:
 def _describe_wear(found: Recovered) -> str:
     card = read_card_counts(DocumentSnapshot(found.values))
     if card is None:
-        return "nothing is noted yet"
+        return "nothing is recorded yet"
     return f"{card.bytes_written / 1e6:.1f} MB in {card.syncs} syncs since {card.since}"
 
 
@@ -193,7 +193,7 @@ def _check_clock(stored: DocumentReader) -> Finding:
     trust = ClockTrust(clock, newest_time(stored))
     if (distrust_reason := trust.distrust_reason()) is not None:
         return "care", "clock", distrust_reason
-    how = "is synchronised" if clock.is_synchronised() else "nothing synchronises it, and it is later than all before"
+    how = "is synchronised" if clock.is_synchronised() else "nothing synchronises it; no stored time is later"
     return "ok", "clock", f"{timestamp(clock.now())}, {how}"
 
 

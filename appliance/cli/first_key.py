@@ -30,7 +30,7 @@ async def open_keyring(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> 
 
 
 def keyring_of(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
-    """Return the keyring of the present keys; remove the first key's file with its first use or replacement."""
+    """Return the keyring of the present keys; remove the first key's file at the key's first use or replacement."""
 
     def forget_first_key() -> None:
         with contextlib.suppress(OSError):  # its key is no longer valid
@@ -61,16 +61,16 @@ async def _make(keys: Keys, key_file: Path, clock: Clock) -> None:
     try:
         await keys.put(master)
     except StoreFailed as error:
-        raise StartFailed(f"the master key cannot be kept: {error}", os.EX_IOERR) from None
+        raise StartFailed(f"the master key cannot be stored: {error}", os.EX_IOERR) from None
     if on_terminal:
         say("", "The master key of this hub, shown this once:", "", f"    {token.text}", "")
     else:
-        log.warning("the master key was made and is in %s until it is first used", key_file)
+        log.warning("the master key was created and stays in %s until its first use", key_file)
 
 
 def _remover(key_file: Path) -> Callable[[str], None]:
     def remove(key_id: str) -> None:
-        """Remove the file once the first key has been used."""
+        """Remove the file after the first use of the key."""
         if key_id != MASTER or not key_file.exists():
             return
         try:

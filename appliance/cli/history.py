@@ -32,7 +32,8 @@ from appliance.store.lock import holder_of
 from appliance.store.month_files import MonthFiles
 
 COLUMNS = ("at", "kind", "device_id", "attribute", "value", "unit", "min", "max", "increase", "secs")
-"""Of the table. An `hour` has `min`, `max` and how many `secs` of it are known; a meter's the `increase`."""
+"""The columns of the table. An `hour` has `min`, `max` and the number of its `secs` for which values are known; a
+meter's hour also has the `increase`."""
 
 LINES_AT_ONCE = 500
 
@@ -65,23 +66,26 @@ def history(arguments: argparse.Namespace) -> int:
     if export.bad:
         say(f"{export.bad} damaged lines were left out", to=sys.stderr)
     if holder_of(data_dir) is not None:
-        say("a hub runs here: what came since it last wrote (four times a day) is not in it yet", to=sys.stderr)
+        say(
+            "a hub is running here: values since its last write (four times a day) are not included yet",
+            to=sys.stderr,
+        )
     return os.EX_OK
 
 
 class _Export:
-    """Goes through all months; `bad` counts damaged lines."""
+    """Reads all months; `bad` counts damaged lines."""
 
     def __init__(self, months: MonthFiles, start: datetime | None, end: datetime | None) -> None:
         self._months = months
         self._start = start
         self._end = end
         self._open: dict[tuple[str, str], tuple[ValueParts, Hour]] = {}
-        """The last hour of each attribute: another part of it may follow."""
+        """The last hour of each attribute, because another part of it may follow."""
         self.bad = 0
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows in the order of writing."""
+        """Yield the rows in the order in which they were written."""
         first = "" if self._start is None else month_at(self._start)
         last = "~" if self._end is None else month_at(self._end)
         for month in self._months.list_months():
@@ -162,7 +166,7 @@ def _execution_row(line: Mapping[str, Any]) -> Row:
 
 
 def _as_csv(row: Row) -> str:
-    """Return the row as a line of the table; the value of commands and executions is their action."""
+    """Return the row as a line of the table; for commands and executions, the value is their action."""
     if row["kind"] == "command":
         command = row["command"]
         words = [command["action"], *([] if "value" not in command else [json.dumps(command["value"])])]
@@ -175,14 +179,15 @@ def _as_csv(row: Row) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """Return a cell that no spreadsheet interprets as a formula."""
+    """Return a cell that no spreadsheet can interpret as a formula."""
     if isinstance(value, bool | dict | list):
         return json.dumps(value)
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t")) else value
 
 
 def _instant(text: str | None, flag: str) -> datetime | None:
-    """Return the stated instant, without an offset in the box's time zone; raise `StartFailed` if it is invalid."""
+    """Return the instant in a text; without an offset, it is in the box's time zone. Raise `StartFailed` if it is
+    wrong."""
     if text is None:
         return None
     try:

@@ -28,7 +28,8 @@ HUB_TIMEOUT_SECS = 60.0
 """The time limit of a request."""
 
 HUB_PATIENCE_SECS = 3.0
-"""Seconds without an answer until a second request tests whether the hub still responds, and the limit of that test.
+"""Seconds without an answer before a second request tests whether the hub still responds, and the time limit of that
+test.
 """
 
 HUB_START_SECS = 10.0
@@ -87,7 +88,7 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.settimeout(self.timeout)
 
     def wait(self) -> None:
-        """Return with the first byte of the answer, or once the hub has ended or responds elsewhere."""
+        """Return when the first byte of the answer arrives, or when the hub has ended or answers other requests."""
         if select.select([self.sock], [], [], HUB_PATIENCE_SECS)[0]:
             return
         probe = _UnixConnection(self._folder, HUB_PATIENCE_SECS)
@@ -99,7 +100,7 @@ class _UnixConnection(http.client.HTTPConnection):
         except (
             OSError,
             http.client.HTTPException,
-        ):  # a hub that stops answers or hangs up soon
+        ):  # a hub that is stopping answers or hangs up soon
             return
         finally:
             probe.close()
@@ -107,8 +108,8 @@ class _UnixConnection(http.client.HTTPConnection):
 
 def _hangs(folder: Path) -> StartFailed:
     return StartFailed(
-        f"the hub of {folder} runs and does not answer: it is stopped (`kill -STOP`, a debugger) or the machine is "
-        "overloaded; try again, or restart it",
+        f"the hub of {folder} runs but does not answer: it is suspended (`kill -STOP`, a debugger) or the machine "
+        f"is overloaded; try again, or restart it",
         os.EX_UNAVAILABLE,
     )
 
@@ -160,15 +161,15 @@ def ask_hub(arguments: argparse.Namespace, request: HubRequest) -> Any:
     except OSError:
         if (holder := holder_of(folder)) is not None:
             what = f"process {holder} runs on {folder}, but does not listen on the control.sock in it"
-            raise StartFailed(f"{what}: it starts or stops, or see its log", os.EX_UNAVAILABLE) from None
+            raise StartFailed(f"{what}: it is starting or stopping; if not, see its log", os.EX_UNAVAILABLE) from None
         raise StartFailed(f"no hub answers on {folder}; `lares run` starts one", os.EX_UNAVAILABLE) from None
 
 
 async def ask_or_act(data_dir: Path, request: HubRequest, act: Callable[[], Awaitable[Any]]) -> Any:
-    """Return the answer of the hub that holds the data directory, otherwise the answer of `act`.
+    """Return the answer of the hub that holds the data directory; without a hub, return the answer of `act`.
 
-    `act` has exclusive access. Finish an interrupted restore first; otherwise it would undo the changes of `act`.
-    Raise `StartFailed` if the request is rejected, or if no answer comes within `HUB_START_SECS`.
+    While it runs, `act` has exclusive access. Finish an interrupted restore first; otherwise it would undo the
+    changes of `act`. Raise `StartFailed` if the request is rejected, or if no answer comes within `HUB_START_SECS`.
     """
     clock = Clock()
     deadline = clock.monotonic() + HUB_START_SECS

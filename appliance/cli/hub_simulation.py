@@ -1,4 +1,5 @@
-"""Simulations for `POST /simulate`: those of `lares simulate --json` in the process of the hub, bounded in time."""
+"""Simulations for `POST /simulate`: the same as `lares simulate --json`, inside the hub's process, limited in
+time."""
 
 from __future__ import annotations
 
@@ -32,10 +33,10 @@ MAX_SECS = 5.0
 MAX_LINES = 10_000
 
 MAX_WAITING = 4
-"""Simulations that run or wait; further ones are refused."""
+"""Simulations that run or wait; further ones are rejected."""
 
 EVENTS_FILE = "events"
-"""The name of the events in messages."""
+"""The name of the events in error messages."""
 
 
 class HubSimulations:
@@ -47,7 +48,7 @@ class HubSimulations:
         self._waiting = 0
 
     async def simulate(self, asked: SimulationRequest, stored: Mapping[str, Any]) -> SimulationResult:
-        """The lines of a simulation of the home with this state; raise `Invalid`, `InvalidFile`, or `Busy`."""
+        """Return the lines of a simulation of the home with this state; raise `Invalid`, `InvalidFile`, or `Busy`."""
         if self._waiting >= MAX_WAITING:
             raise Busy("too many simulations are waiting; try again later")
         self._waiting += 1
@@ -70,7 +71,8 @@ class HubSimulations:
 
 
 def _copy(file: Path, folder: Path, asked: SimulationRequest) -> Path:
-    """Copy the configuration into the folder, the text in place of its file's; return the copy of the main file."""
+    """Copy the configuration into the folder, with the text in place of its file's; return the path of the main
+    file's copy."""
     copied = folder / file.parent.name
     shutil.copytree(file.parent, copied, ignore_dangling_symlinks=True)
     if asked.path is not None and asked.text is not None:
@@ -85,7 +87,7 @@ async def _simulate(file: Path, asked: SimulationRequest, stored: dict[str, Any]
     settings = await asyncio.to_thread(_load, file)
     has_hook_alias = HOOK in (value for key, value in stored.items() if key.startswith(ALIAS_PREFIX))
     start, events = _read_period(asked, settings, has_hook_alias=has_hook_alias)
-    if asked.start is not None:  # what automations remember is of the present
+    if asked.start is not None:  # the memory of automations belongs to the present
         forgotten = (AUTOMATION_PREFIX, TIMER_PREFIX)
         stored = {key: value for key, value in stored.items() if not key.startswith(forgotten)}
     encoded = {key: orjson.dumps(value) for key, value in stored.items()}
@@ -115,7 +117,7 @@ async def _simulate(file: Path, asked: SimulationRequest, stored: dict[str, Any]
 
 
 def _load(file: Path) -> Config:
-    """Return the configuration, the defaults without a file; raise `InvalidFile`."""
+    """Return the configuration, or the defaults if there is no file; raise `InvalidFile`."""
     try:
         return config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)
     except ConfigFailed as failed:
@@ -126,7 +128,7 @@ def _load(file: Path) -> Config:
 def _read_period(
     asked: SimulationRequest, settings: Config, *, has_hook_alias: bool
 ) -> tuple[datetime, list[FileEvent | FileHook]]:
-    """The start of the simulation, and its events; raise `Invalid` or `InvalidFile`."""
+    """Return the start of the simulation, and its events; raise `Invalid` or `InvalidFile`."""
     begins = _first(asked, settings)
     start = Clock().now() if begins is None else begins
     read = partial(read_events, asked.events, EVENTS_FILE, settings.locale, start)

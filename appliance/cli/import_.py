@@ -40,9 +40,10 @@ MODULE = Path("scripts") / "homeassistant.lua"
 
 
 class Item(Struct, frozen=True, kw_only=True):
-    """A thing to import: what it is, its key and value in the store, and the request that makes it in a running hub.
+    """Something to import: a sentence about it, its key and value in the store, and the request that creates it in a
+    running hub.
 
-    `device_id` is the device that the hub must know before the request.
+    `device_id` is the device that the hub must already know.
     """
 
     sentence: str
@@ -53,7 +54,7 @@ class Item(Struct, frozen=True, kw_only=True):
 
 
 Steps = Iterator[tuple[bool, str]]
-"""Each thing that was imported, or (false) skipped and why."""
+"""Each imported item, or (false) each skipped item and the reason."""
 
 
 def import_(arguments: argparse.Namespace) -> int:
@@ -79,8 +80,8 @@ def import_(arguments: argparse.Namespace) -> int:
         say(f"{'imported' if is_imported else 'skipped '}  {sentence}")
     if entities.missing:
         say(
-            f"not found in Lares: {', '.join(sorted(entities.missing))}; "
-            "the files have guesses for the ids of their devices"
+            f"not found in Lares: {', '.join(sorted(entities.missing))}; the files contain guessed ids for "
+            f"their devices"
         )
     has_moved = any(is_imported and sentence.startswith("locale.") for is_imported, sentence in steps)
     last = "restart the hub" if has_moved else "`lares reload`"
@@ -103,7 +104,7 @@ def _known_devices(data_dir: Path) -> dict[str, KnownDevice]:
 
 
 def _mqtt_section(file: Path) -> str:
-    """Return the name of the first enabled MQTT section of the configuration, `mqtt` if there is none."""
+    """Return the name of the first enabled MQTT section of the configuration; `mqtt` if there is none."""
     sections = config.parse_toml(read_plain(file).decode(errors="replace"), str(file)).get("adapters", {})
     for name, section in sections.items() if isinstance(sections, Mapping) else ():
         if isinstance(section, Mapping) and section.get("type", name) == "mqtt" and section.get("enabled", True):
@@ -155,7 +156,7 @@ def _post(path: str, body: Any) -> HubRequest:
 
 
 async def _import_items(items: Iterable[Item], data_dir: Path) -> list[tuple[bool, str]]:
-    """Make the items: through the hub that runs, otherwise in the store."""
+    """Create the items: through the running hub, otherwise in the store."""
     try:
         lock = DirectoryLock(data_dir, is_brief=True)
     except StartFailed as in_use:
@@ -230,7 +231,7 @@ def _import_locale(locale: Mapping[str, Any], file: Path) -> list[tuple[bool, st
 
 
 def _with_locale(text: str, line: str) -> str:
-    """Return the text with a line of [locale]: instead of the line that states the key, in a comment or not."""
+    """Return the text with a line in [locale]; it replaces the line of the key, even in a comment."""
     key = line.split(" ", maxsplit=1)[0]
     head, header, rest = text.partition("[locale]\n")
     if not header:
@@ -268,7 +269,7 @@ def _import_files(installation: Installation, entities: Entities, folder: Path) 
         except NotTranslated as reason:
             steps.append((False, f"{what}: {reason}"))
             continue
-        except Exception:  # a file may hold anything; the others are imported
+        except Exception:  # a file may contain anything; the others are imported
             steps.append((False, f"{what}: its form is not known; please report it with this file"))
             continue
         target, kind = folder / made.folder / f"{made.id}.lua", what.split(" ")[0]

@@ -20,7 +20,7 @@ from appliance.tables.checks import nearest
 def init(arguments: argparse.Namespace) -> int:
     """Write a configuration into the folder, never over an existing file, and print the written files.
 
-    It is a copy of the bundled one, or of the one that `--config` names.
+    It is a copy of the bundled configuration, or of the one given by `--config`.
     """
     if arguments.adapter is not None:
         return _write_kind(arguments)
@@ -33,7 +33,7 @@ def init(arguments: argparse.Namespace) -> int:
     for file in written:
         say(f"wrote {file}")
     if not written:
-        say(f"{folder / CONFIG_FILE.parent}: all of it is there already; nothing was changed")
+        say(f"{folder / CONFIG_FILE.parent}: already complete; nothing was changed")
     file = CONFIG_FILE.parent / Path(arguments.config or CONFIG_FILE).name
     data_dir = Path(arguments.data_dir or folder / "data").absolute()
     words = [*program_words(), "--config", str(folder / file), "--data-dir", str(data_dir)]
@@ -54,9 +54,9 @@ def _write_kind(arguments: argparse.Namespace) -> int:
     become_owner(folder, folder.parent)
     written = write_config(folder, {Path("adapters", f"{name}.lua"): (text, 0o644)})
     for each in written:
-        say(f"wrote {each}; it takes the place of the bundled kind {name}")
+        say(f"wrote {each}; it replaces the bundled kind {name}")
     if not written:
-        say(f"{folder / 'adapters' / name}.lua is there already; nothing was changed")
+        say(f"{folder / 'adapters' / name}.lua already exists; nothing was changed")
     say(f"Try it with: lares try-adapter {name} --set base_url=http://…")
     return os.EX_OK
 

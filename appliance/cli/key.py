@@ -52,13 +52,13 @@ def key(arguments: argparse.Namespace) -> int:
     request, act, show = _COMMANDS[arguments.do](arguments)
     is_for_reading = arguments.do in ("list", "revoke") and os.access(data_dir, os.R_OK | os.X_OK)
     if is_for_reading and not (generations_of(Disk(data_dir).list_names()) or (data_dir / LOCK).exists()):
-        raise StartFailed(f"there is no store in {data_dir}; `lares run` makes it", os.EX_NOINPUT)
+        raise StartFailed(f"there is no store in {data_dir}; `lares run` creates it", os.EX_NOINPUT)
     show(asyncio.run(ask_or_act(data_dir, request, lambda: _act_alone(data_dir, act, auth))))
     return os.EX_OK
 
 
 def _read_auth(paths: HubPaths) -> Auth | LaresError:
-    """Return the master key of configuration and environment, or the error. A running hub knows it already."""
+    """Return the master key from configuration or environment, or the error. A running hub knows it already."""
     try:
         file = paths.find_config()
         return (config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)).auth
@@ -67,7 +67,7 @@ def _read_auth(paths: HubPaths) -> Auth | LaresError:
 
 
 async def _act_alone(data_dir: Path, act: Act, auth: Auth | LaresError) -> Any:
-    """Do the work with exclusive access to the store; return the same answer as a hub."""
+    """Do the work with exclusive access to the store; return the same answer as the hub would."""
     if isinstance(auth, LaresError):
         raise auth
     async with open_document(data_dir) as (document, clock):
@@ -77,7 +77,7 @@ async def _act_alone(data_dir: Path, act: Act, auth: Auth | LaresError) -> Any:
 
 @asynccontextmanager
 async def open_document(data_dir: Path) -> AsyncIterator[tuple[Document, Clock]]:
-    """Open the store while no hub holds it; errors have the same exit code as from a hub."""
+    """Open the store while no hub holds it; errors have the same exit codes as errors of the hub."""
     clock = Clock()
     async with Document(Disk(data_dir), clock) as document:
         try:
@@ -136,7 +136,7 @@ def _role(key: dict[str, Any]) -> str:
 def _show_list(keys: list[dict[str, Any]]) -> None:
     rows = [(each["id"], _role(each), each["created_at"], each["label"]) for each in keys]
     if not rows:
-        _print_note("there are no keys but the master key")
+        _print_note("there are no keys except the master key")
         return
     table = [("id", "role", "created", "label"), *rows]
     widths = [max(len(row[column]) for row in table) for column in range(3)]

@@ -1,4 +1,4 @@
-"""Log lines: for a person, for journald, or as JSON for a program; one line an entry, on standard error."""
+"""Log lines: for people, for journald, or as JSON for programs; one line per entry, on standard error."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from appliance.log_buffer import RepetitionLimit, fields_of, fields_text
 from appliance.settings import Logging
 
 _INVISIBLE = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]"
-"""Invisible characters that Python calls printable: fillers, joiners, and selectors except the emoji selector."""
+"""Invisible characters that Python considers printable: fillers, joiners, and selectors, except the emoji
+selector."""
 
 _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
 
 
 def start_logging(settings: Logging, environment: Mapping[str, str]) -> None:
-    """Send every log entry to standard error in the form that the configuration asks for."""
+    """Send every log entry to standard error in the configured form."""
     handler = logging.StreamHandler(sys.stderr)
     if settings.format == "json":
         handler.setFormatter(JsonLines())
@@ -50,7 +51,7 @@ class TextLines(logging.Formatter):
     """`time level part: message key=value`, in local time."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The entry as one line."""
+        """Return the entry as one line."""
         time = f"{self.formatTime(record, '%Y-%m-%d %H:%M:%S')}.{int(record.msecs):03d}"
         return f"{time} {record.levelname.lower():<7} {_entry(record)}"
 
@@ -59,18 +60,18 @@ class JournalLines(logging.Formatter):
     """`<N>part: message key=value`; journald adds the time, and reads the priority from `<N>`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The entry as one line."""
+        """Return the entry as one line."""
         return f"<{_PRIORITIES.get(record.levelno, 6)}>{_entry(record)}"
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: `time` (UTC seconds), `level`, `part`, `message` and the entry's own fields.
+    """One JSON object per line: `time` (UTC seconds), `level`, `part`, `message` and the entry's own fields.
 
     A field with one of these names gets a `_` at its end, so that no script can imitate another part.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The entry as one line."""
+        """Return the entry as one line."""
         entry = {
             "time": round(record.created, 3),
             "level": record.levelname.lower(),
@@ -90,7 +91,8 @@ def _entry(record: logging.LogRecord) -> str:
 
 
 def one_line(text: str) -> str:
-    """Escape line breaks and everything that is invisible or controls a terminal: no text can forge a line."""
+    """Escape line breaks and every character that is invisible or controls a terminal, so that no text can forge a
+    line."""
     if is_harmless(text):
         return text
     return "".join(each if is_harmless(each) else each.encode("unicode_escape").decode() for each in text)
@@ -102,7 +104,7 @@ def is_harmless(text: str) -> bool:
 
 
 class _Escaped(logging.Formatter):
-    """Entries of a command, a traceback's lines one below the other."""
+    """Entries of a command; the lines of a traceback follow each other."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the entry with escaped control characters."""

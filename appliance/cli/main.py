@@ -26,14 +26,14 @@ from appliance.tasks import frozen_imports
 from appliance.version import VERSION
 
 SWITCH_SECS = 0.0005
-"""The seconds until the loop gets the interpreter back from a computing thread, such as a late import."""
+"""The seconds until the loop gets the interpreter back from another computing thread, such as a late import."""
 
 MAX_HOURS = 24 * 366
-"""The longest simulation."""
+"""The longest simulation, in hours."""
 
 
 PATHS = {"config", "data_dir", "file", "folder", "path", "keep", "events", "record", "replay"}
-"""The arguments that are paths, whose names can have any bytes."""
+"""The arguments that are paths; their names can contain any bytes."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         path = "" if error.filename is None else f": {error.filename}"
         return _fail(f"permission denied{path}; use sudo", os.EX_NOPERM)
     except Exception as error:
-        if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd() states no name
+        if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd() names no file in its error
             return _fail("the working directory was deleted; change to another one (cd)", os.EX_NOINPUT)
         if isinstance(error, OSError) and error.filename is not None:
             return _fail(f"{error.filename}: {error.strerror}", os.EX_IOERR)
@@ -71,7 +71,7 @@ def _command(parsed: argparse.Namespace) -> int:
     """Import only the command's own module and run it; without a command, run the hub."""
     _check_texts(parsed)
     name = {"import": "import_"}.get(parsed.command, parsed.command or "run").replace("-", "_")
-    if name == "run":  # until the hub has begun, nothing is under way that a stop must end
+    if name == "run":  # before the hub starts, there is no work that a stop must end
         signal.signal(signal.SIGTERM, lambda *_: os._exit(os.EX_OK))
     with frozen_imports():
         module = importlib.import_module(f"appliance.cli.{name}")
@@ -109,7 +109,7 @@ class _RunRefused(Exception):
 
 
 class _RunParser(_Parser):
-    """A parser for `run` alone; anything else is left to the complete parser."""
+    """A parser only for `run`; other arguments are left to the complete parser."""
 
     def error(self, message: str) -> NoReturn:
         """Leave the arguments to the complete parser."""
@@ -209,7 +209,7 @@ def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.Argument
 
 
 def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
-    """Add the commands that ask a running hub, and those about the commands themselves."""
+    """Add the commands that ask a running hub, and the commands about commands."""
     _add_history_commands(commands, common)
     status = commands.add_parser("status", parents=common, help="show the state of the running hub")
     status.add_argument("--watch", action="store_true", help="refresh every two seconds")

@@ -1,4 +1,4 @@
-"""The owner of the home: root's commands become its user before they open any of its files."""
+"""The owner of the home: commands of root become its user before they open any of its files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from appliance.store.disk import for_its_user
 
 ROOT = 0
 MAX_STEPS = 200
-"""The longest path that is resolved, in names, including the names in links."""
+"""The number of names in the longest path that is resolved, including the names in links."""
 
 _ON_THE_WAY = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -28,11 +28,11 @@ _IMPORTED_LATE = (
     *("concurrent.futures.thread", "ctypes", "difflib", "shutil"),
     *("argon2", "argon2.exceptions", "astral.sun", "croniter", "jinja2.ext"),
 )
-"""Modules of late imports: the user may not be able to read root's Python, or root's unpacked files."""
+"""Modules that are imported late: later, the user may not be able to read root's Python, or root's unpacked files."""
 
 
 def become_owner(*paths: Path) -> None:
-    """If this process is root and the paths are not root's, become their owner, with all groups.
+    """If this process is root and the paths belong to another user, become that user, with all groups.
 
     Raise `StartFailed` for root if a path is a link.
     """
@@ -53,8 +53,8 @@ def need_access(*paths: Path) -> None:
 
 
 def become_owner_of_both(config: Path, data_dir: Path) -> None:
-    """Do the same for work that changes configuration and data; if root owns the configuration, stay root. Then
-    change the data within `as_owner`.
+    """Do the same for work that changes configuration and data; if root owns the configuration, stay root. In that
+    case, change the data within `as_owner`.
     """
     if find_owner(config) is not None or find_owner(data_dir) is None:
         become_owner(data_dir, config)
@@ -69,10 +69,10 @@ def as_owner(*paths: Path) -> Iterator[None]:
 
 @contextmanager
 def as_owner_of_all(source: Path) -> Iterator[None]:
-    """Do the same for a source that root named. Read a source of root as the first other owner in it.
+    """Do the same for a source that root named. If root owns the source, read it as the first other owner inside it.
 
-    A person who can write there can replace a file during the read. Raise `StartFailed` if everybody or a group can
-    write.
+    Anyone who can write there can replace a file while it is read. Raise `StartFailed` if a group or everybody can
+    write there.
     """
     owner = find_owner(source)
     if owner is None and os.geteuid() == ROOT:
@@ -127,14 +127,14 @@ def refuse_other_home(*paths: Path) -> None:
 
 
 def worker_ids(*paths: Path) -> tuple[int, ...]:
-    """Return the user and groups that run the home's Lua, if root does not own the home; otherwise nothing."""
+    """Return the user and groups that run the home's Lua; empty if root owns the home."""
     owner = find_owner(*paths)
     return () if owner is None else (owner.st_uid, *_groups_of(owner))
 
 
 @contextmanager
 def open_named(path: Path) -> Iterator[IO[bytes]]:
-    """Open a regular file that the command line names. Root follows no link. Raise `OSError`."""
+    """Open a regular file named on the command line. Root follows no link. Raise `OSError`."""
     with open(_open_named(path), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
@@ -158,7 +158,7 @@ def _open_named(path: Path) -> int:
     is_shared = place.st_uid != found.st_uid or place.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     if found.st_nlink > 1 and is_shared:  # every user with write access can have created this name
         os.close(opened)
-        raise OSError(errno.ELOOP, "the file has other names too; name a copy of it", str(path))
+        raise OSError(errno.ELOOP, "the file has other hard links; name a copy of it", str(path))
     return opened
 
 
@@ -217,8 +217,9 @@ def _walk(path: Path) -> int:
 def find_owner(*paths: Path) -> os.stat_result | None:
     """Return the owner of the paths if that is not root and this process is root; otherwise None.
 
-    It is the owner of the first path that root does not own, otherwise of the uppermost such folder above one: that
-    user can replace everything below. Raise `StartFailed` if a path is a link.
+    It is the owner of the first path that root does not own; if there is none, the owner of the uppermost folder on
+    the way that root does not own: that user can replace everything below it. Raise `StartFailed` if a path is a
+    link.
     """
     if os.geteuid() != ROOT:
         return None
@@ -263,7 +264,8 @@ def _name_of(uid: int) -> str:
 
 
 def _groups_of(owner: os.stat_result) -> list[int]:
-    """Return the user's groups as at a login, the main one first; without a name the folder's group, never root's."""
+    """Return the user's groups as at a login, the main one first; for a user without a name, the folder's group, but
+    never root's."""
     try:
         user = pwd.getpwuid(owner.st_uid)
     except KeyError:
@@ -273,7 +275,7 @@ def _groups_of(owner: os.stat_result) -> list[int]:
 
 @contextmanager
 def give_new_files(folder: Path) -> Iterator[None]:
-    """Give new files of root within the context the folder's group, so that the hub can read them."""
+    """Within the context, give root's new files the folder's group, so that the hub can read them."""
     before = {folder, *folder.rglob("*")} if folder.exists() else set()
     try:
         yield

@@ -20,14 +20,15 @@ ConfigTemplate = Mapping[Path, tuple[bytes, int]]
 """Content and mode of files, by their paths in the folder of configuration."""
 
 STAGE = ".restore-part"
-"""The ending of a folder that a restore has yet to put in place, or has replaced when it was cut off."""
+"""The ending of a folder that a restore has yet to put in place, or has replaced when it was interrupted."""
 
 MARKER = ".restored"
-"""The file in a folder of configuration that a restore has put in place, until its document is in place too."""
+"""A file in a folder of configuration that a restore has put in place; it stays until the document is in place,
+too."""
 
 
 class HubPaths(Struct, frozen=True, kw_only=True):
-    """The command line's paths, and the places to look otherwise; no `working_dir` if it was deleted."""
+    """The paths from the command line, and the default places to search; `working_dir` is None if it was deleted."""
 
     config_flag: str | None
     data_flag: str | None
@@ -75,7 +76,7 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         self.find_config()
         folder = self.find_data_dir()
         if not folder.is_dir():
-            raise StartFailed(f"there is no data directory {folder}; `lares run` makes it", os.EX_NOINPUT)
+            raise StartFailed(f"there is no data directory {folder}; `lares run` creates it", os.EX_NOINPUT)
         return folder
 
     def find_data_dir(self) -> Path:
@@ -87,7 +88,7 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         return Path(by_systemd.split(":")[0]) if by_systemd else self._first(Path("data"))
 
     def _first(self, path: Path) -> Path:
-        """Return the path under the working directory, or next to the executable if it is only there."""
+        """Return the path under the working directory; if it exists only next to the executable, return that path."""
         beside = self.executable_dir / path
         here = self._from_here(path)
         return beside if os.access(beside, os.F_OK) and not os.access(here, os.F_OK) else here
@@ -149,7 +150,7 @@ def write_config(folder: Path, template: ConfigTemplate) -> list[Path]:
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if any(path.suffix == ".toml" for path in template):  # a whole configuration, also without automations
+        if any(path.suffix == ".toml" for path in template):  # A complete configuration, even without automations
             (folder / "automations").mkdir(exist_ok=True)
         for path, (data, mode) in template.items():
             target = folder / path
@@ -163,7 +164,8 @@ def write_config(folder: Path, template: ConfigTemplate) -> list[Path]:
 
 
 def write_private(file: Path, data: bytes, name: Path | None = None) -> None:
-    """Write the file with mode 0600, whole or not at all; `StartFailed`, which names it, if it cannot be written."""
+    """Write the file with mode 0600, completely or not at all; raise `StartFailed`, which names it, if it cannot be
+    written."""
     try:
         write_file(file, data)
     except OSError as error:
@@ -171,14 +173,15 @@ def write_private(file: Path, data: bytes, name: Path | None = None) -> None:
 
 
 def make_data_dir(folder: Path) -> None:
-    """Make the data directory if it is not there; `StartFailed` if it cannot be made, or is not this user's to write.
+    """Create the data directory if it is missing; raise `StartFailed` if that fails, or if this user cannot write to
+    it.
 
-    A directory on a card that is read-only now is enough: the store serves from it until the card is writable.
+    A directory on a card that is now read-only is enough: the store reads from it until the card is writable.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise StartFailed(f"cannot make the data directory {folder}: {error.strerror}", os.EX_CANTCREAT) from None
+        raise StartFailed(f"cannot create the data directory {folder}: {error.strerror}", os.EX_CANTCREAT) from None
     is_read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
     if not is_read_only and not os.access(folder, os.W_OK | os.X_OK):
         raise StartFailed(f"the data directory {folder} cannot be written by this user", os.EX_CANTCREAT)

@@ -40,11 +40,11 @@ from appliance.tables.plain_files import read_plain
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 OWN = (CARD, MASTER_KEY)
-"""What stays as it is on this box, whatever is restored."""
+"""Data of this box that every restore leaves unchanged."""
 
 
 def restore(arguments: argparse.Namespace) -> int:
-    """Restore the archive; refuses while a hub runs on the data directory."""
+    """Restore the archive; refuse while a hub runs on the data directory."""
     with archive.opened(Path(arguments.file)) as found:
         return _restore(arguments, found)
 
@@ -98,7 +98,7 @@ def _restore_all(
 def _files_for(file: Path, found: Archive) -> dict[PurePosixPath, bytes]:
     """Return the new files of the configuration's folder; the main file keeps its name on this box.
 
-    Without a main file in the archive, the box's own stays.
+    If the archive has no main file, the box's own stays.
     """
     config_folder(file)
     files, main = dict(found.files), PurePosixPath(file.name)
@@ -121,7 +121,7 @@ def _read_present(file: Path) -> bytes | None:
 
 
 def _present_key(file: Path, present: bytes | None) -> str | None:
-    """Return the master key of the box's configuration, or None."""
+    """Return the master key in the box's configuration, or None."""
     if present is None:
         return None
     try:
@@ -145,7 +145,7 @@ def _replace(file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, foun
 
 
 def _free_stamp(*folders: Path) -> str:
-    """Return the present second, with a number if this second has been used before."""
+    """Return the present second, with a number if this second was used before."""
     now = Clock().now().strftime("%Y%m%dT%H%M%SZ")
     stamps = itertools.chain([now], (f"{now}-{number}" for number in itertools.count(2)))
     return next(
@@ -156,7 +156,7 @@ def _free_stamp(*folders: Path) -> str:
 def _replace_both(
     folder: Path, files: dict[PurePosixPath, bytes], data_dir: Path, values: Mapping[str, Any], stamp: str
 ) -> list[Path]:
-    """Put the new folder in place, from when on the new document and history count, and then the document."""
+    """Put the new folder in place, which makes the new document and history count, then the document."""
     old, token = folder.with_name(f"{folder.name}.before-restore-{stamp}"), secrets.token_hex(16)
     kept = [old] if folder.exists() else []
     _write_stage(folder, {**files, PurePosixPath(MARKER): token.encode()}, stamp)
@@ -166,7 +166,8 @@ def _replace_both(
         _swap(folder.with_name(folder.name + STAGE), folder, old)
         with as_owner(data_dir):
             kept += replace_by_pending(data_dir, stamp) or []
-    except Exception:  # Ctrl-C is like a kill: the next start finishes a committed restore, and drops any other
+    # Ctrl-C has the effect of a kill: the next start finishes a committed restore, and discards any other
+    except Exception:
         _swap_back(folder, old)
         with as_owner(data_dir):
             forget(data_dir)
@@ -181,7 +182,7 @@ def _place_history(data_dir: Path, stamp: str) -> list[Path]:
     except OSError as error:
         stage, folder = data_dir / HISTORY_STAGE, data_dir / HISTORY_FOLDER
         raise StartFailed(
-            f"all is restored but the history: {error.strerror}; rename {stage} to {folder}", os.EX_IOERR
+            f"everything except the history is restored: {error.strerror}; rename {stage} to {folder}", os.EX_IOERR
         ) from None
 
 
@@ -213,7 +214,7 @@ def _copy_ownership(stage: Path, folder: Path) -> None:
         there = folder / path.relative_to(stage)
         like = next(each for each in (there, folder, folder.parent) if each.exists()).stat()
         mode = like.st_mode & (0o777 if there.exists() or path.is_dir() else 0o666)
-        with contextlib.suppress(PermissionError):  # only root can change the owner; otherwise it is right already
+        with contextlib.suppress(PermissionError):  # only root can change the owner; otherwise it is already right
             os.chown(path, like.st_uid, like.st_gid)
         path.chmod(mode)
 
@@ -221,7 +222,7 @@ def _copy_ownership(stage: Path, folder: Path) -> None:
 def _swap(new: Path, folder: Path, old: Path) -> None:
     """Rename the folder to `old` and the new one to its place; both are on the device when this returns.
 
-    The folder always exists, unless the file system cannot exchange names: then a power cut can leave only `old`.
+    The folder always exists, except if the file system cannot exchange names: then a power cut can leave only `old`.
     Raise `OSError`.
     """
     if folder.exists():
@@ -241,9 +242,10 @@ def _swap(new: Path, folder: Path, old: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Return whether the two have exchanged their names: Linux can, since 3.15, on most file systems."""
+    """Exchange the names of the two folders; return whether that worked: Linux can do it, since 3.15, on most file
+    systems."""
     with contextlib.suppress(ImportError, OSError, AttributeError):
-        import ctypes  # OpenWrt's Python may come without it
+        import ctypes  # OpenWrt's Python may lack it
 
         rename = ctypes.CDLL(None, use_errno=True).renameat2
         return bool(rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0)
@@ -251,7 +253,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def _swap_back(folder: Path, old: Path) -> None:
-    """Undo the begun changes, and remove the staged files."""
+    """Undo the changes made so far, and remove the staged files."""
     stage = folder.with_name(folder.name + STAGE)
     try:
         if (folder / MARKER).exists() and not stage.exists():
@@ -260,7 +262,8 @@ def _swap_back(folder: Path, old: Path) -> None:
             old.rename(folder)
     except OSError as error:
         raise StartFailed(
-            f"cannot restore, nor undo the begun changes: {error.strerror}; rename {old} to {folder}", os.EX_IOERR
+            f"cannot restore, or undo the changes already made: {error.strerror}; rename {old} to {folder}",
+            os.EX_IOERR,
         ) from None
     if (stage / MARKER).exists():
         shutil.rmtree(stage, ignore_errors=True)
@@ -275,11 +278,11 @@ def _filesystem_errors() -> Iterator[None]:
         where = f"{error.filename}: " if error.filename else ""
         needs = f" (user {os.geteuid()}, whose home this is, must be allowed to write there)"
         why = f"{error.strerror}{needs if isinstance(error, PermissionError) else ''}"
-        raise StartFailed(f"cannot restore: {where}{why}; everything is as it was", os.EX_IOERR) from None
+        raise StartFailed(f"cannot restore: {where}{why}; nothing was changed", os.EX_IOERR) from None
 
 
 def stage_history(data_dir: Path, found: Archive) -> int:
-    """Write the archive's months next to the box's own; return their number. They are on the device then."""
+    """Write the archive's months next to the box's own months; return their number. They are then on the device."""
     stage, count = data_dir / HISTORY_STAGE, 0
     shutil.rmtree(stage, ignore_errors=True)
     try:
@@ -297,5 +300,5 @@ def stage_history(data_dir: Path, found: Archive) -> int:
     except UNREADABLE as error:
         shutil.rmtree(stage, ignore_errors=True)
         reason = getattr(error, "strerror", None) or error
-        raise StartFailed(f"the history cannot be restored: {reason}; everything is as it was", os.EX_IOERR) from None
+        raise StartFailed(f"the history cannot be restored: {reason}; nothing was changed", os.EX_IOERR) from None
     return count

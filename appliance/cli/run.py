@@ -47,7 +47,8 @@ log = logging.getLogger("hub")
 
 
 def run(arguments: argparse.Namespace, greet: Callable[[int], None] = lambda port: None) -> int:
-    """Run the hub until a signal asks it to stop; the exit code. `greet` is called with the port once it listens."""
+    """Run the hub until a signal asks it to stop; return the exit code. Once it listens, `greet` is called with the
+    port."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     protect_memory()
     limit_allocator()
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace, greet: Callable[[int], None] = lambda por
 
 
 def _load(file: Path, port: int | None) -> config.Config:
-    """Load the configuration, with the port of the command line if it names one."""
+    """Load the configuration, with the port from the command line, if given."""
     settings = config.load(file, os.environ)
     if port is None:
         return settings
@@ -93,7 +94,8 @@ async def _serve(
     *,
     is_safe: bool,
 ) -> None:
-    """Serve until the end, and end the process then: all is stored, and a thread that hangs must not keep it."""
+    """Serve until the end, then end the process: everything is stored, and a hanging thread must not delay the
+    end."""
 
     def on_listening(hub: Hub, port: int) -> None:
         _announce_listening(settings, hub, port)
@@ -115,7 +117,8 @@ def _announce_listening(settings: config.Config, hub: Hub, port: int) -> None:
 
 
 STOP_LIMIT_SECS = 4.8
-"""How long a stop may take from its signal on; the service managers that ask for five seconds kill after that."""
+"""Seconds that a stop may take after its signal; the service files ask for five seconds, after which the service
+manager kills the hub."""
 
 
 async def serve(
@@ -127,10 +130,10 @@ async def serve(
     log_buffer: LogBuffer | None = None,
     load: LoadConfig | None = None,
 ) -> None:
-    """Run the hub until SIGTERM or SIGINT; a second one, or the end of the time for a stop, ends the process at once.
+    """Run the hub until SIGTERM or SIGINT; a second signal, or the time limit of a stop, ends the process at once.
 
-    `on_listening` is called with the hub and the port as soon as requests are answered. A hub that `is_safe` runs no
-    automations. `log_buffer` holds what was logged before.
+    `on_listening` is called with the hub and the port as soon as the hub answers requests. A hub that `is_safe` runs
+    no automations. `log_buffer` has the lines that were logged before.
     """
     clock = Clock()
     hub = Hub(config, Disk(data_dir), clock, is_safe=is_safe, log_buffer=log_buffer, frame_of=frame_of, load=load)
@@ -168,7 +171,7 @@ async def _import_api(hub: Hub) -> Any:
 
 
 async def _start_adapters(hub: Hub) -> None:
-    """Let the adapters begin once clients that waited for the hub to listen may have their answers."""
+    """Start the adapters after clients that waited for the hub to listen have had time for their answers."""
     await hub.clock.sleep(FIRST_ANSWER_SECS)
     await hub.adapters.begin()
 
@@ -191,7 +194,7 @@ async def _reload_on(hangup: asyncio.Event, hub: Hub, notifier: Notifier) -> Non
         notifier.reloading()
         try:
             await hub.reload()
-        except Exception as error:  # the next SIGHUP is to be answered too
+        except Exception as error:  # the next SIGHUP must be answered, too
             log.error("the reload failed: %s: %s", type(error).__name__, error, exc_info=error)
         finally:
             notifier.ready()
@@ -209,7 +212,7 @@ def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
         stop.set()
 
     def ask_to_reload() -> None:
-        log.info("asked to reload")
+        log.info("reload requested")
         hangup.set()
 
     for each in (signal.SIGTERM, signal.SIGINT):
@@ -219,10 +222,10 @@ def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
 
 
 def limit_stop() -> None:
-    """End the process `STOP_LIMIT_SECS` from now, if it has not ended by itself.
+    """End the process `STOP_LIMIT_SECS` from now, unless it has ended by then.
 
-    A thread that waits for a name server cannot be interrupted, and Python would wait for it before it ends. This
-    loses nothing that was acknowledged, because that is on the card already.
+    A thread that waits for a name server cannot be interrupted, and Python would wait for it. No acknowledged change
+    is lost, because it is already on the card.
     """
     timer = threading.Timer(STOP_LIMIT_SECS, _end_late)
     timer.daemon = True
@@ -230,7 +233,7 @@ def limit_stop() -> None:
 
 
 def end_process(code: int) -> NoReturn:
-    """End the process with this exit code now, and wait for no thread."""
+    """End the process now with this exit code, without waiting for threads."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os._exit(code)
@@ -242,7 +245,7 @@ def _end_late() -> None:
 
 
 class Notifier:
-    """Sends the hub's state. A message that cannot be sent is dropped: the watchdog notices a hub that hangs."""
+    """Sends the hub's state. A message that cannot be sent is dropped: the watchdog detects a hub that hangs."""
 
     def __init__(self, environment: Mapping[str, str], clock: Clock) -> None:
         self._clock = clock
@@ -250,7 +253,7 @@ class Notifier:
         self._interval_secs = _half_the_watchdog(environment)
 
     def ready(self) -> None:
-        """Notify that the hub is ready, at first and after `reloading`."""
+        """Notify that the hub is ready, at the start and after `reloading`."""
         self._send("READY=1")
 
     def reloading(self) -> None:
@@ -258,11 +261,11 @@ class Notifier:
         self._send(f"RELOADING=1\nMONOTONIC_USEC={int(self._clock.monotonic() * 1e6)}")
 
     def stopping(self) -> None:
-        """Notify that the hub stops; do not call `ready` after it."""
+        """Notify that the hub is stopping; do not call `ready` after it."""
         self._send("STOPPING=1")
 
     async def feed_watchdog(self) -> None:
-        """Send WATCHDOG=1 twice per watchdog interval; return at once without a watchdog."""
+        """Send WATCHDOG=1 twice per watchdog interval; without a watchdog, return at once."""
         while self._interval_secs:
             self._send("WATCHDOG=1")
             await self._clock.sleep(self._interval_secs)
@@ -278,12 +281,12 @@ class Notifier:
 
 
 def _address(named: str) -> str:
-    """Return the socket's address; @ begins an abstract name."""
+    """Return the socket's address; a leading @ means an abstract name."""
     return "\0" + named[1:] if named.startswith("@") else named
 
 
 def _half_the_watchdog(environment: Mapping[str, str]) -> float:
-    """Return the interval in seconds; 0 without a watchdog."""
+    """Return half the watchdog's interval in seconds; 0 without a watchdog."""
     usecs = environment.get("WATCHDOG_USEC", "")
     is_ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     return int(usecs) / 2e6 if usecs.isdecimal() and is_ours else 0.0

@@ -1,7 +1,6 @@
-"""The API as the configuration asks for it.
+"""Builds the API from the configuration.
 
-With Sanic, it takes as long to import as everything else that a hub needs, so it is imported while the store and Lua
-start.
+Importing Sanic takes as long as importing everything else of the hub, so it is done while the store and Lua start.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from appliance.store.records import ALIAS_PREFIX, AUTOMATION_PREFIX, TIMER_PREFI
 from appliance.tables.checks import nearest
 
 MAX_EVENTS_BYTES = 16 << 20
-"""How large the file of device events may be."""
+"""Maximum size of the file of device events, in bytes."""
 
 
 class _SimulatedPeriod(Struct, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ class _SimulatedPeriod(Struct, frozen=True, kw_only=True):
 
 
 def simulate(arguments: argparse.Namespace) -> int:
-    """Print what would fire and what would not, and why; nothing is commanded and nothing is written."""
+    """Print what would fire, what would not, and why; no command is sent and nothing is written."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.need_config(), paths.find_data_dir()
     need_access(data_dir, file)
@@ -70,7 +70,7 @@ def simulate(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _errors_only(*names: str) -> Iterator[None]:
-    """Let these loggers write errors alone within the context."""
+    """Within the context, let these loggers log only errors."""
     loggers = [logging.getLogger(name) for name in names]
     levels = [each.level for each in loggers]
     for each in loggers:
@@ -184,4 +184,4 @@ def _print_summary(
     ]
     if waiting and arguments.events is None:
         names = ", ".join(waiting)
-        say(f"not simulated, since they wait for what devices do or what fails: {names}", to=sys.stderr)
+        say(f"not simulated, because they wait for devices or for failures: {names}", to=sys.stderr)

@@ -35,10 +35,10 @@ OnAction = Callable[[str, str, Mapping[str, Any]], None]
 
 
 class Turn:
-    """Runs one execution at a time, in the order of their requests: every simulation is the same.
+    """Runs one execution at a time, in the order of the requests, so that a simulation always has the same result.
 
     The worker's own order is not deterministic: it runs other Lua while the hub answers a call. `is_taken`: an
-    execution runs, so no time may pass.
+    execution is running, so simulated time must not pass.
     """
 
     def __init__(self) -> None:
@@ -46,8 +46,8 @@ class Turn:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     def ask(self, *, is_next: bool = False) -> asyncio.Future[None]:
-        """Return a future that ends when the caller has the turn; it is the next in the queue, or the last. Call
-        `pass_on` after the turn."""
+        """Return a future that is done when the caller has the turn; the caller is the next in the queue, or the
+        last. Call `pass_on` after the turn."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.insert(0 if is_next else len(self._waiting), turn)
         if not self.is_taken:
@@ -64,7 +64,7 @@ class Turn:
         self.is_taken = False
 
     async def pause(self, work: Awaitable[T]) -> T:
-        """Await work of the execution that has the turn; others have the turn meanwhile."""
+        """Await work of the execution that has the turn; meanwhile, others get the turn."""
         asyncio.get_running_loop().call_soon(self.pass_on)  # a scene that the work runs comes first
         try:
             return await work
@@ -73,7 +73,7 @@ class Turn:
 
 
 class SimulatedExecutor(Executor):
-    """An `Executor` whose executions begin in the order of their admission, one at a time."""
+    """An `Executor` whose executions begin in the order of their requests, one at a time."""
 
     def __init__(self, turn: Turn, *parts: Any) -> None:
         super().__init__(*parts)
@@ -92,7 +92,7 @@ class SimulatedExecutor(Executor):
 
 
 class SimulatedDispatcher(Dispatcher):
-    """Sends nothing: each offered command takes effect at once, and every operation succeeds."""
+    """Sends nothing: each valid command takes effect at once, and every operation succeeds."""
 
     def __init__(
         self, registry: Registry, bus: Bus, clock: Clock, operations: Mapping[str, Collection[str] | None]
@@ -131,20 +131,20 @@ class SimulatedDispatcher(Dispatcher):
 
 
 class SimulatedContext(Context):
-    """A `Context` that reports log lines, messages and operations; while it waits, others take their turn."""
+    """A `Context` that reports log lines, messages and operations; while it waits, others get the turn."""
 
     on_action: OnAction
     turn: Turn
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
-        """Do the same as `Context`, and report a message to people."""
+        """Do the same as `Context`; also report a message to people."""
         if operation == "notify":
             self.on_action(self.source, f"notifies: {arguments[0]}", {"notify": arguments[0], "fields": arguments[1]})
         call = super().call(operation, arguments)
         return await (self.turn.pause(call) if operation in UNCOUNTED else call)
 
     async def invoke(self, target: str, payload: Mapping[str, Any]) -> Any:
-        """Do the same as `Context`, and report the call."""
+        """Do the same as `Context`; also report the call."""
         words = f"invokes {target} {json.dumps(payload)}"
         self.on_action(self.source, words, {"invoke": target, "payload": payload})
         return await super().invoke(target, payload)
@@ -155,7 +155,7 @@ class SimulatedContext(Context):
 
 
 def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict[str, int]:
-    """Make the devices that only the events know; which, with the line that names each first."""
+    """Create the devices that appear only in the events; return them, with the first line that names each."""
     made: dict[str, int] = {}
     for event in events:
         device_id = registry.id_of(event.device_id)

@@ -52,21 +52,21 @@ from appliance.tables.checks import rounded
 from appliance.tasks import Tasks
 
 MAX_EQUAL_LINES = 5
-"""The equal lines of one automation that are printed; one line at the end counts the others."""
+"""Equal lines of one automation that are printed; one line at the end counts the rest."""
 
 CHECK_READER_EVERY = 1000
-"""The number of omitted lines after which a missing reader is noticed."""
+"""The number of omitted lines after which the printer checks whether its reader is still there."""
 
 FIRES = "fires"
 NOT_RUN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 
 
 class SimulationPrinter(ExecutionHistory):
-    """Prints and counts everything that happens; keeps no history.
+    """Prints and counts all results; keeps no history.
 
-    `zone` is that of the printed times; None prints one JSON object per line. With `runs_lua`, an automation fires
-    when its Lua begins, otherwise when it would. `stop` is called if `write` finds standard output closed; then
-    `gone` is set. `latest` is the source of the latest line.
+    `zone` is the zone of printed times; None prints one JSON object per line. With `runs_lua`, an automation fires
+    when its Lua begins; otherwise, when it would begin. `stop` is called if `write` finds standard output closed;
+    `gone` is then set. `latest` is the source of the latest line.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class SimulationPrinter(ExecutionHistory):
         self.commands += 1
         command = event.command
         value = "" if command.value is None else f" {json.dumps(rounded(command.value))}"
-        failure = "" if event.message is None else f", which comes to nothing: {event.message}"
+        failure = "" if event.message is None else f", which fails: {event.message}"
         fields = {"capability": command.capability, "action": command.action, "value": command.value}
         fields |= {"device_id": event.device_id, "status": event.status, "message": event.message}
         self._print(
@@ -131,10 +131,10 @@ class SimulationPrinter(ExecutionHistory):
         self._print(self._clock.now(), source, what, fields)
 
     def print_repetitions(self) -> None:
-        """Print how often lines came again that were left out."""
+        """Print how often omitted lines were repeated."""
         for (source, what), (count, last) in self._repeated.items():
             if (more := count - MAX_EQUAL_LINES) > 0:
-                self._say(last, source, f"{what} (the last of {counted(more, 'further time')})")
+                self._say(last, source, f"{what} (repeated {counted(more, 'more time')}; this is the last)")
 
     @property
     def counts_equal_lines(self) -> bool:
@@ -187,16 +187,16 @@ class SimulationPrinter(ExecutionHistory):
 
 
 class DryExecutor(Executor):
-    """An `Executor` that runs no Lua: every execution ends well at once, and nothing is commanded."""
+    """An `Executor` that runs no Lua: every execution ends successfully at once, and sends no command."""
 
     def _start(self, execution: Execution) -> None:
         self._leave(execution, ExecutionStatus.OK, None)
 
 
 class Simulation(Struct, frozen=True, kw_only=True):
-    """Armed automations; `run` lets time pass.
+    """Armed automations; `run` makes simulated time pass.
 
-    `operations` are the operations of each section, None if they are unknown.
+    `operations` are the operations of each section; None if they are unknown.
     """
 
     definitions: Sequence[AutomationDefinition]
@@ -212,7 +212,8 @@ class Simulation(Struct, frozen=True, kw_only=True):
     operations: Mapping[str, Collection[str] | None]
 
     async def run(self, until: datetime, events: Sequence[FileEvent | FileHook]) -> dict[str, int]:
-        """Let time pass and the events come true; the devices that only the events know, by the line that does."""
+        """Let time pass and the events happen; devices that appear only in the events are named with their first
+        line."""
         mark_all_observed(self.registry)
         pretended = add_missing_devices(self.registry, (each for each in events if isinstance(each, FileEvent)))
         async with Tasks() as tasks:
@@ -221,7 +222,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
                 tasks.start(self._collapse(active, until), f"interval of {active.label}")
             has_ended = await self.clock.run(until, self.is_busy)
         if not has_ended and self.printer.gone is None:
-            stuck = f"at {timestamp(self.clock.now())} {self.printer.latest} runs without end at one instant"
+            stuck = f"at {timestamp(self.clock.now())} {self.printer.latest} runs on and on while no time passes"
             raise StartFailed(f"{stuck}; let it sleep for some time, or end", os.EX_CONFIG)
         return pretended
 
@@ -257,7 +258,7 @@ async def open_simulation(
     home: Sequence[Path],
     runs_lua: bool,
 ) -> AsyncIterator[Simulation]:
-    """Open the automations with the stored state, run by the user of `home`; nothing is kept."""
+    """Open the automations with the stored state, run by the user of `home`; nothing is stored."""
     bus, limits = Bus(), settings.automations.runner
     registry = (environment := _environment(settings, stored, bus, clock)).registry
     calls: dict[str, CtxCall] = {}
@@ -328,9 +329,9 @@ def _environment(settings: Config, stored: DocumentSnapshot, bus: Bus, clock: Cl
         ClockTrust(clock, EPOCH),
         Storage(stored=stored, remember=lambda key, value: None, put=_put_nothing),
         limits=settings.automations.runner,
-        stopped_at=clock.now() - MICROSECOND,  # fire what is due at the first instant
+        stopped_at=clock.now() - MICROSECOND,  # fire everything that is due at the first instant
     )
 
 
 async def _put_nothing(values: Mapping[str, Any]) -> None:
-    """Nothing that a simulation does is kept."""
+    """Store nothing: a simulation leaves no trace."""

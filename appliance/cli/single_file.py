@@ -24,15 +24,15 @@ def running_file() -> Path | None:
 
 
 NOTICE = "NOTICE"
-"""The file in it with the list and texts of all licences."""
+"""The file inside the single file that has the list and texts of all licences."""
 
 
 def print_licences() -> int:
-    """Print the list and the texts from within the file."""
+    """Print the list and the texts from inside the file."""
     file = running_file()
     if file is None:
         say("Lares is under the Apache License 2.0 (https://www.apache.org/licenses/LICENSE-2.0).")
-        say("It runs from Python packages here, each with its own licence; lares.pyz prints all that it holds.")
+        say("It runs from Python packages here, each with its own licence; lares.pyz lists all of its contents.")
         return os.EX_OK
     try:
         with zipfile.ZipFile(file) as archive:

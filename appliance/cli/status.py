@@ -47,7 +47,7 @@ def _screen(reply: dict[str, Any], zone: ZoneInfo) -> Iterator[str]:
     for change in reply.get("config", ()):
         yield paint(change, "yellow")
     if reply["waiting_for"]:
-        yield f"starting: waits for {', '.join(reply['waiting_for'])}"
+        yield f"starting: waiting for {', '.join(reply['waiting_for'])}"
     yield _card(reply["card"], zone)
     yield from _adapters(reply["adapters"], zone)
     yield from _devices(reply["devices"], zone)
@@ -61,7 +61,9 @@ def _card(card: dict[str, Any], zone: ZoneInfo) -> str:
     today, in_all = size(card["today_bytes"]), size(card["bytes_written"])
     written = f"card: {today} written today, {in_all} since {local_time(card['since'], zone)[:10]}"
     return (
-        written if card["failure"] is None else paint(f"{written}; it takes no changes now: {card['failure']}", "red")
+        written
+        if card["failure"] is None
+        else paint(f"{written}; nothing can be written now: {card['failure']}", "red")
     )
 
 

@@ -22,21 +22,21 @@ PROGRESS_EVERY_SECS = 0.2
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "grey": 90}
 _FRAMES = "|/-\\"
 _COLOUR_MARK = f"<{os.urandom(8).hex()}>"
-"""A placeholder for the beginning of a colour code until the line is printed; no outside text can contain it."""
+"""A placeholder for the beginning of a colour code until the line is printed; no text from outside can contain it."""
 
 
 def say(*lines: str, to: TextIO | None = None) -> None:
-    """Print each line on standard output or `to`: the only way of text to a terminal.
+    """Print each line on standard output or `to`: the only way to print text on a terminal.
 
-    Control and invisible characters are printed as escapes, except the colours of `paint`. Raise exceptions as
-    `write`.
+    Control and invisible characters are printed as escapes, except the colours of `paint`. Raise the same exceptions
+    as `write`.
     """
     if lines:
         write("\n".join(map(visible, lines)) + "\n", to)
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 month`, `2 months`."""
+    """Return a count with its word: `1 month`, `2 months`."""
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
@@ -57,7 +57,7 @@ def write(text: str, to: TextIO | None = None) -> None:
 
 
 def check_reader() -> None:
-    """Raise `BrokenPipeError` if the reader of standard output has gone."""
+    """Raise `BrokenPipeError` if nothing reads standard output any longer."""
     with suppress(io.UnsupportedOperation):
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)
@@ -71,7 +71,8 @@ def visible(line: str) -> str:
 
 
 def is_colourful(stream: TextIO) -> bool:
-    """Return whether to use colours: on a terminal that has them, unless NO_COLOR is set (https://no-color.org)."""
+    """Return whether to use colours: only on a terminal that supports them, unless NO_COLOR is set
+    (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -83,7 +84,7 @@ def paint(text: str, colour: str) -> str:
 
 
 def fit(line: str) -> str:
-    """Return the line cut to the terminal's width, if standard output is a terminal; colours need no room."""
+    """Return the line cut to the terminal's width, if standard output is a terminal; colour codes take no room."""
     if not sys.stdout.isatty():
         return line
     import shutil
@@ -97,7 +98,7 @@ def fit(line: str) -> str:
 
 
 def local_time(stamp: str, zone: tzinfo | None = None) -> str:
-    """Return an RFC 3339 time in the zone, otherwise in the box's zone, to the second."""
+    """Return an RFC 3339 time in the zone, by default in the box's zone, to the second."""
     return datetime.fromisoformat(stamp).astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -105,7 +106,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def with_local_times(sentence: str, zone: tzinfo | None = None) -> str:
-    """Return the sentence with its RFC 3339 times in the zone."""
+    """Return the sentence with its RFC 3339 times converted to the zone."""
     return _TIME.sub(lambda found: local_time(found[0], zone), sentence)
 
 

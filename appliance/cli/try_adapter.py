@@ -41,7 +41,7 @@ MAX_SHOWN_LINE_CHARS = 1000
 """Characters of a request or answer that are shown; a recording contains everything."""
 
 LISTEN_SECS = 3.0
-"""How long it may take to open the connection of a kind that listens, and until something is pushed."""
+"""Time limit for opening the connection of a kind that listens, and for its first message."""
 
 
 def try_adapter(arguments: argparse.Namespace) -> int:
@@ -57,7 +57,7 @@ def try_adapter(arguments: argparse.Namespace) -> int:
     replay = None if arguments.replay is None else _read_recording(Path(arguments.replay))
     command = None if arguments.command_ is None else _read_command(*arguments.command_)
     if arguments.record is not None:
-        find_owner(Path(arguments.record))  # which refuses a link to root, before anything is asked of a device
+        find_owner(Path(arguments.record))  # it refuses a link to root, before any request to a device
     with as_owner(data_dir, file):
         section = _section_of(arguments, file, replay)
     asyncio.run(_Attempt(section, arguments.record, command, replay).run(file, data_dir))
@@ -88,7 +88,7 @@ def _read_command(device_id: str, text: str) -> tuple[str, Command]:
 
 
 def _section_of(arguments: argparse.Namespace, file: Path, replay: Any) -> LuaSection:
-    """Return the section of that name, otherwise one of that kind, with the values of `--set`."""
+    """Return the section with that name, otherwise a section of that kind, with the values of `--set`."""
     name = arguments.name
     raw: dict[str, Any] = {"type": name}
     if replay is not None:
@@ -105,7 +105,7 @@ def _section_of(arguments: argparse.Namespace, file: Path, replay: Any) -> LuaSe
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    """Return a setting and its value: in TOML, otherwise a text."""
+    """Return a setting and its value: TOML if it is valid TOML, otherwise a text."""
     key, equals, value = text.partition("=")
     if not equals:
         raise StartFailed(f"--set takes key=value, not {text!r}", os.EX_USAGE)
@@ -160,14 +160,14 @@ class _Attempt:
                             self._miss(f"the connection is not open after {LISTEN_SECS:g} s", is_fatal=not has_poll)
                     await self._attempt(adapter)
                     if not has_poll and connection is None:
-                        self._miss("nothing was asked, for the kind has neither poll nor listen")
+                        self._miss("nothing was requested: the kind has neither poll nor listen")
                     elif not has_poll and not await self._wait(self._registry.list_devices):
                         self._miss(f"no message about a device arrived within {LISTEN_SECS:g} s")
             finally:
                 self._show(adapter, recorder, loaded.definition.settings)
 
     async def _wait(self, is_over: Callable[[], Any]) -> bool:
-        """Return whether it is over within `LISTEN_SECS`."""
+        """Return whether it is done within `LISTEN_SECS`."""
         until = self._clock.monotonic() + LISTEN_SECS
         while not is_over() and self._clock.monotonic() < until:
             await self._clock.sleep(0.05)

@@ -24,10 +24,10 @@ from appliance.store.disk import Disk, for_its_user, write_file
 from appliance.store.lock import holder_of
 
 INSTALLED = Path("/opt/lares/lares.pyz")
-"""The file of an installation, which only `install.sh` replaces, because it also writes the service."""
+"""The file of an installation; only `install.sh` may replace it, because it also writes the service."""
 
 INSTALLER = "firmware/install.sh"
-"""The script inside each file from 0.3.0 on."""
+"""The script inside each single file from 0.3.0 on."""
 
 MAX_FILE_BYTES = 256 << 20
 MAX_CHECKSUM_BYTES = 4096
@@ -36,7 +36,7 @@ MAX_CHECKSUM_BYTES = 4096
 def upgrade(arguments: argparse.Namespace) -> int:
     """Replace the file of this hub; return the exit code.
 
-    The old file stays in place until the new one is checked, and is kept afterwards.
+    The old file stays in place until the new one has been checked, and is kept afterwards.
     """
     if (arguments.file is None) != arguments.rollback:
         raise StartFailed("name the new file, or use --rollback", os.EX_USAGE)
@@ -110,7 +110,7 @@ def _read_installer(data: bytes, file: Path) -> str:
             damaged = archive.testzip()
             script = archive.read(INSTALLER).decode()
     except KeyError:
-        raise StartFailed(f"{file} is not lares.pyz of 0.3.0 or later", os.EX_DATAERR) from None
+        raise StartFailed(f"{file} is not a lares.pyz of version 0.3.0 or later", os.EX_DATAERR) from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
         raise StartFailed(f"{file} is damaged or not lares.pyz; download it again ({error})", os.EX_DATAERR) from None
     if damaged is not None:
@@ -131,7 +131,7 @@ def _write(new: Path, data: bytes) -> None:
 
 
 def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> NoReturn:
-    """Become the script, which reports the result: it removes the unpacked files of this process.
+    """Become the script, which reports the result; it removes the unpacked files of this process.
 
     The lock stays held by descriptor 9, the highest that a shell can name.
     """
@@ -146,7 +146,7 @@ def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> 
 
 
 def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) -> int:
-    """Replace a file that has no service by the data or by the previous version, after a check of the new content."""
+    """Replace a file without a service by the data or by the previous version, after a check of the new content."""
     disk, new, previous = Disk(target.parent), _name_beside(target, "new"), _name_beside(target, "previous")
     if data is None and not previous.exists():
         raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)

@@ -1,4 +1,4 @@
-"""The names that an editor of Lua files can complete: devices, places, variables, and the methods of `ctx`."""
+"""The names that an editor can complete in Lua files: devices, places, variables, and the methods of `ctx`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CtxCompletion(Struct, frozen=True, kw_only=True):
 
 @cache
 def list_methods() -> list[CtxCompletion]:
-    """Return the methods of `ctx` by name, as `config/library/lares.lua` describes them to editors."""
+    """Return the methods of `ctx` by name, as `config/library/lares.lua` describes them for editors."""
     text = (bundled_config() / "library" / "lares.lua").read_text("utf-8")
     found = {match[2]: match[1] for match in _METHOD.finditer(text)}
     return [

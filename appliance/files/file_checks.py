@@ -1,4 +1,5 @@
-"""Checks one text as a file of the home: its faults, and warnings about names that the home does not have."""
+"""Checks one text in the place of a file of the home: its faults, and warnings about names that the home does not
+have."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ class CheckedText(Struct, frozen=True, kw_only=True):
 
 
 class FileChecks:
-    """Checks texts in the home as it is. `names` returns the names that the home has."""
+    """Checks texts in the home as it is now. `names` returns the names that the home has."""
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class FileChecks:
             "config": self._check_config,
         }
         if b"\0" in text:
-            return CheckedText(errors=(Fault(place.path, 1, "is UTF-16 text, or no text; save it as UTF-8"),))
+            return CheckedText(errors=(Fault(place.path, 1, "is UTF-16, or not text; save it as UTF-8"),))
         try:
             text.decode()
             found = await checks[place.kind](source)
@@ -133,7 +134,7 @@ class FileChecks:
         return [_split(warning, self._config.file, source.name) for warning in found.warnings]
 
     async def _names_with(self, source: Source) -> HomeNames:
-        """Return the names of the home with this text in place of its file's."""
+        """Return the names of the home with this text in place of the file's."""
         return (await self._names()).with_source(source)
 
     async def _find_undefined(self, source: Source) -> list[Fault]:
@@ -145,6 +146,6 @@ class FileChecks:
 
 
 def _split(warning: str, file: str, name: str) -> Fault:
-    """Return the fault that a warning's text states: `file:line: message`."""
+    """Return the fault in the text of a warning: `file:line: message`."""
     line, _, message = warning.removeprefix(f"{file}:").partition(": ")
     return Fault(name, int(line), message) if line.isdecimal() else Fault(name, 0, warning.removeprefix(f"{file}: "))

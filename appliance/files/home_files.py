@@ -42,7 +42,7 @@ MAX_SAVED_BYTES = 256 << 10
 MAX_PATH_CHARS = 255
 
 VERSION_KEY = "files/version_key"
-"""Key in the document: the key of the hashes that are the versions of files, which then reveal no secret."""
+"""Key in the document: the key for the hashes that are the versions of files, so that these reveal no secret."""
 
 _SECRETS = frozenset(
     key
@@ -50,7 +50,7 @@ _SECRETS = frozenset(
     for key, field in fields.items()
     if field.secret
 )
-"""The names of all settings of Lares that are secrets."""
+"""The names of all secret settings of Lares."""
 
 
 class _VersionKey(Struct, frozen=True):
@@ -77,7 +77,7 @@ class FileEntry(Struct, frozen=True, kw_only=True):
 
 
 class FileText(Struct, frozen=True, kw_only=True):
-    """The text of a file, secrets hidden."""
+    """The text of a file, with secrets hidden."""
 
     path: str
     text: str
@@ -93,11 +93,11 @@ class SavedFile(Struct, frozen=True, kw_only=True):
 
 
 class HomeFiles:
-    """The files of the home. Saves and deletions run one at a time, and finish if their caller is cancelled.
+    """The files of the home. Saves and deletions run one at a time, and finish even if their caller is cancelled.
 
-    `run` runs work on the thread that writes to the card. `reload_sound` reloads the catalog of a kind of file, and
-    keeps the definitions of other files that have faults. `secret_settings` returns the names of the secret settings
-    of kinds in Lua, by section.
+    `run` runs work on the thread that writes to the card. `reload_sound` reloads the catalog of a kind of file; files
+    with faults keep their loaded definitions. `secret_settings` returns the names of the secret settings of kinds in
+    Lua, by section.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class HomeFiles:
 
     @property
     def config_path(self) -> str:
-        """The path of the configuration itself."""
+        """The path of the configuration file."""
         return f"{self._file.parent.name}/{self._file.name}"
 
     async def list_files(self) -> list[FileEntry]:
@@ -157,13 +157,13 @@ class HomeFiles:
         return FileText(path=place.path, text=self._shown(place, data), version=self._version_of(data))
 
     async def check(self, path: str, text: str) -> CheckedText:
-        """Return the faults and warnings of the text in place of the file's; nothing is written."""
+        """Return the faults and warnings of the text in place of the file's text; nothing is written."""
         place = self.place_of(path)
         faults, full = await self._with_secrets(place, _encode(text))
         return await self.checks.check(place, full) if not faults else CheckedText(errors=tuple(faults))
 
     async def exists(self, path: str) -> bool:
-        """Return whether there is a file, or something else, at the path."""
+        """Return whether there is a file, or anything else, at the path."""
         return await asyncio.to_thread(os.path.lexists, self.place_of(path).file)
 
     async def with_secrets(self, path: str, text: str) -> str:
@@ -179,7 +179,8 @@ class HomeFiles:
         return await self._tasks.finish(self._save(place, lambda _: data, version), f"save of {path}")
 
     async def change_config(self, change: Callable[[str], str], version: str | None = None) -> SavedFile:
-        """Save the configuration as the function changes its text, which has its secrets; raises what `save` does."""
+        """Save the configuration as the function changes its text, which includes its secrets; raise what `save`
+        raises."""
         place = self.place_of(self.config_path)
 
         def apply(before: bytes | None) -> bytes:
@@ -194,7 +195,8 @@ class HomeFiles:
         return _text_of(place, data), self._shown(place, data), self._version_of(data)
 
     async def delete(self, path: str) -> None:
-        """Delete the file; its versions stay, and its last text becomes one. Raise `NotFound` or `StoreFailed`."""
+        """Delete the file; its versions stay, and its last text becomes a version. Raise `NotFound` or
+        `StoreFailed`."""
         place = self.place_of(path)
         await self._tasks.finish(self._delete(place), f"deletion of {path}")
 
@@ -266,7 +268,7 @@ class HomeFiles:
             await self._reload(place)
 
     def _replace(self, place: FilePlace, full: bytes, before: bytes | None, version: str | None) -> None:
-        """On the writing thread: replace the file, unless it has changed during the check."""
+        """On the writing thread, replace the file, unless it changed during the check."""
         present = _read_if_present(place)
         if present != before:
             self._require_version(place, present, version)
@@ -340,7 +342,7 @@ class HomeFiles:
                 )
 
     def _is_secret(self, *texts: bytes) -> toml_secrets.IsSecret:
-        """Return the test of a path of keys; the texts state the kinds of sections."""
+        """Return a function that tests whether a path of keys is secret; the texts give the kinds of sections."""
         of_kinds = self._secret_settings()
         kinds = {name: kind for text in texts for name, kind in _kinds_stated(text.decode(errors="replace"))}
         every = _SECRETS.union(*of_kinds.values())
@@ -361,13 +363,13 @@ class HomeFiles:
 
 
 def _at_next_start(place: FilePlace, data: bytes, key: str) -> Fault:
-    """Return the warning about a changed key of the configuration that a reload does not apply."""
+    """Return the warning about changed keys of the configuration that a reload does not apply."""
     line = line_at(tuple(key.split(".")), line_finder(data.decode(errors="replace")))
     return Fault(place.path, line, f"{key} takes effect when the hub starts again")
 
 
 def _kinds_stated(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the `type` of each section of an adapter that states one, as far as its lines show it."""
+    """Yield the `type` of each section of an adapter that has one, as far as its lines show it."""
     section = ""
     for line in text.splitlines():
         if (header := re.match(r"\s*\[+\s*adapters\s*\.\s*[\"']?(\w+)", line)) is not None:
@@ -395,10 +397,10 @@ def _encode(text: str) -> bytes:
 def _read_if_present(place: FilePlace) -> bytes | None:
     """Return the file's content, None if it does not exist.
 
-    Raise `Invalid` for a link or another thing than a file.
+    Raise `Invalid` for a link, or for anything that is not a file.
     """
     try:
-        for each in (*reversed(place.inner_folders()), place.file):  # a link comes before what is missing in it
+        for each in (*reversed(place.inner_folders()), place.file):  # a link comes before the missing part in it
             if stat.S_ISLNK(os.lstat(each).st_mode):
                 raise Invalid(f"{place.path} is a link; change the file that it leads to, on the box")
         return read_plain(place.file, MAX_FILE_BYTES)

@@ -134,7 +134,7 @@ def _type_of(field: Field[Any], schema: Mapping[str, Any]) -> str:
 
 @cache
 def read_manual() -> Mapping[str, Mapping[str, Note]]:
-    """Return the notes about the keys of each kind in the bundled configuration, which is their manual."""
+    """Return the notes about the keys of each kind in the bundled configuration, which serves as their manual."""
     known: dict[str, Fields] = {name: kind.settings.FIELDS for name, kind in KINDS.items()}
     found: dict[str, dict[str, Note]] = {name: {} for name in KINDS}
     section, words = "", list[str]()

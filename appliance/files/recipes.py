@@ -35,13 +35,14 @@ _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 _FILE = re.compile(r"[a-z0-9_]{1,40}")
 
 OF_HOME = ("device", "room", "group")
-"""The types of fields whose defaults are samples: the form must name things of the home."""
+"""The types of fields whose defaults are only samples: the form must ask for things of the home."""
 
 log = logging.getLogger("files")
 
 
 class RecipeField(Struct, frozen=True, kw_only=True):
-    """A field. `of` are the attributes of a device, the range of a number, or the words of a choice, as written."""
+    """A field. `of` are the attributes of a device, the range of a number, or the words of a choice, as written in
+    the comment."""
 
     name: str
     type: str
@@ -69,7 +70,7 @@ class Recipe(Struct, frozen=True, kw_only=True):
 
 
 def read_recipe(source: Source) -> Recipe:
-    """Return the recipe that the file states; raise `Invalid` with the line of a wrong field."""
+    """Return the recipe in the file; raise `Invalid` with the line of a wrong field."""
     text = source.chunk.decode()
     tokens = [*tokens_of(source.chunk)]
     texts = _fields_of_result(tokens)
@@ -86,9 +87,11 @@ def read_recipe(source: Source) -> Recipe:
 
 
 def fill(recipe: Recipe, id_: str, name: str, values: Mapping[str, Any]) -> str:
-    """Return the text of the recipe with these values, its own id and name; raise `Invalid` for a wrong value.
+    """Return the text of the recipe with these values, and with its own id and name; raise `Invalid` for a wrong
+    value.
 
-    Texts that are the recipe's id, or begin with it and a dot, name timers and variables: they get the new id.
+    Texts that are the recipe's id, or begin with it and a dot, are names of timers and variables: they get the new
+    id.
     """
     names = [field.name for field in recipe.fields]
     if unknown := [each for each in values if each not in names]:
@@ -104,7 +107,8 @@ def fill(recipe: Recipe, id_: str, name: str, values: Mapping[str, Any]) -> str:
 
 
 class Recipes:
-    """The recipes that come with Lares, and those in `config/recipes/` of the home, which replace them by name."""
+    """The recipes that come with Lares, and those in `config/recipes/` of the home, which replace bundled ones of the
+    same name."""
 
     def __init__(self, files: HomeFiles, config: Path, scenes: str, automations: str) -> None:
         self._files = files
@@ -137,7 +141,7 @@ class Recipes:
         return await self._files.save(path, fill(recipe, stem, name, values), "")
 
     def _read(self) -> tuple[dict[str, Recipe], list[Fault]]:
-        """Return every recipe by id, and the faults of the home's own."""
+        """Return every recipe by id, and the faults of the home's own recipes."""
         bundled = {
             id_: recipe
             for name in ("scenes", "recipes")
@@ -209,12 +213,12 @@ def _read_fields(text: str, tokens: Sequence[LuaToken]) -> list[RecipeField]:
 
 
 def _is_comment(tokens: Sequence[LuaToken], line: int) -> bool:
-    """Return whether no token begins on this line, as on a line with a comment."""
+    """Return whether no token begins on this line, as on a comment line."""
     return all(token.line != line for token in tokens)
 
 
 def _read_literal(tokens: Sequence[LuaToken], line: int, starts: Sequence[int]) -> tuple[Any, int, int]:
-    """Return the value after `local name =` on this line, and its place in the text."""
+    """Return the value after `local name =` on this line, and its position in the text."""
     index = next(n for n, token in enumerate(tokens) if token.line == line and token.word == "=") + 1
 
     def place(token: LuaToken) -> int:
@@ -249,7 +253,7 @@ def _plain(token: LuaToken, line: int) -> Any:
 
 
 def _fields_of_result(tokens: Sequence[LuaToken]) -> dict[str, str | None]:
-    """Return the fields of the returned table by name; the value only if it is a plain text."""
+    """Return the fields of the returned table by name, with the value only if it is a plain text."""
     start = max((n for n, token in enumerate(tokens) if token.word == "return" and token.column == 0), default=0)
     found: dict[str, str | None] = {}
     depth = 0
@@ -263,7 +267,7 @@ def _fields_of_result(tokens: Sequence[LuaToken]) -> dict[str, str | None]:
 
 
 def _renamed(recipe: Recipe, id_: str, name: str) -> dict[tuple[int, int], str]:
-    """Return the places of the recipe's id or name in texts and comments, with the new words."""
+    """Return where the recipe's id or name occurs in texts and comments, with the new words."""
     starts = [0]
     for line in recipe.text.split("\n"):
         starts.append(starts[-1] + len(line) + 1)

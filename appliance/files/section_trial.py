@@ -1,4 +1,4 @@
-"""Tries one section of an adapter before it is saved: in an empty home, with its device or a recording of it."""
+"""Tries a section of an adapter before it is saved: in an empty home, with its device or with a recording of it."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from appliance.lua.worker_pool import WorkerPool
 from appliance.tasks import Tasks
 
 MAX_TRIAL_SECS = 10.0
-"""Seconds until a section that has not answered counts as failed."""
+"""Seconds after which a section that has not answered counts as failed."""
 
 SETTLE_SECS = 0.5
-"""Seconds that a section has after its first answer to show its devices."""
+"""Seconds for a section to show its devices after its first answer."""
 
 MAX_LINES, MAX_LINE_CHARS, MAX_DEVICES = 400, 1000, 500
 
 
 class Trial(Struct, frozen=True, kw_only=True):
     """The result of a trial. `error` is None if the device answered. `lines` are the requests and answers of a kind
-    in Lua, `recording` replays them; nothing in it is a secret.
+    in Lua; `recording` replays them; neither contains a secret.
     """
 
     error: str | None
@@ -75,7 +75,8 @@ class SectionTrials:
         self._is_running = False
 
     async def run(self, name: str, settings: Any, *, kind: Source | None = None, replay: Any = None) -> Trial:
-        """Start the section and return the result. `kind` counts instead of its file, `replay` for its device.
+        """Start the section and return the result. `kind` is used in place of its file, `replay` in place of its
+        device.
 
         Raise `Busy`, `Invalid` for data that are not a recording, or `ConfigFailed` with faults of file and settings.
         """
@@ -122,7 +123,7 @@ class SectionTrials:
             return _result(home, redact, recorder.lines(), recording)
 
     async def _attempt(self, home: TrialHome, build: Build, context: AdapterContext) -> None:
-        """Run the adapter until it has shown its devices, has failed, or the time is over."""
+        """Run the adapter until it has shown its devices, has failed, or the time is up."""
         async with AdapterRunner(build, context):
             with suppress(TimeoutError):
                 async with asyncio.timeout(MAX_TRIAL_SECS):

@@ -1,4 +1,4 @@
-"""The adapter sections of the configuration, for forms: list, change, and remove them; try one before a save."""
+"""The adapter sections of the configuration, for forms: list, change, and remove them; try one before it is saved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from appliance.lua.source import Source
 
 
 class Section(Struct, frozen=True, kw_only=True):
-    """A section as the file states it, secrets hidden."""
+    """A section as written in the file, with secrets hidden."""
 
     name: str
     kind: str
@@ -46,9 +46,9 @@ class Sections:
     async def save(
         self, name: str, kind: str, values: Mapping[str, Any], version: str | None, *, is_new: bool
     ) -> SavedFile:
-        """Change or add a section. None removes a key; keys that are not stated stay, and so does a hidden secret.
+        """Change or add a section. None removes a key; keys that are not given stay, and so does a hidden secret.
 
-        Raise `FileExists` if a new one exists, and what `HomeFiles.save` raises.
+        Raise `FileExists` if a new section already exists, and what `HomeFiles.save` raises.
         """
 
         def change(text: str) -> str:
@@ -72,7 +72,7 @@ class Sections:
     async def try_section(
         self, name: str, kind: str, values: Mapping[str, Any], *, text: str | None = None, replay: Any = None
     ) -> Trial:
-        """Start the section as it would be saved, in an empty home. `text` counts instead of the file of its kind.
+        """Start the section as it would be saved, in an empty home. `text` is used in place of the file of its kind.
 
         Raise `InvalidFile` with faults of file and settings, `Busy`, or `Invalid` for an unusable recording.
         """
@@ -119,7 +119,7 @@ def _section_of(name: str, raw: Mapping[str, Any]) -> Section:
 
 
 def _changes(name: str, kind: str, values: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys that differ from the stated ones, or that the section has yet to get."""
+    """Return the keys whose values differ from the given ones, or that are missing in the section."""
     type_ = None if kind == name and "type" not in stated else kind
     kept = {key: value for key, value in values.items() if not (value == HIDDEN and key in stated)}
     found = {"type": type_, **kept} if type_ is not None else kept

@@ -1,4 +1,4 @@
-"""Changes one adapter section of a TOML text. Its other keys, all other lines, comments, and the order stay."""
+"""Changes one adapter section of a TOML text. Its other keys, and all other lines, comments, and their order stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Finds the values and section headers of a TOML text by their positions, so that a change keeps all else."""
+"""Finds the values and section headers of a TOML text by their positions, so that a change leaves everything else as
+it is."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 KeyPath = tuple[str, ...]
-"""The names of the sections and keys around a value; items of arrays have their position, from 0."""
+"""The names of the sections and keys around a value; for items of arrays, the position, from 0."""
 
 MAX_DEPTH = 32
 

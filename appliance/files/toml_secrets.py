@@ -1,4 +1,4 @@
-"""Secrets in a TOML text: hide them, and put them back if a text still has the mark. Comments and order stay."""
+"""Secrets in a TOML text: hides them, and restores them if a text still has the mark. Comments and order stay."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HIDDEN = "***"
 IsSecret = Callable[[KeyPath], bool]
 
 ANY_SECTION = ""
-"""Stands for the section of a key in a comment, which can be meant for any section."""
+"""Replaces the section of a key in a comment, which may be meant for any section."""
 
 _NAME = r"[A-Za-z0-9_-]+"
 _LINE = re.compile(rf"[ \t]*({_NAME})[ \t]*=[ \t]*([^\r\n]*)")
@@ -28,7 +28,7 @@ _CLOSERS = {'"""': '"""', "'''": "'''", "[": "]", "{": "}"}
 
 
 class _Secret(Struct, frozen=True):
-    """A secret of a text. `number` counts comments of the same path, from 1; 0 for a value in force."""
+    """A secret of a text. `number` counts comments with the same path, from 1; 0 means a value in force."""
 
     path: KeyPath
     start: int
@@ -44,8 +44,8 @@ def hide(text: str, is_secret: IsSecret) -> str:
 
 
 def put_back(text: str, stored: str, is_secret: IsSecret) -> tuple[str, list[tuple[int, str]]]:
-    """Return the text with the secrets of the stored text in place of its marks; a line and a sentence for each
-    unknown one.
+    """Return the text with the secrets of the stored text in place of its marks, and a line and a sentence for each
+    unknown mark.
 
     A mark means the secret of the same section and key, in force or in a comment. An unknown mark of a comment stays.
     """
@@ -59,17 +59,17 @@ def put_back(text: str, stored: str, is_secret: IsSecret) -> tuple[str, list[tup
         elif value.number == 0:
             line = text.count("\n", 0, value.start) + 1
             key = ".".join(value.path)
-            faults.append((line, f"{key} is {HIDDEN}, and no secret is stored there; write the secret"))
+            faults.append((line, f"{key} is {HIDDEN}, but no secret is stored there; write the secret"))
     return text, faults[::-1]
 
 
 def _find(known: Mapping[tuple[KeyPath, int], str], value: _Secret) -> str | None:
-    """Return the stored secret of a mark; if its line became a comment or came into force, the other one."""
+    """Return the stored secret of a mark; if its line became a comment, or the reverse, return the other secret."""
     return next((known[value.path, n] for n in (value.number, 0, 1) if (value.path, n) in known), None)
 
 
 def _secrets_in(text: str, is_secret: IsSecret) -> list[_Secret]:
-    """Return the values that are secrets, in order; each outermost one only."""
+    """Return the secret values in order, only the outermost ones."""
     scanner = TomlScanner(text)
     try:
         values, comments = [*scanner.values()], scanner.comments
@@ -85,7 +85,7 @@ def _secrets_in(text: str, is_secret: IsSecret) -> list[_Secret]:
 
 
 class _Comments:
-    """Finds the values that comments state for a secret key, line by line, also of values with several lines."""
+    """Finds the values that comments give for a secret key, line by line, including values of several lines."""
 
     def __init__(self, text: str, is_secret: IsSecret) -> None:
         self._text = text
@@ -121,7 +121,7 @@ class _Comments:
             yield self._count(start + stated.start(2), start + stated.end(2))
 
     def _inside(self, at: int, start: int, line: str) -> Iterator[_Secret]:
-        """Yield the rest of the line that begins at `start`, up to the end of the value, which is then over."""
+        """Yield the rest of the line that begins at `start`, up to the end of the value."""
         end = line.rfind(self._closer, at - start)
         content = line[at - start : None if end < 0 else end].strip()
         self._closer = self._closer if end < 0 else ""
@@ -135,7 +135,7 @@ class _Comments:
 
 
 def _parts_by_line(text: str) -> tuple[list[TomlPart], list[TomlPart]]:
-    """Return values and comments of a text that is not TOML, as far as single lines show them."""
+    """Return the values and comments of a text that is not TOML, as far as single lines show them."""
     section: KeyPath = ()
     values, comments, start = [], [], 0
     for line in text.splitlines(keepends=True):

@@ -1,4 +1,4 @@
-"""History on the card: written four times a day and at a stop in order, and read again."""
+"""History on the card: written in order, four times a day and at a stop, and read from there."""
 
 from __future__ import annotations
 
@@ -36,16 +36,17 @@ from appliance.store.month_files import MonthFiles
 from appliance.version import MADE_AT
 
 MIN_WRITE_PAUSE_SECS = 5 * 3600.0
-"""Between two writings of one run, but for that at the stop; only a clock that is set often comes near it."""
+"""Between two writes of one run, except for the write at a stop; only a clock that is set often makes this
+necessary."""
 
 RETRY_SECS = 3600.0
-"""After a writing that the card refused, the next attempt."""
+"""Seconds after a failed write until the next attempt."""
 
 MAX_NAMED = 20
-"""Thinned attributes that the figures name."""
+"""Thinned attributes that the figures list by name."""
 
 MAX_BAD_LINES = 10_000
-"""Places of damaged lines that are remembered, so that none is counted twice."""
+"""Places of damaged lines that are remembered, so that each is counted once."""
 
 T = TypeVar("T")
 
@@ -55,9 +56,9 @@ log = logging.getLogger("history")
 class CardHistory:
     """Gathers history while entered, and writes it; leaving the context writes what there is.
 
-    `write_on` runs work on the store's thread, `grid_ms` is where hours begin in the home's time zone. Nothing is
-    written while the clock is not trusted. Entries dated before the build of this version came from a wrong clock and
-    are dropped. Reading may be asked for concurrently.
+    `write_on` runs work on the store's thread; `grid_ms` is the offset of hours in the home's time zone. Nothing is
+    written while the clock is not trusted. Entries dated before the build of this version came from a wrong clock,
+    and are dropped. Concurrent reads are allowed.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class CardHistory:
         await self.write()
 
     async def beat(self) -> None:
-        """Write if a quarter of the day (UTC) has passed since the last writing, or a failed one is due again."""
+        """Write if a quarter of the day (UTC) has passed since the last write, or if a failed write is due again."""
         period, pause = self._now() // PERIOD_MS, self._clock.monotonic() - self._tried_at
         is_due = period != self._period and pause >= MIN_WRITE_PAUSE_SECS
         if self._is_trusted() and (is_due or (self._failure is not None and pause >= RETRY_SECS)):
@@ -104,7 +105,7 @@ class CardHistory:
             await self.write()
 
     async def write(self) -> None:
-        """Write the gathered data; keep for the next time what the card rejects. Never raises."""
+        """Write the collected data; keep what the card rejects for the next time. Never raises."""
         if not self._is_trusted():
             return
         async with self._lock:
@@ -124,8 +125,8 @@ class CardHistory:
             self._note(written, now)
 
     async def read_attribute(self, key: AttributeKey, period: Period, enough: int) -> CardValues:
-        """Return the hours and changes of the attribute in the period, also those not yet on the card. Parts of
-        one hour are adjacent, in order of time. Older months are not read once there are `enough`."""
+        """Return the hours and changes of the attribute in the period, including those not yet on the card. Parts of
+        one hour are adjacent, in order of time. Older months are not read once there are `enough` values."""
         now = self._now()
         async with self._lock:  # while they are written, entries are in neither place
             fresh_hours, fresh_changes = self.collector.peek_hours(key, now), self.collector.peek_changes(key)
@@ -147,14 +148,14 @@ class CardHistory:
         )
 
     async def older_commands(self, known: list[dict[str, Any]], period: Period, device_id: str | None) -> list[Any]:
-        """Return the commands of the period that memory does not know, newest first, as the audit shows them."""
+        """Return the commands of the period that are not in memory, newest first, as the audit shows them."""
         times = [to_millis(datetime.fromisoformat(each["recorded_at"])) for each in known]
         return await self._read_older(command_beginning(device_id), period, times, decode_command)
 
     async def older_executions(
         self, known: list[ExecutionEntry], period: Period, kind: str, id_: str
     ) -> list[ExecutionEntry]:
-        """Return the executions of the period that memory does not know, newest first."""
+        """Return the executions of the period that are not in memory, newest first."""
         times = [to_millis(each.executed_at) for each in known]
         return await self._read_older(execution_beginning(kind, id_), period, times, decode_execution)
 
@@ -165,7 +166,8 @@ class CardHistory:
         known: Sequence[int],
         decode: Callable[[Mapping[str, Any]], T],
     ) -> list[T]:
-        """Return entries whose lines begin so, without the known times, up to the limit of the period."""
+        """Return entries whose lines begin with these bytes, except those with the known times, up to the limit of
+        the period."""
         if len(known) >= period.max_entries:
             return []
         async with self._lock:
@@ -179,7 +181,7 @@ class CardHistory:
                     found.append((line["t"], decode(line)))
             except Faulty:
                 continue
-        found.sort(key=lambda each: each[0])  # entries of the same time keep the order of writing
+        found.sort(key=lambda each: each[0])  # entries with the same time keep the order in which they were written
         return [each for _, each in found[::-1][: period.max_entries - len(known)]]
 
     def figures(self) -> dict[str, Any]:
@@ -201,7 +203,7 @@ class CardHistory:
         }
 
     async def _find(self, period: Period, beginning: bytes, enough: int) -> list[Mapping[str, Any]]:
-        """Return the lines of the period that begin so; unreadable months are left out."""
+        """Return the lines of the period that begin with these bytes; unreadable months are omitted."""
         try:
             return await asyncio.to_thread(self._find_now, period, beginning, enough)
         except OSError as error:
@@ -224,7 +226,7 @@ class CardHistory:
         return found
 
     def _timed(self, parts: dict[str, Collected]) -> dict[str, Collected]:
-        """Without the months before this version was made: a clock showed them that was not set yet."""
+        """Omit the months before this version was made: they come from a clock that was not set yet."""
         kept = {month: part for month, part in parts.items() if month >= month_at(MADE_AT)}
         self._untimed += len(parts) - len(kept)
         return kept
@@ -255,7 +257,8 @@ class CardHistory:
     def _note_thinned(self, written: Written) -> None:
         if self._thinned is None:
             log.warning(
-                "a day's history does not fit into history.card_kb_per_day: %d attributes are kept coarsely, %d not",
+                "a day's history does not fit into history.card_kb_per_day: %d attributes are stored coarsely, %d "
+                "not at all",
                 len(written.coarse),
                 len(written.left_out),
             )
@@ -272,8 +275,8 @@ class CardHistory:
 
 
 class CardValues(Struct, frozen=True, kw_only=True):
-    """The values of an attribute on the card and in the collector: hours with the parts next to their numbers, and
-    changes."""
+    """The values of an attribute on the card and in the collector: changes, and hours with the parts next to their
+    numbers."""
 
     hours: list[tuple[ValueParts, Hour]]
     changes: list[ValueChange]

@@ -1,4 +1,4 @@
-"""The lines of a month's file. Each is a JSON object, as short as it can be: a home writes thousands per day.
+"""The lines of a month's file. Each is a JSON object, as short as possible: a home writes thousands per day.
 
 - Numbers: `{"d":"lamp","a":"temperature","u":{"unit":"celsius"},"t":1764547200,"h":[[0,3600,20.1,20.4,21],…]}`. `u`
   has the parts next to the number in a value, null for a number alone; `t` is the start of the first hour, in
@@ -38,16 +38,16 @@ COMMANDS = b'{"k":"command",'
 """The beginning of the lines of commands."""
 
 MAX_CARD_TEXT_CHARS = 200
-"""Characters of a text value, a message or an error that are kept on the card."""
+"""Characters of a text value, a message or an error that are stored on the card."""
 
 MAX_CARD_VALUE_BYTES = 1024
-"""Values that are larger as JSON are not kept on the card."""
+"""Values that are larger as JSON are not stored on the card."""
 
 ValueChange = tuple[int, Any]
-"""Milliseconds since 1970, and the value from then on."""
+"""Milliseconds since 1970, and the value from that time on."""
 
 Faulty = (KeyError, IndexError, TypeError, ValueError, OverflowError)
-"""Exceptions that decoding raises for a line of another form."""
+"""Exceptions that decoding raises for an invalid line."""
 
 
 def attribute_beginning(device_id: str, attribute: str) -> bytes:
@@ -173,7 +173,7 @@ def decode_execution(line: Mapping[str, Any]) -> ExecutionEntry:
 
 
 def fit_for_card(value: Any) -> Any:
-    """Return the value to keep: a long text is cut, a larger value becomes None."""
+    """Return the value to store: a long text is cut, a larger value becomes None."""
     if isinstance(value, str):
         return _cut(value)
     if isinstance(value, bool):
@@ -190,8 +190,8 @@ def month_of(secs: float) -> str:
 
 
 def month_at(moment: datetime) -> str:
-    """Return the month of a moment in UTC. As seconds, the last moment of the year 9999 would be rounded into the
-    next."""
+    """Return the month of a moment in UTC. Converted to seconds, the last moment of the year 9999 would be rounded
+    into the next year."""
     return moment.isoformat()[:7]  # strftime writes the year 999 with three digits
 
 

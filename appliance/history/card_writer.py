@@ -1,6 +1,6 @@
-"""The writing of history to the card within the day's budget, and the removal of months that are too old.
+"""Writes history to the card within the day's budget, and removes months that are too old.
 
-If there is not enough room, frequent attributes are thinned out first.
+If there is not enough room, frequently changing attributes are thinned out first.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from appliance.history.hours import join_all
 from appliance.store.month_files import MonthFiles
 
 LINE_END_BYTES = 19
-"""Bytes that checksum and newline add to a line."""
+"""Bytes that the checksum and the newline add to a line."""
 
 PERIODS_PER_DAY = 4
-"""Writings of a day; each may bring its part of the budget, and what earlier ones have left."""
+"""Writes per day; each may use its part of the budget, and the unused parts of earlier ones."""
 
 DAY_MS = 24 * HOUR_MS
 PERIOD_MS = DAY_MS // PERIODS_PER_DAY
 
 
 class Written(Struct, kw_only=True):
-    """The result of a writing, by month; `left` has the parts that the card did not take, `error` the reason.
+    """The result of a write, by month; `left` has the parts that could not be written, `error` the reason.
 
-    Without room for all: `coarse` attributes have one entry for all hours, or one change per hour, `left_out` ones
-    have nothing, and `entries_left_out` counts commands and executions.
+    If there was not enough room, `coarse` attributes have one entry for all hours, or one change per hour; `left_out`
+    attributes have none; and `entries_left_out` counts omitted commands and executions.
     """
 
     bytes: int = 0
@@ -50,13 +50,14 @@ class _Candidate(Struct, kw_only=True):
 
 
 def allowance(budget_bytes: int, used_bytes: int, at_ms: int) -> int:
-    """Return the bytes that can be written now: the share of the day's (UTC) begun quarters, minus the used bytes."""
+    """Return the bytes that may be written now: the share of the day's (UTC) quarters that have begun, minus the used
+    bytes."""
     quarters = at_ms // PERIOD_MS % PERIODS_PER_DAY + 1
     return max(0, budget_bytes * quarters // PERIODS_PER_DAY - used_bytes)
 
 
 def fit(collected: Collected, max_bytes: int, written: Written) -> list[bytes]:
-    """Return the lines of one month, within these bytes; note everything without room."""
+    """Return the lines of one month that fit into these bytes; note everything that does not fit."""
     candidates = [*map(_of_hours, collected.hours), *(_of_changes(*each) for each in collected.changes.items())]
     candidates.sort(key=lambda each: each.frequency, reverse=True)
     entries = sorted(collected.entries, key=lambda entry: (entry.importance, entry.at))
@@ -109,8 +110,8 @@ def _size(lines: Iterable[bytes]) -> int:
 
 
 class _Ledger(Struct, kw_only=True):
-    """The ends of former writings: the day (UTC) of the last one, the bytes of that day, and the number of days
-    with writings."""
+    """The end marks of earlier writes: the day (UTC) of the last one, the bytes of that day, and the number of days
+    with writes."""
 
     day: int = -1
     used: int = 0
@@ -118,10 +119,10 @@ class _Ledger(Struct, kw_only=True):
 
 
 class CardWriter:
-    """Appends to the months of at most `keep_days`, at most `max_day_bytes` a day (UTC). All methods run on the
+    """Appends to the files of at most `keep_days`, at most `max_day_bytes` per day (UTC). All methods run on the
     store's thread.
 
-    `sizes` are the months with the bytes of their files, as far as they were looked at; any thread may read them.
+    `sizes` has the months with the sizes of their files, as far as known; any thread may read it.
     """
 
     def __init__(self, months: MonthFiles, keep_days: int, max_day_bytes: int) -> None:
@@ -153,7 +154,7 @@ class CardWriter:
                 self._ledger = ledger
                 remaining.pop(0)
             self._remove_old(ledger)
-        except Exception as error:  # such as MemoryError: gathered data must not be lost
+        except Exception as error:  # such as MemoryError: collected data must not be lost
             written.error = error
         written.left = [part for _, part in remaining]
         return written
@@ -167,15 +168,15 @@ class CardWriter:
         return _Ledger(day=today if any(day == today for day, _, _ in found) else -1, used=used, days=days)
 
     def _find_end(self, month: str) -> Mapping[str, int] | None:
-        """Return the end of the month's last writing; None if it is missing."""
+        """Return the end mark of the month's last write; None if it is missing."""
         end = self._months.find_last(month, WRITTEN)
         is_whole = end is not None and all(type(end.get(name)) is int for name in ("t", "used", "days"))
         return end if is_whole else None
 
     def _remove_old(self, ledger: _Ledger) -> None:
-        """Remove the months without additions on more days than are kept.
+        """Remove the months whose last write is older than the days that are kept.
 
-        Only days with writings count, so that a wrong clock never expires a month.
+        Only days with writes count, so that a wrong clock never makes a month expire.
         """
         self.sizes = self._months.list_months()
         old = []
@@ -189,10 +190,10 @@ class CardWriter:
 
 
 class WritingIndex:
-    """The end of each writing in the months' files, so that a read of the last hours need not start where a month
-    starts.
+    """The end of each write in the months' files, so that a read of the last hours need not start at the beginning of
+    a month.
 
-    Only one thread may use it at a time. Each writing has no later values.
+    Only one thread may use it at a time. A write contains no values later than its end mark.
     """
 
     def __init__(self, months: MonthFiles) -> None:
@@ -201,8 +202,8 @@ class WritingIndex:
         self._seen: dict[str, int] = {}
 
     def start_for(self, month: str, size: int, first_ms: int) -> int:
-        """Return the offset in the month's file, of this size, before all values from then on. May raise
-        `OSError`."""
+        """Return the offset in the month's file, of this size, before which there are no values from this time on.
+        May raise `OSError`."""
         if first_ms < 0 or month_of(first_ms / 1000) < month:
             return 0
         if size < self._seen.get(month, 0):  # another file
@@ -216,5 +217,5 @@ class WritingIndex:
         return max((offset for at, offset in self._ends.get(month, ()) if at < first_ms), default=0)
 
     def forget(self) -> None:
-        """Read all from the beginning the next time: something that was appended may have been taken back."""
+        """Read everything from the beginning the next time, because appended data may have been taken back."""
         self._ends, self._seen = {}, {}

@@ -1,4 +1,4 @@
-"""The collector: hours of numbers, changes, commands, and executions from the bus that wait for the card."""
+"""The collector: numbers by hour, changes, commands, and executions from the bus that wait for the card."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ from appliance.home.bus import Bus
 from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChanged, Event
 
 MAX_ATTRIBUTES = 8192
-"""Attributes that are followed; those beyond are kept in memory alone."""
+"""Attributes that are recorded; those beyond the limit are only in memory."""
 
 MAX_CHANGES = 2000
-"""Changes of one attribute that wait for the card; beyond them they thin out to one per minute, then per hour."""
+"""Changes of one attribute that wait for the card; beyond this, they are thinned out to one per minute, then per
+hour."""
 
 MAX_ENTRIES_WAITING, MAX_ENTRY_BYTES_WAITING = 4000, 1 << 20
-"""Commands and executions that wait for the card, and the bytes of their lines; beyond them the oldest are lost."""
+"""Commands and executions that wait for the card, and the bytes of their lines; beyond this, the oldest are lost."""
 
 _AWAY = ("offline", "unavailable")
 
@@ -39,7 +40,7 @@ AttributeKey = tuple[str, str]
 
 
 class Importance(IntEnum):
-    """The order of removal if a day's bytes do not suffice: lower ones first."""
+    """The order of removal if a day's budget is too small: lower values are removed first."""
 
     SKIPPED = 0
     EXECUTION = 1
@@ -55,7 +56,7 @@ class CardEntry(Struct, frozen=True):
 
 
 class CollectedHours(Struct, frozen=True, kw_only=True):
-    """Hours of an attribute, and how many numbers they were made of."""
+    """The hours of an attribute, and the number of readings that they summarise."""
 
     key: AttributeKey
     parts: ValueParts
@@ -71,7 +72,7 @@ class Collected(Struct, kw_only=True):
     entries: list[CardEntry] = field(default_factory=list)
 
     def by_month(self) -> dict[str, Collected]:
-        """Return the collected values by the month that they belong to, oldest first."""
+        """Return the collected values by month, oldest first."""
         months: dict[str, Collected] = {}
 
         def of(secs: float) -> Collected:
@@ -91,10 +92,10 @@ class Collected(Struct, kw_only=True):
 
 
 class Collector:
-    """Listens to the bus while it is in use. All methods are for the event loop, and none waits.
+    """Listens to the bus while it is in use. All methods are for the event loop, and none blocks.
 
-    `grid_ms` is the offset at which hours begin in the home's time zone; in some zones it is 30 minutes. `lost`
-    counts hours, changes and entries that had no room, `untracked` the attributes beyond `MAX_ATTRIBUTES`.
+    `grid_ms` is the offset of hours in the home's time zone; in some zones it is 30 minutes. `lost` counts hours,
+    changes and entries that were dropped for lack of room, `untracked` the attributes beyond `MAX_ATTRIBUTES`.
     """
 
     def __init__(self, bus: Bus, grid_ms: int) -> None:
@@ -114,14 +115,14 @@ class Collector:
         self._stop_listening()
 
     def note_execution(self, kind: str, entry: ExecutionEntry) -> None:
-        """Note an execution of a scene or automation, or the reason for its absence."""
+        """Record an execution of a scene or automation, or the reason why there was none."""
         is_skipped = entry.status in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
         importance = Importance.SKIPPED if is_skipped else Importance.EXECUTION
         at = to_millis(entry.executed_at)
         self._add_entry(CardEntry(at, importance, encode_execution(kind, entry, at)))
 
     def take(self, at: int) -> Collected:
-        """Return all that was gathered until now; it is not kept any longer."""
+        """Return everything collected until now, and forget it."""
         numbers = [*self._ended, *self._list_numbers()]
         found = [(key, each, each.reports, each.take(at)) for key, each in numbers]
         self.lost += sum(each.take_lost() for _, each in numbers)
@@ -144,7 +145,7 @@ class Collector:
         return taken
 
     def give_back(self, taken: Collected, at: int) -> None:
-        """Take back data that could not be written; `at` is the present."""
+        """Take back data that could not be written; `at` is the present time."""
         for each in taken.hours:
             numbers = self._find_numbers(each.key, each.parts)
             if numbers is not None:
@@ -158,7 +159,7 @@ class Collector:
         self._bound_entries()
 
     def peek_hours(self, key: AttributeKey, at: int) -> list[tuple[ValueParts, Hour]]:
-        """Return the hours of the attribute that were not taken yet, the present one as far as it has come."""
+        """Return the hours of the attribute that were not taken yet, including the unfinished present hour."""
         known = self._numbers.get(key[0], {}).get(key[1])
         numbers = [*(each for ended, each in self._ended if ended == key), *([] if known is None else [known])]
         return [(each.parts, hour) for each in numbers for hour in each.peek(at)]
@@ -200,7 +201,7 @@ class Collector:
                 numbers.pause(at)
 
     def _report(self, device_id: str, name: str, at: int, value: Any, before: Any) -> bool:
-        """Return whether the value is a number, which is noted then."""
+        """Return whether the value is a number; if it is, record it."""
         split = split_number(value)
         if split is None:
             return False
@@ -218,7 +219,7 @@ class Collector:
             numbers.pause(at)
 
     def _find_numbers(self, key: AttributeKey, parts: ValueParts) -> NumberHours | None:
-        """Return the hours of the attribute, new ones if there were none of this unit; None if there is no room."""
+        """Return the hours of the attribute, new ones if this unit has none; None if there is no room."""
         device = self._numbers.setdefault(key[0], {})
         numbers = device.get(key[1])
         if numbers is None or numbers.parts != parts:

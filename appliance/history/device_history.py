@@ -1,6 +1,6 @@
-"""Device history: what each attribute showed and when, for every device, within a budget of bytes.
+"""Device history: the past values of each attribute of every device, with their times, within a budget of bytes.
 
-The values of one attribute over time are a series: columns of numbers, so that an entry costs 18 bytes.
+A series holds the values of one attribute over time: columns of numbers, so that an entry costs 18 bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from appliance.home.events import DeviceRoomChanged, DeviceStateChanged, Event
 from appliance.home.model import Device
 
 MAX_ENTRIES = 8192
-"""Entries of one series, so that thinning it never takes long, and the forms of its values fit into two bytes."""
+"""Entries of one series, so that thinning it never takes long, and the numbers of its value forms fit into two
+bytes."""
 
 SERIES_BYTES = 480
 """Bytes of a series in addition to its entries: objects, table entries, and its first form if that is short."""
@@ -52,11 +53,12 @@ ValueParts = Mapping[str, Any] | None
 """The parts next to the number in a value, such as its unit; None for a number alone."""
 
 _Form = tuple[type[Any], str]
-"""The form of a value with a number: its type, and its other parts as JSON. `str` and a JSON text: a constant."""
+"""The form of a value with a number: its type, and its other parts as JSON. For a value without a number: `str` and a
+JSON text."""
 
 
 class Series:
-    """Entries in the order of time, in milliseconds since 1970. A value of None means an absent attribute.
+    """Entries in order of time, in milliseconds since 1970. A value of None means an absent attribute.
 
     One array holds times and numbers by turns; a second one holds the form of each entry once the forms differ.
     """
@@ -84,7 +86,8 @@ class Series:
         return SERIES_BYTES + ENTRY_BYTES * (len(self._columns) // 2) + self._forms_bytes
 
     def append(self, at: int, value: Any) -> None:
-        """Add an entry. Entries that claim to be later came from a clock that was set back: they now end here."""
+        """Add an entry. Entries with a later time came from before the clock was set back: they now end at this
+        time."""
         columns = self._columns
         later = len(columns) - 2
         while later >= 0 and columns[later] > at:
@@ -109,13 +112,13 @@ class Series:
         return index if index < len(self) else None
 
     def last_until(self, at: int) -> int | None:
-        """Return the index of the entry that was in force at that time; None if that is not known."""
+        """Return the index of the entry in force at that time; None if unknown."""
         index = bisect_right(self.times, at) - 1
         return None if index < 0 else index
 
     def list_indices(self, first_ms: int, last_ms: int, step_ms: int) -> Iterator[int]:
-        """Yield the entries between the two times, both included, newest first; of each step of time the last
-        alone."""
+        """Yield the entries between the two times, both included, newest first; only the last one of each step of
+        time."""
         bucket, times = None, self.times
         for index in range(bisect_right(times, last_ms) - 1, bisect_left(times, first_ms) - 1, -1):
             if step_ms == 0 or bucket != times[index] // step_ms:
@@ -123,7 +126,7 @@ class Series:
             bucket = times[index] // step_ms if step_ms else None
 
     def thin(self, target: int) -> None:
-        """Keep this number of entries at most: the newest in full, older ones per minute, the oldest per hour."""
+        """Keep at most this number of entries: the newest in full, older ones per minute, the oldest per hour."""
         recent, times = target // 12, self.times
         edge = len(times) - max(recent, 1)
         by_minute = _last_of_each(times, range(edge), MINUTE_MS)
@@ -178,7 +181,7 @@ def _last_of_each(times: array[float], indices: Iterable[int], step_ms: int) -> 
 
 
 def split_number(value: Any) -> tuple[ValueParts, int | float] | None:
-    """Return a value's number and its other parts; None for a word, a boolean or anything else."""
+    """Return a value's number and its other parts; None for a value without a number."""
     if _is_exact(value):
         return None, value
     number = value.get("value") if isinstance(value, dict) else None
@@ -216,7 +219,7 @@ _encode = json.JSONEncoder(default=str).encode
 
 
 def _is_exact(value: Any) -> TypeGuard[int | float]:
-    """Return whether it is a number, not a boolean, that a float holds exactly."""
+    """Return whether the value is a number, not a boolean, that a float represents exactly."""
     return type(value) in (int, float) and abs(value) <= _MAX_EXACT
 
 
@@ -228,7 +231,7 @@ def _join(form: _Form, number: float) -> Any:
 
 
 _ROOM = ""
-"""The series of a device's room; no attribute has this name."""
+"""The series of the device's rooms; no attribute has this name."""
 
 
 class Resolution(IntEnum):
@@ -243,8 +246,8 @@ class Resolution(IntEnum):
 class AttributeEntry(Struct, frozen=True, kw_only=True):
     """The value of an attribute from this moment on.
 
-    If the entry summarises an hour or a day, `value` is a number's mean, `low` and `high` its bounds, and `gain` the
-    amount that a meter counted; all have the form of the value.
+    If the entry summarises an hour or a day, `value` is a number's mean, `low` and `high` are its bounds, and `gain`
+    is the amount that a meter counted; all have the form of the value.
     """
 
     observed_at: datetime
@@ -284,7 +287,7 @@ class DeviceHistory:
         self._clock = clock
         self._max_bytes = max_bytes
         self._devices: dict[str, dict[str, _KeptSeries]] = {}
-        self._by_size: dict[int, dict[_KeptSeries, None]] = {}  # of each size the least recently changed first
+        self._by_size: dict[int, dict[_KeptSeries, None]] = {}  # of each size the least recently changed series first
         self._bytes = 0
         bus.listen(self._on_event, DeviceStateChanged, DeviceRoomChanged)
 
@@ -302,7 +305,7 @@ class DeviceHistory:
         return entries
 
     def known_since(self, device_id: str, attribute: str) -> datetime | None:
-        """Return the time of the attribute's oldest entry with a plausible time; otherwise None."""
+        """Return the time of the attribute's oldest entry with a plausible time; None if there is none."""
         series = self._devices.get(device_id, {}).get(attribute, Series())
         index = series.first_from(FIRST_DATED_MS)
         return None if index is None else from_millis(series.time_at(index))
@@ -398,7 +401,7 @@ def _latest(series: Series, period: Period, resolution: Resolution) -> Iterator[
 
 
 def _entry_at(device: Device, known: Mapping[str, Series], at: int) -> DeviceEntry:
-    """Return the device at that time; unknown attributes are left out, the room is not."""
+    """Return the device at that time; unknown attributes are omitted, but not the room."""
     indices = {name: series.last_until(at) for name, series in known.items()}
     shown = {name: known[name].value_at(index) for name, index in indices.items() if index is not None}
     room_id = shown.pop(_ROOM, device.room_id)

@@ -23,7 +23,7 @@ from appliance.home.events import CommandEnded, Event
 from appliance.home.json_shapes import STATED_COMMAND
 
 MAX_EXECUTIONS_PER_SUBJECT = 1000
-"""Entries that are kept of one scene or automation."""
+"""Entries that are kept for one scene or automation."""
 
 MAX_EXECUTION_HISTORY_BYTES = 8 << 20
 """Bytes of the executions of all scenes, or of all automations."""
@@ -39,10 +39,10 @@ class _LoggedEntry(Struct, frozen=True, order=True):
 
 
 class BoundedLog:
-    """Entries as JSON, each of one subject, never in more than `max_bytes`.
+    """Entries as JSON, each belonging to one subject, in at most `max_bytes`.
 
-    Each subject has at most `max_entries`. Without room, the subject with the most bytes loses its oldest entry.
-    `count` is the number of all entries ever added.
+    Each subject has at most `max_entries`. If there is no room, the subject with the most bytes loses its oldest
+    entry. `count` is the number of all entries ever added.
     """
 
     def __init__(self, max_bytes: int, max_entries: float = inf) -> None:
@@ -57,7 +57,7 @@ class BoundedLog:
         self.count += 1
         entry = _LoggedEntry(
             to_millis(at), self.count, bytes(memoryview(json))
-        )  # what orjson returns occupies 4 KiB or more
+        )  # bytes that orjson returns occupy at least 4 KiB
         self._entries.setdefault(subject, deque()).append(entry)
         self._bytes[subject] += (size := _size(entry))
         self._total += size
@@ -89,7 +89,7 @@ class BoundedLog:
 
 
 class ExecutionStatus(StrEnum):
-    """The end of an execution, or the kind of its absence."""
+    """How an execution ended, or why it did not run."""
 
     OK = "ok"
     ERROR = "error"
@@ -102,8 +102,8 @@ class ExecutionStatus(StrEnum):
 class ExecutionEntry(Struct, frozen=True, kw_only=True):
     """One execution of a scene or automation; `results` has the results of its commands in call order.
 
-    `trigger_payload` is the event of an automation, `trace` its steps, `warnings` sentences about failed calls.
-    `counted_secs` of its duration count for the backstop.
+    `trigger_payload` is the event of an automation, `trace` are its steps, `warnings` are sentences about failed
+    calls. `counted_secs` is the part of its duration that counts for the backstop.
     """
 
     subject: str
@@ -119,7 +119,7 @@ class ExecutionEntry(Struct, frozen=True, kw_only=True):
 
 
 class ExecutionHistory:
-    """The latest executions of scenes or of automations. `on_add` is called with each."""
+    """The latest executions of scenes or of automations. `on_add` is called with each new entry."""
 
     def __init__(
         self,

@@ -34,28 +34,29 @@ from appliance.store.month_files import MonthFiles
 from appliance.tables.addresses import server_of
 
 AUDIT_SHARE = 8
-"""The audit of commands may take this part of the history's memory, the values of devices the rest."""
+"""The share of the history's memory for the audit of commands; values of devices have the rest."""
 
 HOURS_A_DAY = 24
 
 MAX_PARTS = 3
-"""The most parts of one hour, each in its own line: a writing splits an hour, and a restart splits it again."""
+"""The maximum number of parts of one hour, each in its own line: a write splits an hour, and a restart splits it
+again."""
 
 PartHour = tuple[ValueParts, Hour]
-"""An hour of numbers, or a part of it, and the other parts of the values."""
+"""An hour of numbers, or a part of one, and the other parts of the values."""
 
 UNBOUNDED = 1 << 30
-"""A limit that leaves no entry out."""
+"""A limit that omits no entry."""
 
 
 class HomeHistory:
     """The values of devices, commands with their sources, and executions. It listens to the bus from its creation on.
 
-    `devices` and `commands` are in memory; `card` outlives a restart, None if `history.keep_days` is 0; `writer`
+    `devices` and `commands` are in memory; `card` outlives a restart (None if `history.keep_days` is 0); `writer`
     sends values to a server, or is None. `attributes` reads from memory and card. `write_on` runs work on the store's
-    thread, `lines_to` makes the function that sends lines to an address, with a token. `list_commands` and
-    `list_executions` read from memory and card, newest first; entries of this run come first, whatever its clock
-    showed.
+    thread; `lines_to` returns the function that sends lines to an address, with a token. `list_commands` and
+    `list_executions` read from memory and card, newest first; entries of this run come first, even if its clock was
+    wrong.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class HomeHistory:
         await self._stack.aclose()
 
     async def beat(self) -> None:
-        """Write due data to the card; to be called every few minutes. Never raises."""
+        """Write due data to the card; call it every few minutes. Never raises."""
         if self.card is not None:
             await self.card.beat()
 
@@ -113,21 +114,22 @@ class HomeHistory:
         return known if self.card is None else known + await self.card.older_commands(known, period, device_id)
 
     async def list_executions(self, kind: str, id_: str, period: Period) -> list[ExecutionEntry]:
-        """Return the executions of one scene or automation in the period; `kind` is which of the two."""
+        """Return the executions of one scene or automation in the period; `kind` says which of the two."""
         known = self._executions[kind].list_runs(id_, period)
         return known if self.card is None else known + await self.card.older_executions(known, period, kind, id_)
 
 
 class AttributeValues(Struct, frozen=True, kw_only=True):
-    """Entries, newest first, and how fine the coarsest of them is: hours, where memory does not reach so far back."""
+    """Entries, newest first, and the resolution of the coarsest entry: hours if memory does not reach back far
+    enough."""
 
     resolution: Resolution
     entries: list[AttributeEntry]
 
 
 class AttributeReader:
-    """Reads values of attributes. `card` is None without history on the card; days begin at midnight in `zone`, and
-    hours at `grid_ms`, as on the card."""
+    """Reads values of attributes. `card` is None if there is no history on the card; days begin at midnight in
+    `zone`, and hours at `grid_ms`, as on the card."""
 
     def __init__(
         self, devices: DeviceHistory, card: CardHistory | None, clock: Clock, zone: tzinfo, grid_ms: int
@@ -156,7 +158,7 @@ class AttributeReader:
     async def _list_raw(
         self, device_id: str, attribute: str, period: Period, resolution: Resolution
     ) -> AttributeValues:
-        """Return every value in memory, and before them the values of the card."""
+        """Return every value in memory, preceded by older values from the card."""
         recent = self._devices.list_values(device_id, attribute, period, resolution)
         since = self._devices.known_since(device_id, attribute)
         is_covered = since is not None and period.start is not None and since <= period.start
@@ -172,7 +174,7 @@ class AttributeReader:
         return AttributeValues(resolution=coarsest, entries=_newest(entries, period))
 
     async def _read_card(self, device_id: str, attribute: str, period: Period, hours: int = 1) -> CardValues:
-        """Return the card's values, one entry per group of hours; an hour can be in parts."""
+        """Return the card's values, one entry per group of hours; an hour can have several parts."""
         if self._card is None:
             return CardValues(hours=[], changes=[])
         enough = MAX_PARTS * hours * period.max_entries
@@ -219,7 +221,7 @@ def _without_memory(hours: list[PartHour], since: datetime, now: datetime) -> li
 def _in_spans(
     known: CardValues, start_of_hours: Callable[[float], int], start_of_changes: Callable[[float], int]
 ) -> list[AttributeEntry]:
-    """Return one entry per hour or day: the summary of numbers, or the last change."""
+    """Return one entry per hour or day: a summary for numbers, otherwise the last change."""
     entries: list[AttributeEntry] = []
     ordered = sorted(known.hours, key=lambda each: each[1].start)
     for parts, found in groupby(ordered, lambda each: each[0]):

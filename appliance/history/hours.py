@@ -1,4 +1,4 @@
-"""Hours: the mean and bounds of an attribute's numbers in each hour, weighted by time."""
+"""Hours: the time-weighted mean and the bounds of an attribute's numbers in each hour."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ METER_UNITS = frozenset({"Wh", "kWh", "MWh", "GWh", "MJ", "GJ", "m³", "L", "gal
 """Units of meters that count up: the use in an hour is the difference, not the mean."""
 
 RESET_BELOW = 0.9
-"""A meter below this fraction of its previous value was reset; a smaller step back is a correction."""
+"""A meter whose value falls below this fraction of its previous value was reset; a smaller decrease is a
+correction."""
 
 MAX_CLOSED_HOURS = 48
-"""Hours of one attribute that wait for the card; beyond them the oldest are lost."""
+"""Hours of one attribute that wait for the card; beyond this, the oldest are lost."""
 
 
 class Hour(Struct, frozen=True, kw_only=True):
-    """An hour, or a part of it, with numbers of an attribute.
+    """An hour, or a part of one, with numbers of an attribute.
 
-    `start` is when the hour began, in seconds since 1970, `secs` how long numbers were known in it. `value` is their
-    mean over time; for a meter it is the last number, and `gain` the counted amount.
+    `start` is the beginning of the hour, in seconds since 1970; `secs` is how long numbers were known in it. `value`
+    is their mean over time; for a meter it is the last number, and `gain` the counted amount.
     """
 
     start: int
@@ -45,7 +46,7 @@ def is_meter(parts: ValueParts) -> bool:
 
 
 def gain_of(before: float, now: float) -> float:
-    """Return the amount that a meter counted between two readings; after a reset, its new value."""
+    """Return the amount that a meter counted between two readings; after a reset, this is its new value."""
     return now if now < before * RESET_BELOW else now - before
 
 
@@ -75,11 +76,11 @@ def join_all(start: int, hours: Iterable[Hour]) -> Hour:
 
 
 class NumberHours(Struct):
-    """Makes hours of the numbers that one attribute shows. Times are milliseconds since 1970; `grid_ms` is where
-    hours begin in the home's time zone. A time before the last one came from a clock that was set back.
+    """Groups the numbers of one attribute into hours. Times are milliseconds since 1970; `grid_ms` is where hours
+    begin in the home's time zone. A time before the last one means that the clock was set back.
 
-    `reports` counts numbers since the last `take`, `lost` the hours that were dropped before one; `is_holding`: the
-    last number still holds.
+    `reports` counts numbers since the last `take`; `lost` counts the hours that were dropped before a `take`;
+    `is_holding`: the last number is still current.
     """
 
     parts: ValueParts
@@ -104,7 +105,7 @@ class NumberHours(Struct):
 
     @property
     def last(self) -> float | None:
-        """The last number, if it still holds."""
+        """The last number, if it is still current."""
         return self._last if self.is_holding else None
 
     @property
@@ -113,7 +114,7 @@ class NumberHours(Struct):
         return self._since
 
     def report(self, at: int, number: float, before: float | None = None) -> None:
-        """Note the number that the attribute shows from now on; `before` is the last known one."""
+        """Record the number that the attribute shows from now on; `before` is the last known one."""
         self._pass_time(at)
         if self._known_ms:
             self._note(self._last)
@@ -124,19 +125,19 @@ class NumberHours(Struct):
         self.reports += 1
 
     def pause(self, at: int) -> None:
-        """Note that the number is unknown from now on: the device is away."""
+        """Record that the number is unknown from now on, because the device is away."""
         self._pass_time(at)
         self.is_holding = False
 
     def take(self, at: int) -> list[Hour]:
-        """Return the hours until now, the present one as far as it has come; they are not kept any longer."""
+        """Return the hours until now, including the unfinished present hour, and forget them."""
         self._pass_time(at)
         self._close()
         taken, self._closed, self.reports = self._closed, [], 0
         return taken
 
     def take_lost(self) -> int:
-        """Return the number of hours that were lost before a `take`; each counts once."""
+        """Return the number of hours that were lost before a `take`; each is counted once."""
         lost, self.lost = self.lost, 0
         return lost
 
@@ -146,14 +147,14 @@ class NumberHours(Struct):
         self._bound()
 
     def peek(self, at: int) -> list[Hour]:
-        """Return the result of `take` without taking it."""
+        """Return the result of `take` without forgetting the hours."""
         until = min(at, self._end_of_hour()) if self.is_holding else self._since
         held = max(0, until - self._since)
         present = self._summarize(self._known_ms + held, self._sum + self._last * held)
         return [*self._closed, *([] if present is None else [present])]
 
     def _pass_time(self, at: int) -> None:
-        """Let the last number hold until then; where another hour has come, close the one before."""
+        """Extend the last number until then; if a new hour has begun, close the previous one."""
         hour = (at - self.grid_ms) // HOUR_MS
         if hour != self._hour:
             is_later = hour > self._hour
@@ -191,7 +192,8 @@ class NumberHours(Struct):
         self._known_ms = 0
 
     def _summarize(self, known_ms: int, total: float) -> Hour | None:
-        """Return the present hour; None if nothing was reported in it: the last number has held."""
+        """Return the present hour; None if nothing was reported in it, because then the last number is still
+        current."""
         if not self._is_reported or (self._low is None and not known_ms):
             return None
         return Hour(
@@ -210,5 +212,5 @@ class NumberHours(Struct):
 
 
 def _rounded(number: float, digits: int = 6) -> float:
-    """Return the number with these significant digits: more are noise, and cost bytes on the card."""
+    """Return the number with these significant digits: further digits are noise, and cost bytes on the card."""
     return float(f"{number:.{digits}g}")

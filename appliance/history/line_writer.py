@@ -1,9 +1,10 @@
-"""The stream of values to a server that takes line protocol: in batches, kept while the server is away.
+"""The stream of values to a server that accepts line protocol: in batches, which are kept while the server is
+unreachable.
 
 InfluxDB, VictoriaMetrics, QuestDB and GreptimeDB accept it, one line per value:
 `temperature,device=hall:climate,room=hall,unit=celsius value=21.5 1795164536595000000`: the attribute, its device and
-room, the number, and the time in nanoseconds since 1970. A word is `text="on"`, with a number if it is one of two
-(`value=1`), for servers that keep only numbers. Colours have a field for each of their parts.
+room, the number, and the time in nanoseconds since 1970. A word is `text="on"`; if it is one of two words, a number
+is added (`value=1`), for servers that store only numbers. Colours have a field for each of their parts.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from appliance.home.events import DeviceStateChanged, Event
 from appliance.tasks import Tasks, end_within
 
 MAX_FIELD_CHARS = 1024
-"""Of a text."""
+"""Characters of a text."""
 
 SWITCHES = {
     **dict.fromkeys(("on", "open", "detected", "occupied", "unlocked", "online", "playing"), 1),
@@ -39,7 +40,7 @@ _CONTROL = re.compile(r"[\0-\x1f\x7f]")
 
 
 def encode_line(device_id: str, room_id: str | None, attribute: str, value: Any, at_micros: int) -> bytes | None:
-    """Return the line of the value, newline included; None for a value that has no line."""
+    """Return the line of the value, with newline; None for a value without a line."""
     fields = ",".join(_fields(value))
     if not fields:
         return None
@@ -69,7 +70,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _number(value: float) -> str:
-    """Return the number as a decimal without an `i`: a field that was once a float accepts no integer."""
+    """Return the number as a decimal without an `i`, because a field that was once a float accepts no integer."""
     return repr(int(value) if isinstance(value, bool) else value)
 
 
@@ -86,20 +87,20 @@ def _escape(text: str) -> str:
 
 
 SEND_AFTER_SECS = 10.0
-"""Between a value and the request that brings it, with all that came meanwhile."""
+"""Seconds between a value and the request that sends it, with all values until then."""
 
 REQUEST_TIMEOUT_SECS = 30.0
 
 MAX_BACK_OFF_SECS = 60.0
 
 MAX_REQUEST_BYTES = 512 * 1024
-"""Lines of one request; a batch may be more."""
+"""Bytes of the lines in one request; a single batch may have more."""
 
 BATCH_BYTES = 32 * 1024
-"""Lines that are compressed together; little, so that the loop is not held."""
+"""Bytes of lines that are compressed together; few, so that the loop is not blocked."""
 
 MAX_QUEUE_BYTES = 8 << 20
-"""Compressed lines that wait: half a day of 200 devices that report every ten seconds."""
+"""Bytes of compressed lines that wait: half a day of 200 devices that report every ten seconds."""
 
 LAST_SEND_SECS = 1.0
 """The timeout of the last request before a stop, in seconds."""
@@ -120,9 +121,9 @@ class _Batch(Struct, frozen=True):
 
 
 class LineQueue:
-    """Lines that wait, oldest first, never more than `max_bytes` of them, compressed: then the oldest are dropped.
+    """Waiting lines, oldest first, compressed, in at most `max_bytes`; beyond this, the oldest are dropped.
 
-    `dropped` counts them, `lines` counts the waiting ones.
+    `dropped` counts dropped lines, `lines` the waiting ones.
     """
 
     def __init__(self, max_bytes: int = MAX_QUEUE_BYTES) -> None:
@@ -141,7 +142,7 @@ class LineQueue:
             self._pack()
 
     def take(self, max_bytes: int) -> list[_Batch]:
-        """Remove and return the oldest batches, within these bytes of lines but at least one."""
+        """Remove and return the oldest batches, at most these bytes of lines, but at least one batch."""
         self._pack()
         taken: list[_Batch] = []
         while self._batches and (not taken or sum(each.size for each in taken) + self._batches[0].size <= max_bytes):
@@ -150,7 +151,7 @@ class LineQueue:
         return taken
 
     def give_back(self, taken: list[_Batch]) -> None:
-        """Let these batches wait again, before all others."""
+        """Put these batches back, before all others."""
         self._batches.extendleft(reversed(taken))
         self._count(taken, 1)
         self._bound()
@@ -175,10 +176,10 @@ class LineQueue:
 
 
 class LineWriter:
-    """Sends each value that a device shows from now on, while entered; `where` is the server, for people.
+    """While entered, sends each value that a device shows; `where` names the server for people.
 
     Lines that the server rejects (400, 422) are dropped; after any other failure the pauses grow up to a minute.
-    Values of a clock that is not trusted are not sent.
+    Values are not sent while the clock is not trusted.
     """
 
     def __init__(self, post: PostLines, where: str, bus: Bus, clock: Clock, is_trusted: Callable[[], bool]) -> None:
@@ -264,7 +265,7 @@ class LineWriter:
                     return
 
     async def _send(self, batches: list[_Batch]) -> bool:
-        """Return whether nothing more is to be done about the batches: the server has taken them, or never will."""
+        """Return whether the batches are finished: the server has accepted them, or never will."""
         self._requests += 1
         count = sum(each.lines for each in batches)
         try:
@@ -288,21 +289,21 @@ class LineWriter:
 
     def _note_success(self, count: int) -> None:
         if self._failure is not None:
-            log.info("%s takes values again", self._where)
+            log.info("%s accepts values again", self._where)
         self._failure, self._failures_in_row = None, 0
         self._sent += count
         self._last_success = timestamp(self._clock.now())
 
     def _note_refusal(self, count: int, said: str) -> None:
         if self._refusal is None:
-            log.warning("%s refuses values, which are dropped: %s", self._where, said)
+            log.warning("%s rejects values, which are dropped: %s", self._where, said)
         self._failure, self._failures_in_row = None, 0
         self._refusal = said
         self._refused += count
 
     def _note_failure(self, reason: str) -> bool:
         if self._failure is None:
-            log.warning("%s takes no values: %s; they are kept, and it is tried again", self._where, reason)
+            log.warning("%s does not accept values: %s; they are kept and sent later", self._where, reason)
         self._failure = reason
         self._failures += 1
         self._failures_in_row += 1

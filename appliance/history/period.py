@@ -1,4 +1,4 @@
-"""Periods: which entries of a history are asked for."""
+"""Periods: which entries of a history are requested."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULT_LIMIT = 200
 MILLISECOND = timedelta(milliseconds=1)
 
 FIRST_DATED_MS = to_millis(MADE_AT.replace(day=1))
-"""Entries with an earlier time came from a clock that was not set; they never go to the card."""
+"""Entries with an earlier time came from a clock that was not set; they are never written to the card."""
 
 
 class Period(Struct, frozen=True, kw_only=True):
@@ -27,11 +27,11 @@ class Period(Struct, frozen=True, kw_only=True):
 
     @property
     def max_entries(self) -> int:
-        """How many entries are returned at most."""
+        """The maximum number of returned entries."""
         return self.limit or DEFAULT_LIMIT
 
     def bounds_ms(self) -> tuple[int, int]:
-        """Return the first and the last millisecond since 1970 that lie in it."""
+        """Return the first and the last millisecond of the period, since 1970."""
         first = -(1 << 62) if self.start is None else -(-(self.start - EPOCH) // MILLISECOND)
         last = 1 << 62 if self.end is None else to_millis(self.end)
         return first, last

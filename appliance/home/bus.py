@@ -1,4 +1,4 @@
-"""The event bus: publishers call listeners synchronously, and never wait."""
+"""The event bus: publishers call listeners directly, and nothing waits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ log = logging.getLogger("hub")
 
 
 class Bus:
-    """Calls listeners with every event, in the order of publishing. `published` counts events. For one event loop."""
+    """Calls listeners with every event, in the order of publishing. `published` is the number of events. Use it from
+    one event loop only."""
 
     def __init__(self) -> None:
         self.published = 0
@@ -22,7 +23,7 @@ class Bus:
         self._reported: set[tuple[str, type[Exception]]] = set()
 
     def publish(self, event: Event) -> None:
-        """Call every listener with the event, now. A listener must not wait.
+        """Call every listener with the event, now. A listener must not block.
 
         A listener that raises is logged at level error once per kind of exception; the others are still called.
         """
@@ -41,7 +42,7 @@ class Bus:
     def listen(self, listener: EventListener, *kinds: type[Event], is_first: bool = False) -> Callable[[], None]:
         """Call the listener with every event until the returned function is called.
 
-        If kinds are given, call it only with events of these kinds; other events then cost nothing. A listener that
+        If kinds are given, call it only with events of these kinds; other events cost nothing then. A listener that
         `is_first` is called before all earlier ones.
         """
         entry = (listener, kinds)

@@ -1,4 +1,4 @@
-"""The canonical table: every capability that a device's attributes and commands may name."""
+"""The canonical table: every capability that attributes and commands of devices can name."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from appliance.tables.checks import one_of
 class Capability(Struct, frozen=True, kw_only=True):
     """One thing that a device can show or do: its value's type and the actions on it.
 
-    `type` is one of `values.CHECKS`, or `enum`, whose `values` are listed. `unit` is for its numbers, `period` for an
-    accumulation; a value can state others.
+    `type` is one of `values.CHECKS`, or `enum`, whose `values` are listed. `unit` is the unit of its numbers,
+    `period` the period of an accumulation; a value can have others.
     """
 
     domain: str
@@ -146,10 +146,10 @@ PRESENCE = Capability(
     actions=(),
     description="Whether the person that the device stands for is at home.",
 )
-"""An attribute in addition to the catalog, for devices that represent people."""
+"""An attribute, in addition to the catalog, for devices that represent people."""
 
 KNOWN_ATTRIBUTES: Mapping[str, Capability] = {**CAPABILITIES, PRESENCE.key: PRESENCE}
-"""The description of the value of each attribute except `custom.<adapter>.<field>`."""
+"""The schema of the value of each attribute, except `custom.<adapter>.<field>`."""
 
 _CUSTOM = re.compile(r"custom\.[^.\s]{1,100}\.[^\s]{1,150}")
 
@@ -170,7 +170,7 @@ OWNERSHIP: Mapping[str, Value] = {
         "Commands name a capability of this catalog and one of its actions, nothing else.",
     ],
 }
-"""Where canonical, custom and vendor data live in a device."""
+"""Which part of a device holds canonical, custom and vendor data."""
 
 STATES_AFTER: Mapping[tuple[str, str], values.Value] = {
     ("power", "on"): "on",

@@ -1,4 +1,4 @@
-"""Commands: a capability, an action and a value, parsed from JSON; and what of them one device takes."""
+"""Commands: a capability, an action and a value, parsed from JSON; and which of them a device accepts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from appliance.tables.checks import is_number, shown
 from appliance.tables.json_schema import NUMBER, TEXT, Part, Record, array_of
 
 VALUED_ACTIONS = frozenset({"set", "increase", "decrease"})
-"""The actions that need a value; no other takes one."""
+"""The actions that need a value; all others take none."""
 
 
 MAX_CODE_CHARS = 64
-"""Characters of the code of a lock or an alarm panel."""
+"""Characters of a code for a lock or an alarm panel."""
 
 
 class Command(Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class Command(Struct, frozen=True, kw_only=True):
     code: str | None = None
 
     def __repr__(self) -> str:
-        """Without the code, which no log may show."""
+        """Omit the code, which must not appear in a log."""
         return f"Command({self}, value={self.value!r}, transition_secs={self.transition_secs!r})"
 
     @staticmethod
@@ -98,7 +98,7 @@ def _word(raw: dict[str, Any], field: str) -> str:
 
 
 def _needed(value: Value, key: str, action: str) -> Value:
-    """Return the value; raises `Invalid` if the action needs one and it is missing, or the reverse."""
+    """Return the value; raise `Invalid` if the action needs a value and it is missing, or the reverse."""
     if action in VALUED_ACTIONS and value is None:
         raise Invalid(f"{key} {action} needs a value")
     if action not in VALUED_ACTIONS and value is not None:
@@ -107,7 +107,7 @@ def _needed(value: Value, key: str, action: str) -> Value:
 
 
 def needs_unit(command: Command) -> Invalid:
-    """Return the error of a bare number for a device that does not accept exactly one unit."""
+    """Return the error for a number without a unit, if the device accepts several units."""
     written = f'{{ value = {shown(command.value)}, unit = "…" }}'
     return Invalid(f"value of {command.capability}: needs a unit; write {written}")
 
@@ -137,7 +137,7 @@ def _transition(seconds: Value) -> float | None:
     if seconds is None:
         return None
     if not is_number(seconds) or seconds < 0:
-        raise Invalid(f"transition_secs must be a number of seconds from 0 on, not {shown(seconds)}")
+        raise Invalid(f"transition_secs must be 0 or more seconds, not {shown(seconds)}")
     return float(seconds)
 
 
@@ -162,7 +162,7 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
         return COMMAND_SCHEMA(self)  # type: ignore[no-any-return]
 
     def with_unit(self, command: Command) -> Command:
-        """Return the command with this device's unit if its value needs one and is a bare number."""
+        """Return the command; if its value is a number without a required unit, add this device's unit."""
         if not is_number(command.value) or type_of(self) != "measurement":
             return command
         if self.unit is None:
@@ -170,7 +170,7 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
         return replace(command, value={"value": command.value, "unit": self.unit})
 
     def check(self, command: Command) -> None:
-        """Raise `Invalid`, with the range in the sentence, for a value to `set` that this device does not take."""
+        """Raise `Invalid`, with the range in the sentence, if this device does not accept the value of a `set`."""
         if command.action != "set":
             return
         if self.type in CHECKS and self.capability not in CAPABILITIES:
@@ -251,7 +251,7 @@ def accepts(specs: Iterable[CommandSpec], command: Command) -> bool:
 
 
 def check_offered(device_id: str, specs: Iterable[CommandSpec], command: Command) -> Command:
-    """Return the command, with the unit of this device if its value is a bare number.
+    """Return the command; if its value is a number without a unit, add this device's unit.
 
     Raises `Unsupported` for an action that the device does not offer, and `Invalid` for a value outside its range.
     """
@@ -270,7 +270,7 @@ def check_offered(device_id: str, specs: Iterable[CommandSpec], command: Command
 
 @contextmanager
 def checking_ranges(find_specs: Callable[[], Iterable[CommandSpec]]) -> Iterator[None]:
-    """Replace an `UnfitValue` by `Invalid` with the device's range, if the device has its own range."""
+    """If the device has its own range, turn an `UnfitValue` into `Invalid` with that range."""
     try:
         yield
     except UnfitValue as unfit:
@@ -279,7 +279,7 @@ def checking_ranges(find_specs: Callable[[], Iterable[CommandSpec]]) -> Iterator
 
 
 def _check_stated(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
-    """Raise `Invalid` with the device's range for a number outside of it, if the catalog has another range."""
+    """If the catalog has a different range, raise `Invalid` with the device's range for a number outside of it."""
     value = unfit.command.value
     number, unit = (value.get("value"), value.get("unit")) if isinstance(value, dict) else (value, None)
     if not is_number(number):
@@ -291,7 +291,7 @@ def _check_stated(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
 
 
 def _in_unit(value: Value, unit: str | None) -> tuple[Value, str | None]:
-    """Return the number that a value states and its unit, in kelvin if that is asked and it came in mireds."""
+    """Return the number and the unit of a value, converted from mireds to kelvin if requested."""
     if not isinstance(value, dict):
         return value, None
     number, own = value.get("value"), value.get("unit")

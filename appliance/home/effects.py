@@ -20,7 +20,7 @@ _COLOR_MODES = {
 
 
 def changes_of(command: Command, attributes: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the attributes that the command changes, for a device that shows `attributes`; empty if unknown."""
+    """Return the attributes that the command changes for a device that shows `attributes`; empty if unknown."""
     value = _value_after(command, attributes.get(command.capability))
     if value is None:
         return {}
@@ -46,7 +46,7 @@ def _value_after(command: Command, now: Value) -> Value:
 
 
 def _step(command: Command, now: Value) -> Value:
-    """Return the value changed by the step of the command, within its range; for warmth in the command's unit."""
+    """Return the value after the step of the command, within its range; colour temperature in the command's unit."""
     sign = 1 if command.action == "increase" else -1
     if not isinstance(command.value, Mapping):
         return _clamp(now + sign * command.value, 0, 100) if is_number(now) else None

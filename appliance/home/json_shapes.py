@@ -1,4 +1,5 @@
-"""Devices, rooms, groups and commands as JSON: one declaration describes and makes each, for the API and for Lua."""
+"""Devices, rooms, groups and commands as JSON: one declaration both describes and encodes each, for the API and for
+Lua."""
 
 from __future__ import annotations
 
@@ -102,7 +103,7 @@ _CODE = maybe({**TEXT, "description": "The code of a lock or an alarm panel."})
 STATED_COMMAND = Record(
     "StatedCommand", {"capability": TEXT, "action": TEXT}, {"value": ANY, "transition_secs": NUMBER}
 )
-"""A command, without the fields that it does not state."""
+"""A command, without the fields that are not given."""
 
 COMMAND = Check(
     run=Command.parse,

@@ -17,10 +17,11 @@ T = TypeVar("T")
 
 
 class Layout(Struct, frozen=True, kw_only=True, dict=True):
-    """Rooms and groups by id; by device id, present or absent, the room, the name and the alias that people chose.
+    """Rooms and groups by id; and by device id, for present and absent devices, the room, the name and the alias that
+    people chose.
 
     Each method that changes something returns a new layout, and raises `NotFound`, `AliasTaken` or `Invalid`.
-    `devices` are the present devices: an absent device keeps its place, and cannot get another.
+    `devices` are the present devices: an absent device keeps its room and groups, but cannot be put into others.
     """
 
     rooms: Mapping[str, Room] = field(default_factory=dict)
@@ -48,7 +49,7 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return is_member or any(device_id in each for each in (self.room_assignments, self.names, self.aliases))
 
     def id_of(self, word: str, devices: Container[str]) -> str:
-        """Return the device id that the word is the alias of; otherwise the word."""
+        """Return the device id for which the word is the alias; otherwise return the word."""
         return word if word in devices else self.ids_by_alias.get(word, word)
 
     def devices_in(self, room_id: str) -> list[str]:
@@ -91,7 +92,7 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return self._with(names={device_id: name})
 
     def set_alias(self, device_id: str, alias: str | None, devices: Devices) -> Layout:
-        """Return the layout with this alias for the device; None removes it, also from an absent device."""
+        """Return the layout with this alias for the device; None removes it, even from an absent device."""
         if device_id not in devices and (alias is not None or device_id not in self.aliases):
             raise NotFound("device", device_id)
         if alias is not None:
@@ -103,7 +104,8 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return self._with(aliases={device_id: alias})
 
     def put_group(self, group_id: str, name: str, members: tuple[str, ...] | None, devices: Devices) -> Layout:
-        """Return the layout with this group; without members (None), it keeps its own, and a new one is empty."""
+        """Return the layout with this group; if members is None, an existing group keeps its members, and a new one
+        is empty."""
         previous = self.groups.get(group_id, Group(id=group_id, name=name))
         kept = previous.members if members is None else self._checked(members, devices, previous.members)
         return self._with(groups={group_id: Group(id=group_id, name=name, members=kept)})
@@ -118,7 +120,7 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return self._with(groups={group_id: None})
 
     def _checked(self, members: tuple[str, ...], devices: Devices, before: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the ids of the members, each once; an absent device can stay a member, and cannot become one."""
+        """Return the ids of the members, each once; an absent device can stay a member, but cannot become one."""
         ids = tuple(dict.fromkeys(self.id_of(each, devices) for each in members))
         for device_id in ids:
             if device_id not in devices and device_id not in before:
@@ -126,7 +128,7 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return ids
 
     def _with(self, **changes: Mapping[str, Any]) -> Layout:
-        """Return the layout with other values; None removes."""
+        """Return the layout with other values; None removes a value."""
         merged = {name: getattr(self, name) | changed for name, changed in changes.items()}
         for name, changed in changes.items():
             for key in [key for key, value in changed.items() if value is None]:
@@ -141,7 +143,7 @@ Change = Callable[[Layout, Devices], Layout]
 """Returns a changed layout, from a layout and the present devices; raises `NotFound`, `AliasTaken` or `Invalid`."""
 
 MAX_NAMESAKES = 3
-"""Devices of one name that a message lists."""
+"""Devices of the same name that a message lists."""
 
 
 def missing_device(word: str, devices: Devices) -> NotFound:

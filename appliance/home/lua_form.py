@@ -66,7 +66,7 @@ def example_of(spec: CommandSpec) -> Any:
 
 
 def lua_commands(device: str, spec: CommandSpec) -> Iterator[tuple[str, str]]:
-    """Return each call of `ctx:command` for the capability, and the range of its value."""
+    """Return every call of `ctx:command` for the capability, with the range of its value."""
     for action in spec.actions:
         fields: dict[str, Any] = {"capability": spec.capability, "action": action}
         range_ = ""
@@ -98,7 +98,7 @@ def _is_bounded(spec: CommandSpec) -> bool:
 
 
 def _number_in(spec: CommandSpec, typical: float) -> float:
-    """Return the typical number if it is in the range, otherwise the middle of the range, on a step."""
+    """Return the typical number if it is in the range; otherwise the middle of the range, rounded to a step."""
     low = 0.0 if spec.min is None else spec.min
     high = max(low, typical) if spec.max is None else spec.max
     number = typical if low <= typical <= high else (low + high) / 2

@@ -18,7 +18,7 @@ ALARM_CLASSES = frozenset({"gas", "carbon_monoxide", "safety"})
 """Classes of devices whose boolean attributes are alarms too."""
 
 MAX_LAST_VALUES = 100
-"""Attributes per device whose last value is kept after it was lost."""
+"""Attributes per device whose last value is kept after the value is lost."""
 
 LastValues = Mapping[str, tuple[Value, ...]]
 
@@ -63,7 +63,7 @@ class Device(Struct, frozen=True, kw_only=True):
     People chose `person_name` and `alias`; `vendor_name` comes from the vendor. `commands` are sorted by capability;
     None while they are unknown, after a start from data of an earlier version.
 
-    `last` holds values from before a gap, newest first: the last value of an attribute without a present one, and the
+    `last` holds values from before a gap, newest first: the last value of an attribute that has none now, and the
     last number of an attribute whose newest value is not a number.
     """
 
@@ -82,7 +82,7 @@ class Device(Struct, frozen=True, kw_only=True):
     last: LastValues = field(default_factory=dict)
 
     def known(self, attribute: str) -> tuple[Value, ...]:
-        """Return the attribute's last value, over gaps; if that is not a number, also its last number."""
+        """Return the attribute's last value, across gaps; if that is not a number, also its last number."""
         value, last = self.attributes.get(attribute), self.last.get(attribute, ())
         return last if value is None else (value, *last)
 
@@ -126,7 +126,7 @@ def changed_attributes(before: Device | None, after: Device) -> frozenset[str]:
 
 
 def last_values(before: Device, attributes: Mapping[str, Value], changed: frozenset[str]) -> LastValues:
-    """Return `Device.last` after the device has come to show these attributes."""
+    """Return `Device.last` for a device that now shows these attributes."""
     last = before.last
     for name in changed:
         value = attributes.get(name)
@@ -155,13 +155,13 @@ class Group(Struct, frozen=True, kw_only=True):
 
 
 class Observation(Struct, frozen=True, kw_only=True):
-    """One device in full as its vendor just described it, in canonical attributes without `state`.
+    """One device in full, as its vendor described it at this moment: its canonical attributes without `state`.
 
     If `is_available` is false, the device exists, but its bridge or broker does not reach it. `wrong` has a sentence
     for each attribute whose value cannot be read; these attributes stay as they were.
 
     `kept` names attributes that repeat stored values: the device has not reported them since the start. `pushed`
-    names attributes that the device sent by itself just now, neither polled nor retained.
+    names attributes that the device just sent by itself: they were neither polled nor retained.
     """
 
     device_id: str
@@ -178,7 +178,7 @@ class Observation(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """The observations of an adapter: some of its devices, and the ids of all that exist.
+    """The observations of an adapter: some of its devices in full, and the ids of all existing devices.
 
     A device in `present` without an observation exists and was unreadable: it keeps its last state. If `present` is
     None, the report is incomplete, and other devices stay as they are.

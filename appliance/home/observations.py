@@ -20,13 +20,13 @@ Dropped = dict[str, str]
 _SCALARS = (str, int, float, bool)
 
 MAX_COMMANDS = 1000
-"""How many capabilities of one device can be commanded."""
+"""Capabilities of one device that can be commanded."""
 
 
 def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) -> dict[str, Value]:
     """Return the valid attributes in canonical form; the others are noted in `dropped`.
 
-    `known` has the device's attributes before: equal values are valid already.
+    `known` has the device's previous attributes: equal values are known to be valid.
     """
     if not isinstance(seen, Mapping):
         dropped["attributes"] = f"must be an object, not {shown(seen)}"
@@ -48,8 +48,8 @@ def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) ->
 def device_after(before: Device, seen: Observation, state: str, now: datetime, dropped: Dropped) -> Device:
     """Return the device after the observation, in this `state`; raises `Invalid` for an unknown kind.
 
-    Other invalid parts are noted in `dropped`. An attribute that is dropped, and a name or info that the observation
-    lacks, stay as they were; parts that are equal stay the same objects.
+    Other invalid parts are noted in `dropped`. Dropped attributes, and a name or info that is missing in the
+    observation, stay as they were; equal parts stay the same objects.
     """
     if not isinstance(seen.kind, DeviceKind):
         raise Invalid(f"kind must be one of {', '.join(DeviceKind)}, not {shown(seen.kind)}")
@@ -87,13 +87,13 @@ def device_after(before: Device, seen: Observation, state: str, now: datetime, d
 
 
 def check_device_id(device_id: Any) -> None:
-    """Raise `Invalid` for what cannot be a device's id."""
+    """Raise `Invalid` if the text cannot be the id of a device."""
     if not isinstance(device_id, str) or strip_id(device_id) != device_id:
         raise Invalid(f"{shown(device_id)} cannot be the id of a device")
 
 
 def check_event(event: Any, data: Any) -> tuple[str, dict[str, Value]]:
-    """Return the name and the data of an event at a device; `Invalid` if they cannot be that."""
+    """Return the name and the data of an event of a device; raise `Invalid` if they are not valid."""
     try:
         is_name = isinstance(event, str) and strip_id(event) == event
     except Invalid as fault:
@@ -129,7 +129,7 @@ def _check_vendor_data(data: Any, dropped: Dropped) -> Mapping[str, Value]:
 
 
 def _check_text(field: str, value: Any, dropped: Dropped) -> str | None:
-    """Return the text without characters that cannot be shown; None if nothing is left."""
+    """Return the text without invisible characters; None if nothing is left."""
     if value is None:
         return None
     if not isinstance(value, str):

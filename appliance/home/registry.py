@@ -1,6 +1,6 @@
-"""The registry: the state of devices, rooms and groups, in memory. Every change is published after it was applied.
+"""The registry: the state of devices, rooms and groups, in memory. Every change is published after it is applied.
 
-What people decide (rooms, groups, names) is checked by `preview`, stored, and then applied by `commit`.
+Decisions of people (rooms, groups, names) are checked by `preview`, stored, and then applied by `commit`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from appliance.tables.checks import shown
 ONLINE, OFFLINE, UNAVAILABLE = "online", "offline", "unavailable"
 
 MAX_REPORTED_DROPS = 1000
-"""The number of triples (adapter, device, attribute) whose dropped values are remembered; further ones are not
+"""The number of combinations of adapter, device and attribute whose dropped values are remembered; more are not
 published."""
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ log = logging.getLogger("adapters")
 class Registry:
     """Devices, rooms and groups, for one event loop. Methods raise `NotFound` for an id that does not exist.
 
-    `layout` holds rooms, groups and what people decided about devices, as it is in force.
+    `layout` has the rooms, the groups and people's decisions about devices that are now in force.
     """
 
     def __init__(self, bus: Bus, clock: Clock) -> None:
@@ -71,15 +71,15 @@ class Registry:
         return self._listed
 
     def list_rooms(self) -> list[Room]:
-        """Every room, by id."""
+        """Return every room, by id."""
         return _by_id(self.layout.rooms)
 
     def list_groups(self) -> list[Group]:
-        """Every group, by id."""
+        """Return every group, by id."""
         return _by_id(self.layout.groups)
 
     def id_of(self, word: str) -> str:
-        """Return the device id that the word is the alias of; otherwise the word."""
+        """Return the device id for which the word is the alias; otherwise return the word."""
         return self.layout.id_of(word, self._devices)
 
     def with_id(self, payload: Mapping[str, Value]) -> Mapping[str, Value]:
@@ -105,7 +105,7 @@ class Registry:
         return missing_device(word, self._devices)
 
     def get_kept(self, device_id: str) -> Device:
-        """Return the device; an absent one with a place has no attributes."""
+        """Return the device; an absent device with a place has no attributes."""
         if (device := self._devices.get(device_id)) is not None:
             return device
         if not self.layout.keeps(device_id):
@@ -130,9 +130,9 @@ class Registry:
         return self.find_devices(self.get_group(group_id).members)
 
     def apply(self, report: Report) -> None:
-        """Apply an adapter's report; a complete one removes the adapter's devices that are not present.
+        """Apply an adapter's report; a complete report removes the adapter's devices that are not in it.
 
-        Values that the catalog does not allow are dropped and published as `ObservationDropped`; such an attribute
+        Values that the catalog does not allow are dropped and published as `ObservationDropped`; the attribute then
         stays as it was.
         """
         now = self._clock.now()
@@ -180,7 +180,7 @@ class Registry:
     def set_state(self, adapter: str, state: str) -> None:
         """Set the `state` of every device of the adapter to `online` or `offline`.
 
-        A device whose bridge reported it unavailable becomes `unavailable` again when the others are online.
+        A device whose bridge reported it unavailable becomes `unavailable` again when the others come back online.
         """
         for device_id in tuple(self.ids_of(adapter)):
             is_missing = state == ONLINE and device_id in self._unavailable
@@ -261,7 +261,7 @@ class Registry:
         self._publish_change(None if is_new else before, after, changed, observed, seen.pushed, seen.kept)
 
     def _known(self, device_id: str, adapter: str, now: datetime) -> Device:
-        """Return the device, or a new one without attributes; raises `Invalid` if it cannot be the adapter's."""
+        """Return the device, or a new one without attributes; raise `Invalid` if it cannot belong to the adapter."""
         device = self._devices.get(device_id) if isinstance(device_id, str) else None
         if device is None:
             check_device_id(device_id)
@@ -388,7 +388,7 @@ def _take(waiting: dict[str, frozenset[str]], device_id: str, names: frozenset[s
 
 
 def _with_last_values(before: Device, after: Device) -> tuple[frozenset[str], Device]:
-    """Return the attributes that differ, and the second device with the last values of the missing ones."""
+    """Return the attributes that differ, and the second device with the last values of the missing attributes."""
     if after.attributes is before.attributes:
         return _NO_ATTRIBUTES, after
     changed = changed_attributes(before, after)

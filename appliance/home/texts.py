@@ -1,4 +1,4 @@
-"""The one place for what ids and names may be, the same in requests, in files and of devices."""
+"""The only rules for ids and names, the same for requests, files and devices."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _BLANKS = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(ch
 """White space around a text that is trimmed: Unicode's (White_Space) without control characters."""
 
 _JOINERS = "\u200c\u200d"
-"""Invisible, and part of how some scripts are written and some emoji are made: names may have them."""
+"""Invisible characters that some scripts and emoji need: names may contain them."""
 
 _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
-"""Letters and signs that show nothing."""
+"""Letters and signs that are invisible."""
 
 _SPACES = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 
 _PATHS = frozenset({".", ".."})
-"""Ids that no address can name: clients resolve them as parts of a path."""
+"""Ids that no address can contain: clients would resolve them as parts of a path."""
 
 
 def refuse_control(text: str) -> str:
@@ -39,13 +39,13 @@ def refuse_control(text: str) -> str:
 def strip_text(text: str, max_chars: int, *, is_id: bool = False) -> str:
     """Return the trimmed text; raises `Invalid` unless it has 1 to `max_chars` visible characters.
 
-    An id may hold no invisible character at all, no unassigned or private one, and is neither `.` nor `..`.
+    An id has no invisible, unassigned or private character, and is neither `.` nor `..`.
     """
     stripped = text.strip(_BLANKS)
     if not 1 <= len(stripped) <= max_chars:
         raise Invalid(f"must have 1 to {max_chars} characters, not {len(stripped)}")
     if is_id and stripped in _PATHS:
-        raise Invalid(f"must not be {stripped!r}, which no address can name")
+        raise Invalid(f"must not be {stripped!r}, which cannot be part of an address")
     return stripped if stripped.isascii() and stripped.isprintable() else _refuse(stripped, is_id=is_id)
 
 
@@ -68,7 +68,7 @@ def _refuse(text: str, *, is_id: bool) -> str:
         if is_id and kind in ("Cn", "Co"):
             raise Invalid(f"must not contain U+{ord(each):04X}, an unassigned character")
     if text and all(kind[0] in "MZ" or kind == "Cf" or each in _FILLERS for each, kind in kinds.items()):
-        raise Invalid("must contain a character that can be seen")
+        raise Invalid("must contain a visible character")
     return text
 
 
@@ -76,7 +76,7 @@ def _refuse(text: str, *, is_id: bool) -> str:
 def clean_text(text: str, max_chars: int) -> str | None:
     """Return a text from a device without invisible and control characters, shortened; None if nothing is left.
 
-    White space inside the text, also line breaks, becomes single spaces.
+    White space inside the text, including line breaks, becomes single spaces.
     """
     kept = text if text.isascii() and text.isprintable() else "".join(filter(_is_kept, _SPACES.sub(" ", text)))
     shortened = " ".join(kept.split())[:max_chars].rstrip()
@@ -96,7 +96,7 @@ def _is_kept(char: str) -> bool:
 
 def text(max_chars: int, *, is_id: bool = False) -> Check:
     """Return a check: a string that `strip_text` takes."""
-    said = "White space around it is cut; control characters and invisible ones are refused."
+    said = "White space around it is removed; control characters and invisible ones are rejected."
     schema = {**TEXT, "minLength": 1, "maxLength": max_chars, "description": said}
     return Check(schema=schema, run=lambda value: strip_text(string(value), max_chars, is_id=is_id))
 
@@ -107,12 +107,12 @@ _ALIAS = re.compile(r"[a-z][a-z0-9_]{0,63}")
 def _check_alias(value: object) -> str:
     stripped = strip_text(string(value), MAX_NAME_CHARS)
     if _ALIAS.fullmatch(stripped) is None:
-        raise Invalid("must begin with a letter a-z and have only a-z, 0-9 and _, at most 64 characters")
+        raise Invalid("must begin with a letter a-z and contain only a-z, 0-9 and _, at most 64 characters")
     return stripped
 
 
 alias = Check(schema={**TEXT, "pattern": f"^{_ALIAS.pattern}$"}, run=_check_alias)
-"""A check: the short id of a device that people choose."""
+"""A check: the short id that people choose for a device."""
 
 identifier = text(MAX_ID_CHARS, is_id=True)
 hook_id = text(len(DEVICE_HOOK_PREFIX) + MAX_ID_CHARS, is_id=True)

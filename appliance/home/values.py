@@ -1,4 +1,4 @@
-"""The types of value that capability schemas name, and how each is checked.
+"""The types of values in capability schemas, and the check of each.
 
 A check takes a JSON value and returns it in canonical form (an integral float becomes an integer), or raises
 `Invalid` with the expected value.
@@ -30,7 +30,7 @@ MAX_JSON_DEPTH = 32
 
 
 def to_bytes(value: Value) -> bytes:
-    """Return the value as JSON, copied to be kept: the bytes that orjson returns occupy at least 4 KiB.
+    """Return the value as JSON, copied for storage: the bytes that orjson returns occupy at least 4 KiB.
 
     Raises `TypeError` for what JSON cannot hold.
     """
@@ -38,16 +38,16 @@ def to_bytes(value: Value) -> bytes:
 
 
 def number_in(value: Value) -> int | float | None:
-    """Return the number that a value counts by: itself, or its `value` if it has a unit; None for anything else."""
+    """Return the number of a value: the value itself, or its `value` if it has a unit; None for anything else."""
     if isinstance(value, dict):
         value = value.get("value")
     return value if is_number(value) else None
 
 
 def last_known(value: Value, known: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Return what to keep of the values known before this one, newest first.
+    """Return which of the earlier values to keep, newest first.
 
-    None is a gap and keeps everything; a value that is not a number keeps the last number.
+    None is a gap and keeps all of them; a value that is not a number keeps the last number.
     """
     if value is None:
         return known
@@ -57,12 +57,12 @@ def last_known(value: Value, known: tuple[Value, ...]) -> tuple[Value, ...]:
 
 
 def kelvin_of(mired: float) -> int:
-    """Colour temperature in kelvin; one mired is a millionth of a reciprocal kelvin."""
+    """Return the colour temperature in kelvin; one mired is a millionth of a reciprocal kelvin."""
     return round(1_000_000 / mired)
 
 
 def mireds_of(kelvin: float) -> int:
-    """Colour temperature in mireds, see `kelvin_of`."""
+    """Return the colour temperature in mireds, see `kelvin_of`."""
     return kelvin_of(kelvin)  # the conversion is its own inverse
 
 
@@ -126,7 +126,7 @@ def _integer_between(low: int, high: int) -> Check:
 
 
 def _object(title: str, /, **fields: Check) -> Check:
-    """Return a check for an object of these fields; others that it holds are dropped."""
+    """Return a check for an object with these fields; other fields are dropped."""
     checks = {name: check.run for name, check in fields.items()}
 
     def run(value: Value) -> dict[str, Value]:
@@ -178,7 +178,7 @@ CHECKS: Mapping[str, Check] = {
         run=_color_temperature,
     ),
 }
-"""The check of each schema type but `enum`, whose values its capability lists."""
+"""The check of each schema type except `enum`, whose values its capability lists."""
 
 
 def _fields(value: Value, *names: str) -> dict[str, Value]:

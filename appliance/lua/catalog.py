@@ -1,4 +1,4 @@
-"""Catalogs: the loaded folders of scenes, automations, and kinds: each definition with the text that defined it."""
+"""Catalogs: the loaded folders of scenes, automations, and kinds, with each definition and its file's text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from appliance.tables.checks import LUA, nearest
 from appliance.tables.fields import Findings, Problem, Table, located
 
 MAX_CONCURRENT_READS = 4
-"""Files that are described at once, so that an endless file does not block the others."""
+"""Files that are read at the same time, so that an endless file does not block the others."""
 
 
 class LuaDefinition(Protocol):
@@ -50,7 +50,7 @@ Surroundings = Callable[[], Awaitable[object]]
 
 
 class Asset(Struct, Generic[D], frozen=True, kw_only=True):
-    """A definition, its text, which executions run, and warnings about probable mistakes."""
+    """A definition, its text, which its executions run, and warnings about probable mistakes."""
 
     definition: D
     source: Source
@@ -78,7 +78,8 @@ class LoadedFolder(Struct, Generic[D], frozen=True, kw_only=True):
 async def load_folder(
     contents: Contents, load: Callable[[Source], Awaitable[Asset[D]]], tries: int = 1
 ) -> LoadedFolder[D]:
-    """Load the files; `load` raises `ConfigFailed` with their faults. A file is at fault if all tries fail."""
+    """Load the files; `load` raises `ConfigFailed` with the faults of a file. A file has a fault only if all tries
+    fail."""
     faults = list(contents.faults)
     slots = asyncio.Semaphore(MAX_CONCURRENT_READS)
 
@@ -102,11 +103,11 @@ async def load_folder(
 
 class Catalog(Generic[T]):
     """The definitions in use. `what` is the word for one definition. Without a folder, the catalog is empty.
-    `inspect` gives warnings about the text of a valid file. If `omits_copies`, a start omits files that repeat an id.
-    A valid file is read again only if its text or the `surroundings` changed; without these, each time.
+    `inspect` gives warnings about the text of a valid file. If `omits_copies`, files that repeat an id are omitted at
+    the start. A valid file is read again only if its text or the `surroundings` changed; without these, each time.
 
-    `rejected` are the faults of the files as they were last read: the files that the hub omits or, with `is_refused`,
-    the reason that a reload changed nothing. With `is_complete`, the latest load had no faults, and the folder
+    `rejected` are the faults of the files at the last reading: of the files that are omitted or, with `is_refused`,
+    the reason why a reload changed nothing. With `is_complete`, the latest load had no faults, and the folder
     existed.
     """
 
@@ -153,7 +154,7 @@ class Catalog(Generic[T]):
     async def load(self) -> None:
         """Use every valid file, for the start; raise `ConfigFailed` if a file repeats an id, unless `omits_copies`.
 
-        A file is at fault only if it fails twice: a busy box may stop a sound one.
+        A file has a fault only if it fails twice, because a busy box may interrupt a valid file.
         """
         reading = await self._read(tries=2)
         if reading.duplicates and not self._omits_copies:
@@ -168,7 +169,7 @@ class Catalog(Generic[T]):
         reading = await self._read()
         faults = [*reading.faults, *reading.duplicates]
         if reading.is_missing and self._assets and self._folder is not None:
-            faults.append(Fault(self._folder.name, 0, f"the folder is gone; its {self.what}s stay as they were"))
+            faults.append(Fault(self._folder.name, 0, f"the folder is missing; its {self.what}s stay loaded"))
         self.is_refused = bool(faults)
         if faults:
             self.rejected = tuple(faults)
@@ -179,7 +180,7 @@ class Catalog(Generic[T]):
     async def reload_sound(self) -> tuple[int, list[Fault]]:
         """Use every valid file; a file with a fault keeps its definition in use, if any. Return how many are in use.
 
-        For a save: an error in another file does not block it.
+        This is for a save: a fault in another file does not block it.
         """
         reading = await self._read()
         faults = [*reading.faults, *reading.duplicates]
@@ -198,7 +199,7 @@ class Catalog(Generic[T]):
         return len(self._assets), []
 
     async def judge(self, source: Source) -> Asset[T]:
-        """Return the definition of this text in place of its file's; raise `ConfigFailed` with its faults."""
+        """Return the definition of this text, as if the file contained it; raise `ConfigFailed` with its faults."""
         loaded = await self._load(source)
         others = [each for each in self._assets.values() if each.source.name != source.name]
         if others and (same := next((each for each in others if each.definition.id == loaded.definition.id), None)):
@@ -206,7 +207,7 @@ class Catalog(Generic[T]):
         return loaded
 
     async def read(self, id_: str) -> Asset[T]:
-        """Return the definition as its file states it now; changes nothing. Raises `ConfigFailed` with its faults."""
+        """Return the definition that the file contains now; change nothing. Raises `ConfigFailed` with its faults."""
         name = self.get(id_).source.name
         contents = await read_folder(self._folder)
         if faults := [fault for fault in contents.faults if fault.file == name]:
@@ -217,7 +218,7 @@ class Catalog(Generic[T]):
         return await self.judge(source)
 
     async def find_unloaded(self, word: str) -> list[Fault]:
-        """Return why the files of this name, id, or shown name are not loaded, as they are now."""
+        """Return why the files with this name, id, or shown name are not loaded, in their present state."""
         contents = await read_folder(self._folder)
         states = re.compile(rb"""\b(?:id|name)\s*=\s*(["'])%b\1""" % re.escape(word.encode()))
         found = [fault for fault in contents.faults if PurePath(fault.file).stem == word]
@@ -232,7 +233,7 @@ class Catalog(Generic[T]):
         return found
 
     async def is_outdated(self, source: Source) -> bool:
-        """Return whether the file of a source in use has another text now, or is gone."""
+        """Return whether the file of a source in use has been changed or deleted."""
         return source not in (await read_folder(self._folder)).sources
 
     async def check(self) -> tuple[list[Fault], list[Fault]]:
@@ -289,8 +290,8 @@ async def load_file(
 async def check_scripts(
     compile_: Callable[[Source], Awaitable[None]], folder: Folder | None, inspect: Inspect | None = None
 ) -> tuple[int, list[Fault]]:
-    """Have `compile_`, which raises `ScriptFailed`, compile every script of the folder, and log warnings. Return
-    their number if all are sound, and every fault.
+    """Call `compile_`, which raises `ScriptFailed`, for every script of the folder, and log warnings. Return the
+    number of scripts if all are valid, and every fault.
     """
     contents = await read_folder(folder)
     faults = list(contents.faults)
@@ -306,7 +307,7 @@ async def check_scripts(
 
 
 def fault_of(failed: ScriptFailed, source: Source) -> Fault:
-    """Return the failure as a fault of this file, also if it is in a script that the file requires."""
+    """Return the failure as a fault of this file, even if it is in a script that the file requires."""
     if failed.file == source.name:
         return Fault(failed.file, failed.line, failed.message)
     return Fault(source.name, 0, str(failed))
@@ -327,17 +328,19 @@ def _without_copies(assets: Iterable[Asset[T]]) -> tuple[tuple[Asset[T], ...], t
 
 
 def _repeats(asset: Asset[T], first: str) -> Fault:
-    message = f"the id '{asset.definition.id}' is already that of {first}, which counts; give this file another id"
+    taken = f"the id '{asset.definition.id}' is already that of {first}"
+    message = f"{taken}, which takes precedence; give this file another id"
     return Fault(asset.source.name, asset.source.line_of("id"), message)
 
 
 def read_definition(
     described: Any, source: Source, parse: Callable[[Table], D | None]
 ) -> tuple[D, tuple[Fault, ...]]:
-    """Return the definition of a file that returned this, and warnings; raises `ConfigFailed` with every fault."""
+    """Return the definition in the table that a file returned, and warnings; raise `ConfigFailed` with every
+    fault."""
     findings = Findings(LUA)
     definition = None
-    if isinstance(described, Mapping) or described == []:  # in Lua an empty list is an empty table
+    if isinstance(described, Mapping) or described == []:  # in Lua, an empty list is an empty table
         definition = parse(Table(described or {}, findings))
     else:
         findings.faults.append(Problem((), "must return a table with named fields, not a list"))

@@ -1,5 +1,5 @@
-"""Context: one execution in the home, the results of its commands, and its trace. The caller passes it the operations
-of `ctx`."""
+"""Context: one execution in the home, the results of its commands, and its trace. The caller passes the operations of
+`ctx` to it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ log = logging.getLogger("scripts")
 
 MAX_RESULTS = 1_000
 MAX_RESULT_BYTES = 256 << 10
-"""Results of commands that are kept of an execution; older ones are dropped."""
+"""Bytes of command results that are kept for an execution; older results are dropped."""
 
 MAX_WARNINGS = 20
-"""Sentences about calls that failed, kept of one execution."""
+"""Sentences about failed calls that are kept for one execution."""
 
 MAX_FAILED_CALLS = 100
 """Names and targets whose failures are counted."""
@@ -35,7 +35,7 @@ MAX_FAILED_CALLS = 100
 MAX_TRACE_STEPS = 200
 MAX_LOG_STEPS = 50
 MAX_STEP_CHARS = 200
-"""Characters that are kept of a text in a step."""
+"""Characters of a text that are kept in a step."""
 
 SCRIPT_LOG_LEVELS: Mapping[str, int] = {
     "trace": logging.DEBUG,
@@ -50,7 +50,7 @@ CtxCall = Callable[..., Awaitable[Any]]
 
 
 class FailedCall(Struct, frozen=True, kw_only=True):
-    """A request of an execution that failed: the newest reason, its time, and the count since the start."""
+    """A failed request of an execution: the newest reason, its time, and the count since the start."""
 
     source: str
     target: str
@@ -60,7 +60,7 @@ class FailedCall(Struct, frozen=True, kw_only=True):
 
 
 class FailedCalls:
-    """The commands and calls of executions that failed, one row for each execution's name and target."""
+    """The failed commands and calls of executions, one row for each name of an execution and target."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -82,7 +82,7 @@ class FailedCalls:
 
 
 class Trace:
-    """Keeps the newest steps, and fewer lines of the log. `at_ms` counts from when the trace was made."""
+    """Keeps the newest steps, and a smaller number of log lines. `at_ms` counts from when the trace was created."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -112,9 +112,9 @@ def _short(value: Any) -> Any:
 class Context:
     """The `LuaCalls` of one execution. Its commands are recorded under `source`, `scene:evening`.
 
-    `results` are the results of its commands in call order, the newest `MAX_RESULTS`. `calls` has the work of its
-    methods, `warnings` their first `MAX_WARNINGS` failures. `chain` are the scenes and automations that led to the
-    execution, its own last.
+    `results` are the results of its commands in the order of the calls, the newest `MAX_RESULTS`. `calls` has the
+    work of its methods, `warnings` their first `MAX_WARNINGS` failures. `chain` are the scenes and automations that
+    led to the execution, its own last.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class Context:
         return list(self._results)
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
-        """Do what `ctx:<operation>(…)` asks; raises a `LaresError` if it cannot be done."""
+        """Do the work of `ctx:<operation>(…)`; raise a `LaresError` if that fails."""
         return await self._calls[operation](self, *arguments)
 
     async def send(self, devices: Sequence[Device], command: Command) -> list[dict[str, Any]]:
@@ -157,7 +157,8 @@ class Context:
         return [self._record(outcome, command) for outcome in outcomes]
 
     async def send_to(self, device_id: str, command: Command) -> dict[str, Any]:
-        """Command the device of the id; its result, which is kept: an error if there is no such device."""
+        """Command the device with this id; return and keep the result, which is an error if there is no such
+        device."""
         try:
             device = self._registry.get_device(device_id)
         except NotFound as error:
@@ -194,7 +195,7 @@ class Context:
         self.warn(target, reason)
 
     def warn(self, target: str, reason: str) -> None:
-        """Keep for the history that a call came to nothing."""
+        """Record for the history that a call failed."""
         if len(self.warnings) < MAX_WARNINGS:
             self.warnings.append(_short(f"{target}: {reason}"))
 

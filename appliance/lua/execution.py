@@ -1,4 +1,4 @@
-"""An execution: one run of a Lua file, as one call that is awaited to its end.
+"""An execution: one run of a Lua file, as one call that waits until it ends.
 
 `run` sends the file to a worker, answers each request of its Lua, and returns how it ended.
 """
@@ -28,10 +28,10 @@ log = logging.getLogger("lua")
 calls_log = logging.getLogger("scripts")
 
 Failure = ScriptFailed | ExecutionCancelled | None
-"""How an execution ended; None if it ended well."""
+"""How an execution failed; None if it ended well."""
 
 UNCOUNTED = frozenset(name for name, method in CTX_METHODS.items() if method.waits)
-"""Methods whose time does not count; of a scene that is run, what counted for itself does."""
+"""Methods whose time does not count; of a scene that it runs, the scene's own counted time does."""
 
 READING = frozenset(
     {name for name, method in CTX_METHODS.items() if method.reads} | {"json", "xml", "crypto", "kept"}
@@ -51,22 +51,22 @@ _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
 
 class Channel(Protocol):
-    """The worker, as an execution uses it."""
+    """The worker, as seen by an execution."""
 
     async def exchange(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> WorkerFrame:
-        """Send the frame to the execution's Lua as soon as another can run; return the reply."""
+        """Send the frame to the execution's Lua as soon as another one may run; return the reply."""
 
     def stop(self, execution: LuaExecution) -> None:
-        """End the Lua of an execution that is in it, whatever it does."""
+        """End the Lua of an execution in the worker, whatever it is doing."""
 
     def leave(self, execution: LuaExecution) -> None:
         """Forget the execution, which has ended."""
 
 
 FindWorker = Callable[["LuaExecution", str], Channel | str]
-"""Finds the worker for an execution, or the reason that it does not begin.
+"""Finds the worker for an execution, or the reason why it does not begin.
 
-The text is why its last worker was lost.
+Its argument is the reason why the last worker was lost.
 """
 
 
@@ -81,11 +81,11 @@ class LuaExecution:
     deadline = inf
     """The time when the present step reaches its limit, in seconds of the machine's clock."""
     is_begun = False
-    """Whether its worker got the file, and so may have run a line of it."""
+    """Whether its worker received the file, and so may have run part of it."""
     is_cancelled = False
     """Whether `cancel` was called."""
     is_lost = False
-    """Whether it ended because its worker did, or was not begun."""
+    """Whether it ended because its worker ended, or because it was not begun."""
     cpu_secs = 0.0
     """Processor time that its Lua has used, as last reported."""
     description = b""
@@ -126,7 +126,7 @@ class LuaExecution:
     async def run(self, find_worker: FindWorker) -> Failure:
         """Run the file in a worker, answer what its Lua requests, and return how it ended.
 
-        A fault of the hub ends this execution alone. If the calling task is cancelled, Lua is stopped.
+        A fault of the hub ends only this execution. If the calling task is cancelled, Lua is stopped.
         """
         try:
             frame = await self._run(find_worker)
@@ -143,7 +143,7 @@ class LuaExecution:
             return ScriptFailed(Fault(self._files[0].name, 0, "failed inside the hub; see the hub's log"))
 
     async def _run(self, find_worker: FindWorker) -> WorkerFrame:
-        """Return the final frame: Lua's last one, or the frame of an interruption."""
+        """Return the final frame: Lua's last frame, or the one of an interruption."""
         self._task = asyncio.current_task()
         try:
             frame = self._final_frame or await self._begin(find_worker)
@@ -166,7 +166,7 @@ class LuaExecution:
             self._stop()
 
     def describe_activity(self) -> tuple[str, str]:
-        """Return its status, `queued`, `running`, or `waiting`, and its activity in words."""
+        """Return its status (`queued`, `running`, or `waiting`), and what it is doing in words."""
         if self._waits_for is not None:
             return "waiting", _describe_call(*self._waits_for)
         if self._computes_since is None:
@@ -176,12 +176,12 @@ class LuaExecution:
     def is_working(self, until: float) -> bool:
         """Return whether it computes or waits for the home.
 
-        A wait of its own counts if it ends by `until` (monotonic).
+        Its own wait counts if it ends by `until` (monotonic).
         """
         return self.is_begun and self._waits_until <= until
 
     def cancel(self) -> None:
-        """End it at the next call of `ctx`, or at once while Lua runs; a sleep or command first returns."""
+        """End it at the next call of `ctx`, or at once while Lua runs; a sleep or command returns first."""
         if not self.is_cancelled and self.deadline < inf:  # a call may never return
             left = max(0.0, self.deadline - self._settings.machine.monotonic())
             self._abort_timer = asyncio.get_running_loop().call_later(left, self.abort)
@@ -189,17 +189,18 @@ class LuaExecution:
         self._stop()
 
     def abort(self) -> None:
-        """End it now, in a sleep or a command too. A command that was sent to a device is not taken back."""
+        """End it now, even in a sleep or a command. A command already sent to a device is not undone."""
         self._interrupt(_CANCELLED)
 
     @property
     def counted_secs(self) -> float:
-        """The seconds that count for the backstop so far."""
+        """The seconds counted for the backstop so far."""
         limits, now = self._settings.limits, self._settings.machine.monotonic()
         return limits.backstop_secs - (self._backstop - now) if self.is_begun else 0.0
 
     async def _begin(self, find_worker: FindWorker) -> WorkerFrame:
-        """Begin in a worker, and in the next one if it ends before it got the file; return Lua's first frame."""
+        """Begin in a worker, or in the next one if the first ends before it received the file; return Lua's first
+        frame."""
         reason, file = "", (self.source.chunk, self.source.name.encode(), self._event)
         while not self.is_cancelled:
             worker = find_worker(self, reason)
@@ -214,7 +215,7 @@ class LuaExecution:
         return _CANCELLED
 
     async def _answer(self, request: WorkerFrame) -> tuple[bytes, ...]:
-        """Return the parts of ANSWER for what Lua requests: a module, or a call of a method of `ctx`.
+        """Return the parts of ANSWER to Lua's request: a module, or a call of a method of `ctx`.
 
         After a cancel, nothing more is done.
         """
@@ -226,7 +227,7 @@ class LuaExecution:
     async def _call(self, operation: str, arguments: bytes) -> tuple[bytes, ...]:
         """Return the parts of ANSWER for a call of a method of `ctx`.
 
-        Running time starts again, unless the method only reads; time that does not count moves the backstop.
+        Running time starts again, unless the method only reads; time that does not count extends the backstop.
         """
         counts, began = operation not in UNCOUNTED, self._settings.machine.monotonic()
         counted = self._calls.counted_secs
@@ -243,7 +244,7 @@ class LuaExecution:
         return answer
 
     def _stop(self) -> None:
-        """End Lua in the worker, whatever it does; its last frame still arrives."""
+        """End Lua in the worker, whatever it is doing; its last frame still arrives."""
         if self._is_over or self._is_stopping:
             return
         if self.is_begun:
@@ -326,7 +327,7 @@ class LuaExecution:
         (self.receive if is_running else self._interrupt)(final_frame)
 
     def lose(self, sentence: str) -> None:
-        """End it, because its worker has ended; the sentence is the reason."""
+        """End it because its worker has ended; the sentence is the reason."""
         if not self._is_over:
             self.receive(_lost(sentence))
 
@@ -336,7 +337,7 @@ def _lost(sentence: str) -> WorkerFrame:
 
 
 def _seconds_of_sleep(operation: str, arguments: bytes) -> float:
-    """Return how long a method that waits takes; unknown, and so infinite, if it is not `sleep`."""
+    """Return how long a waiting method takes; infinite if it is not `sleep`, because the time is unknown."""
     secs = orjson.loads(arguments)[0] if operation == "sleep" else inf
     return secs if isinstance(secs, int | float) else inf
 
@@ -368,6 +369,6 @@ async def _answer_call(calls: LuaCalls, operation: str, arguments: bytes) -> tup
         near = nearest(error.name, error.known) if isinstance(error, NotFound) else None
         hint = "" if near is None else f" (did you mean {near})"
         return b"", f"{error}{hint}".encode(errors="replace")
-    except Exception as error:  # a fault of the hub fails this execution only
+    except Exception as error:  # a fault of the hub fails only this execution
         calls_log.error("ctx:%s failed: %s: %s", operation, type(error).__name__, error, exc_info=error)
         return b"", f"ctx:{operation} failed inside the hub ({type(error).__name__})".encode()

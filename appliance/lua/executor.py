@@ -1,4 +1,4 @@
-"""The executor: runs the executions of scenes and automations as their modes allow, and records how each ended."""
+"""The executor: runs the executions of scenes and automations as their modes allow, and records the results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ log = logging.getLogger("lua")
 
 
 class ExecutionRequest(Struct, frozen=True, kw_only=True):
-    """A run: the text, its event, and its label in log and audit.
+    """A request to run a file: its text, the event, and its label in log and audit.
 
     `name` belongs to the scene or automation of the `id`. A run `by_hand` ignores the mode, and the mode does not
     count it. `chain` are the labels of the executions that led to it, `steps` the first steps of the trace.
@@ -59,7 +59,7 @@ Note = Callable[[ExecutionRequest, ExecutionEntry], None]
 
 
 class ExecutionView(Struct, frozen=True, kw_only=True):
-    """An execution that runs or waits: `of` is the id of its scene or automation, `doing` is in words."""
+    """A running or waiting execution: `of` is the id of its scene or automation, `doing` describes its activity."""
 
     id: str
     kind: str
@@ -72,10 +72,10 @@ class ExecutionView(Struct, frozen=True, kw_only=True):
 
 
 class Execution:
-    """One execution in the hub, from when it is submitted until `ended` gives its result.
+    """An execution in the hub, from its submission until `ended` has its result.
 
-    Until it runs it has no `lua`, the `LuaExecution` that lives while its file runs in a worker. `is_counted` states
-    whether its mode counts it.
+    Before it runs, `lua` is missing: the `LuaExecution` exists only while the file runs in a worker. `is_counted`
+    states whether its mode counts it.
     """
 
     def __init__(self, request: ExecutionRequest, at: datetime, note: Note | None = None) -> None:
@@ -110,7 +110,7 @@ class Execution:
 class Executor:
     """Runs requests, and writes how each ended to `history` and log.
 
-    Leaving the context ends all of them, including waiting ones.
+    Leaving the context ends all executions, including waiting ones.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class Executor:
         await self._tasks.__aexit__()
 
     def abort_all(self) -> None:
-        """End all that run, in a sleep too, and all that wait, with the sentence that the hub stopped.
+        """End all running executions, even in a sleep, and all waiting ones, with the reason that the hub stopped.
 
         Log one line for each running execution, with its activity.
         """
@@ -149,7 +149,7 @@ class Executor:
         for execution in tuple(self._running):
             if execution.lua is not None:
                 doing = execution.lua.describe_activity()[1]
-                log.info("%s is cut off by the stop: %s", execution.request.label, doing)
+                log.info("%s was interrupted by the stop: %s", execution.request.label, doing)
             self.abort(execution, STOPPED)
 
     def figures(self) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class Executor:
         return {"running": len(self._running), "waiting": len(self._all_waiting()), "ended": ended}
 
     def is_working(self, until: float) -> bool:
-        """Return whether an execution is in progress that may end by then, in seconds of the monotonic clock."""
+        """Return whether an execution is in progress that may end by `until`, in seconds of the monotonic clock."""
         return any(each.lua is not None and each.lua.is_working(until) for each in self._running)
 
     def list_executions(self, id_: str | None = None) -> list[ExecutionView]:
@@ -179,9 +179,9 @@ class Executor:
         return False
 
     def submit(self, request: ExecutionRequest, note: Note | None = None) -> Execution:
-        """Start the request, queue it, or drop it, as its mode and the executions of its id decide.
+        """Start, queue, or drop the request, depending on its mode and the executions of its id.
 
-        `note` is called with the result, before those who wait for it get it.
+        `note` is called with the result before the callers that wait for it get it.
         """
         execution, mode = Execution(request, self._clock.now(), note), request.mode
         if request.by_hand:
@@ -222,7 +222,7 @@ class Executor:
             self._end(execution, ExecutionStatus.CANCELLED, because)
 
     def skip_waiting(self, id_: str, because: str) -> None:
-        """Let no waiting execution of this id run any longer."""
+        """Let no waiting execution of this id run."""
         for execution in (*self._waiting.get(id_, ()),):
             self._end(execution, ExecutionStatus.SKIPPED, because)
 
@@ -247,10 +247,10 @@ class Executor:
             reason = f"it could not begin: {type(error).__name__}: {error}"
             log.error("'%s' failed: %s", request.label, reason, exc_info=error)
             self._end(execution, ExecutionStatus.ERROR, reason)
-            asyncio.get_running_loop().call_soon(self._begin_next, request.id)  # not nested, if hundreds fail
+            asyncio.get_running_loop().call_soon(self._begin_next, request.id)  # not nested, in case hundreds fail
 
     def _replace(self, execution: Execution) -> None:
-        """End a running execution as soon as its Lua allows, a waiting one at once; it is no longer counted."""
+        """End a running execution as soon as its Lua allows, a waiting one at once; it no longer counts."""
         execution.is_counted = False
         if execution.lua is None:
             self._end(execution, ExecutionStatus.CANCELLED, REPLACED)
@@ -262,7 +262,7 @@ class Executor:
         return [execution for execution in _of(id_, self._running) if execution.is_counted]
 
     async def _run(self, execution: Execution, lua: LuaExecution) -> None:
-        """Run its Lua to the end, note the result, and let the next one begin."""
+        """Run its Lua until it ends, record the result, and let the next one begin."""
         failure = await self._pool.run(lua)
         if failure is None:
             self._leave(execution, ExecutionStatus.OK, None)
@@ -272,7 +272,7 @@ class Executor:
             self._leave(execution, ExecutionStatus(failure.status), str(failure))
 
     def _leave(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
-        """Note the end, and let the next one begin."""
+        """Record the end, and let the next one begin."""
         self._end(execution, status, error)
         self._begin_next(execution.request.id)
 
@@ -293,8 +293,9 @@ class Executor:
             if execution.note is not None:
                 execution.note(request, entry)
             self._record(request, entry)
-        except Exception as failure:  # waiters get the result, and the slot is freed, though it cannot be noted
-            log.error("the end of '%s' could not be noted", request.label, exc_info=failure)
+        # callers get the result and the slot is freed, even if the result cannot be recorded
+        except Exception as failure:
+            log.error("the end of '%s' could not be recorded", request.label, exc_info=failure)
         execution.ended.set_result(entry)
 
     def _entry_of(self, execution: Execution, status: ExecutionStatus, error: str | None) -> ExecutionEntry:
@@ -348,7 +349,7 @@ class ExecutableFiles(Generic[T]):
         self.executor = executor
 
     def cancel(self, id_: str) -> int:
-        """End its executions at once, also if a reload has removed it; return their number."""
+        """End its executions at once, even if a reload has removed it; return their number."""
         count = self.executor.cancel(id_)
         if count == 0:
             self.catalog.get(id_)

@@ -1,7 +1,7 @@
-"""Failures: what went wrong in Lua, as a sentence with file, line and, if one helps, a hint.
+"""Failures: what went wrong in Lua, as a sentence with file, line and, if useful, a hint.
 
-One table holds the hints: what to do about the most frequent mistakes. A sentence that already contains the remedy
-needs no hint: a dot for a colon, a repeated id, a misspelt field.
+One table has the hints, which say how to fix the most frequent mistakes. A sentence that already contains the remedy
+needs no hint: a dot instead of a colon, a repeated id, a misspelt field.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from appliance.lua_worker.protocol import FrameKind, Reason, WorkerFrame
 from appliance.tables.checks import nearest
 
 MAX_LINE_CHARS = 400
-"""How much of a line, or of a message, hints look at."""
+"""Characters of a line, or of a message, that hints examine."""
 
 MAX_SEARCHED_TOKENS = 20_000
 """Tokens of a file that are searched for a misspelt keyword."""
@@ -53,14 +53,14 @@ def failure_of(
 ) -> ScriptFailed | ExecutionCancelled:
     """Return the error for FAILED, STOPPED, or LOST; the execution has read `files`, its own first.
 
-    `is_kind`: what failed was a function of a kind of adapter, whose `ctx` is another.
+    With `is_kind`, a function of a kind of adapter failed, whose `ctx` has other methods.
     """
     if frame.kind is FrameKind.FAILED:
         message, place, absent = (part.decode(errors="replace") for part in frame.parts)
         fault = _fault(message, place, absent, files=files, is_kind=is_kind)
         stated = _PLACE.match(message)
         has_place = _RETURNED.match(message) is not None or (stated and _file(stated["file"], files)) is not None
-        # `error(sentence, 0)` in a kind: a sentence about the device, not about the file
+        # `error(sentence, 0)` in a kind: the sentence is about the device, not about the file
         return ScriptFailed(fault, is_sentence=is_kind and bool(place) and not has_place)
     if frame.kind is FrameKind.LOST:
         return ScriptFailed(Fault(files[0].name, 0, frame.parts[0].decode()))
@@ -79,13 +79,13 @@ def failure_of(
 
 
 def _fault(message: str, place: str, absent: str, *, files: Sequence[Source], is_kind: bool) -> Fault:
-    """Return the fault at the place at the start of the message, otherwise at the innermost running line."""
+    """Return the fault at the place named first in the message; otherwise at the innermost running line."""
     file, line = _place(place, files)
     if (returned := _RETURNED.match(message)) is not None:  # no line was running
         path = re.findall(r"[a-zA-Z_]\w*", returned["path"])
         line = files[0].line_of(*path) or files[0].line_of_return or line
     context = ErrorContext(message=message, absent=absent)
-    while (found := _PLACE.match(context.message)) is not None:  # coroutine.wrap puts its own place in front
+    while (found := _PLACE.match(context.message)) is not None:  # coroutine.wrap adds its own place at the front
         source = _file(found["file"], files)
         if source is None:
             break
@@ -110,22 +110,23 @@ def _place(place: str, files: Sequence[Source], unknown: int = 1) -> tuple[str, 
 
 
 def _file(short: str, files: Sequence[Source]) -> Source | None:
-    """Return the file that Lua means: it keeps only the end of a long name."""
+    """Return the file that Lua means: of a long name, Lua keeps only the end."""
     is_cut = short.startswith("...")
     return next((each for each in files if each.name == short or (is_cut and each.name.endswith(short[3:]))), None)
 
 
 def _lines(source: Source, number: int) -> tuple[str, str]:
-    """Return the line of that number and the one before it, as far as hints look."""
+    """Return the line with that number and the previous one, cut to the length that hints examine."""
     if not 0 < number <= len(source.text):
         return "", ""
-    found = list(islice(BytesIO(source.chunk), max(number - 2, 0), number))  # a million lines are not kept for two
+    # a million lines are not kept in memory for two
+    found = list(islice(BytesIO(source.chunk), max(number - 2, 0), number))
     previous, here, *_ = [b""] * (number == 1) + [line.rstrip(b"\n")[:MAX_LINE_CHARS] for line in found] + [b"", b""]
     return here.decode(errors="replace"), previous.decode(errors="replace")
 
 
 class ErrorContext(Struct, frozen=True, kw_only=True):
-    """A sentence about a Lua file, with its line, the line before, the missing name of a look-up, and the file's
+    """A sentence about a Lua file, with its line, the previous line, the missing name of a look-up, and the file's
     text.
     """
 
@@ -155,11 +156,12 @@ def _reserved(_: re.Match[str], context: ErrorContext) -> str | None:
 
 
 def _misspelt(_: re.Match[str], context: ErrorContext) -> str | None:
-    """Return the first word of the file that is almost a keyword. Lua reads it as a name, and reports the error
+    """Return the first word of the file that almost matches a keyword. Lua reads it as a name, and reports the error
     further below.
     """
     for token, behind in islice(windows_of(context.text, 2), MAX_SEARCHED_TOKENS):
-        is_good = token.word == "func" and (behind.kind, behind.line) != ("name", token.line)  # `func` is a fine name
+        # `func` is a valid name
+        is_good = token.word == "func" and (behind.kind, behind.line) != ("name", token.line)
         if token.kind == "name" and not is_good and token.word not in KEYWORDS and token.word in _MISSPELT:
             return f'"{token.word}" in line {token.line}: did you mean "{_MISSPELT[token.word]}"?'
     return None
@@ -192,7 +194,7 @@ def _method(found: re.Match[str], context: ErrorContext) -> str | None:
     if f"ctx:{name}" not in context.line:
         return None
     if name in others:
-        return f"ctx:{name} is there in {owners}"
+        return f"ctx:{name} is available only in {owners}"
     near = nearest(name, own, 0.5)
     return None if near is None else f"is it ctx:{near}?"
 
@@ -210,7 +212,7 @@ def _compared(_: re.Match[str], context: ErrorContext) -> str | None:
 
 def _absent(_: re.Match[str], context: ErrorContext) -> str | None:
     absent = context.absent
-    return f"{absent} was not found, so what ctx gave is nil: test it with `if` first" if absent else None
+    return f"{absent} was not found, so ctx returned nil: test it with `if` first" if absent else None
 
 
 def _capability(found: re.Match[str], _: ErrorContext) -> str | None:
@@ -266,7 +268,7 @@ _MISSPELT = {
     "elif": "elseif",
     "func": "function",
 }
-"""The right word by the wrong one: letters exchanged or left out, and the words of other languages."""
+"""The correct word for each wrong one: exchanged or missing letters, and words of other languages."""
 
 _RESERVED = rf"(?:^|[{{,;\s])({'|'.join(sorted(KEYWORDS))})\s*=(?!=)"
 _NO_RETURN = 'a script without return gives true: does it end with "return { … }"?'
@@ -302,7 +304,7 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
     (r"\Aattempt to call a nil value \(global '(\w+)'\)", _global),
     (
         r"\Aattempt to call a table value \(for iterator",
-        "a list is gone through so: for _, each in ipairs(list) do … end",
+        "loop over a list like this: for _, each in ipairs(list) do … end",
     ),
     (
         r"\Aattempt to (?:compare (?:number with table|table with n)|(?:perform arithmetic on|concatenate) a table)",
@@ -334,4 +336,4 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
     (r"\Arequire '(.*)': a name is", _module_name),
     (r"\Amodule '(.*\.lua|(?:config\.)?scripts\..*)' not found", _module_name),
 )
-"""Patterns of sentences, and the hint for each; the first that gives one counts."""
+"""Patterns of sentences, and the hint for each; the first that gives a hint counts."""

@@ -1,4 +1,4 @@
-"""Folders of Lua files: read as they are, whatever lies in them; and the modules that `require` finds in one."""
+"""Folders of Lua files, read in any state; and the modules that `require` finds in one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_UNREAD = 20
 """Warnings about files of one folder that nothing reads."""
 
 _MODULE = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
-_WIDE = "is UTF-16 text, or no text; save it as UTF-8"
+_WIDE = "is UTF-16, or not text; save it as UTF-8"
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _CIRCLE = "is a link that leads back to itself"
 
@@ -34,7 +34,7 @@ _CIRCLE = "is a link that leads back to itself"
 class Contents(Struct, frozen=True, kw_only=True):
     """The readable files of a folder, by name, and the faults of the others.
 
-    `unread` are warnings about files that look like Lua and that nothing reads.
+    `unread` are warnings about files that look like Lua but are not read.
     """
 
     sources: tuple[Source, ...]
@@ -44,7 +44,7 @@ class Contents(Struct, frozen=True, kw_only=True):
 
 
 class Folder(Struct, frozen=True, kw_only=True):
-    """A folder of Lua files; `name` is what people call it. A deep one is read with the folders in it."""
+    """A folder of Lua files; `name` is its name for people. With `is_deep`, its subfolders are read as well."""
 
     path: Path
     name: str
@@ -65,7 +65,7 @@ class Folder(Struct, frozen=True, kw_only=True):
             try:
                 source = self._load(path, name)
                 if source is not None and (left := left - len(source.text)) < 0:
-                    raise Invalid(f"is left out: the files of {self.name} are too large together")
+                    raise Invalid(f"is left out: the files of {self.name} are too large in total")
                 sources += [source] if source is not None else []
             except OSError as error:
                 faults.append(Fault(name, 0, f"cannot be read: {error.strerror}"))
@@ -80,7 +80,7 @@ class Folder(Struct, frozen=True, kw_only=True):
         return Contents(sources=tuple(sources), faults=tuple(faults), unread=tuple(warnings))
 
     def list_modules(self) -> list[str]:
-        """Names for `require`, at most `MAX_MODULES_LISTED`; none if the folder cannot be read."""
+        """Return the names for `require`, at most `MAX_MODULES_LISTED`; empty if the folder cannot be read."""
         with suppress(OSError):
             return [".".join(path.with_suffix("").parts) for path in self._walk([], [])[:MAX_MODULES_LISTED]]
         return []
@@ -106,7 +106,7 @@ class Folder(Struct, frozen=True, kw_only=True):
     def _scan(self, folder: Path, faults: list[Fault]) -> list[os.DirEntry[str]]:
         """Return the entries of the folder that are not hidden.
 
-        Raise `FileNotFoundError` if the outermost is missing.
+        Raise `FileNotFoundError` if the outermost folder is missing.
         """
         try:
             with os.scandir(self.path / folder) as entries:
@@ -141,7 +141,7 @@ class Folder(Struct, frozen=True, kw_only=True):
 
 
 def load_module(scripts: Folder | None, module: str) -> Source:
-    """Read the script that `require(module)` means; raises `Invalid`. Reads a file: not for the event loop."""
+    """Return the script that `require(module)` means; raise `Invalid`. Reads a file: not for the event loop."""
     if scripts is None:
         raise Invalid(f"require '{module[:100]}': scripts are disabled (scripts.enabled in the configuration)")
     if _MODULE.fullmatch(module) is None or len(module) > 200:
@@ -163,7 +163,7 @@ def load_module(scripts: Folder | None, module: str) -> Source:
         raise Invalid(f"module '{module}' not found: there is no {name}{hint}") from None
     except OSError as error:
         reason = _CIRCLE if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
-    except RuntimeError:  # what Python before 3.13 raises for a circle of links
+    except RuntimeError:  # raised by Python before 3.13 for a circle of links
         reason = _CIRCLE
     except Invalid as error:
         reason = str(error)
@@ -182,7 +182,7 @@ def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -
 
 
 def looks_like_lua(name: str) -> bool:
-    """Return whether the name is probably meant for a Lua file: `x.LUA`, `x.lua.txt`, but no backup `x.lua~`."""
+    """Return whether the name is probably meant for a Lua file: `x.LUA`, `x.lua.txt`, but not the backup `x.lua~`."""
     return ".lua" in name.lower() and not name.startswith(".") and not name.endswith(("~", ".part"))
 
 
@@ -193,7 +193,7 @@ def _why_unread(path: Path) -> str:
 
 
 def find_stray(config: Path) -> list[Fault]:
-    """Return a warning for each Lua file that is in the folder of the configuration itself, if nothing reads it."""
+    """Return a warning for each Lua file in the configuration's own folder, because nothing reads it there."""
     try:
         names = sorted(each.name for each in config.iterdir() if looks_like_lua(each.name) and each.is_file())
     except OSError:

@@ -36,7 +36,7 @@ from appliance.lua.worker_pool import WorkerPool
 log = logging.getLogger("lua")
 
 MAX_CALL_CPU_SECS = 2.0
-"""Seconds that a function may compute without waiting: less than a poll may take, so that its line is known."""
+"""Seconds that a function may compute without waiting: less than the limit of a poll, so that the line is known."""
 
 _BUNDLED = "bundled"
 """The name of the folder of bundled kinds."""
@@ -55,8 +55,8 @@ LuaKind = Asset[KindDefinition]
 class KindReading(Struct, frozen=True, kw_only=True):
     """The content of files of kinds: the valid ones, the settings of their sections, and the faults of the others.
 
-    `faults` has faults by kind, `refused` by section. `replaced` are the bundled kinds that files of the home
-    replace.
+    `faults` has the faults of kinds, `refused` the faults of sections. `replaced` are the bundled kinds that files of
+    the home replace.
     """
 
     kinds: Mapping[str, LuaKind]
@@ -77,12 +77,11 @@ class KindReading(Struct, frozen=True, kw_only=True):
 
 
 class KindCatalog:
-    """The kinds of the home's sections, the `KindHost` of their adapters. A file with a fault leaves the kind as it
-    was, if there was one.
+    """The kinds of the home's sections, and the `KindHost` of their adapters. A file with a fault leaves the loaded
+    kind unchanged.
 
-    `folder` is the home's, which may be missing; an `unsaved` text counts instead of the file of its name.
-    Bundled kinds are loaded only if a section names them.
-    Each loading is published for each section.
+    `folder` is the home's folder, which may be missing; an `unsaved` text is used in place of the file of its name.
+    Bundled kinds are loaded only if a section names them. Each load is published for each section.
     """
 
     def __init__(
@@ -112,7 +111,7 @@ class KindCatalog:
         self.checked: tuple[Source, ...] = ()
 
     async def load(self) -> None:
-        """Use every valid kind, for the start; raises `ConfigFailed` for sections that their kinds refuse."""
+        """Use every valid kind, for the start; raise `ConfigFailed` for sections that their kinds reject."""
         reading = await self.read(tries=2)
         if reading.refused:
             raise ConfigFailed(sorted(chain(*reading.refused.values())))
@@ -121,14 +120,14 @@ class KindCatalog:
     async def reload(self) -> tuple[int, list[Fault]]:
         """Read the files again and use the valid ones; return their number, and every fault of the others.
 
-        If a changed kind refuses a section, that section stays as it was.
+        If a changed kind rejects a section, that section stays unchanged.
         """
         reading = await self.read()
         self._accept(reading)
         return len(reading.kinds), reading.list_faults()
 
     async def use_sections(self, sections: Sequence[LuaSection], changed: Collection[str]) -> None:
-        """Replace the sections; `changed` are the names of the different ones. Follow with `reload`."""
+        """Replace the sections; `changed` are the names of those that differ. Call `reload` afterwards."""
         self._sections = sections
         for name in changed:
             for known in (self._in_use, self._settings, self._faults):
@@ -141,18 +140,18 @@ class KindCatalog:
     async def check(self) -> tuple[list[Fault], list[Fault]]:
         """Return every fault of files and sections, and every warning; `checked` are the home's valid files.
 
-        Only for a catalog that no adapter uses, because its operations become the operations of the valid kinds.
+        Only for a catalog that no adapter uses, because its operations are replaced by those of the valid kinds.
         """
         reading = await self.read()
         self._in_use = {each.name: reading.kinds[each.kind] for each in self._sections if each.kind in reading.kinds}
         sources = [each.source for each in reading.kinds.values()]
         self.checked = tuple(each for each in sources if not each.name.startswith(f"{_BUNDLED}/"))
-        replaces = "takes the place of the kind of that name that comes with Lares"
+        replaces = "replaces the bundled kind of that name"
         warnings = [Fault(f"{self._folder.name}/{name}.lua", 0, replaces) for name in reading.replaced]
         return reading.list_faults(), sorted([*reading.warnings, *warnings])
 
     async def judge(self, source: Source) -> tuple[LuaKind, list[Fault]]:
-        """Return the kind of this text, and a warning for each fault that its sections would have; changes nothing.
+        """Return the kind in this text, and a warning for each fault that its sections would have; change nothing.
 
         Raise `ConfigFailed` with the text's faults.
         """
@@ -163,7 +162,7 @@ class KindCatalog:
         return kind, [Fault(source.name, 0, str(each)) for each in faults]
 
     async def read_all(self) -> tuple[Mapping[str, KindDefinition], Mapping[str, tuple[Fault, ...]]]:
-        """Return every kind of the home and every bundled one, and the faults of the others; changes nothing."""
+        """Return every kind of the home and every bundled one, and the faults of the others; change nothing."""
         sections = [
             LuaSection(name=name, kind=name, raw={}, file="", line_of=lambda _: 0) for name in list_bundled_kinds()
         ]
@@ -171,7 +170,7 @@ class KindCatalog:
         return {name: each.definition for name, each in reading.kinds.items()}, reading.faults
 
     async def judge_sections(self, sections: Sequence[LuaSection]) -> list[Fault]:
-        """Return the faults that these sections have by the files of their kinds; changes nothing."""
+        """Return the faults of these sections according to the files of their kinds; change nothing."""
         if not sections:
             return []
         others = KindCatalog(self._folder, sections, self._describe_any, Bus())
@@ -254,12 +253,12 @@ class KindCatalog:
         return await load_file(source, self._describe, parse_kind)
 
     def _accept(self, reading: KindReading) -> None:
-        """Use the valid kinds; adapters of replaced kinds start again."""
+        """Use the valid kinds; adapters of replaced kinds restart."""
         self.rejected = reading.left_out
         for warning in reading.warnings:
             log.warning("%s", warning)
         for name in sorted(set(reading.replaced) - self._replaced):
-            log.info("%s/%s.lua replaces the kind of that name that comes with Lares", self._folder.name, name)
+            log.info("%s/%s.lua replaces the bundled kind of that name", self._folder.name, name)
         self._replaced = set(reading.replaced)
         for section in self._sections:
             faults = reading.faults.get(section.kind) or reading.refused.get(section.name)
@@ -298,9 +297,7 @@ def catalog_of_kinds(file: Path, sections: Sequence[LuaSection], describe: Descr
 
 @cache
 def read_bundled_kinds() -> Contents:
-    """Return the files of the kinds that come with Lares, read once: a user that root has become may not read
-    them.
-    """
+    """Return the files of the bundled kinds, read once: a user that root has become may not be able to read them."""
     return Folder(path=BUNDLED_KINDS, name=_BUNDLED).read()
 
 
@@ -312,8 +309,7 @@ async def enter_kinds(
     bus: Bus,
     build_pool: Callable[[float], WorkerPool],
 ) -> KindCatalog:
-    """Return the kinds in Lua, loaded. If a section is of one, they run in workers of their own until the stack is
-    left.
+    """Return the kinds in Lua, loaded. If a section uses one, they run in their own workers until the stack is left.
 
     `build_pool` gets the seconds that a function may compute without waiting.
 

@@ -1,4 +1,4 @@
-"""Literals: the values in the calls of a Lua file, as far as the text alone shows them."""
+"""Literals: the values in the calls of a Lua file, as far as its text shows them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from appliance.lua.source import NO_TOKEN, LuaToken, Source, tokens_of
 MAX_DEPTH = 8
 
 UNKNOWN: Any = object()
-"""A value that only running the file shows."""
+"""A value that is known only when the file runs."""
 
 _OPENING = frozenset({"(", "{", "[", "function", "do", "then", "repeat"})
 _CLOSING = frozenset({")", "}", "]", "end", "until", "elseif"})
@@ -22,7 +22,7 @@ _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
 
 
 class LiteralCall(Struct, frozen=True, kw_only=True):
-    """A call of a method, `ctx:sleep(5)`, or with an empty `method` a table that stands alone.
+    """A call of a method, `ctx:sleep(5)`; with an empty `method`, a separate table.
 
     Computed arguments, and computed fields of tables, are `UNKNOWN`.
     """

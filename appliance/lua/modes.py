@@ -33,7 +33,7 @@ class Mode(Struct, frozen=True, kw_only=True):
 
 
 def mode_check(default_max: int) -> Callable[[Any], Mode]:
-    """Return a check: a mode's name, or its table with a `type`; `default_max` is used if no `max` is stated."""
+    """Return a check: a mode's name, or its table with a `type`; `default_max` is used if `max` is missing."""
 
     def check(value: Any) -> Mode:
         if isinstance(value, str):
@@ -87,5 +87,5 @@ def decide(mode: Mode, running: int, waiting: int) -> Decision:
 def refusal(mode: Mode, running: int, waiting: int) -> str:
     """Return the reason that a new execution is dropped."""
     if mode.type is ModeType.QUEUED:
-        return f"queued lets {mode.max} wait, and {waiting} do"
-    return f"{mode.type} lets {mode.max} run at once, and {running} do"
+        return f"queued allows {mode.max} to wait, and {waiting} already do"
+    return f"{mode.type} allows {mode.max} to run at once, and {running} already do"

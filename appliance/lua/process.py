@@ -22,14 +22,14 @@ from appliance.lua.folder import Folder
 from appliance.lua_worker.protocol import Decoder
 
 DEADLINE_GRACE_SECS = 1.0
-"""How long after a limit Lua may take to stop; then its worker is killed."""
+"""Seconds for Lua to stop after a limit; then its worker is killed."""
 
 
 class ExecutionLimits(Struct, frozen=True, kw_only=True):
     """The limits of one execution.
 
-    `max_cpu_secs` is running time without a call that waits, `max_cpu_total_secs` processor time in all, and
-    `backstop_secs` the whole duration without the time inside `ctx:sleep`. All are real seconds, also if the hub's
+    `max_cpu_secs` limits the running time without a waiting call, `max_cpu_total_secs` all processor time, and
+    `backstop_secs` the whole duration without the time inside `ctx:sleep`. All are real seconds, even if the hub's
     clock is simulated. `user_ids` are the user and the groups that a worker becomes if root starts it.
     """
 
@@ -41,7 +41,7 @@ class ExecutionLimits(Struct, frozen=True, kw_only=True):
 
     @property
     def max_memory(self) -> int:
-        """Bytes."""
+        """The limit of memory in bytes."""
         return int(self.max_memory_mb * (1 << 20))
 
 
@@ -62,7 +62,7 @@ from appliance.lua_worker.worker_main import main
 main(sys.argv[2:8])
 """
 _ROOM_BYTES = 1 << 30
-"""Address space of a worker in addition to the limits of its executions; most of it is untouched stacks."""
+"""Address space of a worker in addition to its executions' limits; most of it is stacks that are never used."""
 
 PROBE_SECS = 20.0
 _SET_DUMPABLE = 4
@@ -70,10 +70,10 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class WorkerProcess:
-    """A process that runs Lua, and `socket`, our end of its socket."""
+    """A process that runs Lua, and `socket`, the hub's end of its socket."""
 
     def __init__(self, limits: ExecutionLimits, zone: ZoneInfo) -> None:
-        """Start it. Must be called on a thread that lasts as long as the process.
+        """Start it. Call it on a thread that lasts as long as the process.
 
         Raises `OSError` if the system has no room for another process.
         """
@@ -102,7 +102,7 @@ class WorkerProcess:
         return int(self._read_stat(21)) * _PAGE_BYTES
 
     def is_halted(self) -> bool:
-        """Return whether it was stopped by a signal, and so does not merely wait for the processor."""
+        """Return whether a signal has halted it; otherwise it may just be waiting for the processor."""
         return self._read_stat(0) in ("T", "t")
 
     def kill(self) -> None:
@@ -110,7 +110,7 @@ class WorkerProcess:
         self._popen.kill()
 
     def wait(self) -> str:
-        """Wait for its end, and return a description of it. Blocks; may be called more than once."""
+        """Wait until it ends, and return how it ended. Blocks; may be called more than once."""
         code = self._popen.wait()
         with self._reading:
             self._has_ended = True
@@ -119,14 +119,14 @@ class WorkerProcess:
         if code >= 0:
             return f"exit code {code}"
         name = signal.Signals(-code).name
-        return f"{name}, perhaps for want of memory" if -code == signal.SIGKILL else name
+        return f"{name}, perhaps for lack of memory" if -code == signal.SIGKILL else name
 
     def _read_stat(self, field: int) -> str:
-        """Return the field of /proc/PID/stat, counted from the state on; "0" if it is missing.
+        """Return the field of /proc/PID/stat, counted from the state; "0" if it is missing.
 
-        The file stays open, since a confined process may be invisible in /proc to its own user. A process that is
-        just starting may be, too; so the first reading may find nothing, and a second one still be in time. The lock
-        is there because `wait` closes the file on another thread.
+        The file stays open, because a confined process may be invisible in /proc even to its own user. This may also
+        be true of a process that is just starting, so the first read may find nothing and a second one succeed. The
+        lock is needed because `wait` closes the file on another thread.
         """
         with self._reading, suppress(OSError, IndexError):
             if self._has_ended:
@@ -147,9 +147,9 @@ def _arguments(limits: ExecutionLimits, zone: ZoneInfo) -> list[str]:
 
 
 def probe_confinement() -> str:
-    """Start a worker on this box, and return the missing parts of its confinement; an empty text if it is complete.
+    """Start a worker on this box, and return the missing parts of its sandbox; empty if it is complete.
 
-    Blocks for a part of a second. Raises `OSError` if no worker can be started.
+    Blocks for a fraction of a second. Raises `OSError` if no worker can be started.
     """
     process = WorkerProcess(ExecutionLimits(), load_zone("UTC"))
     try:
@@ -165,12 +165,13 @@ def probe_confinement() -> str:
 
 
 def protect_memory() -> bool:
-    """Let no other process of this user read this one's memory, by /proc, a debugger, or a core dump; whether it can.
+    """Prevent other processes of this user from reading this one's memory, by /proc, a debugger, or a core dump;
+    return whether that worked.
 
-    The files of the process in /proc belong to root then. Root still reads everything.
+    Root then owns the files of the process in /proc. Root can still read everything.
     """
     try:
         import ctypes  # a part of Python that a router may lack
-    except (ImportError, MemoryError):  # the latter if nothing may be made executable, and libffi is old
+    except (ImportError, MemoryError):  # the latter if no memory may be executable, and libffi is old
         return False
     return bool(ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0) == 0)

@@ -19,16 +19,16 @@ from appliance.watch import Target
 log = logging.getLogger("lua")
 
 Reloaded = events.CatalogReloaded | events.CatalogReloadFailed
-"""How a reload ended; `loaded_count` are the files that it put in force."""
+"""The result of a reload; `loaded_count` is the number of files in use."""
 
 LoadWork = Callable[[], Awaitable[tuple[int, list[Fault]]]]
-"""Reads a target again and uses the sound files; returns their number (0 if one fault blocks all) and every fault."""
+"""Reads a target again and uses the valid files; returns their number (0 if one fault blocks all) and every fault."""
 
 
 class Reloader:
     """The reloads of one target: `scenes`, `automations`, `scripts` or `adapters`. A reload that has begun finishes.
 
-    `load_sound` uses the sound files although others have faults; without it, `work` does so. `more` gives further
+    `load_sound` uses the valid files even if others have faults; without it, `work` does so. `more` gives further
     fields of the result.
     """
 
@@ -58,7 +58,7 @@ class Reloader:
         await self._tasks.__aexit__()
 
     async def reload(self) -> Reloaded:
-        """Reload after earlier requests; the reload finishes if the caller is cancelled."""
+        """Reload after earlier requests; the reload finishes even if the caller is cancelled."""
         return await self._tasks.finish(self._reload(self._work), f"reload of {self.target}")
 
     async def reload_sound(self) -> Reloaded:
@@ -92,7 +92,7 @@ class Reloader:
 
 
 def refusing(directory: str, reason: str) -> LoadWork:
-    """Return the work of a target that is not enabled: nothing but this reason."""
+    """Return the work of a target that is not enabled: it fails with this reason."""
 
     async def refuse() -> tuple[int, list[Fault]]:
         return 0, [Fault(directory, 0, reason)]

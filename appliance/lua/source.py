@@ -1,4 +1,4 @@
-"""Source: the text of one Lua file, its tokens, and its names: ids in calls of `ctx`, globals without a value."""
+"""Source: the text of one Lua file, its tokens, and its names: ids in calls of `ctx`, and undefined globals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from appliance.lua_worker.ctx_methods import CTX_METHODS, KIND_METHODS
 from appliance.tables.checks import nearest
 
 MAX_FILE_BYTES = 1 << 20
-"""Bytes of a Lua file; none that a person wrote comes near."""
+"""Bytes of a Lua file; files written by people are far smaller."""
 
 MAX_TEXTS_KNOWN = 1024
 """Texts whose results a function of files remembers."""
@@ -60,11 +60,11 @@ class LuaToken(NamedTuple):
 
 
 NO_TOKEN = LuaToken("", "", 0, 0)
-"""The neighbour of the first token and of the last."""
+"""The neighbour of the first and of the last token."""
 
 
 def tokens_of(text: bytes) -> Iterator[LuaToken]:
-    """Yield every token but comments."""
+    """Yield every token except comments."""
     decoded = text.decode(errors="replace")
     line, line_start, counted = 1, 0, 0
     for found in _TOKEN.finditer(decoded):
@@ -78,7 +78,7 @@ def tokens_of(text: bytes) -> Iterator[LuaToken]:
 
 
 def windows_of(text: bytes, size: int) -> Iterator[tuple[LuaToken, ...]]:
-    """Yield this number of tokens in a row, from every place in the text."""
+    """Yield this number of consecutive tokens, from every position in the text."""
     padding = [NO_TOKEN] * (size - 1)
     window = deque(padding, maxlen=size)
     for token in chain(tokens_of(text), padding):
@@ -94,7 +94,7 @@ class Source(Struct, frozen=True, kw_only=True):
 
     @property
     def chunk(self) -> bytes:
-        """The text as Lua takes it: without a byte order mark, and with a first line `#!…` left empty."""
+        """The text for Lua: without a byte order mark, and with an empty line in place of a first line `#!…`."""
         text = self.text.removeprefix(_MARK)
         return text[len(text.split(b"\n", 1)[0]) :] if text.startswith(b"#") else text
 
@@ -111,13 +111,14 @@ class Source(Struct, frozen=True, kw_only=True):
 
     @property
     def line_of_return(self) -> int:
-        """The line of the last `return` at the start of a line, the start of the file's table; 0 without it."""
+        """The line of the last `return` at the start of a line, where the file's table begins; 0 without it."""
         return self.line_of(_LAST_RETURN)
 
 
 @lru_cache(maxsize=4)
 def _fields_of(text: bytes) -> dict[str, list[LuaToken]]:
-    """If a text sets fields, by name, and as `_LAST_RETURN`, if its last `return` begins a line."""
+    """Return whether the text sets fields, by name, and, as `_LAST_RETURN`, whether its last `return` begins a
+    line."""
     fields: defaultdict[str, list[LuaToken]] = defaultdict(list)
     for first, second, third, token in windows_of(text, 4):
         if token.word == "=" and third.kind == "name" and second.word != ".":
@@ -160,9 +161,9 @@ CALLS: Mapping[str, str] = {
     for name, method in CTX_METHODS.items()
     if method.names is not None and not method.may_be_absent
 }
-"""The sort of name in the first argument of a call.
+"""The kind of name in the first argument of a call.
 
-Calls that answer nil if there is no such thing are not among them.
+Calls that return nil if the thing is missing are not included.
 """
 
 _ANY_CALL = re.compile(rb":\s*(?:%b)\b" % "|".join(CALLS).encode())
@@ -170,7 +171,7 @@ _ANY_CALL = re.compile(rb":\s*(?:%b)\b" % "|".join(CALLS).encode())
 _PLAIN = re.compile(r"""(["'])([^"'\\]*)\1""")
 
 _MAKERS = frozenset({"_G", "_ENV", "load", "rawset"})
-"""Files that use one of these may assign globals in ways that cannot be seen."""
+"""Files that use one of these may assign globals in hidden ways."""
 
 _NAMES = b"""
 local libraries = {}
@@ -204,7 +205,7 @@ class CalledName(Struct, frozen=True):
 @by_text
 def called_names(source: Source) -> tuple[CalledName, ...]:
     """Return every call whose first argument is a text alone, in order."""
-    if _ANY_CALL.search(source.text) is None:  # most files have none, and to look for words takes a while
+    if _ANY_CALL.search(source.text) is None:  # most files have none, and searching for words takes a while
         return ()
     found = []
     for colon, call, bracket, name, behind in windows_of(source.chunk, 5):
@@ -226,8 +227,8 @@ async def find_undefined(
     others: Sequence[Source] = (),
     is_kind: bool = False,
 ) -> list[Fault]:
-    """Return a sentence for each line with such a name, or with a call of an unknown method of ctx, in kinds of
-    adapter or elsewhere; return no sentence if code sets globals in ways that cannot be seen.
+    """Return a sentence for each line with an undefined name, or with a call of an unknown method of ctx, in kinds of
+    adapter or elsewhere; return nothing if code sets globals in hidden ways.
 
     Names that `others` define are known; their own lines are not judged.
     """
@@ -238,7 +239,7 @@ async def find_undefined(
 
 
 class _Names(Struct, frozen=True):
-    """The names that a file gives a value, and the members that it adds; whether it makes globals in other ways."""
+    """The names that a file assigns, and the members that it adds; whether it creates globals in other ways."""
 
     given: frozenset[str]
     extended: frozenset[str]
@@ -278,13 +279,13 @@ def _find(sources: Sequence[Source], others: Sequence[Source], known: Known, met
 
 def _sentence(name: str, member: str | None, near: str | None) -> str:
     if member is None:
-        return f"{name} is given no value in any file, so it is nil" + (f"; did you mean {near}" if near else "")
+        return f"{name} has no value in any file, so it is nil" + (f"; did you mean {near}" if near else "")
     dot = ":" if name == "ctx" else "."
     return f"{name} has no {member}" + (f"; did you mean {name}{dot}{near}" if near else "")
 
 
 def _given(tokens: Sequence[LuaToken]) -> Iterator[str]:
-    """Yield the names that are given values anywhere: variables, parameters, fields of any table, functions."""
+    """Yield the names that are assigned anywhere: variables, parameters, fields of any table, functions."""
     is_listing = False
     for index, token in enumerate(tokens):
         if token.word in _LISTS:
@@ -317,7 +318,7 @@ def _extended(tokens: Sequence[LuaToken]) -> Iterator[str]:
 def _undefined(
     tokens: Sequence[LuaToken], known: Known, given: set[str], extended: set[str]
 ) -> Iterator[tuple[int, str, str | None]]:
-    """Yield the line if a name is read that has no value, the name, and its member if that is missing."""
+    """Yield the line of each read of an undefined name, the name, and its member if that is missing."""
     for index, token in enumerate(tokens[:-2]):
         is_read = token.kind == "name" and token.word not in KEYWORDS and token.word not in given
         if not is_read or tokens[index - 1].word in (".", ":", "::", "goto"):
@@ -332,7 +333,7 @@ def _undefined(
 def _no_methods(
     tokens: Sequence[LuaToken], methods: frozenset[str], given: set[str]
 ) -> Iterator[tuple[int, str, str]]:
-    """Yield the line if a method of ctx is called that does not exist, with "ctx" and the method's name."""
+    """Yield the line of each call of a missing method of ctx, with "ctx" and the method's name."""
     for index, token in enumerate(tokens[:-2]):
         method = tokens[index + 2].word
         is_call = token.word == "ctx" and tokens[index + 1].word == ":" and tokens[index - 1].word not in (".", ":")

@@ -1,6 +1,7 @@
 """Unfinished executions: after a kill or a power cut, each gets an entry in the history at the next start.
 
-An execution that has run for a moment is marked on the card until it ends. Most end before, and cost no writing.
+An execution that has run for a moment is marked on the card until it ends. Most executions end before that, and cost
+no write.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from appliance.tasks import Tasks
 MARK_AFTER_SECS = 0.5
 
 MAX_MARKED = 1000
-"""Executions that are marked at one time; further ones are not."""
+"""Executions that may be marked at the same time; more are not marked."""
 
 CUT_OFF = "the hub was killed or lost its power while this ran"
 
@@ -56,7 +57,8 @@ class UnfinishedExecutions:
             self._storage.remember(RUNNING, None)
 
     def report(self, kind: str, history: ExecutionHistory) -> None:
-        """Add an entry to the history of scenes or automations for each that was cut off before this start."""
+        """Add an entry to the history of scenes or automations for each execution that was interrupted before this
+        start."""
         for mark in self._cut_off:
             if mark.kind == kind:
                 entry = ExecutionEntry(
@@ -70,7 +72,7 @@ class UnfinishedExecutions:
                 history.add(entry)
 
     def begin(self, execution_id: str, kind: str, of: str, at: datetime) -> None:
-        """Note an execution that begins; it is marked if it has not ended in a moment."""
+        """Note that an execution begins; it is marked if it has not ended after a moment."""
         self._young[execution_id] = _Mark(kind, of, to_millis(at))
         if not self._is_waiting:
             self._is_waiting = True
@@ -98,5 +100,5 @@ class UnfinishedExecutions:
 
     async def _write(self) -> None:
         marks = {each: {"kind": mark.kind, "of": mark.of, "at": mark.at} for each, mark in self._marked.items()}
-        with contextlib.suppress(StoreFailed):  # the home runs on without the mark
+        with contextlib.suppress(StoreFailed):  # the home keeps running without the mark
             await self._storage.put({RUNNING: marks or None})

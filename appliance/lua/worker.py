@@ -13,16 +13,14 @@ from appliance.lua.source import Source
 from appliance.lua_worker.protocol import CPU_SECS, LAST, MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
 
 MAX_RUNNING = 64
-"""Executions whose Lua runs in one worker at the same time; further ones wait."""
+"""Executions whose Lua runs in one worker at the same time; more have to wait."""
 
 CHECK_INTERVAL_SECS = 0.5
 MAX_HALTED_CHECKS = 8
-"""After this number of checks in a row without a sign of life a worker that has something to do and is halted is
-killed.
-"""
+"""A halted worker that has work is killed after this number of consecutive checks without a response."""
 
 MAX_SILENT_CHECKS = 16
-"""The same for a worker that is not halted, and may be waiting for the processor."""
+"""The same for a worker that is not halted, because it may be waiting for the processor."""
 
 MAX_SILENT_CHECKS_AT_START = 60
 """The same for a worker that is not ready yet, because of a slow card or a busy box."""
@@ -31,17 +29,18 @@ MAX_RESIDENT_BYTES = 256 << 20
 """Resident memory of one worker, in addition to four executions at their limit."""
 
 MAX_IDLE_GROWTH_BYTES = 16 << 20
-"""An idle worker that uses this much more than a fresh one is replaced."""
+"""An idle worker that uses this many more bytes than a fresh one is replaced."""
 
 READ_BYTES = 1 << 14
-"""Bytes of frames that are handled in one turn of the loop: a log line is searched for secrets."""
+"""Bytes of frames that are handled in one turn of the loop; each log line is searched for secrets, which takes
+time."""
 
 
 class Worker(asyncio.BufferedProtocol):
     """One worker process, from its start to its end.
 
     `on_stuck` gets the files that could not be stopped, before the process is killed; `on_ready` gets the missing
-    parts of its confinement. Follow `live` with `lose_executions`.
+    parts of its sandbox. After `live`, call `lose_executions`.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class Worker(asyncio.BufferedProtocol):
 
     @property
     def pid(self) -> int:
-        """The process; 0 if it could not be started."""
+        """The process id; 0 if it could not be started."""
         return 0 if self._process is None else self._process.pid
 
     @property
@@ -89,7 +88,7 @@ class Worker(asyncio.BufferedProtocol):
 
     @property
     def _has_hung_up(self) -> bool:
-        """Whether a write has shown that the process has ended; a read shows that only later."""
+        """Whether a write has shown that the process has ended; a read shows that later."""
         return self._transport is not None and self._transport.is_closing()
 
     def figures(self) -> dict[str, Any]:
@@ -131,7 +130,7 @@ class Worker(asyncio.BufferedProtocol):
                 self._process.kill()
 
     async def exchange(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> WorkerFrame:
-        """Send the frame to the execution's Lua as soon as there is room for another that runs.
+        """Send the frame to the execution's Lua as soon as another one may run.
 
         Return the reply: a request, or the last frame; LOST if the process ends before.
         """
@@ -147,7 +146,7 @@ class Worker(asyncio.BufferedProtocol):
         return await execution.reply
 
     def stop(self, execution: LuaExecution) -> None:
-        """End the Lua of an execution that is in it, whatever it does."""
+        """End the Lua of an execution in the worker, whatever it is doing."""
         self._note_running(execution)
         self._write(encode(FrameKind.STOP, execution.number, bytes([Reason.CANCELLED])))
 
@@ -162,7 +161,7 @@ class Worker(asyncio.BufferedProtocol):
         self._resident_bytes()
 
     def get_buffer(self, _: int) -> memoryview:
-        """Return the buffer for the next bytes: always the same one."""
+        """Return the buffer for the next bytes, which is always the same one."""
         return self._buffer
 
     def buffer_updated(self, count: int) -> None:
@@ -175,7 +174,7 @@ class Worker(asyncio.BufferedProtocol):
             self.kill(f"the Lua worker sent an invalid frame ({error})")
 
     def connection_lost(self, _: Exception | None) -> None:
-        """End the process, unless it has ended."""
+        """End the process, unless it has already ended."""
         if self._process is not None:
             self._process.kill()
         self._closed.set()
@@ -190,7 +189,7 @@ class Worker(asyncio.BufferedProtocol):
             self._transport = None
 
     def lose_executions(self) -> None:
-        """End every execution in it; one that has not begun looks for another worker."""
+        """End every execution in it; an execution that has not begun looks for another worker."""
         for execution in list(self._executions.values()):
             execution.lose(self.ended_because or "the Lua worker ended")
 
@@ -242,7 +241,7 @@ class Worker(asyncio.BufferedProtocol):
         self._send_waiting()
 
     def _note_idle(self, execution: LuaExecution) -> None:
-        """Lua of the execution does not run any longer."""
+        """Note that the execution's Lua no longer runs."""
         self._running.discard(execution)
         self._send_waiting()
 
@@ -263,13 +262,14 @@ class Worker(asyncio.BufferedProtocol):
         self._check_memory()
 
     def _check_silence(self) -> None:
-        """Kill the process after too long a silence; if nothing is awaited of it, only if it was halted."""
+        """Kill the process after too long a silence; if no reply is pending, kill it only if it was halted."""
         is_awaited = bool(self._running) or not self.is_ready
-        has_halted = self._process is not None and self._process.is_halted()  # its sleepers would never continue
+        # its sleeping executions would never continue
+        has_halted = self._process is not None and self._process.is_halted()
         max_unhalted = MAX_SILENT_CHECKS if self.is_ready else MAX_SILENT_CHECKS_AT_START
         if self._silent_checks >= (MAX_HALTED_CHECKS if has_halted else max_unhalted):
             secs = self._silent_checks * CHECK_INTERVAL_SECS
-            self.kill(f"the Lua worker gave no sign of life for {secs:g} s, and was killed")
+            self.kill(f"the Lua worker did not respond for {secs:g} s, and was killed")
         self._silent_checks = self._silent_checks + 1 if is_awaited or has_halted else 0
 
     def _check_deadlines(self) -> None:

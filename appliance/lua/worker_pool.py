@@ -1,4 +1,4 @@
-"""The worker pool: runs Lua files in worker processes, each execution in a Lua state and within limits of its own."""
+"""The worker pool: runs Lua files in worker processes; each execution has its own Lua state and limits."""
 
 from __future__ import annotations
 
@@ -28,42 +28,41 @@ from appliance.tables.checks import Function
 from appliance.tasks import Tasks
 
 MAX_FAILED_STARTS = 3
-"""Workers in a row that may end before they are ready; after that, waiting executions fail."""
+"""Consecutive workers that may end before they are ready; after that, waiting executions fail."""
 
 MAX_LOSSES = 5
-"""How often a file may be cut off by the end of a worker before that is held to be its own fault."""
+"""The number of times that the end of a worker may interrupt a file before the file counts as the cause."""
 
 LOSS_PAUSE_SECS = 0.1
-"""The wait before a file that was cut off is read again, for each time that it was cut off."""
+"""The wait before an interrupted file is read again, for each interruption."""
 
 MAX_STUCK = 2
 STUCK_PAUSE_SECS = 60.0
-"""A file that could not be stopped `MAX_STUCK` times within this number of seconds is not begun until they have
-passed.
-"""
+"""A file that could not be stopped `MAX_STUCK` times within these seconds is not started until they have passed."""
 
 MAX_KILLS_KEPT = 20
 
 MAX_CALL_BYTES = 20 << 20
-"""The size of the JSON that a function of a kind of adapter can be called with."""
+"""The maximum size of the JSON argument of a call to a function of a kind."""
 
 MIN_SPARE_AGE_SECS = 10.0
-"""A worker that ends younger is replaced only for the next run, so that a crash loop pauses."""
+"""A worker that ends younger is replaced only at the next run, so that a crash loop pauses."""
 
 log = logging.getLogger("lua")
 scripts_log = logging.getLogger("scripts")
 
 _FUNCTION = "\0function"
 _COUNTED = (FrameKind.EXECUTE, FrameKind.CALL)
-"""The frames that run a function, and do not only read a file."""
+"""The frames that run a function; other frames only read a file."""
 
 
 class WorkerPool:
-    """Owns the workers and every execution; the first file starts a worker. Leaving the context ends all at once.
+    """Owns the workers and every execution; the first file starts a worker. Leaving the context ends everything at
+    once.
 
     `scripts` is the folder that `require` reads from, None if scripts are disabled. Lua sees `clock` and `timezone`;
     limits are the machine's seconds. `on_kill` is called with a sentence for each lost worker. `on_start` is called
-    in the turn of the loop before one starts.
+    in the turn of the loop before a worker starts.
     """
 
     def __init__(
@@ -115,7 +114,7 @@ class WorkerPool:
         """Return the result of the file's own code, as plain data with `Function` for functions; raise
         `ScriptFailed`.
 
-        A kind of adapter has globals of its own.
+        A kind of adapter has its own globals.
         """
         description = await self._run_file(FrameKind.DESCRIBE, source, b"1" if is_kind else b"")
         return await asyncio.to_thread(_read_description, description)
@@ -123,8 +122,8 @@ class WorkerPool:
     async def call(self, source: Source, calls: LuaCalls, call: Mapping[str, Any], *, name: str) -> bytes:
         """Run the file of a kind of adapter, then the function that `call` names; return its result as JSON.
 
-        `call` is `{path, settings, memory, first?, second?}`. A waiting task that is cancelled ends it.
-        A call that the end of a worker interrupted begins once more if `call` has `repeat`. Raises `ScriptFailed`.
+        `call` is `{path, settings, memory, first?, second?}`. Cancelling the waiting task ends the call. A call that
+        was interrupted by the end of a worker begins once more if `call` has `repeat`. Raises `ScriptFailed`.
         """
         given = orjson.dumps(call)
         if len(given) > MAX_CALL_BYTES:
@@ -137,7 +136,7 @@ class WorkerPool:
         return execution.description
 
     async def compile(self, source: Source) -> None:
-        """Raise `ScriptFailed` if the file is not Lua; none of it is run."""
+        """Raise `ScriptFailed` if the file is not valid Lua; the file is not run."""
         await self._run_file(FrameKind.COMPILE, source)
 
     def new_execution(
@@ -148,7 +147,7 @@ class WorkerPool:
         return LuaExecution(name, FrameKind.EXECUTE, source, given, calls, self._settings)
 
     async def run(self, execution: LuaExecution) -> Failure:
-        """Run the execution to its end, and return how it ended. Cancelling the call stops it."""
+        """Run the execution until it ends, and return how it ended. Cancelling the call stops it."""
         if self._is_closing:
             return ExecutionCancelled(f"{execution.source.name} was cancelled before it was done")
         self._executions.add(execution)
@@ -158,10 +157,10 @@ class WorkerPool:
             self._executions.discard(execution)
 
     def _find_worker(self, execution: LuaExecution, lost_because: str) -> Worker | str:
-        """Return the worker for the execution, a fresh one if necessary, or the reason that it does not begin.
+        """Return the worker for the execution, a new one if necessary, or the reason why it does not begin.
 
-        A file that repeatedly could not be stopped does not run, but is still read. A lost execution does not begin
-        again if the hub stops or no worker can start.
+        A file that repeatedly could not be stopped is not run, but is still read. A lost execution does not begin
+        again if the hub is stopping or no worker can start.
         """
         if lost_because and (self._is_closing or self._failed_starts >= MAX_FAILED_STARTS):
             return lost_because
@@ -178,8 +177,8 @@ class WorkerPool:
         return execution, await self.run(execution)
 
     async def _run_file(self, kind: FrameKind, source: Source, given: bytes = b"") -> bytes:
-        """Return the result of the file's own code; it is read again if the end of a worker cut it off, which may be
-        the fault of others. These are read one after another, so that none cuts off the next.
+        """Return the result of the file's own code; read it again if the end of a worker interrupted it, which may be
+        the fault of others. Interrupted files are read one after another, so that none interrupts the next.
         """
         begin = partial(self._run_once, kind, source, given, _FileCalls(source.name), source.name)
         execution, failure = await begin()
@@ -204,7 +203,7 @@ class WorkerPool:
         return worker
 
     async def _follow(self, worker: Worker) -> None:
-        """Run the worker to its end; note that before its executions look for another."""
+        """Run the worker until it ends; note its end before its executions look for another worker."""
         try:
             await worker.live()
         finally:
@@ -222,7 +221,7 @@ class WorkerPool:
             times.append(self._settings.machine.monotonic())
 
     def _refusal_of(self, source: Source) -> str | None:
-        """Why the file may not begin now, after it could not be stopped again and again; None if it may."""
+        """Return why the file may not begin now, because it repeatedly could not be stopped; None if it may."""
         now = self._settings.machine.monotonic()
         for each in [each for each, times in self._stuck_at.items() if now - times[-1] > STUCK_PAUSE_SECS]:
             del self._stuck_at[each]
@@ -251,7 +250,7 @@ class WorkerPool:
 
 
 class _FileCalls:
-    """The `LuaCalls` of a file's own code, which is not given `ctx`."""
+    """The `LuaCalls` of a file's own code, which has no `ctx`."""
 
     counted_secs = 0.0
 
@@ -259,7 +258,7 @@ class _FileCalls:
         self._file = file
 
     async def call(self, operation: str, arguments: Any) -> Any:
-        raise Invalid(f"{operation} is there in the functions of a kind, not while its file is read")
+        raise Invalid(f"{operation} is available in the functions of a kind, not while its file is loaded")
 
     def log(self, level: str, message: str, fields: Any) -> None:
         scripts_log.info("%s", message, extra={"file": self._file})
@@ -287,7 +286,8 @@ def build_pool(
 
     `on_start` is called in the turn of the loop before a worker starts.
 
-    A worker that root starts becomes the user and groups of `user_ids`."""
+    A worker that root starts becomes the user and groups in `user_ids`.
+    """
     limits = ExecutionLimits(
         max_memory_mb=scripts.max_memory_mb,
         max_cpu_secs=scripts.max_cpu_secs,

@@ -1,9 +1,9 @@
-"""Confinement: the rights that the worker gives up at its start, so that code inside can do little.
+"""The sandbox: the rights that the worker gives up at its start, so that code inside it can do little.
 
 The filter of system calls (seccomp), a program in BPF, allows only the calls that running Lua needs. A process of
-another architecture is killed, for its numbers mean other calls. A call that is not on the list fails with EPERM, so
-that a C library that merely tries one continues; one younger than the list fails with ENOSYS, as on an older kernel,
-and the C library does without it (it starts threads with `clone` then, whose flags a filter can read).
+another architecture is killed, because its numbers mean other calls. A call that is not listed fails with EPERM, so
+that a C library that merely tries one continues; a call newer than the list fails with ENOSYS, as on an older kernel,
+and the C library does without it (it then starts threads with `clone`, whose flags a filter can read).
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ else:
     _libc = ctypes.CDLL(None, use_errno=True)
 
 MAX_FURTHER_TASKS = 1_024
-"""Threads and processes that the worker may start, in addition to all of the machine: the kernel counts those per
-user, so a smaller limit would depend on other programs of this user.
+"""Threads and processes that the worker may start, in addition to all others on the machine: the kernel counts them
+per user, so a smaller limit would depend on other programs of this user.
 """
 
 _SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SECCOMP, _SET_NO_NEW_PRIVILEGES = 1, 4, 22, 38
 _SECCOMP_MODE_FILTER = 2
 _MAX_ARENAS = -8
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT, _LANDLOCK_VERSION = 444, 446, 1
-_NO_CTYPES = "Python's module ctypes is missing, without which neither Landlock nor seccomp can be asked for"
+_NO_CTYPES = "Python's module ctypes is missing, which Landlock and seccomp need"
 _LANDLOCK_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-"""The number of file rights that each version of Landlock knows; later versions know as many as the last."""
+"""The number of file rights in each version of Landlock; later versions have as many as the last."""
 
 
 def confine(parent: int, max_address_bytes: int) -> list[str]:
-    """Give up all unneeded rights for good; exit if the hub, process `parent`, has ended already.
+    """Give up all unneeded rights permanently; exit if the hub, process `parent`, has already ended.
 
-    Rights that the system does not take (a service manager may forbid it) stay; the sentences name the missing walls.
-    Nothing can be opened or imported afterwards.
+    Rights that the system does not let it give up (a service manager may forbid it) stay; the result has a sentence
+    for each missing restriction. Nothing can be opened or imported afterwards.
     """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a signal to the group is the hub's to handle
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the hub handles a signal to the group
         signal.signal(number, signal.SIG_IGN)
     if _libc is not None:
         _libc.prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
         _libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-        with contextlib.suppress(AttributeError):  # musl has one arena anyway
+        with contextlib.suppress(AttributeError):  # musl has only one arena anyway
             _libc.mallopt(_MAX_ARENAS, 2)
     if os.getppid() != parent:
         os._exit(0)
@@ -68,7 +68,7 @@ def confine(parent: int, max_address_bytes: int) -> list[str]:
 
 
 def trim_memory() -> None:
-    """Let the C library return unused memory to the machine; only glibc keeps much, and can."""
+    """Return the C library's unused memory to the machine; only glibc keeps much of it, and can return it."""
     with contextlib.suppress(AttributeError):
         _libc.malloc_trim(0)
 
@@ -87,7 +87,8 @@ def _list_limits(max_address_bytes: int) -> list[tuple[int, int]]:
 
 
 def _enter_landlock() -> str:
-    """Give up every path, port, and process outside; return a sentence if the kernel cannot enforce that."""
+    """Give up access to all paths, ports, and processes outside; return a sentence if the kernel cannot enforce
+    that."""
     version = _libc.syscall(_LANDLOCK_CREATE, None, 0, _LANDLOCK_VERSION)
     if version < 1:
         return f"this kernel has no Landlock ({os.strerror(ctypes.get_errno())})"
@@ -102,20 +103,20 @@ def _enter_landlock() -> str:
 
 
 def _filter_system_calls() -> str:
-    """Leave the system calls that running Lua needs; a sentence if the kernel cannot."""
+    """Allow only the system calls that Lua needs; return a sentence if the kernel cannot enforce that."""
     machine = os.uname().machine
     program = build_filter(machine, os.getpid())
     if program is None:
-        return f"no filter of system calls (seccomp) is known for a machine of the kind {machine}"
+        return f"no filter of system calls (seccomp) exists for this type of machine, {machine}"
     buffer = ctypes.create_string_buffer(program, len(program))
     header = ctypes.create_string_buffer(pack("@HP", len(program) // 8, ctypes.addressof(buffer)))
     if _libc.prctl(_SET_SECCOMP, ctypes.c_ulong(_SECCOMP_MODE_FILTER), header, 0, 0) != 0:
-        return f"this kernel takes no filter of system calls (seccomp: {os.strerror(ctypes.get_errno())})"
+        return f"this kernel does not accept a filter of system calls (seccomp: {os.strerror(ctypes.get_errno())})"
     return ""
 
 
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""By the machine's name: the column of the tables below, and how the kernel marks a call of a 64-bit process."""
+"""By machine name: the column in the tables below, and the kernel's mark for calls of a 64-bit process."""
 
 ALLOWED = {
     "futex": (202, 98),
@@ -154,22 +155,21 @@ CLONE_THREAD = 0x10000
 CLONE_NAMESPACES = 0x7E020080
 
 FIRST_UNLISTED = 424
-"""From here on the numbers are the same on all architectures; none of them is needed."""
+"""From this number on, all architectures use the same numbers; Lua needs none of these calls."""
 
 X32_BIT = 0x40000000
-"""Marks a call of x86_64's other convention, which reports the same architecture."""
+"""Marks a call in x86_64's other convention, which has the same architecture."""
 
 KILL, ALLOW, REFUSE, NO_SUCH_CALL = 0x80000000, 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
 
 _INSTRUCTION = Struct("=HBBI")
 _LOAD, _AND, _RETURN, _IF_EQUAL, _IF_AT_LEAST = 0x20, 0x54, 0x06, 0x15, 0x35
-_NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16  # in seccomp_data; for an argument, of its lower half
+# in seccomp_data; for an argument, the offset of its lower half
+_NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16
 
 
 def build_filter(machine: str, pid: int) -> bytes | None:
-    """Return the program for a process of this number on `machine`, or None if the machine's calls are not listed
-    here.
-    """
+    """Return the program for a process with this id on `machine`; None if the machine's calls are not listed here."""
     if machine not in ARCHITECTURES or sys.maxsize < 1 << 32:
         return None
     column, architecture = ARCHITECTURES[machine]
@@ -183,14 +183,14 @@ def build_filter(machine: str, pid: int) -> bytes | None:
     ]
     for numbers in ALLOWED.values():
         steps += [(_IF_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, ALLOW)]
-    steps += _allow_if(CLONE[column], CLONE_THREAD | CLONE_NAMESPACES, CLONE_THREAD)  # a thread, and no process
+    steps += _allow_if(CLONE[column], CLONE_THREAD | CLONE_NAMESPACES, CLONE_THREAD)  # a thread, not a process
     steps += _allow_if(TGKILL[column], 0xFFFFFFFF, pid)  # how abort() ends the process
     steps.append((_RETURN, 0, 0, REFUSE))
     return b"".join(_INSTRUCTION.pack(*step) for step in steps)
 
 
 def _allow_if(number: int, mask: int, value: int) -> list[tuple[int, int, int, int]]:
-    """Return the steps that allow a call whose first argument, under the mask, has the value."""
+    """Return the steps that allow a call if its first argument, after the mask, has this value."""
     return [
         (_IF_EQUAL, 0, 5, number),
         (_LOAD, 0, 0, _FIRST_ARGUMENT_AT),

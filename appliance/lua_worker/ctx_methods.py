@@ -1,4 +1,4 @@
-"""The methods of `ctx` that ask something of the hub: the one list, for the worker's Lua and for the hub."""
+"""The methods of `ctx` that send a request to the hub: one list for the worker's Lua and for the hub."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import NamedTuple
 class CtxMethod(NamedTuple):
     """One method. `arguments` are the Lua types of its first arguments; `?` marks an optional one.
 
-    `names` is what of the home its first argument names. A missing one is an error of the call, or the answer is nil
-    if it `may_be_absent`. A method that `reads` answers from memory, so it does not interrupt the running time. A
+    `names` is the kind of thing that its first argument names. If that thing is missing, the call fails, or returns
+    nil if it `may_be_absent`. A method that `reads` answers from memory, so it does not interrupt the running time. A
     method that `waits` does not count for the backstop.
     """
 
@@ -45,7 +45,7 @@ CTX_METHODS: Mapping[str, CtxMethod] = {
     "snapshot": CtxMethod(("table",), reads=True),
     "restore": CtxMethod(("table",)),
 }
-"""By name. `automations/ctx.py` has the work of each method by name, `config/library/lares.lua` its types for
+"""Methods by name. `automations/ctx.py` has the work of each method by name, `config/library/lares.lua` its types for
 editors. `ctx:log` is not in the list, because it waits for nothing.
 """
 

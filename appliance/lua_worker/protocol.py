@@ -10,14 +10,14 @@ from struct import Struct
 from typing import NamedTuple
 
 MAX_FRAME_BYTES = 24 << 20
-"""A longer frame is a fault of its sender."""
+"""A longer frame is an error of its sender."""
 
 _HEADER = Struct("<IBI")
 _LENGTH = Struct("<I")
 
 TIMING = Struct("<dBd")
 """The beginning of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER: the seconds that Lua may run now, the `Reason` for
-which it is stopped then, and the present instant in seconds since 1970."""
+stopping it then, and the present instant in seconds since 1970."""
 
 MEMORY_USE = Struct("<IQ")
 """The beginning of PONG: the execution that uses the most memory, and its bytes; zeros without executions."""
@@ -31,7 +31,7 @@ CPU_SECS = Struct("<Id")
 
 
 class FrameKind(IntEnum):
-    """The purposes of frames, and their parts. `prelude/driver.lua` knows these numbers, too."""
+    """The kinds of frames, and their parts. `prelude/driver.lua` knows these numbers, too."""
 
     EXECUTE = 1  # timing, text, name, event as JSON or nothing: run the file, then its `execute`
     DESCRIBE = 2  # timing, text, name, "1" or "" (of a kind of adapter): run the file and describe its result
@@ -40,36 +40,36 @@ class FrameKind(IntEnum):
     STOP = 5  # reason as a byte
     PING = 6  # answered by PONG about the same execution
     CALL = 7  # timing, text, name, call as JSON: run the file of a kind of adapter, then one of its functions
-    READY = 16  # the missing parts of the confinement, in words
+    READY = 16  # the missing parts of the sandbox, in words
     REQUEST = 17  # operation, arguments as JSON, place, CPU
     LOG = 18  # level, message, fields as JSON or nothing
     DONE = 19  # description, or what CALL returned, as JSON or nothing
     STOPPED = 20  # reason as a byte, place
     FAILED = 21  # message, place, the missing name of a look-up
     PONG = 22  # MEMORY_USE, place, CPU_SECS of each that computes
-    LOST = 23  # a sentence; never sent: replaces the final frame if the worker has ended
+    LOST = 23  # a sentence; never sent: it replaces the final frame if the worker has ended
 
 
 LAST = frozenset({FrameKind.DONE, FrameKind.STOPPED, FrameKind.FAILED, FrameKind.LOST})
-"""After one of these the worker knows nothing more of the execution."""
+"""After one of these frames, the worker has forgotten the execution."""
 
 _KINDS = {int(kind): kind for kind in FrameKind}
 
 
 class Reason(IntEnum):
-    """Why an execution was stopped. Small whole numbers, because these cross into Lua."""
+    """Why an execution was stopped. Small whole numbers, because they are passed to Lua."""
 
     BACKSTOP = 1
     CPU = 2
     CANCELLED = 3
     MEMORY = 4
     STUCK = 5
-    """It did not stop in time; only the hub states it, followed by one of the others."""
+    """It did not stop in time; only the hub uses this, followed by one of the other reasons."""
     CPU_TOTAL = 6
 
 
 class WorkerFrame(NamedTuple):
-    """One frame. `execution` is 0 if it concerns none."""
+    """One frame. `execution` is 0 if the frame concerns no execution."""
 
     kind: FrameKind
     execution: int
@@ -85,13 +85,13 @@ def encode(kind: int, execution: int = 0, *parts: bytes) -> bytes:
 
 
 class Decoder:
-    """Puts frames together from whatever pieces the socket gives."""
+    """Assembles frames from the pieces that the socket delivers."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, data: bytes | memoryview) -> list[WorkerFrame]:
-        """Return every frame that is complete now; raise `ValueError` for invalid bytes."""
+        """Return every complete frame; raise `ValueError` for invalid bytes."""
         buffer = self._buffer
         buffer += data
         frames, at = [], 0

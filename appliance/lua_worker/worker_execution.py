@@ -1,9 +1,9 @@
-"""One execution in the worker: its fresh Lua state, the Python functions that Lua can call, and the thread that may
-use it.
+"""One execution in the worker: its own Lua state, the Python functions that Lua can call, and the thread that may use
+it.
 
-Three rules protect the worker's memory, and each is here: only texts and whole numbers pass between Lua and Python;
-Lua never sees the real globals; the memory limit is lifted while Python passes something in, because Lua aborts the
-process when that fails.
+Three rules protect the worker's memory, all enforced here: only texts and whole numbers pass between Lua and Python;
+Lua never sees the real globals; the memory limit is lifted while Python passes something to Lua, because Lua aborts
+the process if that fails.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from appliance.lua_worker.protocol import CPU, TIMING, FrameKind, Reason, encode
 
 MAX_LOG_LINES = 1_000
 MAX_LOG_BYTES = 1 << 20
-"""What one execution may log while it runs; the newest of any further lines follow at its end."""
+"""Bytes that one execution may log while it runs; the newest of any further lines follow at its end."""
 
 MAX_LATE_LOG_LINES = 50
 
 TRIM_BYTES = 1 << 20
-"""The memory of a state that used more is returned to the machine at once."""
+"""A state that used more memory returns it to the machine at once."""
 
 CALLABLE = ("poll", "emit", "ask", "take", "limit", "instant")
-"""Python functions for Lua. Each returns a whole number, bytes or nothing, and never raises."""
+"""Python functions that Lua can call. Each returns a whole number, bytes or nothing, and never raises."""
 
 PRELUDE = ("stop", "json", "protected", "sandbox", "ctx", "driver")
-"""The Lua files that every state begins with, in this order; all are given one table, which they fill.
+"""The Lua files with which every state begins, in this order; all fill the same table.
 
 States of kinds of adapter continue with `kind.lua`.
 """
@@ -52,8 +52,8 @@ _NO_MEMORY = b"not enough memory"
 class WorkerExecution:
     """The worker's side of a run: a Lua state. `forget` is called with its number at the end.
 
-    The thread that does a job owns the Lua state until it has sent the reply. After a request no thread does, until
-    the next frame is taken; `_lock` settles whether that or the end of the job comes first.
+    The thread that does a job owns the Lua state until it has sent the reply. After a request, no thread owns it
+    until the next frame is taken; `_lock` decides whether that or the end of the job comes first.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class WorkerExecution:
     ) -> None:
         self.number = 0
         self.place = b""
-        """The user's line where Lua was when it last polled, as `file:line`."""
+        """The line of the user's file, `file:line`, where Lua was at its last poll."""
         self.cpu_secs = 0.0
-        """Processor time that its Lua has used, up to when it last polled."""
+        """Processor time that its Lua had used at its last poll."""
         self._cpu_before, self._cpu_from = 0.0, 0.0
         self._max_cpu_secs = max_cpu_secs
         self._send = send
@@ -91,7 +91,7 @@ class WorkerExecution:
         self._max_memory = max_memory
 
     def prepare(self) -> None:
-        """Make the Lua state, unless it is there."""
+        """Create the Lua state, unless it exists."""
         if self._lua is not None:
             return
         self._lua = lua54.LuaRuntime(
@@ -105,7 +105,7 @@ class WorkerExecution:
         given = self._lua.table_from({name.encode(): getattr(self, name) for name in CALLABLE})
         self._table, *functions = self._lua.execute(prelude()[0], given, mode="b")
         self._set_answer, self._start, self._step, self._find_place = functions
-        self._max_memory += self.memory  # the prelude is not the script's
+        self._max_memory += self.memory  # the prelude does not belong to the script
 
     @property
     def is_computing(self) -> bool:
@@ -114,12 +114,12 @@ class WorkerExecution:
 
     @property
     def memory(self) -> int:
-        """Bytes that Lua uses; may be asked by any thread."""
+        """Bytes that Lua uses; any thread may ask."""
         lua = self._lua
         return 0 if lua is None else int(lua.get_memory_used())
 
     def take_answer(self, parts: Sequence[bytes]) -> Work | None:
-        """Lua is to continue with the answer."""
+        """Let Lua continue with the answer."""
         if self._is_blocked:
             self._answers.put(parts)
             return None
@@ -138,7 +138,7 @@ class WorkerExecution:
         return None
 
     def begin(self, kind: FrameKind, parts: Sequence[bytes]) -> None:
-        """Run what EXECUTE, DESCRIBE, COMPILE or CALL names."""
+        """Run the file of an EXECUTE, DESCRIBE, COMPILE or CALL frame."""
         self.prepare()
         timing, *rest = parts
         if kind is FrameKind.CALL or (kind is FrameKind.DESCRIBE and rest[2]):
@@ -153,7 +153,7 @@ class WorkerExecution:
         self._max_memory += self.memory - before
 
     def poll(self, place: bytes | None = None) -> int | None:
-        """Return the reason to stop, if there is one; `place` is where Lua is."""
+        """Return the reason to stop, if there is one; `place` is Lua's present position."""
         self.place = place or self.place
         self.cpu_secs = self._cpu_before + thread_time() - self._cpu_from
         if self._reason is not None:
@@ -189,9 +189,9 @@ class WorkerExecution:
         self._late_lines.clear()
 
     def ask(self, operation: bytes, arguments: bytes, place: bytes | None) -> int | None:
-        """Make a request and wait on this thread: 1 or 0 as the answer is good or not, nothing if Lua is to stop.
+        """Send a request and wait on this thread; return 1 or 0 for a good or bad answer, nothing if Lua must stop.
 
-        With an answer the limit of memory is lifted, so that Lua can `take` it; then Lua sets the `limit` again.
+        With an answer, the memory limit is lifted so that Lua can `take` it; then Lua sets the `limit` again.
         """
         self._is_blocked = True
         if self._reason is not None:
@@ -226,7 +226,7 @@ class WorkerExecution:
         self._until = self._now_at + secs
 
     def _run(self, timing: bytes) -> None:
-        """Resume Lua, and send its reply to the hub. After a request the state is no longer this thread's."""
+        """Resume Lua, and send its reply to the hub. After a request, the state no longer belongs to this thread."""
         self._set_timing(timing)
         self.limit()
         self._cpu_from = thread_time()
@@ -266,10 +266,10 @@ class WorkerExecution:
         self.dispose()
 
     def dispose(self) -> None:
-        """Give the memory back."""
+        """Return the memory."""
         was_large = self.memory > TRIM_BYTES
         self._lua = self._table = self._set_answer = self._start = self._step = self._find_place = (
-            None  # no reference cycle may keep it
+            None  # break all reference cycles
         )
         if was_large:
             trim_memory()
@@ -279,7 +279,7 @@ class WorkerExecution:
 def prelude() -> tuple[bytes, bytes]:
     """Return the prelude of every state, and its continuation for kinds of adapter, compiled and stripped.
 
-    Frames without lines are how the prelude knows its own from the user's.
+    The prelude recognises its own frames because they have no lines.
     """
     *texts, kind = [(_FOLDER / f"{part}.lua").read_text("utf-8") for part in (*PRELUDE, "kind")]
     *parts, driver = [f"(function(...)\n{text}\nend)(lares);" for text in texts]
@@ -290,4 +290,4 @@ def prelude() -> tuple[bytes, bytes]:
 
 
 def _refuse(*_: object) -> str:
-    raise AttributeError("no Python object is open to Lua")
+    raise AttributeError("Python objects are not accessible from Lua")

@@ -25,13 +25,13 @@ STACK_BYTES = 1 << 20
 
 MAX_IDLE_THREADS = 8
 SPARE_EXECUTIONS = 4
-"""Lua states that are ready before they are asked for, made while there is nothing else to do."""
+"""Lua states that are made in advance, while there is nothing else to do."""
 
 READ_BYTES = 1 << 16
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Serve the hub until it closes the socket, which is descriptor 0; does not return.
+    """Serve the hub until it closes the socket, which is descriptor 0; never return.
 
     The arguments are the hub's process; the file of its time zone, and the zone's offset and bytes in that file; the
     bytes of memory and the seconds of processor time of one execution; the bytes of address space of the worker; and
@@ -51,12 +51,12 @@ def main(arguments: Sequence[str]) -> None:
     missing = confine(int(parent), int(max_address_space))
     try:
         WorkerLoop(connection, int(max_memory), float(max_cpu_secs)).serve("; ".join(missing))
-    finally:  # glibc needs a descriptor to end the other threads in order, and none is left
+    finally:  # glibc needs a descriptor to end the other threads cleanly, and none is left
         os._exit(os.EX_SOFTWARE)
 
 
 def _set_zone(path: str, start: str, size: str) -> None:
-    """Let the C library read the time zone; it needs a file that holds nothing else."""
+    """Let the C library read the time zone, which it needs in a separate file."""
     file, zone = os.open(path, os.O_RDONLY), os.memfd_create("zone")
     os.write(zone, os.pread(file, int(size), int(start)))
     os.environ["TZ"] = f":/proc/self/fd/{zone}"
@@ -74,7 +74,7 @@ def _become(user: int, group: int, *groups: int) -> None:
 class ThreadPool:
     """Runs jobs at once, on threads that it adds as needed; at most `MAX_IDLE_THREADS` of them stay.
 
-    Each calls `on_idle` after a job, and before its first.
+    Each thread calls `on_idle` before its first job and after each job.
     """
 
     def __init__(self, on_idle: Callable[[], None]) -> None:
@@ -94,13 +94,13 @@ class ThreadPool:
         threading.Thread(target=self._work, daemon=True).start()
 
     def submit(self, job: Work) -> None:
-        """Run the job on a thread that is free, or on a new one."""
+        """Run the job on a free thread, or on a new one."""
         with self._lock:
             self._free -= 1
             is_short = self._free < 0
         self._jobs.put(job)
         if is_short:
-            with contextlib.suppress(RuntimeError):  # no memory for a further thread: the next free one takes the job
+            with contextlib.suppress(RuntimeError):  # no memory for another thread: the next free one takes the job
                 self.start()
 
     def _work(self) -> None:
@@ -117,7 +117,7 @@ class ThreadPool:
 
 
 class WorkerLoop:
-    """Reads frames on the main thread, and does what each asks for on threads of a pool."""
+    """Reads frames on the main thread, and does their work on threads of a pool."""
 
     def __init__(self, connection: socket.socket, max_memory: int, max_cpu_secs: float) -> None:
         self._connection = connection
@@ -129,9 +129,9 @@ class WorkerLoop:
         self._pool = ThreadPool(self._add_spares)
 
     def serve(self, missing_walls: str) -> None:
-        """Begin, and report the missing parts of the confinement; end the process when the hub closes the socket."""
+        """Begin, and report the missing parts of the sandbox; end the process when the hub closes the socket."""
         threading.stack_size(STACK_BYTES)
-        threading.excepthook = lambda _: os._exit(os.EX_SOFTWARE)  # as the main thread's error does
+        threading.excepthook = lambda _: os._exit(os.EX_SOFTWARE)  # as an error on the main thread would
         self._send(encode(FrameKind.READY, 0, missing_walls.encode()))
         self._pool.start()
         decoder = Decoder()
@@ -142,7 +142,7 @@ class WorkerLoop:
         os._exit(0)
 
     def _add_spares(self) -> None:
-        """Make the next states, while no job waits."""
+        """Make the next states while no job is waiting."""
         with contextlib.suppress(MemoryError, LuaError):  # no memory: the execution that needs a state fails
             while len(self._spares) < SPARE_EXECUTIONS and not self._pool.has_waiting_jobs:
                 spare = self._new_execution()
@@ -158,7 +158,7 @@ class WorkerLoop:
             os._exit(0)
 
     def _take(self, frame: WorkerFrame) -> Work | None:
-        """Return the work that the frame asks for. Frames are taken in their order, one after another."""
+        """Return the work for the frame. Frames are taken in their order, one after another."""
         kind, number, parts = frame
         execution = self._executions.get(number)
         if kind is FrameKind.PING:

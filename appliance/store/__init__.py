@@ -1,1 +1,1 @@
-"""What outlives the power: one document in a snapshot and a journal."""
+"""State that survives a power cut: one document in a snapshot and a journal."""

@@ -1,5 +1,5 @@
-"""The disk: all operations of the store on files, so that tests can record, refuse, and crash them. Single files are
-written whole or not at all.
+"""The disk: all file operations of the store, so that tests can record, reject, and interrupt them. Single files are
+written completely or not at all.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ PART = ".part"
 """The ending of a file that is still being written."""
 
 MAX_STORE_FILE_BYTES = 256 << 20
-"""The size of a file that is read as a whole; the hub's own are far smaller, and a box has less memory than that."""
+"""The maximum size of a file that is read as a whole; the hub's own files are far smaller, and a box has less memory
+than this limit."""
 
 
 class Disk:
-    """One folder of files; a name may be one below it, `history/2026-11.jsonl`.
+    """One folder of files; a name may include a subfolder, `history/2026-11.jsonl`.
 
-    Every method may raise `OSError`; none is ever called on the event loop.
+    Every method may raise `OSError`; none is called on the event loop.
 
     `bytes_written` and `syncs` count since the start.
     """
@@ -33,12 +34,12 @@ class Disk:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.check_place: Callable[[], None] = lambda: None
-        """Raise `OSError` if another folder is now at this path; called before names in it are changed."""
+        """Raises `OSError` if another folder is now at this path; called before names in it are changed."""
         self.bytes_written = 0
         self.syncs = 0
 
     def list_names(self, below: str = "") -> list[str]:
-        """Return the names of the folder's files, or of those in a folder `below` it, sorted."""
+        """Return the names of the folder's files, or of those in the subfolder `below`, sorted."""
         return sorted(each.name for each in (self.folder / below).iterdir())
 
     def read(self, name: str) -> bytes:
@@ -50,7 +51,7 @@ class Disk:
         return (self.folder / name).stat().st_size
 
     def read_part(self, name: str, offset: int, max_bytes: int) -> bytes:
-        """At most this many bytes of a file from the offset on; nothing after its end."""
+        """Return at most this many bytes of a file from the offset on; empty after its end."""
         descriptor = os.open(self.folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             return os.pread(descriptor, max_bytes, offset)
@@ -58,12 +59,13 @@ class Disk:
             os.close(descriptor)
 
     def free_bytes(self) -> int:
-        """Bytes that this user may still write to the device."""
+        """Return the bytes that this user may still write to the device."""
         found = os.statvfs(self.folder)
         return found.f_bavail * found.f_frsize
 
     def make_folder(self, name: str, like: str | None = None) -> None:
-        """Make a private folder in this one, or with the mode of another; an existing folder is unchanged.
+        """Create a private folder in this one, or with the mode of another folder; an existing folder stays
+        unchanged.
 
         Its name is durable after `sync_folder`.
         """
@@ -73,12 +75,12 @@ class Disk:
             (self.folder / name).mkdir(mode=mode)
 
     def create(self, name: str) -> int:
-        """Open a new file for writing, in place of an existing one; return the descriptor."""
+        """Create a file for writing, in place of any existing one; return the descriptor."""
         self.check_place()
         return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
 
     def copy_access(self, descriptor: int, name: str) -> None:
-        """Give an open new file the mode and owner of another file; of a folder, the owner if possible.
+        """Give an open new file the mode and owner of another file; for a folder, copy the owner only if possible.
 
         Raises `PermissionError` if the owner of a file cannot be kept.
         """
@@ -93,7 +95,7 @@ class Disk:
         os.fchmod(descriptor, stat.S_IMODE(like.st_mode) if is_file else like.st_mode & 0o666)
 
     def open(self, name: str) -> int:
-        """Open a file that exists for writing; the descriptor."""
+        """Open an existing file for writing; return the descriptor."""
         self.check_place()
         return os.open(self.folder / name, os.O_RDWR | os.O_CLOEXEC)
 
@@ -106,7 +108,7 @@ class Disk:
             view, offset = view[count:], offset + count
 
     def allocate(self, descriptor: int, length: int) -> None:
-        """Make the file this long and reserve its space; the new part reads as zeros."""
+        """Make the file this long and reserve its space; the new part contains zeros."""
         os.posix_fallocate(descriptor, 0, length)
 
     def sync(self, descriptor: int) -> None:
@@ -115,7 +117,7 @@ class Disk:
         os.fdatasync(descriptor)
 
     def sync_folder(self, below: str = "") -> None:
-        """Return once the names in the folder, or in one `below` it, are on the device."""
+        """Return once the names in the folder, or in its subfolder `below`, are on the device."""
         self.syncs += 1
         sync_folder(self.folder / below)
 
@@ -124,7 +126,7 @@ class Disk:
         os.ftruncate(descriptor, length)
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a file, in place of an existing one."""
+        """Rename a file; it replaces any existing file of that name."""
         self.check_place()
         (self.folder / old).replace(self.folder / new)
 
@@ -162,14 +164,15 @@ class Disk:
 
 
 def for_its_user(path: str | Path) -> StartFailed:
-    """Return the error for a path that only the hub's user and root can use."""
+    """Return the error for a path that only the hub's user and root can access."""
     return StartFailed(f"permission denied: {path}; use sudo", os.EX_NOPERM)
 
 
 def write_file(file: Path, data: bytes, mode: int = 0o600) -> None:
-    """Put a file with this content and mode (less the umask) in place of any old one; it is then on the device.
+    """Write a file with this content and mode (less the umask), in place of any old one; it is on the device when
+    this returns.
 
-    A power cut leaves the old file or the new one. Raises `OSError`; then the old one is as it was.
+    A power cut leaves the old file or the new one. Raises `OSError`; the old file is then unchanged.
     """
     part = file.with_name(file.name + PART)
     try:

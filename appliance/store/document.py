@@ -1,8 +1,8 @@
-"""The document: keys and their JSON values. Every acknowledged change outlives a power cut.
+"""The document: keys and their JSON values. Every acknowledged change survives a power cut.
 
-It is kept in memory and in two files a generation, a snapshot and a journal. Changes that wait at the same time share
-one record and one sync, which run on a thread of the store's own. When the journal has outgrown the snapshot, the
-next generation begins.
+It is kept in memory and in two files per generation, a snapshot and a journal. Changes that wait at the same time
+share one record and one sync, which run on the store's own thread. When the journal has become larger than the
+snapshot, the next generation begins.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from appliance.store.recovery import Recovered, unreadable
 T = TypeVar("T")
 
 Prepare = Callable[[EncodedChanges], EncodedChanges]
-"""Returns the changes to store, given the earlier changes stored with them; raises an exception to refuse."""
+"""Returns the changes to store, given the earlier changes stored with them; raises an exception to reject them."""
 
 OnDone = Callable[[Any, BaseException | None], None]
-"""Receives the result of the work, or its exception."""
+"""Receives the result or the exception of the work."""
 
 log = logging.getLogger("store")
 
 
 class _Thread:
-    """Does work in its order. Handing over to an executor would take twice as long."""
+    """Does work in order, on one thread. Passing work to an executor would take twice as long."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -51,13 +51,13 @@ class _Thread:
         self._thread.start()
 
     def do(self, work: Callable[[], Any], on_done: OnDone) -> None:
-        """Do the work, then call `on_done` on the loop; `RuntimeError` once it was closed."""
+        """Do the work, then call `on_done` on the loop; raise `RuntimeError` if the thread was closed."""
         if self._is_closed:
             raise RuntimeError("the store is closed")
         self._queue.put((work, on_done))
 
     def close(self) -> None:
-        """Return when all is done that was handed over."""
+        """Return when all work is done."""
         self._is_closed = True
         self._queue.put(None)
         self._thread.join()
@@ -83,11 +83,11 @@ class _Waiting(Struct):
     refusal: LaresError | None = None
 
     def prepare_after(self, changes: dict[str, bytes | None]) -> None:
-        """Add its changes to the earlier ones, or note the reason of its refusal."""
+        """Add its changes to the earlier ones, or note why it is rejected."""
         self.refusal = _attempt(lambda: changes.update(self.prepare(changes)))
 
     def end(self) -> None:
-        """Apply it unless it was refused, and wake the caller."""
+        """Apply it unless it was rejected, and wake the caller."""
         if self.refusal is None and self.commit is not None:
             self.refusal = _attempt(self.commit)
         if self.done.done():  # the caller was cancelled
@@ -96,11 +96,12 @@ class _Waiting(Struct):
             self.done.set_result(None)
         else:
             self.done.set_exception(self.refusal)
-            self.done.exception()  # the caller may be cancelled; then asyncio must not log it
+            self.done.exception()  # the caller may have been cancelled; then asyncio must not log it
 
 
 class Document:
-    """The state that outlives the power. Entering the context recovers it from the files, leaving it closes them."""
+    """The state that survives a power cut. Entering the context recovers it from the files, leaving it closes
+    them."""
 
     recovered: Recovered
 
@@ -147,10 +148,10 @@ class Document:
         return items_of(self._files.values.copy(), prefix)  # the store's thread changes them meanwhile
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:
-        """Change all the keys or none; None removes a key. Returns once a power cut cannot take it back.
+        """Change all the keys or none; None removes a key. Returns once the change survives a power cut.
 
-        Raises `StoreFailed` when the card does not take it; the document is then as it was. `TypeError` if a key
-        or a value has no JSON.
+        Raises `StoreFailed` if the card does not accept it; the document is then unchanged. Raises `TypeError` if a
+        key or a value cannot be JSON.
         """
         if changes:
             encoded = encode_values(changes)
@@ -160,20 +161,20 @@ class Document:
         """Store the changes that `prepare` returns, then call `commit`, which puts them in force; otherwise like
         `put_many`.
 
-        Changes are prepared and committed in their order; concurrent changes share one sync.
-        A started change is finished even if the caller is cancelled. Exceptions of `prepare` are raised here. If the
-        card then refuses the earlier changes, `prepare` is called again without them.
+        Changes are prepared and committed in their order; concurrent changes share one sync. A change that has
+        started is finished even if the caller is cancelled. Exceptions of `prepare` are raised here. If the card then
+        rejects the earlier changes, `prepare` is called again without them.
         """
         loop = asyncio.get_running_loop()
         waiting = _Waiting(prepare, commit, loop.create_future())
         self._waiting.append(waiting)
         if self._is_idle.is_set():
             self._is_idle.clear()
-            loop.call_soon(self._write)  # together with other changes of this turn of the loop
+            loop.call_soon(self._write)  # together with other changes in this turn of the loop
         await waiting.done
 
     def figures(self) -> dict[str, Any]:
-        """Return what `GET /diagnostics` shows of the store."""
+        """Return the store's figures for `GET /diagnostics`."""
         found = self.recovered
         recovery = {
             "records": found.records,
@@ -190,7 +191,7 @@ class Document:
         }
 
     def _write(self) -> None:
-        """Hand all waiting changes to the thread, as one record."""
+        """Pass all waiting changes to the thread, as one record."""
         batch, self._waiting = self._waiting, []
         changes: dict[str, bytes | None] = {}
         for each in batch:
@@ -204,7 +205,7 @@ class Document:
             self._on_written(batch, None, error)
 
     def _on_written(self, batch: list[_Waiting], _: object, error: BaseException | None) -> None:
-        """Finish the batch after its writing, or after the error."""
+        """Finish the batch after it was written, or after the error."""
         if error is None:
             self._note_success()
         else:
@@ -217,10 +218,10 @@ class Document:
         self._end(batch)
 
     def _end(self, batch: list[_Waiting]) -> None:
-        """Wake the callers, and write the changes that have come meanwhile."""
+        """Wake the callers, and write the changes that arrived meanwhile."""
         for each in batch:
             each.end()
-        if self._failure is None and self._files.is_compaction_due:  # only changes that come meanwhile wait for it
+        if self._failure is None and self._files.is_compaction_due:  # only changes that arrive meanwhile wait for it
             self._thread.do(self._files.compact, _on_compacted)
         if self._waiting:
             self._write()
@@ -229,7 +230,7 @@ class Document:
 
     def _note_failure(self, reason: str) -> None:
         if self._failure is None:
-            log.error("changes cannot be stored: %s; the home runs on and tries again", reason)
+            log.error("changes cannot be stored: %s; the home keeps running and tries again", reason)
         self._failure = reason
         self._failures += 1
 
@@ -257,7 +258,7 @@ class Document:
 
 
 def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:
-    """Return the values as JSON; not-a-number, which JSON has as null, removes the key, as in a replay.
+    """Return the values as JSON; not-a-number, which becomes null in JSON, removes the key, as in a replay.
 
     Raises `TypeError`, which names the key.
     """
@@ -273,7 +274,7 @@ def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:
 
 
 def _attempt(work: Callable[[], None]) -> LaresError | None:
-    """Why it is refused, None if it is done; a fault of our own is logged."""
+    """Return why it is rejected, None if it is done; log the hub's own errors."""
     try:
         work()
     except LaresError as error:
@@ -285,7 +286,8 @@ def _attempt(work: Callable[[], None]) -> LaresError | None:
 
 
 def _reason(error: BaseException) -> str:
-    """Return why the card takes nothing as the end of a sentence; the exception's name unless it is an `OSError`."""
+    """Return why the card accepts nothing, as the end of a sentence; the exception's name unless it is an
+    `OSError`."""
     return explain_os_error(error) if isinstance(error, OSError) else type(error).__name__
 
 

@@ -1,15 +1,16 @@
 """The files of the document: their names, and the bytes of snapshots and journals.
 
-Lines are JSON objects. In lines with a checksum, the last field, `crc`, is the CRC-32 (as in zlib) of all before it.
+Lines are JSON objects. In lines with a checksum, the last field, `crc`, is the CRC-32 (as in zlib) of everything
+before it.
 
-A snapshot is the whole document at one sequence number, in a file that is never changed. Its first line names format,
-generation, sequence number, and length and CRC-32 of the rest, which holds one line for each key:
-`{"key": …, "value": …}`.
+A snapshot is the whole document at one sequence number, in a file that never changes. Its first line names format,
+generation, sequence number, and length and CRC-32 of the rest, which holds one line for each key: `{"key": …,
+"value": …}`.
 
-A journal only grows until the next generation. Its first line names format, generation and the sequence number from
-which the records count on. Each further line is a record `{"seq", "length", "put", "crc"}`, one for each batch of
-changes: `put` maps keys to values, null for a key that is gone; `length` counts the bytes of `put`. What follows the
-last record is zeros or nothing.
+A journal only grows until the next generation. Its first line contains the format, the generation, and the sequence
+number after which the records count. Each further line is a record `{"seq", "length", "put", "crc"}`, one for each
+batch of changes: `put` maps keys to values, null for a key that is gone; `length` counts the bytes of `put`. After
+the last record, there are only zeros or nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from appliance.home.values import to_bytes
 from appliance.store.disk import PART
 
 STORE_FORMAT = 1
-"""The version of both files' format. A newer one is refused, an older one migrated."""
+"""The version of both files' format. A newer format is rejected, an older one migrated."""
 
 _NAME = re.compile(r"(?:snapshot|journal)\.(\d{6,})\.json")
 _HALF = re.compile(r"(?:snapshot|journal)\.\d{6,}\.json.*" + re.escape(PART))
@@ -38,7 +39,7 @@ CRC_BYTES = len(b',"crc":"00000000"}')
 """Bytes of a line, without its newline, that the checksum field takes."""
 
 EncodedChanges = Mapping[str, bytes | None]
-"""Keys to their values as JSON bytes; None for a key that is removed."""
+"""Keys with their values as JSON bytes; None for a removed key."""
 
 
 def snapshot_name(generation: int) -> str:
@@ -52,13 +53,13 @@ def journal_name(generation: int) -> str:
 
 
 def generations_of(names: Iterable[str]) -> list[int]:
-    """Return the generations with a file, newest first."""
+    """Return the generations that have a file, newest first."""
     found = {int(match[1]) for name in names if (match := _NAME.fullmatch(name)) is not None}
     return sorted(found, reverse=True)
 
 
 def leftovers(names: Iterable[str], oldest: int) -> list[str]:
-    """Return the obsolete files: half-written ones, and generations before the oldest to keep."""
+    """Return the obsolete files: incomplete ones, and generations before the oldest one to keep."""
     names = list(names)
     old = [each for each in generations_of(names) if each < oldest]
     finished = [name for each in old for name in (snapshot_name(each), journal_name(each))]
@@ -80,7 +81,7 @@ def check_crc(line: bytes) -> dict[str, Any] | None:
 
 
 def parse_object(line: bytes) -> dict[str, Any] | None:
-    """Return the JSON object in the line, whatever its checksum; None if the line is not an object."""
+    """Return the JSON object in the line, regardless of its checksum; None if the line is not an object."""
     try:
         found = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -134,9 +135,9 @@ def _entry(line: bytes) -> tuple[str, bytes]:
 class JournalContents(Struct, frozen=True, kw_only=True):
     """The content of a journal file.
 
-    `header` is None if the first line is damaged or missing. `sequence` is the number of the last good record, or of
-    the header. `end` is the end of the good records, and `last` the last line. `torn` counts the bytes
-    after it that are neither zeros nor records. `lost` counts good records after damage.
+    `header` is None if the first line is damaged or missing. `sequence` is the number of the last valid record, or
+    the number in the header. `end` is the end of the valid records, and `last` the last line. `torn` counts the bytes
+    after it that are neither zeros nor records. `lost` counts valid records after the damage.
     """
 
     header: dict[str, Any] | None = None
@@ -149,7 +150,7 @@ class JournalContents(Struct, frozen=True, kw_only=True):
 
     @property
     def is_damaged(self) -> bool:
-        """Whether there is more wrong with the file than a write that was under way when the power went."""
+        """Whether more is wrong with the file than a write that a power cut interrupted."""
         return self.header is None or self.lost > 0
 
 
@@ -188,7 +189,7 @@ def encode_record(sequence: int, changes: EncodedChanges) -> bytes:
 
 
 def _read_header(data: bytes, kind: str, generation: int) -> dict[str, Any] | None:
-    """Return the first line of a file of this kind and generation; None when it is not as it was written."""
+    """Return the first line of a file of this kind and generation; None if it is not as it was written."""
     line, newline, _ = data.partition(b"\n")
     header = check_crc(line) if newline else None
     if header is None or header.get("kind") != kind or header.get("generation") != generation:
@@ -197,7 +198,8 @@ def _read_header(data: bytes, kind: str, generation: int) -> dict[str, Any] | No
 
 
 def _record_at(data: bytes, position: int) -> tuple[dict[str, Any], int] | None:
-    """Return the record that begins at the position and if the next begins, or None."""
+    """Return the record that begins at the position, and where the next one begins; None if there is no valid
+    record."""
     end = data.find(b"\n", position)
     if end == -1 or (record := check_crc(data[position:end])) is None:
         return None
@@ -208,5 +210,5 @@ def _record_at(data: bytes, position: int) -> tuple[dict[str, Any], int] | None:
 
 
 def _count_records(data: bytes) -> int:
-    """Return the number of good records anywhere in the bytes, also after damaged newlines."""
+    """Return the number of valid records anywhere in the bytes, including those after damaged newlines."""
     return sum(_record_at(data, start.start()) is not None for start in _RECORD_START.finditer(data))

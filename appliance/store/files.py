@@ -1,4 +1,4 @@
-"""The document's files: recovered, appended to, and begun again; all of it on the store's thread."""
+"""The document's files: recovers, appends to, and renews them; everything runs on the store's thread."""
 
 from __future__ import annotations
 
@@ -22,38 +22,39 @@ from appliance.store.file_format import (
 from appliance.store.recovery import Migrations, Recovered, recover
 
 MIN_COMPACT_BYTES = 256 * 1024
-"""Bytes that a journal may always hold; beyond them it may be as long as its snapshot, then a generation begins."""
+"""Bytes that a journal may always have; beyond that, a new generation begins once it is longer than its snapshot."""
 
 COMPACT_AGAIN = 64 * 1024
-"""Bytes by which a journal grows before compaction is tried again, if the card had no room for it."""
+"""Bytes by which a journal grows before compaction is tried again, after the card had no room for it."""
 
 PREALLOCATED = 256 * 1024
-"""Bytes that a journal is longer than its records, so that an append allocates nothing and leaves the length."""
+"""Bytes by which a journal is longer than its records, so that an append allocates nothing and does not change the
+length."""
 
 BLOCK = 4096
-"""Bytes that the card takes at once: zeros after a record in its last block are written at no cost.
+"""Bytes that the card writes at once: zeros after a record in its last block cost nothing.
 
-The next small records then overwrite zeros that are on the card already, which changes no metadata of the file.
+The next small records then overwrite zeros that are already on the card, which changes no metadata of the file.
 """
 
 MIGRATIONS: Migrations = {}
-"""The migration of values from each older format to the next."""
+"""The migration of values from each older format to the next format."""
 
 log = logging.getLogger("store")
 
 
 def explain_os_error(error: OSError) -> str:
-    """Return the system's message as the end of a sentence."""
+    """Return the system's message in a form for the end of a sentence."""
     said = error.strerror or str(error)
     return said[:1].lower() + said[1:]
 
 
 class Journal:
-    """A generation's journal. It takes records while it is open; a failed append leaves it to be closed.
+    """A generation's journal. It accepts records while it is open; after a failed append, only closing is possible.
 
-    `end` is the end of its records, `sequence` the number of the last. `last` is that record's line where another
-    process wrote it: that may have died before the record was on the device, or its sync may have failed, so it is
-    written once more. `is_sync_broken`: a sync of the file has failed, so that it cannot be trusted again.
+    `end` is the end of its records, `sequence` the number of the last. `last` is the line of that record if another
+    process wrote it: that process may have died before the record was on the device, or its sync may have failed, so
+    it is written once more. `is_sync_broken`: a sync of the file has failed, so the file cannot be trusted again.
     """
 
     def __init__(self, disk: Disk, generation: int, sequence: int, end: int = 0, last: bytes = b"") -> None:
@@ -67,11 +68,12 @@ class Journal:
 
     @property
     def is_open(self) -> bool:
-        """Whether it takes records."""
+        """Whether it accepts records."""
         return self._descriptor is not None
 
     def create(self) -> None:
-        """Make a file without records, open, on the device when this returns; its name does not count yet."""
+        """Create and open a file without records; it is on the device when this returns, but its name does not count
+        yet."""
         self._begin(self._disk.create(journal_name(self._generation) + PART))
         try:
             self._commit(encode_header(self._generation, self.sequence))
@@ -80,7 +82,7 @@ class Journal:
             raise
 
     def open(self) -> None:
-        """Open the file after its last good record, and cut off the rest."""
+        """Open the file after its last valid record, and cut off the rest."""
         descriptor = self._disk.open(journal_name(self._generation))
         try:
             self._disk.truncate(descriptor, self.end)
@@ -93,7 +95,7 @@ class Journal:
         self._begin(descriptor)
 
     def append(self, changes: EncodedChanges) -> None:
-        """Append one record; on the device when this returns."""
+        """Append one record; it is on the device when this returns."""
         self._commit(encode_record(self.sequence + 1, changes))
         self.sequence += 1
 
@@ -117,7 +119,8 @@ class Journal:
         self.end += len(line)
 
     def _write(self, descriptor: int, line: bytes) -> None:
-        """Write at the end, and zeros after it up to the block's end if none are there and the file is this long."""
+        """Write at the end, followed by zeros up to the end of the block if there are none and the file is long
+        enough."""
         end = self.end + len(line)
         if end > self._allocated and self._allocates:
             self._allocate(descriptor, end + PREALLOCATED)
@@ -127,7 +130,8 @@ class Journal:
         self._disk.write(descriptor, line, self.end)
 
     def _allocate(self, descriptor: int, length: int) -> None:
-        """Make the file longer; if the card has no room, or does not know how, it grows by each record."""
+        """Make the file longer; if the card has no room, or does not support this, the file grows with each
+        record."""
         try:
             self._disk.allocate(descriptor, length)
         except OSError:
@@ -170,7 +174,7 @@ class Files:
         self.refusal: str | None = None
 
     def open(self) -> Recovered:
-        """Recover the document and make it ready for changes; a card that takes none now is tried again later."""
+        """Recover the document and prepare for changes; if the card accepts none now, try again later."""
         found = recover(self._disk, self._migrations)
         self._continue(found)
         try:
@@ -181,16 +185,17 @@ class Files:
         return found
 
     def begin(self, values: Mapping[str, bytes], *, above: int, sequence: int) -> None:
-        """Begin a generation above the number `above` with these values, whatever files exist.
+        """Begin a generation with a number above `above` and with these values, whatever files exist.
 
-        `sequence` is the last record of the document that the files hold: it counts until both new names do.
+        `sequence` is the last record of the document in the files: the old files count until both new names are
+        durable.
         """
         self.values, self._generation, self._must_renew = dict(values), above, True
         self._journal = Journal(self._disk, above, sequence)
         self._make_ready()
 
     def append(self, changes: EncodedChanges) -> None:
-        """Write the changes; on the device when this returns."""
+        """Write the changes; they are on the device when this returns."""
         self._disk.check_place()
         self._make_ready()
         try:
@@ -210,7 +215,7 @@ class Files:
         return self._journal.is_open and self._journal.end > self._compact_at
 
     def compact(self) -> None:
-        """Begin the next generation if that is due; if the card has no room for it now, the present one continues."""
+        """Begin the next generation if that is due; if the card has no room for it now, continue the present one."""
         if not self.is_compaction_due:
             return
         try:
@@ -227,7 +232,7 @@ class Files:
     def close(self) -> None:
         """Close the journal, if it is open.
 
-        A refused append that could not be taken back is tried once more; otherwise the next start may find it.
+        A failed append that could not be undone is tried once more; otherwise the next start may find it.
         """
         try:
             if self._must_renew:
@@ -284,7 +289,8 @@ class Files:
             self._must_renew = True
 
     def _renew(self) -> None:
-        """Begin the next generation: both its files, then their names, then nothing but them is written to."""
+        """Begin the next generation: first both of its files, then their names; after that, only these files are
+        written."""
         generation = self._generation + 1
         names = journal_name(generation), snapshot_name(generation)
         data = encode_snapshot(generation, self._journal.sequence, self.values)
@@ -296,7 +302,7 @@ class Files:
             for name in names:
                 self._disk.remove(name + PART)
             raise
-        self._must_renew = True  # until the names are on the device, either generation may be found at the next start
+        self._must_renew = True  # until the names are on the device, the next start may find either generation
         try:
             self._journal.close()
             for name in names:
@@ -327,7 +333,7 @@ class Files:
             self._aside.pop()
 
     def _remove_leftovers(self, *, oldest: int) -> None:
-        """Remove what nothing needs; what cannot be removed now is tried again another time."""
+        """Remove files that are no longer needed; if that is impossible now, try again later."""
         try:
             for name in leftovers(self._disk.list_names(), oldest):
                 self._disk.remove(name)

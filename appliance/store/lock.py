@@ -1,4 +1,4 @@
-"""The lock: one hub for each data directory; and how often hubs have crashed lately, which its file shows."""
+"""The lock: one hub per data directory; and the number of recent crashes, which the lock file shows."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ _HELD = Path("/proc/locks")
 
 MAX_LOCK_FILE_BYTES = 200
 TRY_EVERY_SECS, MAX_TRIES = 0.05, 200
-"""How a hub that starts waits for a command's brief lock to be released: ten seconds at most."""
+"""How a hub that starts waits until a command releases its brief lock: ten seconds at most."""
 
 SIGNING_TRIES = 4
-"""How often it looks again if a hub seems to hold it: its holder may be about to write its process id."""
+"""Retries while the holder has not written its process id yet."""
 
 _BRIEF = b"brief "
 """The beginning of a lock file that a command holds for a moment; the previous content follows."""
 
 _STOPPING = b"stopping\n"
-"""The text after process and boot id in the lock file of a hub that was asked to end."""
+"""The text after process id and boot id in the lock file of a hub that was asked to end."""
 
 _STOPPED = b"stopped "
-"""The beginning of the lock file of a hub that stopped in order; otherwise it holds the process id and
-the machine's boot id."""
+"""The beginning of the lock file of a hub that stopped in order; otherwise the file has the process id and the
+machine's boot id."""
 
 
 WINDOW_SECS = 300.0
@@ -56,29 +56,28 @@ SAFE_SECS = 600.0
 """Seconds without a crash after which automations run again."""
 
 CRASHED_OFTEN = (
-    "safe mode: the hub crashed three times within five minutes, so that no automation runs for ten minutes; "
+    "safe mode: the hub crashed three times within five minutes, so no automation runs for ten minutes; "
     "a reload of the automations ends it (POST /automations/reload, SIGHUP, or Lua files on the page's Automations)"
 )
-"""Why no automation runs after such a series of crashes."""
+"""Why no automation runs after this many crashes."""
 
 CUT_OFF = (
-    "the hub before this one was cut off, by the power, a kill or a crash: what changed in its last %g s may be as "
-    "it was before, its history since the last writing is lost, and what ran ended half-way"
+    "the previous hub was stopped by a power cut, a kill or a crash: changes of its last %g s may be lost, history "
+    "since its last write is lost, and executions ended unfinished"
 )
 """The log line at the next start."""
 
-STARTED_SAFE = "the hub was started with --safe, so that no automation runs; start it without to have them"
+STARTED_SAFE = "the hub was started with --safe, so no automation runs; start it without --safe to run them"
 """The reason why no automation runs, also in the answer to a reload."""
 
 
 class DirectoryLock:
-    """Holds the data directory from being made until it is released.
+    """Holds the data directory from its creation until it is released.
 
-    Making one raises `StartFailed` when a hub holds it, and names that process. A hub waits for a command's lock
-    (`is_brief`), which leaves the file's content as it was. `stopped_at` is when the hub before this one
-    stopped in order; None if it did not, or if that is unknown. `was_cut_off`: the process before this one
-    ended without releasing it; `is_crash`: also without having been asked to, and the machine was not started again
-    since.
+    Creating one raises `StartFailed`, with the process id, if a hub holds the lock. A hub waits for a command's lock
+    (`is_brief`), which leaves the file's content unchanged. `stopped_at` is when the previous hub stopped in order;
+    None if it did not, or if that is unknown. `was_cut_off`: the previous process ended without releasing the lock;
+    `is_crash`: in addition, it was not asked to end, and the machine has not restarted since.
     """
 
     def __init__(self, folder: Path, *, is_brief: bool = False) -> None:
@@ -93,9 +92,9 @@ class DirectoryLock:
         self._sign(self._descriptor, _BRIEF + before if is_brief else self._own)
 
     def check_place(self) -> None:
-        """Raise `OSError` unless the lock that is held is the one at the path, which costs two system calls.
+        """Raise `OSError` unless the held lock is the one at the path; this costs two system calls.
 
-        Otherwise the data directory was moved, replaced, or unmounted, and writing there would harm another hub.
+        If it is not, the data directory was moved, replaced, or unmounted, and writing there would harm another hub.
         """
         if self._descriptor is None:
             return
@@ -113,11 +112,11 @@ class DirectoryLock:
             self._sign(self._descriptor, self._own + _STOPPING)
 
     def release(self) -> None:
-        """Let others have the directory; the file has its former content again."""
+        """Let others use the directory; the file gets its previous content back."""
         self._release(self._before)
 
     def release_after_stop(self, stopped_at: datetime | None) -> None:
-        """Release the lock after an orderly stop, and note its time, if known, for the next hub."""
+        """Release the lock after an orderly stop, and record its time, if known, for the next hub."""
         self._release(_STOPPED + (b"" if stopped_at is None else stopped_at.isoformat().encode()))
 
     def release_after_fault(self) -> None:
@@ -137,13 +136,13 @@ class DirectoryLock:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, text, 0)
         except OSError:
-            return  # the lock holds all the same; only its holder's name is missing
+            return  # the lock is valid anyway; only its holder's name is missing
 
 
 def holder_of(folder: Path) -> str | None:
-    """Return the process id of the hub that holds the data directory, or None if none does.
+    """Return the process id of the hub that holds the data directory; None if no hub does.
 
-    It takes no lock, even for a moment: a hub that starts now would find the folder locked.
+    It never takes the lock, even for a moment, because a hub that starts then would find the folder locked.
     """
     try:
         held = _HELD.read_text()
@@ -163,7 +162,7 @@ def holder_of(folder: Path) -> str | None:
 
 
 def _acquire(folder: Path, tries: int) -> int:
-    """Return the descriptor of the lock, which is held; tries again while another command holds it."""
+    """Return the descriptor of the lock, now held; retry while another command holds it."""
     looks = 0
     for attempt in range(tries):
         descriptor = _open(folder / LOCK)
@@ -187,7 +186,7 @@ def _acquire(folder: Path, tries: int) -> int:
 
 
 def _process_in(text: bytes) -> str:
-    """Return the process id in the file; on a read-only card it is the one of the earlier hub."""
+    """Return the process id in the file; on a read-only card, it is that of an earlier hub."""
     return text.split()[0].decode() if text[:1].isdigit() else "unknown"
 
 
@@ -215,7 +214,8 @@ def _parse_stop(text: bytes) -> datetime | None:
 
 
 def _open(file: Path) -> int:
-    """Return the lock file, made if need be; if the card takes none it is only read, or the folder stands for it."""
+    """Return the lock file, created if necessary; if the card accepts no writes, open it for reading, or use the
+    folder instead."""
     try:
         return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
@@ -231,10 +231,10 @@ def _open(file: Path) -> int:
 
 
 class CrashCounter:
-    """Counts the runs that did not stop in order since the machine was started.
+    """Counts the runs that did not stop in order since the machine started.
 
-    Times are seconds since then, on a clock that is never set. The card is written only
-    after a crash, and once more when the series is over.
+    Times are seconds since then, on a clock that is never set. The card is written only after a crash, and once more
+    when the series ends.
     """
 
     def __init__(
@@ -245,22 +245,22 @@ class CrashCounter:
         self._remember = remember
 
     async def note_start(self, *, has_crashed: bool) -> bool:
-        """Count the crash of the run before, if it was one; true if there were `MAX_CRASHES` recently."""
+        """Count the crash of the previous run, if it was one; return true if there were `MAX_CRASHES` recently."""
         if not has_crashed:
             return False
         now, boot = self._clock.monotonic(), read_boot_id()
         crashes = [*self._list_recent(now, boot), now]
-        with contextlib.suppress(StoreFailed):  # the hub starts although the card takes nothing now
+        with contextlib.suppress(StoreFailed):  # the hub starts even if the card accepts no writes now
             await self._document.put_many({CRASHES: {"boot": boot, "crashes": crashes}})
         return len(crashes) >= MAX_CRASHES
 
     def end_series(self) -> None:
-        """Begin to count again: the hub stopped in order, or the automations were reloaded."""
+        """Start counting again, because the hub stopped in order or the automations were reloaded."""
         if self._document.get(CRASHES) is not None:
             self._remember(CRASHES, None)
 
     def _list_recent(self, now: float, boot: str) -> list[float]:
-        """Return the crashes within the window; of a record that cannot be understood, none."""
+        """Return the crashes within the window; empty for a malformed record."""
         try:
             stored = orjson.loads(self._document.get(CRASHES) or b"{}")
             return [float(at) for at in stored["crashes"] if stored["boot"] == boot and 0 <= now - at <= WINDOW_SECS]

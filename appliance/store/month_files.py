@@ -1,9 +1,9 @@
-"""The files of history: one a month, `history/YYYY-MM.jsonl`, that only grows until it is removed as a whole.
+"""The files of history: one per month, `history/YYYY-MM.jsonl`, that only grows until it is removed as a whole.
 
-Each line is a JSON object whose last field, `crc`, is the CRC-32 of all before it, as in the journal. The first names
-the format: `{"format":1,"kind":"history","month":"2026-11"}`; `history/card_lines.py` describes the others.
-Lines are appended and synced; nothing is ever written again. A damaged or torn line loses
-only itself: the next append begins a new line.
+Each line is a JSON object whose last field, `crc`, is the CRC-32 of everything before it, as in the journal. The
+first names the format: `{"format":1,"kind":"history","month":"2026-11"}`; `history/card_lines.py` describes the
+others. Lines are appended and synced; no line is ever changed. A damaged or incomplete line loses only itself: the
+next append begins a new line.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from appliance.store.file_format import check_crc, with_crc
 
 HISTORY_FOLDER = "history"
 HISTORY_FORMAT = 1
-"""The version of the files' format. Nothing is appended to a file of a newer one."""
+"""The version of the files' format. Nothing is appended to a file in a newer format."""
 
 READ_PART_BYTES = 1 << 17
 """Bytes that are read at once, so that a month of any size takes little memory."""
 
 MAX_LINE_BYTES = 1 << 20
-"""Longer lines are not ours, and are skipped."""
+"""A longer line is not from Lares, and is skipped."""
 
 MIN_FREE_BYTES = 2 << 20
 """Bytes that history leaves on the card for the home's state."""
 
 TAIL_BYTES = 256 << 10
-"""The end of a file, in which the latest line of a kind is searched first."""
+"""Size of the part at the end of a file in which the latest line of a kind is searched first."""
 
 _NAME = re.compile(r"(\d{4,}-\d\d)\.jsonl")
 
 
 class FoundLines(Struct, frozen=True, kw_only=True):
-    """Good lines in the order of the file, where each began, and lines whose checksum was wrong, in bytes.
+    """Valid lines in the order of the file, the offset of each, and, in bytes, the lines with a wrong checksum.
 
     `end` is the end of the read part; later lines begin there.
     """
@@ -61,7 +61,7 @@ class MonthFiles:
         self._disk = disk
         self._is_folder_durable = False
         self._ends: dict[str, int] = {}
-        """The end of good lines in files with a failed append."""
+        """The end of valid lines in files with a failed append."""
 
     def list_months(self) -> dict[str, int]:
         """Return the stored months, `2026-11`, oldest first, with the bytes of their files."""
@@ -73,8 +73,8 @@ class MonthFiles:
         return {month: self._disk.size(_path(month)) for month in months}
 
     def append(self, month: str, bodies: Sequence[bytes]) -> int:
-        """Append the JSON objects as lines; when this returns the number of bytes, they are on the device. After a
-        failure nothing of it counts: it may be tried again.
+        """Append the JSON objects as lines, and return the number of bytes; they are then on the device. After a
+        failure, none of it counts, and it may be tried again.
         """
         name, lines = _path(month), b"".join(map(with_crc, bodies))
         if self._disk.free_bytes() - len(lines) < MIN_FREE_BYTES:
@@ -102,14 +102,14 @@ class MonthFiles:
         return len(data)
 
     def remove(self, months: Collection[str]) -> None:
-        """Remove these months as a whole."""
+        """Remove these months completely."""
         for month in months:
             self._disk.remove(_path(month))
         if months:
             self._disk.sync_folder(HISTORY_FOLDER)
 
     def find(self, month: str, beginning: bytes, start: int = 0) -> FoundLines:
-        """Return the lines from there on that begin with these bytes, `{"d":"lamp","a":`. Return None for a missing
+        """Return the lines from `start` on that begin with these bytes, `{"d":"lamp","a":`. Return None for a missing
         month.
 
         `start` is the beginning of a line.
@@ -122,7 +122,7 @@ class MonthFiles:
                 if (found := check_crc(part[at:end])) is not None:
                     lines.append(found)
                     offsets.append(offset + at)
-                else:  # the end of this line may be lost, and the next line follow directly
+                else:  # the end of this line may be lost, so that the next line follows directly
                     end = at + 1
                     bad += [offset + at] if at == 0 or part[at - 1] == ord("\n") else []
                 at = part.find(beginning, end)
@@ -130,7 +130,7 @@ class MonthFiles:
         return FoundLines(lines=lines, offsets=offsets, bad=bad, end=reached)
 
     def find_last(self, month: str, beginning: bytes) -> Mapping[str, Any] | None:
-        """Return the latest good line that begins with these bytes, or None."""
+        """Return the latest valid line that begins with these bytes, or None."""
         name = _path(month)
         start = max(0, self._disk.size(name) - TAIL_BYTES)
         tail = self._disk.read_part(name, start, TAIL_BYTES)
@@ -143,14 +143,14 @@ class MonthFiles:
         return found_lines[-1] if found_lines else None
 
     def read_all(self, month: str) -> Iterator[Mapping[str, Any] | None]:
-        """Yield every line of the file, the first one too; None for a wrong checksum."""
+        """Yield every line of the file, including the first; None for a wrong checksum."""
         for _, part in self._parts(month):
             for line in part.split(b"\n"):
                 if line.strip(b"\0"):
                     yield check_crc(line.lstrip(b"\0"))
 
     def _parts(self, month: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Yield the file from there on in pieces of whole lines, each with its offset."""
+        """Yield the file from `start` on in pieces of complete lines, each with its offset."""
         name, offset, rest = _path(month), start, b""
         with suppress(FileNotFoundError):  # removed meanwhile
             while data := self._disk.read_part(name, offset + len(rest), READ_PART_BYTES):
@@ -161,7 +161,7 @@ class MonthFiles:
                     offset += end
                 rest = data[end:]
                 if len(rest) > MAX_LINE_BYTES:
-                    yield offset, b"?\n"  # it is counted as one line that is bad
+                    yield offset, b"?\n"  # it is counted as one bad line
                     offset, rest = offset + len(rest), b""
             if rest:
                 yield offset, rest + b"\n"
@@ -173,7 +173,7 @@ class MonthFiles:
             self._is_folder_durable = True
 
     def _find_end(self, name: str) -> tuple[int, bool]:
-        """Return where to append, and whether the file is to be made."""
+        """Return where to append, and whether the file must be created."""
         try:
             size = self._disk.size(name)
             if self._ends.get(name) == 0:
@@ -185,7 +185,7 @@ class MonthFiles:
         return self._ends.get(name, size), False
 
     def _lead(self, month: str, end: int) -> bytes:
-        """Return what comes before new lines: the first line of a new file, the end of a torn one.
+        """Return the bytes before new lines: the first line of a new file, or the end of an incomplete line.
 
         Raises `OSError`.
         """

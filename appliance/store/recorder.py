@@ -1,6 +1,6 @@
-"""The recorder: state that may be lost for some minutes is written every few minutes, if it changed.
+"""The recorder: writes state that may be lost for some minutes, every few minutes, if it has changed.
 
-And the newest time that is stored, which the clock must have passed before it can be trusted.
+It also records the newest stored time, which the clock must have passed before it can be trusted.
 """
 
 from __future__ import annotations
@@ -55,10 +55,11 @@ class _Handed(Struct, frozen=True):
 
 class Recorder:
     """Writes changes every `flush_secs`, and a last time when its context is left: changes of devices, and changes
-    that other parts hand to it. `trust` judges the clock. `on_beat` is awaited after each writing; it must not raise.
+    that other parts pass to it. `trust` decides whether the clock can be trusted. `on_beat` is awaited after each
+    write; it must not raise.
 
     The offline state of a device is written only with the last flush, because an outage does not justify a write; the
-    next run reads from it when the outage began.
+    next run learns from it when the outage began.
     """
 
     def __init__(self, registry: Registry, bus: Bus, document: Document, clock: Clock, *, flush_secs: float) -> None:
@@ -100,7 +101,7 @@ class Recorder:
         await self.flush()
 
     async def flush(self) -> None:
-        """Write the changes since the last flush. Changes that cannot be stored are tried again at the next one."""
+        """Write the changes since the last flush. Changes that cannot be stored are tried again at the next flush."""
         async with self._is_flush_free:
             await self._flush()
 
@@ -109,7 +110,7 @@ class Recorder:
         devices: dict[str, bytes | None] = {}
         try:
             await in_steps(self._clock, self._encoding(dirty, devices))
-        except asyncio.CancelledError:  # the hub stops, and the last flush writes it
+        except asyncio.CancelledError:  # the hub is stopping, and the last flush writes it
             self._dirty |= dirty
             raise
         for _ in self._encoding(dirty & self._dirty, devices):  # they changed meanwhile
@@ -133,7 +134,7 @@ class Recorder:
             self._is_forgotten = self._is_forgotten or forgets
         except StoreFailed:
             self._keep(dirty, handed)
-        except asyncio.CancelledError:  # the hub stops, and the last flush writes it
+        except asyncio.CancelledError:  # the hub is stopping, and the last flush writes it
             self._keep(dirty, handed)
             raise
         except Exception as error:  # no exception may end the recording
@@ -164,24 +165,24 @@ class Recorder:
             del self._puts[call]
 
     def _is_being_put(self, key: str, handed: _Handed) -> bool:
-        """Return whether something newer is under way, which this flush must not overwrite."""
+        """Return whether something newer is being written, which this flush must not overwrite."""
         return any(call > handed.call and key in keys for call, keys in self._puts.items())
 
     async def record(self, devices: Iterable[Device]) -> None:
-        """Store these devices as they are handed in, whatever the home shows; raises `StoreFailed`."""
+        """Store these devices as given, regardless of what the home shows; raise `StoreFailed`."""
         await self.put({key: value for device in devices for key, value in encode_device(device).items()})
 
     def remember(self, key: str, value: dict[str, Any] | None) -> None:
-        """Have the value written with the next flush if it differs from the stored data; None removes the key."""
+        """Write the value with the next flush if it differs from the stored value; None removes the key."""
         self._calls += 1
         self._handed[key] = _Handed(value, self._calls)
 
     def is_being_flushed(self, key: str) -> bool:
-        """Return whether a flush that is under way writes the key, so that the document does not show it yet."""
+        """Return whether a flush in progress writes the key, so that the document does not have it yet."""
         return key in self._flushing
 
     def list_present(self, prefixes: Iterable[str]) -> dict[str, Any]:
-        """Return the values under the prefixes, including those that are not written yet."""
+        """Return the values under the prefixes, including those not written yet."""
         stored = {prefix + key: value for prefix in prefixes for key, value in self._document.items(prefix)}
         devices = [self._record_device(device_id) for device_id in self._dirty]
         handed = {key: each.value for key, each in self._handed.items()}
@@ -190,7 +191,7 @@ class Recorder:
         return {key: value for key, value in {**stored, **found}.items() if value is not None}
 
     async def trust_clock(self) -> None:
-        """Trust the clock from now on, over restarts too; returns once that is stored, or raises `StoreFailed`."""
+        """Trust the clock from now on, also over restarts; return once that is stored, or raise `StoreFailed`."""
         now = self._clock.now()
         await self._document.put_many(
             {**forgetting(self.trust, now), CARD: to_builtins(replace(self._count(), at=timestamp(now)))}
@@ -199,7 +200,7 @@ class Recorder:
         self.trust.trust_now()
 
     def figures(self) -> dict[str, Any]:
-        """Return the bytes written to the card: today (UTC), and by all runs together, as far as noted."""
+        """Return the bytes written to the card: today (UTC), and by all runs together, as far as recorded."""
         count = self._count()
         return {
             "today_bytes": count.bytes_written - count.day.began_at_bytes,
@@ -253,7 +254,7 @@ class Recorder:
         )
 
     def _count(self) -> CardCounts:
-        """Return the writes of all runs to the card as far as noted, and the time if believed."""
+        """Return the writes of all runs to the card, as far as recorded, and the time if the clock is trusted."""
         written = self._written()
         return CardCounts(
             bytes_written=written,
@@ -268,14 +269,14 @@ class Recorder:
         return int(self._before.bytes_written + self._document.figures()["bytes_written"])
 
     def _day_of(self, written: int) -> CardDay:
-        """Return the present day and how many bytes had been written when it began, as far as that was seen."""
+        """Return the present day, and the bytes that had been written when it began, as far as known."""
         today = self._clock.now().date().isoformat()
         return self._day if self._day.date == today else CardDay(date=today, began_at_bytes=written)
 
     def _differs(self, key: str, value: dict[str, Any] | None, before: EncodedChanges) -> bool:
         """Return whether the value differs from the stored one, apart from `at`.
 
-        A change and its reverse need no write.
+        A change and its reverse cause no write.
         """
         stored = before[key] if key in before else self._document.get(key)
         if stored is None or value is None:
@@ -289,9 +290,9 @@ def _without_time(value: Any) -> Any:
 
 
 def newest_time(document: DocumentReader) -> datetime:
-    """Return the newest time of anything that is stored, and at least when this version was made; in UTC.
+    """Return the newest of all stored times, but at least the build time of this version, in UTC.
 
-    Times that are known to have come from a wrong clock do not count.
+    Times known to come from a wrong clock do not count.
     """
     forgotten = next((value for key, value in document.items(CLOCK) if key == ""), None)
     times = [*(time for prefix, read in _TIMES.items() for time in _times_in(document, prefix, read)), MADE_AT]
@@ -303,13 +304,13 @@ def newest_time(document: DocumentReader) -> datetime:
 
 
 def forgetting(trust: ClockTrust, now: datetime) -> dict[str, Any]:
-    """Return the record that discards stored times ahead of the present, which came from a wrong clock."""
+    """Return the record that invalidates stored times in the future, which came from a wrong clock."""
     until = max(trust.newest, trust.forgotten or trust.newest, MADE_AT)
     return {CLOCK: {"at": to_millis(now), "until": to_millis(max(until, now))}}
 
 
 def _times_in(document: DocumentReader, prefix: str, read: Callable[[Any], list[datetime]]) -> Iterator[datetime]:
-    """Yield the times in all values under the prefix; skip values of another form."""
+    """Yield the times in all values under the prefix; skip malformed values."""
     for _, value in document.items(prefix):
         with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, AttributeError):
             yield from (time.astimezone(UTC) for time in read(value) if time.tzinfo is not None)

@@ -1,7 +1,7 @@
 """Records: the parts of the home as keys and values of the document; `docs/store.md` lists all keys.
 
 The value of `state/<device id>` is `is` (attributes), `at` (since when, in milliseconds since 1970), and `was`
-(`Device.last`); names are short because hardly anything else is written. A start does not know whether a device is
+(`Device.last`); names are short because almost nothing else is written. At a start, it is unknown whether a device is
 online, so that is not stored.
 """
 
@@ -32,8 +32,8 @@ NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX = "name/", "alias/", "dev
 KEY_PREFIX = "key/"
 
 TOGGLE_PREFIX, AUTOMATION_PREFIX = "toggle/", "automation/"
-"""Keys in the document: `toggle/<id>` is a switch that differs from the file, true or false; `automation/<id>` is
-the rest of the automation's state."""
+"""Keys in the document: `toggle/<id>` is a switch that differs from the file, true or false; `automation/<id>` is the
+rest of the automation's state."""
 
 TIMER_PREFIX = "timer/"
 """Keys in the document: `timer/<name>` holds the `StoredTimer` of `automations/timers.py`."""
@@ -42,22 +42,22 @@ ADAPTER_PREFIX = "adapter/"
 """Keys in the document: `adapter/<section>/<key>` is a text."""
 
 CLIENT_ID_SUFFIX = "/client_id"
-"""The end of the key of an adapter's client id, by which a broker knows this data directory."""
+"""The end of the key of an adapter's client id, by which a broker recognises this data directory."""
 
 KEPT_SUFFIX = "/kept"
 """The end of the key of the secrets that a section of a Lua kind keeps, as one JSON object."""
 
 PREFERENCES_PREFIX = "preferences/"
-"""Keys in the document: `preferences/<key id>` is the data of clients with this key, for them alone."""
+"""Keys in the document: `preferences/<key id>` is the data of clients with this key, visible only to them."""
 
 MASTER_KEY = KEY_PREFIX + "master"
-"""The hash of the master key that the box made itself; it stays on its box, whatever is restored."""
+"""The hash of the master key that the box made itself; no restore changes it."""
 
 CRASHES = "counter/crashes"
-"""When hubs crashed recently, in seconds since the machine started: `{boot, crashes}`; it stays on its box."""
+"""When hubs crashed recently, in seconds since the machine started: `{boot, crashes}`; no restore changes it."""
 
 RUNNING = "counter/running"
-"""The executions that are in progress, by their id: `{kind, of, at}`; none after an orderly stop."""
+"""The executions in progress, by id: `{kind, of, at}`; empty after an orderly stop."""
 
 CARD = "counter/card"
 """The `CardCounts` of all runs."""
@@ -71,14 +71,14 @@ class DocumentReader(Protocol):
 
 
 class CardDay(Struct, frozen=True):
-    """A day (UTC), and the bytes that had been written before it began."""
+    """A day (UTC), and the bytes written before it began."""
 
     date: str = ""
     began_at_bytes: int = 0
 
 
 class CardCounts(Struct, frozen=True, kw_only=True):
-    """The writes of all runs to the card, and the newest time that was believed."""
+    """The writes of all runs to the card, and the newest trusted time."""
 
     bytes_written: int
     syncs: int
@@ -88,7 +88,7 @@ class CardCounts(Struct, frozen=True, kw_only=True):
 
 
 def read_card_counts(document: DocumentReader) -> CardCounts | None:
-    """Return the stored counts; None without any, or if they have another form."""
+    """Return the stored counts; None if they are missing or malformed."""
     stored = next((value for key, value in document.items(CARD) if key == ""), None)
     try:
         return convert(stored, CardCounts)
@@ -97,10 +97,10 @@ def read_card_counts(document: DocumentReader) -> CardCounts | None:
 
 
 class Storage(Struct, frozen=True, kw_only=True):
-    """Storage of other parts: the `stored` values, and two ways to write. None removes a key.
+    """Storage for other parts: the `stored` values, and two ways to write. None removes a key.
 
-    `remember` writes with the next flush and never waits; `put` returns when all is on the card, or raises
-    `StoreFailed`. `is_being_flushed`: whether a flush that is under way writes the key, so that it is not stored yet.
+    `remember` writes with the next flush and never waits; `put` returns when everything is on the card, or raises
+    `StoreFailed`. `is_being_flushed`: whether a flush in progress writes the key, so that it is not stored yet.
     """
 
     stored: DocumentReader
@@ -110,7 +110,7 @@ class Storage(Struct, frozen=True, kw_only=True):
 
 
 def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:
-    """Return the keys that begin with the prefix, without it and in order, and the values of their JSON."""
+    """Return the keys that begin with the prefix, without it and in order, and their decoded JSON values."""
     found = sorted((key, value) for key, value in values.items() if key.startswith(prefix))
     return [(key.removeprefix(prefix), orjson.loads(value)) for key, value in found]
 
@@ -140,23 +140,23 @@ def encode_layout_change(made: LayoutChange) -> dict[str, Any]:
 
 
 OnFault = Callable[[str, Exception], None]
-"""Handles a stored value that cannot be understood, given its key and the error."""
+"""Handles a malformed stored value, given its key and the error."""
 
 
 def refuse(key: str, error: Exception) -> None:
-    """Raise the error: nothing may be left out."""
+    """Raise the error: nothing may be omitted."""
     raise error
 
 
 def skip(key: str, error: Exception) -> None:
-    """Leave the value out, with a line in the log."""
+    """Omit the value, and log a line."""
     log.warning("the stored value '%s' is left out: %s", key, error)
 
 
 def read_all(
     document: DocumentReader, prefix: str, decode: Callable[[str, Any], T], on_fault: OnFault = refuse
 ) -> dict[str, T]:
-    """Return the decoded values of this prefix, by the rest of their keys; faults go to `on_fault`."""
+    """Return the decoded values of this prefix, by the rest of their keys; faults are passed to `on_fault`."""
     found = {}
     for id_, value in document.items(prefix):
         try:
@@ -193,7 +193,7 @@ class StoredDevice(Struct, frozen=True, kw_only=True):
 
 
 class StoredState(Struct, frozen=True, kw_only=True, rename={"attributes": "is", "last": "was"}):
-    """The attributes of a device as they are stored, their time (ms since 1970), and the last known ones."""
+    """The attributes of a device as they are stored, their time (ms since 1970), and the last known values."""
 
     at: int
     attributes: dict[str, Any]
@@ -201,7 +201,7 @@ class StoredState(Struct, frozen=True, kw_only=True, rename={"attributes": "is",
 
 
 def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
-    """Return a device as keys and values: its description, which hardly ever changes, and its attributes.
+    """Return a device as keys and values: its description, which rarely changes, and its attributes.
 
     With `has_state`, the result also states whether the device is online.
     """
@@ -228,7 +228,7 @@ def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
 def read_devices(document: DocumentReader, layout: Layout, on_fault: OnFault = refuse) -> list[Device]:
     """Return the stored devices in their rooms, all offline until they are seen.
 
-    The time when a device was last seen is not stored: the last change of its state is the latest that is known.
+    The time when a device was last seen is not stored: its last change is the latest known time.
     """
     states = read_all(document, STATE_PREFIX, lambda _, value: convert(value, StoredState), on_fault)
 

@@ -1,4 +1,4 @@
-"""Recovery: the document from the files, with notes about damage."""
+"""Recovery: reads the document from the files, with notes about damage."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from appliance.store.file_format import (
 )
 
 Migration = Callable[[dict[str, bytes]], dict[str, bytes]]
-"""Converts the values of one format to the next."""
+"""Converts the values of one format to the next format."""
 
 Migrations = Mapping[int, Migration]
 """The migration from each older format."""
@@ -43,9 +43,9 @@ class Recovered(Struct, kw_only=True):
 
     `base` is the generation of the first snapshot, `generation` the newest one with a file. `is_clean`: both are the
     same and complete, and the journal can be continued at `journal_end`, after the line `last`. `notes` are sentences
-    about the findings. `damaged` are files to keep, `missing` are missing journals (after a power cut, an empty
-    one may have no name), and `outdated` are files of an older format. `lost` counts good records after damage,
-    `torn` the bytes of an interrupted write.
+    about the findings. `damaged` are files to keep, `missing` are missing journals (after a power cut, an empty one
+    may have no name), and `outdated` are files in an older format. `lost` counts valid records after damage, `torn`
+    the bytes of an interrupted write.
     """
 
     values: dict[str, bytes] = field(default_factory=dict)
@@ -67,16 +67,16 @@ class Recovered(Struct, kw_only=True):
 
     @property
     def damage(self) -> list[str]:
-        """The notes about damaged and missing files; a write that the power cut is not damage."""
+        """The notes about damaged and missing files; a write that a power cut interrupted is not damage."""
         return self.notes if self.damaged or self.missing or self.lost else []
 
 
 def recover(disk: Disk, migrations: Migrations) -> Recovered:
-    """Read the newest document that the files hold, in the present format; writes nothing.
+    """Read the newest document in the files, in the present format; write nothing.
 
-    It starts from the newest snapshot that is whole and replays each journal from there on. Raises `StartFailed` if
-    files exist and none of them can be the base (the hub never starts empty then), or if a newer Lares wrote them,
-    and `OSError` if they cannot be read.
+    It starts from the newest intact snapshot and replays each journal from there on. Raises `StartFailed` if files
+    exist but none of them can be the base (the hub never starts empty then), or if a newer Lares wrote them, and
+    `OSError` if they cannot be read.
     """
     return _Recovery(disk, migrations).run()
 
@@ -126,14 +126,14 @@ class _Recovery:
         return decoded
 
     def _check_cut_start(self) -> None:
-        """Let the document be empty if a first start was cut short: there are only journals' beginnings."""
+        """Let the document be empty if the first start was interrupted: there are only beginnings of journals."""
         snapshots = [name for each in self._generations if (name := snapshot_name(each)) in self._names]
         for name in snapshots:
             self._read(name, has_crc=False)
         if snapshots or any(each.is_damaged or each.torn or each.sequence for each in self._journals.values()):
             raise StartFailed(
-                f"the store in {self._disk.folder} cannot be read: no snapshot in it is whole. Restore a backup, or "
-                "move its snapshot and journal files away to start empty",
+                f"the store in {self._disk.folder} cannot be read: it has no intact snapshot. Restore a backup, or "
+                f"move its snapshot and journal files away to start empty",
                 os.EX_DATAERR,
             )
 
@@ -148,7 +148,7 @@ class _Recovery:
         """Replay a generation's journal up to the start of the next one; later records were never acknowledged."""
         result, name, reading = self._result, journal_name(generation), self._journals.get(generation)
         if reading is None:
-            result.notes.append(f"{name} is missing; what it held, if anything, is lost")
+            result.notes.append(f"{name} is missing; its content, if any, is lost")
             result.missing.append(name)
             return
         self._note_damage(reading, name)
@@ -164,13 +164,13 @@ class _Recovery:
     def _note_damage(self, reading: JournalContents, name: str) -> None:
         if reading.is_damaged:
             where = "in its first line" if reading.header is None else f"after record {reading.sequence}"
-            lost = f"{reading.lost} whole records after the damage are left out"
+            lost = f"{reading.lost} intact records after the damage are left out"
             self._result.notes.append(f"{name} is damaged {where}; {lost}")
             self._result.damaged.append(name)
             self._result.lost += reading.lost
 
     def _note_begin(self, reading: JournalContents, name: str, header: Mapping[str, Any]) -> None:
-        """Note an older format, and a gap in front of the journal.
+        """Note an older format, and a gap before the journal.
 
         Before a journal without records, a gap can be harmless: after a power cut between a failed sync and the next
         generation, the lost changes were never acknowledged.
@@ -185,16 +185,16 @@ class _Recovery:
     def _note_end(self, reading: JournalContents, name: str) -> None:
         """Note how the newest journal ends, and whether it can be continued.
 
-        Without records, its name may not be on the device yet: the first record proves the name.
+        If it has no records, its name may not be on the device yet; the first record then shows that it is.
         """
         result = self._result
         result.journal_end, result.last, result.torn = reading.end, reading.last, reading.torn
         if reading.torn and not reading.is_damaged:
-            result.notes.append(f"{name}: {reading.torn} bytes of a write that the power cut are left out")
+            result.notes.append(f"{name}: {reading.torn} bytes of an interrupted write are left out")
         result.is_clean = bool(reading.records)
 
     def _apply(self, reading: JournalContents, upto: int | None) -> None:
-        """Replay the records, those up to a sequence number if one is given."""
+        """Replay the records, up to a sequence number if one is given."""
         result = self._result
         for record in reading.records:
             if record["seq"] <= result.sequence:
@@ -210,7 +210,7 @@ class _Recovery:
             result.records += 1
 
     def _migrate(self, format_: int) -> None:
-        """Migrate the values to this format; `StartFailed` if a migration is missing."""
+        """Migrate the values to this format; raise `StartFailed` if a migration is missing."""
         result = self._result
         for each in range(result.format, format_):
             if each not in self._migrations:
@@ -219,9 +219,9 @@ class _Recovery:
         result.format = max(result.format, format_)
 
     def _read(self, name: str, *, has_crc: bool = True) -> bytes:
-        """Return the file; `StartFailed` if its first line states a newer format.
+        """Return the file; raise `StartFailed` if its first line has a newer format.
 
-        A checksum that is not ours may be a newer format's, or damage: unless `has_crc`, it is not checked.
+        A wrong checksum may belong to a newer format, or be damage: unless `has_crc`, it is not checked.
         """
         data = self._disk.read(name)
         line = data.partition(b"\n")[0]

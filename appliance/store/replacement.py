@@ -1,11 +1,11 @@
-"""The document from outside a hub: reads at any time, and replacement without a running hub.
+"""Access to the document from outside a hub: reads at any time, and replacement while no hub runs.
 
-A restore replaces it together with a folder of configuration: both or neither. The new document is a pending file
-first. It takes effect once the folder of configuration contains a marker with the same token. After a power cut, the
-next start finishes the restore if the marker is there, and otherwise drops it.
+A restore replaces the document together with a folder of configuration: both or neither. The new document is first a
+pending file. It takes effect once the folder of configuration contains a marker with the same token. After a power
+cut, the next start finishes the restore if the marker exists, and otherwise discards it.
 
-One pending file with everything would not suffice: if root owns the configuration, the hub, which is another user,
-could not finish its folder at the next start. So the exchange of the folder decides.
+One pending file with everything would not be enough: if root owns the configuration, the hub, which is another user,
+could not replace its folder at the next start. Therefore, the exchange of the folder decides.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from appliance.tables.plain_files import read_plain
 log = logging.getLogger("store")
 
 PENDING = "restore-pending.json"
-"""The new document; its first line names the marker's path, percent-encoded, and the marker's content."""
+"""The new document; its first line has the marker's path, percent-encoded, and the marker's content."""
 
 OWN_KEYS = "own"
 
@@ -41,11 +41,11 @@ HISTORY_STAGE = f"{HISTORY_FOLDER}.restore-part"
 """The folder of months that a restore has yet to put in place."""
 
 TRIES = 50
-"""How often a document is read again whose hub has just begun another generation."""
+"""The number of attempts to read a document whose hub has just begun another generation."""
 
 
 def prepare(folder: Path, values: Mapping[str, Any], marker: Path, token: str, *, own: Iterable[str]) -> None:
-    """Stage the values, durable when this returns; they are not in force yet. Raises `OSError`."""
+    """Stage the values; they are durable when this returns, but not in force yet. Raises `OSError`."""
     pending = {"token": token, "marker": quote(os.fsencode(marker)), OWN_KEYS: list(own), "values": dict(values)}
     write_file(folder / PENDING, orjson.dumps(pending))
 
@@ -60,9 +60,9 @@ def forget(folder: Path) -> None:
 def finish(folder: Path, stamp: str) -> list[Path]:
     """Put staged document and history in place if their marker exists, otherwise remove them.
 
-    The caller has the lock.
+    The caller holds the lock.
 
-    Return the paths of the old files. Raises `OSError`; it can be called again then.
+    Return the paths of the old files. Raises `OSError`; it can then be called again.
     """
     kept = replace_by_pending(folder, stamp)
     if kept is not None:
@@ -73,7 +73,8 @@ def finish(folder: Path, stamp: str) -> list[Path]:
 
 
 def replace_by_pending(folder: Path, stamp: str) -> list[Path] | None:
-    """Put the staged document in place; return the copies of the old one, None without a marker. Raises `OSError`."""
+    """Put the staged document in place; return the copies of the old one, None if there is no marker. Raises
+    `OSError`."""
     pending = _read_marked(folder)
     if pending is None:
         return None
@@ -81,7 +82,7 @@ def replace_by_pending(folder: Path, stamp: str) -> list[Path] | None:
 
 
 def place_history(folder: Path, stamp: str) -> list[Path]:
-    """Put staged history, if there is any, in place of the present; return the copies of that. Raises `OSError`."""
+    """Put staged history, if any, in place of the present history; return the copies of that. Raises `OSError`."""
     stage, present = folder / HISTORY_STAGE, folder / HISTORY_FOLDER
     kept = folder / f"{HISTORY_FOLDER}.before-restore-{stamp}"
     if not stage.exists():
@@ -95,7 +96,7 @@ def place_history(folder: Path, stamp: str) -> list[Path]:
 
 
 def present_history(folder: Path) -> Path:
-    """Return the folder of months that counts now, as `read_present` has it. Raises `OSError`."""
+    """Return the folder of months that counts now, in the same way as `read_present`. Raises `OSError`."""
     stage = folder / HISTORY_STAGE
     return stage if stage.exists() and _read_marked(folder) else folder / HISTORY_FOLDER
 
@@ -111,7 +112,7 @@ def finish_at_start(folder: Path, now: datetime) -> None:
         kept = finish(folder, now.strftime("%Y%m%dT%H%M%SZ"))
     except OSError as error:
         reason = f"{error.filename}: {error.strerror}"
-        raise StartFailed(f"a restore that was cut off cannot be finished: {reason}", os.EX_IOERR) from None
+        raise StartFailed(f"an interrupted restore cannot be finished: {reason}", os.EX_IOERR) from None
     if kept:
         log.warning("an interrupted restore is now complete; the old files are kept as %s", kept[0])
 
@@ -139,7 +140,7 @@ def read_present(folder: Path) -> Recovered:
 
 
 def _read_marked(folder: Path) -> dict[str, Any] | None:
-    """Return the staged document if there is one and its marker exists; a staged file is always whole."""
+    """Return the staged document if there is one and its marker exists; a staged file is always complete."""
     try:
         pending: dict[str, Any] = orjson.loads(read_plain(folder / PENDING, MAX_STORE_FILE_BYTES))
         marker = Path(os.fsdecode(unquote_to_bytes(pending["marker"])))
@@ -150,7 +151,7 @@ def _read_marked(folder: Path) -> dict[str, Any] | None:
 
 
 def read_document(folder: Path) -> Recovered:
-    """Return the document as its files hold it now; read again if a hub compacts meanwhile. Nothing is written."""
+    """Return the document in the files; read again if a hub compacts meanwhile. Nothing is written."""
     for _ in range(TRIES - 1):
         try:
             return recover(Disk(folder), MIGRATIONS)
@@ -161,10 +162,10 @@ def read_document(folder: Path) -> Recovered:
 
 
 def replace_document(folder: Path, values: Mapping[str, Any], stamp: str, *, own: Iterable[str] = ()) -> list[Path]:
-    """Put a document with these values in place of the folder's; return the paths of the old files.
+    """Put a document with these values in place of the folder's document; return the paths of the old files.
 
-    Values of the keys in `own` stay as they are in the folder. The caller holds the folder's lock. A power cut or a
-    failure leaves the old document or the new one.
+    Keys in `own` keep the values that they have in the folder. The caller holds the folder's lock. A power cut or a
+    failure leaves either the old document or the new one.
     """
     disk, present = Disk(folder), _read_leniently(folder)
     old = [name for name in disk.list_names() if generations_of([name])]
@@ -190,7 +191,8 @@ def _combine(values: Mapping[str, Any], present: Mapping[str, bytes], own: Itera
 
 
 def _read_leniently(folder: Path) -> Recovered:
-    """Return the folder's document; an empty one if it is damaged beyond recovery or of another Lares."""
+    """Return the folder's document; an empty one if it is damaged beyond recovery, or written by another version of
+    Lares."""
     try:
         return read_document(folder)
     except (StartFailed, OSError):
@@ -198,7 +200,7 @@ def _read_leniently(folder: Path) -> Recovered:
 
 
 def _remove_old(disk: Disk, old: Iterable[str]) -> None:
-    """Remove the files of the old document; the new one counts whether they go or not."""
+    """Remove the files of the old document; the new one counts even if some remain."""
     with contextlib.suppress(OSError):
         for name in old:
             disk.remove(name)
@@ -206,7 +208,7 @@ def _remove_old(disk: Disk, old: Iterable[str]) -> None:
 
 
 def _undo(disk: Disk, kept: Mapping[str, str]) -> None:
-    """Remove the generation that could not begin, its snapshot first, and the old files' second names."""
+    """Remove the generation that could not begin, its snapshot first, and the second names of the old files."""
     with contextlib.suppress(OSError):
         there = disk.list_names()
         begun = [name for name in there if generations_of([name]) and name not in kept]

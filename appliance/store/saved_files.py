@@ -1,7 +1,7 @@
-"""Files of the configuration that are saved while the hub runs, and the texts that they had before.
+"""Files of the configuration that are saved while the hub runs, and their previous texts.
 
-A save replaces the file in one step: a power cut leaves the old text or the new one. Before that, the previous text
-becomes a version, `versions/<path, percent-encoded>.<number>.<milliseconds since 1970>` in the data directory.
+A save replaces the file in one step: a power cut leaves either the old text or the new one. Before that, the previous
+text becomes a version, `versions/<path, percent-encoded>.<number>.<milliseconds since 1970>` in the data directory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_VERSIONS = 20
 """Versions of one file."""
 
 MAX_VERSIONS_BYTES = 8 << 20
-"""Bytes of all versions together; beyond it, the oldest are removed first."""
+"""Bytes of all versions together; beyond that, the oldest are removed first."""
 
 MIN_FREE_AFTER_SAVE_BYTES = 1 << 20
 """Bytes that a save leaves on the card for the home's state."""
@@ -35,7 +35,7 @@ MAX_SLUG_CHARS = 200
 
 
 class FileVersion(Struct, frozen=True, kw_only=True):
-    """A previous text of a file. `n` counts up from 1; `saved_at` is when the next text replaced it."""
+    """A previous text of a file. `n` counts from 1; `saved_at` is when the next text replaced it."""
 
     n: int
     saved_at: datetime
@@ -44,7 +44,7 @@ class FileVersion(Struct, frozen=True, kw_only=True):
 
 
 class SavedFiles:
-    """Saves and deletes files below the folder of `home`, and keeps their previous texts in that of `data`.
+    """Saves and deletes files in the folder of `home`, and keeps their previous texts in the folder of `data`.
 
     Methods block and may raise `OSError`. Only one thread at a time may call them.
     """
@@ -84,7 +84,8 @@ class SavedFiles:
         return self._data.read(f"{VERSIONS_FOLDER}/{version.name}")
 
     def _keep(self, path: str, text: bytes, at: datetime) -> None:
-        """Make a version of the text, unless the newest one has this text, as after a save that a cut interrupted."""
+        """Create a version from the text, unless the newest version has the same text, as after an interrupted
+        save."""
         versions = self.list_versions(path)
         if versions and self.read_version(versions[0]) == text:
             return
@@ -98,7 +99,7 @@ class SavedFiles:
             self._remove_surplus(path)
 
     def _remove_surplus(self, path: str) -> None:
-        """Remove the versions beyond the bounds; the newest of the file stays."""
+        """Remove the versions beyond the limits; the newest version of the file stays."""
         versions = self.list_versions(path)
         surplus = {each.name for each in versions[MAX_VERSIONS:]}
         every = sorted((each for _, each in self._list_all()), key=lambda each: each.saved_at)
@@ -128,7 +129,7 @@ class SavedFiles:
         return sorted(found, key=lambda each: (each[0], each[1].n))
 
     def _replace(self, disk: Disk, name: str, text: bytes, like: str | None = None) -> None:
-        """Put the text in place of any file of this name, with mode and owner of `like`."""
+        """Put the text in place of any file with this name, with the mode and owner of `like`."""
         part = _hidden(name, PART)
         try:
             descriptor = disk.create(part)
@@ -153,7 +154,7 @@ class SavedFiles:
 
 @contextmanager
 def _put_back_on_failure(disk: Disk, name: str) -> Iterator[None]:
-    """Sync the folder after the change of the file; if that fails, put the present file back."""
+    """Sync the folder after the change of the file; if that fails, restore the present file."""
     kept, is_there = _hidden(name, f".old{PART}"), True
     disk.remove(kept)
     try:
@@ -176,13 +177,13 @@ def _put_back_on_failure(disk: Disk, name: str) -> Iterator[None]:
 
 
 def _hidden(name: str, ending: str) -> str:
-    """Return a name next to the file that nothing takes for a file of the folder."""
+    """Return a name next to the file that nothing treats as a file of the folder."""
     folder, _, last = name.rpartition("/")
     return f"{folder}/.{last}{ending}".lstrip("/")
 
 
 def is_version(name: str) -> bool:
-    """Return whether a file in the folder of versions may be one, and is not still being written."""
+    """Return whether a file in the folder of versions can be one, and is complete."""
     slug, _, rest = name.partition(".")
     return bool(slug and rest) and not name.endswith(PART) and "/" not in name
 

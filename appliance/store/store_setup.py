@@ -1,4 +1,4 @@
-"""Setting up: the store as a whole, from the lock of the data directory to the keys."""
+"""Sets up the store as a whole, from the lock of the data directory to the keys."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Changes:
         self._ahead: tuple[EncodedChanges | None, Layout] = (None, registry.layout)
 
     async def make(self, change: Change) -> Layout:
-        """Make the change; the layout with it. Raises `NotFound`, `Invalid`, or `StoreFailed`."""
+        """Make the change; return the layout with it. Raises `NotFound`, `Invalid`, or `StoreFailed`."""
         made: list[LayoutChange] = []
 
         def prepare(before: EncodedChanges) -> EncodedChanges:
@@ -53,7 +53,7 @@ class Changes:
 
 
 class AdapterSecrets:
-    """The texts of one adapter. It sees no other's."""
+    """The texts of one adapter, which sees no texts of other adapters."""
 
     def __init__(self, document: Document, adapter: str) -> None:
         self._document = document
@@ -71,11 +71,12 @@ class AdapterSecrets:
 
 
 class Store:
-    """Holds the lock, recovers the document, restores the registry, and records from then on, while entered.
+    """While entered, holds the lock, and records changes; entering also recovers the document and restores the
+    registry.
 
-    It restores stored devices if `is_ours` returns true. `unreadable` are sentences about unreadable values,
-    `stopped_at` and `has_crashed` describe the previous hub, and `months` are the files of history.
-    Leaving notes a crash if `has_failed` is set.
+    It restores stored devices for which `is_ours` returns true. `unreadable` are sentences about unreadable values,
+    `stopped_at` and `has_crashed` describe the previous hub, and `months` are the files of history. Leaving records a
+    crash if `has_failed` is set.
     """
 
     document: Document
@@ -112,7 +113,7 @@ class Store:
         async with AsyncExitStack() as stack:
             lock = self._lock = DirectoryLock(self._disk.folder)
             self._disk.check_place = lock.check_place
-            stack.callback(self._release, lock)  # last: until then no other process may read the files
+            stack.callback(self._release, lock)  # last: until then, no other process may read the files
             self.stopped_at, self.has_crashed = lock.stopped_at, lock.is_crash
             if lock.was_cut_off:
                 log.log(logging.WARNING if lock.is_crash else logging.INFO, CUT_OFF, self._flush_secs)
@@ -138,12 +139,12 @@ class Store:
         return AdapterSecrets(self.document, adapter)
 
     def note_stop(self) -> None:
-        """Note that the process was asked to end, so that a cut from now on does not count as a crash."""
+        """Note that the process was asked to end, so that an interruption from now on does not count as a crash."""
         if self._lock is not None:
             self._lock.note_stop()
 
     def _release(self, lock: DirectoryLock) -> None:
-        """Release the lock, and note how the hub ended, and when, if the clock is trusted."""
+        """Release the lock, and record how the hub ended, and when, if the clock is trusted."""
         if not self._is_entered:
             lock.release()
         elif self.has_failed:
@@ -152,8 +153,8 @@ class Store:
             lock.release_after_stop(self._clock.now() if self.recorder.trust.is_trusted() else None)
 
     def _leave_out(self, key: str, error: Exception) -> None:
-        """Note that something stored cannot be understood: it is not used, and stays on the card."""
+        """Note that a stored value is malformed: it is not used, and stays on the card."""
         reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        note = f"{key} cannot be understood ({reason}); it is left out and stays on the card"
+        note = f"{key} is invalid ({reason}); it is ignored and stays on the card"
         log.warning("%s", note)
         self.unreadable.append(note)

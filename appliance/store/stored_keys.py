@@ -32,10 +32,10 @@ KEY_ID_PREFIX = "key_"
 
 
 class Key(Redacted, frozen=True, kw_only=True):
-    """One key as it is kept: its label, its role, and the hash of its secret.
+    """One key as stored: its label, its role, and the hash of its secret.
 
-    `hint` is a short digest of the secret that rejects guesses without a hash; None for old keys.
-    `hook` is the id of the one hook that a key of that role opens.
+    `hint` is a short digest of the secret that rejects wrong guesses without a hash; None for old keys. `hook` is the
+    id of the only hook that a key with that role opens.
     """
 
     HIDDEN = ("token_hash", "hint")
@@ -49,12 +49,12 @@ class Key(Redacted, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The part of the id that is in the secret, too."""
+        """The part of the id that is also in the secret."""
         return self.id.removeprefix(KEY_ID_PREFIX)
 
 
 class Keys:
-    """The keys of the box. A change that cannot be stored never happens; a started change is finished.
+    """The keys of the box. A change that cannot be stored has no effect; a change that has started is finished.
 
     `find` returns the same object until the key is replaced or revoked; then `KeyRevoked` is published.
     """
@@ -74,11 +74,11 @@ class Keys:
         return self._by_name.get(name)
 
     def list_all(self) -> list[Key]:
-        """Return every key by id, but for the master key."""
+        """Return every key by id, except the master key."""
         return sorted((key for key in self._by_name.values() if key.id != MASTER), key=lambda key: key.id)
 
     async def put(self, key: Key) -> None:
-        """Keep the key, in place of one of the same id; raises `StoreFailed`."""
+        """Store the key; it replaces a key with the same id. Raise `StoreFailed`."""
         encoded = encode_values({KEY_PREFIX + key.id: _encode(key)})
 
         def commit() -> None:
@@ -107,7 +107,7 @@ class Keys:
 
 
 def read_keys(document: DocumentReader, on_fault: OnFault = refuse) -> list[Key]:
-    """Return the API keys that are stored, the master key too."""
+    """Return the stored API keys, including the master key."""
     return [*read_all(document, KEY_PREFIX, _decode, on_fault).values()]
 
 

@@ -1,1 +1,1 @@
-"""Tables that came from outside, read with checks: configuration, definitions in Lua, objects of JSON."""
+"""Tables from outside, read with checks: configuration, definitions in Lua, JSON objects."""

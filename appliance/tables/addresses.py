@@ -17,11 +17,11 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _IN_BRACKETS = re.compile(r"[^\[\]]+|\[[^\[\]]*:[^\[\]]*\](:[0-9]*)?")
-"""Host and port; only an IPv6 address may be in brackets, with nothing around them."""
+"""Host and port; only an IPv6 address may be in brackets."""
 
 
 class Address(Struct, frozen=True, kw_only=True):
-    """Where to listen: an IP address or a host name, and a port from 0 to 65535, 0 for any free one."""
+    """An address to listen at: an IP address or a host name, and a port from 0 to 65535, 0 for any free one."""
 
     host: str
     port: int
@@ -73,9 +73,10 @@ def base_url(value: Any) -> str:
 
 
 def _refuse_user(url: str) -> None:
-    """Raises `Invalid` if the address holds a user; it is not repeated, because it may hold a password."""
+    """Raise `Invalid` if the address contains a user; the error does not repeat the address, because it may contain a
+    password."""
     if re.match(r"[^/]*//[^/]*@", url):
-        raise Invalid("must be an address without user and password, which have keys of their own")
+        raise Invalid("must not contain a user or password; set them with their own keys")
 
 
 def write_url(value: Any) -> str:
@@ -91,18 +92,18 @@ def write_url(value: Any) -> str:
     if not is_clean:
         raise Mismatch('a whole address like "http://192.168.1.20:8086/api/v2/write?org=home&bucket=lares"', value)
     if any(each not in ("precision=ns", "precision=n") for each in parts.query.split("&") if "precision=" in each):
-        raise Invalid("must have the precision ns, in which times are sent")
+        raise Invalid("must have the precision ns, because times are sent in nanoseconds")
     return text
 
 
 def server_of(url: str) -> str:
-    """Return the address without path and query, which may hold secrets."""
+    """Return the address without path and query, which may contain secrets."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def host(value: Any) -> str:
-    """Return a check: an IP address, or a well-formed host name, which is not resolved."""
+    """Return a check: an IP address, or a well-formed host name; the name is not resolved."""
     text = string(value)
     try:
         return str(ipaddress.ip_address(text))
@@ -113,7 +114,8 @@ def host(value: Any) -> str:
 
 
 def _is_name(text: str) -> bool:
-    """Return whether it fits into DNS, and cannot be read as an address in other digits (`0x7f.1`, `①②⑦.0.0.1`)."""
+    """Return whether the name fits into DNS, and cannot be read as an address in other digits (`0x7f.1`,
+    `①②⑦.0.0.1`)."""
     try:
         name = text.encode("idna").decode().rstrip(".")
     except UnicodeError:
@@ -131,7 +133,7 @@ def network(value: Any) -> Network:
 
 
 def origin(value: Any) -> str:
-    """Return a check: an origin, exactly as a browser sends it."""
+    """Return a check: an origin, exactly in the form that a browser sends."""
     text = string(value)
     try:
         parts = urlsplit(text)

@@ -1,4 +1,4 @@
-"""Checks: each returns a value from outside as its type, or raises `Invalid` with the expected form.
+"""Checks: each returns a value from outside in its type, or raises `Invalid` with the expected form.
 
 The message continues after the name of the value: `must be a string, not 7`.
 """
@@ -18,14 +18,14 @@ from appliance.tables.json_schema import NUMBER, TEXT, Check, array_of, between
 from appliance.tables.json_schema import one_of as words_of
 
 MAX_NEAREST_CHARS = 100
-"""Longer words are not compared: the time grows with the square of the length."""
+"""A longer word is not compared, because the time grows with the square of the length."""
 
 MAX_SHOWN_CHARS = 60
-"""How much of a value a sentence shows."""
+"""Characters of a value that a sentence shows."""
 
 
 class Words(Struct, frozen=True):
-    """The names of kinds of values in one language."""
+    """The names of the types of values in one language."""
 
     table: str
     array: str
@@ -38,7 +38,7 @@ TOML = Words("a section", "an array", "nothing")
 
 
 class Mismatch(Invalid):
-    """A value has a wrong type. `str()` uses the words of JSON, `in_words` the words of another language."""
+    """A value has the wrong type. `str()` uses the words of JSON, `in_words` the words of another language."""
 
     def __init__(self, expected: str, value: Any, hint: str = "") -> None:
         self._expected, self._value, self._hint = expected, value, hint
@@ -50,11 +50,11 @@ class Mismatch(Invalid):
 
 
 SHOWN_DIGITS = 12
-"""Significant digits of a number that people read; further digits come from binary fractions."""
+"""Significant digits of a number that is shown to people; further digits come from binary fractions."""
 
 
 def rounded(value: Any) -> Any:
-    """Return the JSON value with its fractions as people read them: 0.30000000000000004 becomes 0.3."""
+    """Return the JSON value with its fractions rounded for people: 0.30000000000000004 becomes 0.3."""
     if isinstance(value, float) and math.isfinite(value):
         return float(f"{value:.{SHOWN_DIGITS}g}")
     if isinstance(value, Mapping):
@@ -63,7 +63,7 @@ def rounded(value: Any) -> Any:
 
 
 def shown(value: Any, words: Words = JSON) -> str:
-    """Return the value as a sentence shows it: on one line, at most `MAX_SHOWN_CHARS` characters for text."""
+    """Return the value in the form for a sentence: on one line, a text with at most `MAX_SHOWN_CHARS` characters."""
     if value is None:
         return words.nothing
     if isinstance(value, bool):
@@ -82,13 +82,13 @@ _HEX_DIGITS = re.compile(r"[0-9a-fA-F]{6,}")
 
 
 def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | None:
-    """Return the most similar word with at least this similarity (1 is the same); otherwise None.
+    """Return the most similar word with at least this similarity (1 means equal); None if there is none.
 
-    Hexadecimal digits are never guessed: devices whose ids differ in one digit have nothing in common.
+    Hexadecimal digits are never guessed: devices whose ids differ in one digit are unrelated.
     """
     if len(word) > MAX_NEAREST_CHARS:
         return None
-    import difflib  # only a fault needs it
+    import difflib  # needed only for a fault
 
     given = _digits_in(word)
     candidates = [each for each in words if _digits_in(each) <= given]
@@ -96,33 +96,34 @@ def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | Non
 
 
 def _digits_in(word: str) -> set[str]:
-    """Return the runs of hexadecimal digits in the word, as serial numbers and addresses have them."""
+    """Return the sequences of hexadecimal digits in the word, as in serial numbers and addresses."""
     return {run for run in _HEX_DIGITS.findall(word) if not run.isalpha()}
 
 
 def string(value: Any) -> str:
-    """Any string."""
+    """Check any string."""
     if not isinstance(value, str):
         raise Mismatch("a string", value)
     return value
 
 
 def boolean(value: Any) -> bool:
-    """`true` or `false`."""
+    """Check `true` or `false`."""
     if not isinstance(value, bool):
         raise Mismatch("true or false", value)
     return value
 
 
 def is_number(value: Any) -> bool:
-    """Return a finite float, or an integer that 64 bits can hold, as JSON does; a boolean is not a number."""
+    """Return whether the value is a finite float, or an integer that 64 bits can hold, as in JSON; a boolean is not a
+    number."""
     if isinstance(value, int):
         return not isinstance(value, bool) and -(1 << 63) <= value < 1 << 64
     return isinstance(value, float) and math.isfinite(value)
 
 
 def number(value: Any) -> int | float:
-    """Any finite number, as it is."""
+    """Check any finite number."""
     if not is_number(value):
         raise Mismatch("a number", value)
     return value  # type: ignore[no-any-return]
@@ -170,7 +171,7 @@ def matching(pattern: str, expected: str) -> Callable[[Any], str]:
 
 
 def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a check: an array whose every item passes the check given."""
+    """Return a check: an array whose items all pass the given check."""
 
     def check(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list):
@@ -183,7 +184,7 @@ def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
 def one_of(*words: str, meant: Mapping[str, str] = MappingProxyType({})) -> Callable[[Any], str]:
     """Return a check: one of these strings.
 
-    The refusal names the string that is `meant` by another word, or the nearest.
+    The error names the string that `meant` assigns to the given word, or the nearest one.
     """
 
     def check(value: Any) -> str:
@@ -196,7 +197,7 @@ def one_of(*words: str, meant: Mapping[str, str] = MappingProxyType({})) -> Call
 
 
 class Function(Struct, frozen=True):
-    """A function in the description of a file; `line` is the first line of the function."""
+    """A function in the description of a file; `line` is its first line."""
 
     line: int
 

@@ -1,6 +1,6 @@
-"""Fields: reads a table that came from outside, and collects all faults in it.
+"""Fields: reads a table from outside, and collects all faults in it.
 
-The same reader serves sections of the configuration, definitions in Lua and objects of JSON.
+The same reader serves sections of the configuration, definitions in Lua and JSON objects.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ T = TypeVar("T")
 C = TypeVar("C", bound=Callable[[Any], Any])
 
 MAX_UNKNOWN = 20
-"""Unknown names of one table that are reported one by one; further ones are counted."""
+"""Unknown names in one table that are reported one by one; the others are counted."""
 
 Path = tuple[str | int, ...]
 """The place of a value: names of fields, and positions in lists, counted from 1."""
 
 
 class Field(Struct, Generic[C], frozen=True):
-    """One field: the check that types its value, and the value that it has when left out.
+    """One field: the check of its value, and its value if it is missing.
 
-    A required field without a default is a fault if it is left out. `repr` does not show a secret field. A field with
-    an `example` is a list of tables, and its check is the class of `Settings` for each table. A field that
-    `is_section` is a section of a file, and its check is the class for that section.
+    A required field without a default is a fault if it is missing. `repr` does not show a secret field. A field with
+    an `example` is a list of tables; its check is the class of `Settings` for each table. A field that `is_section`
+    is a section of a file; its check is the class for that section.
     """
 
     check: C
@@ -46,7 +46,7 @@ Fields = Mapping[str, Field[Any]]
 
 
 class Redacted(Struct, frozen=True):
-    """A value whose `HIDDEN` fields are in no `repr`, and so in no log line and no traceback."""
+    """A value whose `HIDDEN` fields do not appear in its `repr`, and therefore in no log line and no traceback."""
 
     HIDDEN: ClassVar[tuple[str, ...]] = ()
 
@@ -56,12 +56,12 @@ class Redacted(Struct, frozen=True):
 
 
 def key(check: Callable[[Any], Any], default: Any = None, *, required: bool = True, secret: bool = False) -> Any:
-    """Return a field of `Settings` for a value of a table; `Field` explains the arguments."""
+    """Return a field of `Settings` for a value in a table; `Field` explains the arguments."""
     return Field(check, default, required, secret)
 
 
 def rows(of: type[Settings], example: str) -> Any:
-    """Return a field of `Settings` that holds a list of tables, none if left out; `example` is what refusals show."""
+    """Return a field of `Settings` that holds a list of tables, empty if missing; errors show `example`."""
     return Field(of, (), example=example)
 
 
@@ -71,9 +71,10 @@ def section(of: type[Settings]) -> Any:
 
 
 class SettingsMeta(StructMeta):
-    """Makes Structs of classes whose fields are `key(…)`, and keeps those, also inherited ones, as `FIELDS`.
+    """Makes Structs of classes whose fields are `key(…)`, and stores these fields, including inherited ones, in
+    `FIELDS`.
 
-    A name that is a keyword of Python has a `_` after it in the class, and none in `FIELDS`.
+    A name that is a Python keyword has a `_` after it in the class, but not in `FIELDS`.
     """
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
@@ -89,7 +90,7 @@ class SettingsMeta(StructMeta):
 
 
 class Settings(Redacted, metaclass=SettingsMeta, frozen=True, kw_only=True):
-    """What one table states, as a frozen value; subclasses declare a `key(…)` for each name that it may hold."""
+    """The content of one table, as a frozen value; subclasses declare a `key(…)` for each possible name."""
 
     FIELDS: ClassVar[Fields]
 
@@ -98,7 +99,7 @@ S = TypeVar("S", bound=Settings)
 
 
 class Problem(Struct, frozen=True):
-    """The fault of the value at a path; `str()` of it begins with the path, unless that means the whole."""
+    """The fault of the value at a path; `str()` begins with the path, unless it is empty."""
 
     path: Path
     message: str
@@ -117,12 +118,12 @@ class Findings(Struct):
 
 
 class Table:
-    """One table; `path` is its place; `findings` collects the faults of it and of its tables."""
+    """One table; `path` is its place; `findings` collects its faults and those of its inner tables."""
 
     def __init__(self, raw: Mapping[str, Any], findings: Findings, path: Path = ()) -> None:
         self.findings = findings
         self.path = path
-        is_lua = findings.words is LUA  # where nil means absent
+        is_lua = findings.words is LUA  # for tables in which nil means missing
         self._raw = {name: value for name, value in raw.items() if value is not None} if is_lua else raw
         self._asked: dict[str, None] = {}
 
@@ -136,7 +137,7 @@ class Table:
         return self._raw.get(name)
 
     def take(self, name: str, check: Callable[[Any], T]) -> T | None:
-        """Return the field's value as the check types it; None if it is left out, or wrong, which is noted."""
+        """Return the field's value in its type; None if it is missing, or wrong, which is noted."""
         self._asked[name] = None
         if name not in self._raw:
             return None
@@ -149,7 +150,7 @@ class Table:
         return None
 
     def need(self, name: str, check: Callable[[Any], T]) -> T | None:
-        """Take a field that must be there; see `take`."""
+        """Return a required field; see `take`."""
         if name not in self._raw:
             self._asked[name] = None
             self.findings.faults.append(Problem((*self.path, name), "is missing", is_missing=True))
@@ -158,7 +159,7 @@ class Table:
     def read(self, fields: Fields, *, is_needed: bool = True) -> dict[str, Any]:
         """Return the values of these fields; missing and wrong ones, which are noted, have their default.
 
-        If the table is not needed, nothing in it has to be there.
+        If the table is not required, neither are its fields.
         """
         return {name: self._read(name, each, is_needed) for name, each in fields.items()}
 
@@ -173,24 +174,25 @@ class Table:
         return value if is_stated else each.default
 
     def build(self, settings: type[S]) -> S | None:
-        """Return the settings that this table states; None if it has faults, which are noted."""
+        """Return the settings in this table; None if it has faults, which are noted."""
         count = len(self.findings.faults)
         found = self.read(settings.FIELDS)
         self.refuse_others("a key of Lares")
         if len(self.findings.faults) == count:
             try:
                 return settings(**{name + "_" * iskeyword(name): value for name, value in found.items()})
-            except Invalid as fault:  # keys that do not go together
+            except Invalid as fault:  # keys that cannot be combined
                 self.findings.faults.append(Problem(self.path, str(fault)))
         return None
 
     def table(self, name: str, expected: str = "a table") -> Table | None:
-        """Return the field's table, an empty one if it is left out; None otherwise, which is noted."""
+        """Return the field's table, an empty one if it is missing; None if it is not a table, which is noted."""
         raw = self.raw(name)
         return self._inner((name,), {} if raw is None else raw, expected)
 
     def tables(self, name: str, example: str) -> list[Table]:
-        """Return the field's tables; an empty tuple if it is missing or, which is noted, not a list of tables."""
+        """Return the field's tables; an empty tuple if it is missing, or if it is not a list of tables, which is
+        noted."""
         raw = self.raw(name)
         if raw is None or raw in ({}, []):
             return []
@@ -205,7 +207,7 @@ class Table:
 
     def _inner(self, path: Path, raw: Any, expected: str = "a table") -> Table | None:
         path = (*self.path, *path)
-        if raw == [] and self.findings.words is LUA:  # there both are the same
+        if raw == [] and self.findings.words is LUA:  # both are the same there
             raw = {}
         if isinstance(raw, Mapping):
             return Table(raw, self.findings, path)
@@ -226,9 +228,9 @@ class Table:
         hint: Callable[[str, list[str]], str] | None = None,
         more: Iterable[str] = (),
     ) -> None:
-        """Note every field that was not read and is not among `more`: it is not `what`.
+        """Note a fault for every field that was not read and is not in `more`: it is not `what`.
 
-        `hint` gets the unknown name and the known ones, and returns the sentence about which may be meant.
+        `hint` gets the unknown name and the known ones, and returns a sentence that suggests a name.
         """
         known = list(dict.fromkeys([*self._asked, *more]))
         unknown = [str(name) for name in self._raw if name not in known]
@@ -240,9 +242,9 @@ class Table:
 
 
 def located(problems: Iterable[Problem], file: str, line_of: Callable[[Path], int]) -> list[Fault]:
-    """Return the problems of a file as faults, each at the line of its path or of the nearest table around it.
+    """Return the problems of a file as faults, each with the line of its path or of the nearest table around it.
 
-    `line_of` returns 0 for a path without a line; the fault's line is then 0, too.
+    `line_of` returns 0 for a path without a line; the fault's line is then also 0.
     """
     return [Fault(file, line_at(each.path, line_of), str(each)) for each in problems]
 
@@ -253,13 +255,13 @@ def line_at(path: Path, line_of: Callable[[Path], int]) -> int:
 
 
 def dotted(path: Path) -> str:
-    """Return the path as sentences write it: `conditions[2].attribute`."""
+    """Return the path in the form for sentences: `conditions[2].attribute`."""
     written = "".join(f"[{step}]" if isinstance(step, int) else f".{_written(step)}" for step in path)
     return written.removeprefix(".")
 
 
 def _written(name: str) -> str:
-    """Return a field's name as a sentence shows it; one with unusual characters is quoted."""
+    """Return a field's name in the form for sentences; a name with unusual characters is quoted."""
     return name if re.fullmatch(r"[\w-]{1,60}", name) else shown(name)
 
 
@@ -269,9 +271,9 @@ def _hint(name: str, known: list[str]) -> str:
 
 
 def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[str]], str]:
-    """Make the hint for a key that the section does not have: which of its keys may be meant.
+    """Make the hint for a key that the section does not have: suggest one of its keys.
 
-    `elsewhere` are the dotted names of all keys of the file, for keys that were put into the wrong section.
+    `elsewhere` has the dotted names of all keys in the file, for keys that are in the wrong section.
     """
     prefix = f"{section}." if section else ""
 

@@ -1,4 +1,4 @@
-"""Shapes: what JSON holds. One declaration both describes it to others and makes it of objects, or checks it."""
+"""Shapes of JSON. One declaration both describes the JSON to clients and encodes objects as JSON, or checks it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from msgspec import Struct
 from appliance.clock import timestamp
 
 Schema = Mapping[str, Any]
-"""A JSON Schema (2020-12). A schema with a `title` is in the document once, under that name, however often it is
-used."""
+"""A JSON Schema (2020-12). A schema with a `title` appears in the document once, under that name."""
 
 Encode = Callable[[Any], Any]
-"""Makes JSON of a value."""
+"""Encodes a value as JSON."""
 
 
 class Shape(dict[str, Any]):
@@ -62,7 +61,7 @@ class Check(Struct, frozen=True, kw_only=True):
 
 
 class Part(Struct, frozen=True):
-    """A field of a record: its schema, and its source, if that is not the object's attribute of the field's name.
+    """A field of a record: its schema, and its source, if that is not the attribute with the field's name.
 
     The source is the dotted path of an attribute, or a function of the object.
     """
@@ -77,10 +76,9 @@ class Part(Struct, frozen=True):
 
 
 class Record(Shape):
-    """An object of these fields and no others. Calling it makes one from a Python object, or from a dict of the
-    fields' values.
+    """An object with exactly these fields. Calling it encodes a Python object, or a dict of the fields' values.
 
-    Fields that are `optional` are absent if their value is None; a dict need not have them, nor fields with only one
+    Fields that are `optional` are omitted if their value is None; a dict may omit them, and also fields with only one
     possible value.
     """
 
@@ -121,12 +119,12 @@ def _parts_of(fields: Mapping[str, Schema | Part]) -> dict[str, Part]:
 
 
 def record(title: str, /, **fields: Schema | Part) -> Record:
-    """Return an object of exactly these fields, each read from the attribute of its name unless it is a `Part`."""
+    """Return an object with exactly these fields, each read from the attribute of its name unless it is a `Part`."""
     return Record(title, fields)
 
 
 def described(title: str, /, **fields: Schema) -> Schema:
-    """Return the schema of an object of exactly these fields, for values that are JSON already."""
+    """Return the schema of an object with exactly these fields, for values that are already JSON."""
     return {
         "title": title,
         "type": "object",
@@ -137,13 +135,13 @@ def described(title: str, /, **fields: Schema) -> Schema:
 
 
 def array_of(items: Schema) -> Shape:
-    """Return an array of such items."""
+    """Return the schema of an array of such items."""
     encode = _encode_of(items)
     return Shape({"type": "array", "items": items}, list if encode is None else lambda values: [*map(encode, values)])
 
 
 def maybe(schema: Schema) -> Shape:
-    """Such a value, or null."""
+    """Return the schema of such a value, or null."""
     encode = _encode_of(schema)
     nullable = _as_it_is if encode is None else lambda value: None if value is None else encode(value)
     return Shape({"anyOf": [schema, {"type": "null"}]}, nullable)
@@ -155,12 +153,12 @@ def one_of(*words: str) -> Schema:
 
 
 def only(word: str) -> Part:
-    """Return a field that always holds this string."""
+    """Return the schema of a field that always has this string."""
     return Part({"const": word}, lambda _: word)
 
 
 def _encode_of(schema: Schema) -> Encode | None:
-    """Return how such JSON is made; None if it is JSON already."""
+    """Return the encoder for such JSON; None if values are already JSON."""
     return schema.encode if isinstance(schema, Shape) and schema.encode is not _as_it_is else None
 
 

@@ -1,4 +1,4 @@
-"""Reading files that a person, or another user, may have put anything in the place of."""
+"""Reads files at places where a person, or another user, may have put anything."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ MAX_SECRET_BYTES = 64 << 10
 
 
 def read_plain(path: Path, max_bytes: int | None = None) -> bytes:
-    """Return the content of a plain file; never waits for the other end of a pipe.
+    """Return the content of a plain file; never wait for the other end of a named pipe.
 
-    Raises `OSError`, with a sentence, if it cannot be read, is not a regular file, or has more bytes than that.
+    Raises `OSError`, with a sentence, if it cannot be read, is not a regular file, or has more bytes than allowed.
     """
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as stream:
         found = os.fstat(stream.fileno())

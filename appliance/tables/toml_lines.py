@@ -21,7 +21,8 @@ def split_key(dotted: str) -> tuple[str, ...]:
 
 
 def line_finder(text: str) -> Callable[[Path], int]:
-    """Make the look-up of the line of a section or key, from 1; 0 if only a full TOML parser could find it."""
+    """Return a function that finds the line of a section or key, from 1; 0 if only a full TOML parser could find
+    it."""
     lines: dict[Path, int] = {}
     section: Path = ()
     counts: dict[Path, int] = {}

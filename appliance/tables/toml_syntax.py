@@ -21,7 +21,7 @@ _NOTHING = frozenset({"", "null", "none", "nil", "~"})
 
 
 def explain(text: str, message: str, number: int) -> str:
-    """Return the fault in line `number` and its remedy; `message` is the sentence of the parser."""
+    """Return the fault in line `number` and its remedy; `message` is the parser's message."""
     lines = text.split("\n")
     line = lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
     if (quote := next((each for each in line.partition("#")[0] if each in _CURLY_QUOTES), None)) is not None:
@@ -33,7 +33,7 @@ def explain(text: str, message: str, number: int) -> str:
 
 
 def _stated_twice(lines: list[str], number: int, line: str) -> str:
-    """Report that the section or key exists already, with its other line."""
+    """Report that the section or key already exists, with the line of the other one."""
     section, first = _section_before(lines, number), _HEADER.match(line)
     if first is not None:
         path = split_key(first[2])
@@ -140,4 +140,4 @@ _HINTS: dict[str, _Hint] = {
     "Unclosed inline table": lambda *_: "the table is not closed; write it on one line, with } at its end",
     "Unescaped '": lambda *_: "write a backslash twice, or the text in single quotes",
 }
-"""The remedies, by the beginning of the parser's sentence."""
+"""The remedies, by the beginning of the parser's message."""

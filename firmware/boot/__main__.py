@@ -1,4 +1,4 @@
-"""The start of lares.pyz: it reports a box that cannot run it. Any Python must be able to read this."""
+"""The start of lares.pyz: it reports a box that cannot run it. Any Python must be able to read this file."""
 
 import os
 import sys
@@ -69,7 +69,7 @@ def fits():  # type: () -> bool
 
 
 def open_standard_streams():  # type: () -> None
-    """Let closed standard streams lead nowhere; otherwise the next file that is opened would take their place."""
+    """Connect closed standard streams to nowhere; otherwise the next opened file would take their place."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         try:
             os.fstat(number)

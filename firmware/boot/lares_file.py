@@ -1,4 +1,4 @@
-"""The content of the single file; the build writes the values. Any Python must be able to read this."""
+"""The content of the single file; the build writes the values. Any Python must be able to read this file."""
 
 BUILD = ""
 GLIBC = "0"

@@ -30,13 +30,13 @@ FILES = "files.json"
 """Lists every unpacked file with its size and CRC-32."""
 
 BOOTED = "booted"
-"""Contains the id of the boot at the latest removal of bytecode."""
+"""Contains the id of the boot at which bytecode was last removed."""
 
 DATE = 1_500_000_000
-"""The date of every unpacked file, which a change of the file changes."""
+"""The date of every unpacked file; a change of the file changes it."""
 
 ROOM = 24 << 20
-"""Free bytes for the files and their bytecode."""
+"""Free bytes needed for the files and their bytecode."""
 
 OWN = ("STATE_DIRECTORY", "CACHE_DIRECTORY")
 INSTALLED = "/opt/lares"
@@ -53,7 +53,7 @@ held: list[int] = []
 
 
 class Unusable(Exception):
-    """The reason why a folder cannot be unpacked to."""
+    """The reason why files cannot be unpacked to a folder."""
 
 
 def launch() -> int:
@@ -74,7 +74,7 @@ def launch() -> int:
 
 
 def run(archive: str, folder: str) -> int:
-    """Run the command from the folder; if it fails and a file there is damaged, unpack again and start again."""
+    """Run the command from the folder; if it fails and a file there is damaged, unpack and start again."""
     if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
         sys.dont_write_bytecode = False  # OpenWrt's Python does not write bytecode by default
     sys.path[:] = [os.path.join(folder, SITE), *filter(is_not_foreign, sys.path[1:])]
@@ -106,7 +106,8 @@ def candidate_folders(arguments: Sequence[str], environment: Mapping[str, str]) 
     data = data_dir(arguments, environment)
     own = [data, *(environment.get(name, "").split(":")[0] for name in OWN)]
     chosen = [os.path.join(folder, "program") for folder in own if folder and is_ours(folder)]
-    if starts_a_hub(arguments) and not os.path.lexists(data):  # a hub makes that folder anyway, and then stays there
+    # a hub creates that folder anyway, and then stays there
+    if starts_a_hub(arguments) and not os.path.lexists(data):
         chosen.insert(0, os.path.join(data, "program"))
     if os.geteuid() == 0 and is_ours(INSTALLED):  # on the card, and removed with the installation
         chosen.append(os.path.join(INSTALLED, "program"))
@@ -114,7 +115,7 @@ def candidate_folders(arguments: Sequence[str], environment: Mapping[str, str]) 
 
 
 def starts_a_hub(arguments: Sequence[str]) -> bool:
-    """Return whether the command line starts a hub: `run` or no command, and no option that would be refused."""
+    """Return whether the command line starts a hub: `run` or no command, and no invalid option."""
     words, expected = iter(arguments), "run"
     for word in words:
         if word in ("--config", "--data-dir"):
@@ -128,7 +129,7 @@ def starts_a_hub(arguments: Sequence[str]) -> bool:
 
 
 def is_ours(folder: str) -> bool:
-    """Return whether this user owns the folder: root must not put files there that its owner cannot use."""
+    """Return whether this user owns the folder: root must not put files there that the owner cannot use."""
     try:
         status = os.stat(folder)
     except OSError:
@@ -137,7 +138,7 @@ def is_ours(folder: str) -> bool:
 
 
 def data_dir(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
-    """Return the data directory, found as the hub itself will find it."""
+    """Return the data directory, found in the same way as the hub does."""
     named = ""
     for index, word in enumerate(arguments):
         if word == "--data-dir":
@@ -157,7 +158,8 @@ def data_dir(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
 
 
 def find_folder(archive: str, bases: Sequence[str]) -> str:
-    """Return a folder with all of this build, unpacked now if necessary; raise `Unusable` without a possible one."""
+    """Return a folder with all files of this build, unpacked now if necessary; raise `Unusable` if none is
+    possible."""
     refusals = []
     for place in bases:
         base = os.path.join(os.path.realpath(os.path.dirname(place)), os.path.basename(place))
@@ -179,12 +181,12 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
             return folder
     raise Unusable(
         f"there is no folder to unpack to, which must be writable, allow execution and have {ROOM >> 20} MB free: "
-        f"{'; '.join(refusals)}; name a better one with --data-dir"
+        f"{'; '.join(refusals)}; name another one with --data-dir"
     )
 
 
 def remove_old_versions(bases: Sequence[str], folder: str) -> None:
-    """Remove other versions from all places of this user, for a hub that starts."""
+    """For a hub that starts: remove other versions from all places of this user."""
     for base in bases:
         with contextlib.suppress(OSError):
             if os.lstat(base).st_uid == os.geteuid() and list_others(os.path.realpath(base), keep=folder):
@@ -192,21 +194,21 @@ def remove_old_versions(bases: Sequence[str], folder: str) -> None:
 
 
 def list_others(base: str, *, keep: str) -> list[str]:
-    """Return the folders of other versions, and parts of killed starts."""
+    """Return the folders of other versions, and leftovers of killed starts."""
     paths = [os.path.join(base, name) for name in os.listdir(base) if "-cpython-" in name]
     return [path for path in paths if path != keep and not os.path.islink(path)]
 
 
 def make_base(base: str) -> None:
-    """Make the folder with mode 0700; raise `Unusable` if it cannot hold programs, or others can change it."""
+    """Create the folder with mode 0700; raise `Unusable` if it cannot hold programs, or if others can change it."""
     check_way(base)
     os.makedirs(os.path.dirname(base), mode=0o700, exist_ok=True)
-    check_way(base)  # others may have made a missing folder meanwhile
+    check_way(base)  # others may have created a missing folder meanwhile
     with contextlib.suppress(FileExistsError):
         os.mkdir(base, 0o700)
     status = os.lstat(base)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
-        raise Unusable(f"{base} is not this user's alone")
+        raise Unusable(f"{base} belongs to another user, or others can write to it")
     if status.st_mode & 0o077:  # others could open and lock it
         os.chmod(base, 0o700)
     if os.statvfs(base).f_flag & os.ST_NOEXEC:
@@ -214,7 +216,7 @@ def make_base(base: str) -> None:
 
 
 def check_way(base: str) -> None:
-    """Raise `Unusable` if others could replace a folder on the way to the base."""
+    """Raise `Unusable` if others could replace a folder on the path to the base."""
     owners, folder = trusted_owners(), base
     while folder != "/":
         folder = os.path.dirname(folder)
@@ -228,9 +230,9 @@ def check_way(base: str) -> None:
 
 
 def trusted_owners() -> tuple[int, ...]:
-    """Return the users that may own folders on the way to a program.
+    """Return the users that may own folders on the path to a program.
 
-    These are this user, and root by the number that it has here.
+    These are this user, and root by its number here.
     """
     mapped = read_text("/proc/self/uid_map").split()
     is_whole = mapped in ([], ["0", "0", "4294967295"])
@@ -250,7 +252,7 @@ def check_room(base: str) -> None:
 
 
 def take(folder: str) -> bool:
-    """Return whether the folder is complete; then lock it against removal. Remove a damaged one."""
+    """Return whether the folder is complete; if so, lock it against removal. Remove a damaged folder."""
     if not lock_shared(folder):
         return False
     if is_damaged(folder):
@@ -317,7 +319,7 @@ def read_text(path: str) -> str:
 
 
 def load_unpacker() -> Any:
-    """Return the module that writes, which most starts do not need."""
+    """Return the module that unpacks, which most starts do not need."""
     import lares_unpack
 
     return lares_unpack

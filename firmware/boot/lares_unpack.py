@@ -21,7 +21,7 @@ MAGIC = importlib.util.MAGIC_NUMBER.hex()
 
 
 def unpack(archive: str, folder: str) -> None:
-    """Make the folder with all files of this Python: complete and on the card, or not at all.
+    """Create the folder with all files of this Python: complete and on the card, or not at all.
 
     Concurrent starts wait. Raise `OSError` if it cannot be written, `ValueError` if the archive is damaged.
     """
@@ -90,7 +90,7 @@ def sync(path: str) -> None:
 
 
 def drop_bytecode(folder: str) -> None:
-    """Remove bytecode that Python has written since the unpacking: a power cut can leave half of it."""
+    """Remove bytecode that Python has written since the unpacking: a power cut can leave half-written files."""
     with open(f"{folder}/{FILES}", "rb") as listed:
         files = json.load(listed)
     try:
@@ -105,7 +105,7 @@ def drop_bytecode(folder: str) -> None:
 
 
 def remove_others(base: str, *, keep: str) -> None:
-    """Remove other versions next to the folder, unless a process runs from them, and parts of killed starts."""
+    """Remove other versions next to the folder, unless a process runs from them, and leftovers of killed starts."""
     with dir_lock(base):
         for path in sorted(list_others(base, keep=keep), reverse=True):  # X.part before X
             descriptor = os.open(path, os.O_RDONLY)

@@ -185,7 +185,7 @@ async def test_senders_of_abandoned_commands_get_an_error(desk: FakeAdapter) -> 
     done.set_result(desk.done("a"))
     await until(lambda: desk.registry.get_device("a:1").attributes["power"] == "on")
     desk.dispatcher.abort_all()
-    message = "the hub is stopping; whether this was done is not known"
+    message = "the hub is stopping; whether this was done is unknown"
     first, second = await sending
     assert first == _ok("a:1")
     assert (second.device_id, second.status, second.message) == ("b:1", Status.ERROR, message)

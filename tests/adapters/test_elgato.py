@@ -543,7 +543,7 @@ def test_a_light_is_read(raw: Any, light: LightState) -> None:
     ("raw", "fault"),
     [
         (None, "is not an object but null"),
-        ({"flavour": 1}, "has no field of on, brightness, temperature, hue, saturation"),
+        ({"flavour": 1}, "has none of the fields on, brightness, temperature, hue, saturation"),
     ],
 )
 def test_an_error_names_what_is_not_a_light(raw: Any, fault: str) -> None:

@@ -174,7 +174,7 @@ async def test_a_failed_adapter_is_restarted_with_back_off_and_reported_once(
         await until(lambda: health.get_adapter("bad").status is AdapterStatus.RUNNING)
     [record] = [each for each in caplog.records if each.levelno >= logging.ERROR]
     assert bool(record.exc_info) is has_traceback
-    assert record.message == f"bad: the adapter failed and is started again ({reason})"
+    assert record.message == f"bad: the adapter failed and restarts ({reason})"
     messages = [event.message for event in stage.happened if isinstance(event, events.SystemErrorReported)]
     assert messages == [record.message]
     assert stage.happened.count(events.AdapterStarted(adapter="bad")) == 1

@@ -274,7 +274,7 @@ async def test_a_message_goes_out_without_buttons_that_have_no_key_or_no_place(
             assert await send(adapter, fields={"actions": ACTIONS}) == {"status": "sent"}
     assert len(received) == 2 and "Actions" not in received[0][2]
     assert [each.getMessage() for each in caplog.records] == [
-        "phone: buttons are left out: this section shows none, or lacks a key of hook_keys (docs/notify.md)"
+        "phone: buttons are omitted: this section shows none, or hook_keys has no key for their hook (docs/notify.md)"
     ]
     assert "lrs_" not in caplog.text
 
@@ -327,8 +327,8 @@ async def test_messages_beyond_the_limit_per_hour_are_combined(
         assert [await send(adapter) for _ in range(2)] == [{"status": "sent"}, {"status": "gathered"}]
         running.cancel()
         await asyncio.wait({running})
-    assert sum("further ones are sent as one in 60 min" in record.message for record in caplog.records) == 2
-    assert caplog.records[-1].message == "phone stops; gathered messages that are lost: 1"
+    assert sum("further messages are sent as one in 60 min" in record.message for record in caplog.records) == 2
+    assert caplog.records[-1].message == "phone stops; gathered messages that were lost: 1"
 
 
 @pytest.mark.parametrize(
@@ -371,16 +371,16 @@ FAULTS = {
     "service = 'gotify'\ntoken = 'x'": "needs url for gotify",
     "service = 'telegram'\nchat = '1'": "needs token for telegram (or token_file)",
     "service = 'ntfyy'": "did you mean ntfy",
-    "service = 'ntfy'\ntopic = 'x'\nbody = 'x'": "body, which has no meaning together with service",
+    "service = 'ntfy'\ntopic = 'x'\nbody = 'x'": "body, which cannot be combined with service",
     "smtp = 'a:25'": "needs from and to",
     "smtp = 'a'": 'must be a server and its port like "smtp.example.org:587", not',
     "smtp = 'a:25'\nfrom = 'x'\nto = 'a@b'": "must be an address like",
     "smtp = 'a:25'\nfrom = 'a@b'\nto = []": "must have at least one address",
     "smtp = 'a:25'\nfrom = 'a@b'\nto = 'c@d'\nfingerprint = '"
     + "ab" * 32
-    + "'": "fingerprint, which has no meaning together with smtp",
+    + "'": "fingerprint, which cannot be combined with smtp",
     "url = 'http://a/'\ntoken = 'x'\ntoken_file = 'y'": "both token and token_file",
-    "url = 'http://a/{token}'": "names {token} and has neither",
+    "url = 'http://a/{token}'": "uses {token}, but has neither",
     "url = 'http://a/'\nbody = '{\"a\": \"{Mesage}\"}'": "names {Mesage}; did you mean {message}",
     "url = 'http://a/'\nusername = 'x'": "needs username together with password",
     "url = 'http://me:secret@a/'": "must be an address like",
@@ -542,6 +542,6 @@ async def test_accepted_recipients_get_a_mail_once_though_another_is_refused(
     session: DeviceSession, certificate: Path
 ) -> None:
     async with mail_server(certificate, "starttls", {"RCPT": ["550 who"]}) as (server, lines):
-        with pytest.raises(AdapterFailed, match=r"\Athe mail server localhost refuses a@home\.example: 550 who; "):
+        with pytest.raises(AdapterFailed, match=r"\Athe mail server localhost rejects a@home\.example: 550 who; "):
             await send(section(lines, session, InstantClock()))
     assert (server.connections, len(server.mails)) == (1, 1)

@@ -72,7 +72,7 @@ async def test_colours_effects_and_brightness_are_written_to_their_segment(
         assert strip.writes[-1] == {"on": True, "tt": 655, "v": True}
         whole = await adapter.command("strip:light", Command(capability="brightness", action="set", value=100))
         assert whole.error is None and (strip.state["bri"], strip.state["on"]) == (255, True)
-        with pytest.raises(BadAnswer, match=r"strip:segment:9 is no longer there, or cannot be read"):
+        with pytest.raises(BadAnswer, match=r"strip:segment:9 no longer exists, or cannot be read"):
             await adapter.command("strip:segment:9", Command(capability="power", action="on"))
 
 
@@ -202,7 +202,7 @@ async def test_an_invalid_segment_does_not_affect_others_and_is_reported_once(
         strip.state["seg"] = None
         assert (await adapter.poll()).observations[0].wrong == {"seg": "seg must be a list"}
         strip.faults.body = b'{"state": {"on": true, "seg": %b}, "info": {}}' % (b"[" * 300 + b"]" * 300)
-        with pytest.raises(BadAnswer, match="not WLED's"):
+        with pytest.raises(BadAnswer, match="not answer like a WLED device"):
             await adapter.poll()
 
 

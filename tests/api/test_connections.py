@@ -81,7 +81,7 @@ class TestTable:
     def test_an_address_with_more_than_half_of_all_connections_gets_no_more(self) -> None:
         connections = Connections(capacity=10, per_peer=10, now=lambda: 0.0)
         made = fill(connections, a=6, b=4)
-        assert connections.find_refusal("a") == "all places are taken (api.max_connections)"
+        assert connections.find_refusal("a") == "the limit is reached (api.max_connections)"
         assert connections.find_refusal("b") is None and made["a"][0].is_aborted
         assert connections.refused == 1
 
@@ -96,7 +96,9 @@ class TestTable:
     def test_a_peer_has_no_more_than_its_own_limit(self) -> None:
         connections = Connections(capacity=10, per_peer=3, now=lambda: 0.0)
         made = fill(connections, a=3)
-        assert connections.find_refusal("a") == "a has as many as one address may (api.max_connections_per_peer)"
+        assert (
+            connections.find_refusal("a") == "a has reached the limit for one address (api.max_connections_per_peer)"
+        )
         assert connections.find_refusal("b") is None
         connections.remove("a", made["a"][0])
         assert connections.find_refusal("a") is None
@@ -120,7 +122,7 @@ def test_a_peer_that_comes_and_goes_without_a_request_is_turned_away_while_it_do
             one = Fake()
             connections.add("comes and goes", one)
             connections.remove("comes and goes", one)
-        assert may_come or refusal == "comes and goes opened 600 and more that ended without a request"
+        assert may_come or refusal == "comes and goes opened 600 or more that ended without a request"
         return may_come
 
     for number in range(3 * MAX_EMPTY_CONNECTIONS):
@@ -349,7 +351,7 @@ async def test_unfinished_requests_of_one_client_do_not_block_others_at_the_same
         for caller in callers[5:]:  # the loop takes them in the order in which they connected
             refused = await caller.reply()
             assert (refused.status, refused.json["code"]) == (429, "rate_limited")
-            assert "203.0.113.7 has as many connections as one address may" in refused.json["error"]
+            assert "203.0.113.7 has the maximum of connections for one address" in refused.json["error"]
         async with call(app.url) as other:
             reply = await other.ask(request("GET", "/rooms", KEY, "X-Forwarded-For: 203.0.113.8"))
             assert reply.status == 200

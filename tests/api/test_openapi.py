@@ -90,7 +90,7 @@ class TestEachOperation:
         for route in ROUTES:
             stated = operation(route)["description"]
             if route.role is None:
-                assert stated == "Asks for no key."
+                assert stated == "Requires no key."
             for role in Role if route.role is not None else ():
                 assert (route.role in REACH[role]) == (re.search(rf"\b{role}\b", stated) is not None)
 

@@ -152,7 +152,7 @@ COMMANDS: list[tuple[Any, str, str]] = [
     ({"capability": "power", "action": "on", "value": True}, "", "power on takes no value"),
     ({"capability": "brightness", "action": "set"}, "", "brightness set needs a value"),
     ({"capability": "power", "action": "on", "transition_secs": -1}, "",
-     "transition_secs must be a number of seconds from 0 on, not -1"),
+     "transition_secs must be 0 or more seconds, not -1"),
     ({"capability": "target_temperature", "action": "set", "value": 21}, "",
      'value of target_temperature: needs a unit; write { value = 21, unit = "…" }'),
 ]  # fmt: skip
@@ -208,7 +208,7 @@ def keys() -> Iterator[Row]:
                 ("owner", "'owner'"), ("Read", "'Read'; did you mean read"), ("", "''"), (None, "null"),
             )
         ),
-        ({"label": "x", "role": "hook"}, (400, ""), "hook is missing: a key of the role hook opens one, by its id"),
+        ({"label": "x", "role": "hook"}, (400, ""), "hook is missing: a key with the role hook needs the id"),
         ({"label": "x", "role": "hook", "hook": None}, (400, ""), "hook is missing"),
         ({"label": "x", "role": "read", "hook": "bell"}, INVALID, "hook goes with the role hook, not with read"),
         ({"label": "x", "role": "hook", "hook": "a\nb"}, INVALID, "hook must not contain control characters"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 CPU = (
     r"ran for [\d.]+ s without waiting and (?:was|could not be) stopped"
-    r"|the Lua worker was killed, because .*could not be stopped|the Lua worker gave no sign of life"
+    r"|the Lua worker was killed, because .*could not be stopped|the Lua worker did not respond"
 )
 """Stopped by the hook, else with its worker; or another of the batch was."""
 

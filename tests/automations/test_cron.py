@@ -69,11 +69,11 @@ def test_the_next_time_is_the_first_after_noon_on_a_friday(expression: str, due:
         ("0 0 0 * * * * *", "must be `sec min hour day month weekday [year]`, not '0 0 0 * * * * *'"),
         (
             "*/5 * * * *",
-            "has five fields, but here the seconds come first; for the usual meaning write '0 */5 * * * *'",
+            "has five fields, but Lares expects the seconds first; for the usual meaning write '0 */5 * * * *'",
         ),
         (
             "0 9 * * 1-5",
-            "has five fields, but here the seconds come first; for the usual meaning write '0 0 9 * * MON-FRI'",
+            "has five fields, but Lares expects the seconds first; for the usual meaning write '0 0 9 * * MON-FRI'",
         ),
         ("@reboot", "must be an expression or one of @hourly, @daily, @weekly, @monthly, @yearly, not '@reboot'"),
         ("60 * * * * *", "second must be from 0 to 59, not 60"),
@@ -102,14 +102,14 @@ def test_the_next_time_is_the_first_after_noon_on_a_friday(expression: str, due:
             "* * * * * xyzzy",
             "weekday 'xyzzy' is unknown; write *, numbers or names, ranges like 1-5, steps like */5, lists",
         ),
-        ("* * * L * *", "day 'L' is not offered: L, W and # do not exist here; check the date in execute"),
-        ("* * * LW * *", "day 'LW' is not offered: L, W and # do not exist here; check the date in execute"),
-        ("* * * 15w * *", "day '15w' is not offered: L, W and # do not exist here; check the date in execute"),
+        ("* * * L * *", "day 'L' is not supported: there is no L, W or #; check the date in execute"),
+        ("* * * LW * *", "day 'LW' is not supported: there is no L, W or #; check the date in execute"),
+        ("* * * 15w * *", "day '15w' is not supported: there is no L, W or #; check the date in execute"),
         (
             "* * * * * FRI#2",
-            "weekday 'FRI#2' is not offered: L, W and # do not exist here; check the date in execute",
+            "weekday 'FRI#2' is not supported: there is no L, W or #; check the date in execute",
         ),
-        ("* * * * * 6L", "weekday '6L' is not offered: L, W and # do not exist here; check the date in execute"),
+        ("* * * * * 6L", "weekday '6L' is not supported: there is no L, W or #; check the date in execute"),
         ("* " * 600, "must be a cron expression of at most 1000 characters"),
     ],
 )

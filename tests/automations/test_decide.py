@@ -137,11 +137,11 @@ async def test_a_cooldown_survives_reload_and_restart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mode", "begin", "reason"),
     [
-        ("single", 1, "mode: single lets 1 run at once, and 1 do"),
-        ({"type": "parallel", "max": 2}, 2, "mode: parallel lets 2 run at once, and 2 do"),
-        (None, 3, "mode: parallel lets 3 run at once, and 3 do"),
-        ({"type": "queued", "max": 2}, 1, "mode: queued lets 2 wait, and 2 do"),
-        ("queued", 1, "mode: queued lets 3 wait, and 3 do"),
+        ("single", 1, "mode: single allows 1 to run at once, and 1 already do"),
+        ({"type": "parallel", "max": 2}, 2, "mode: parallel allows 2 to run at once, and 2 already do"),
+        (None, 3, "mode: parallel allows 3 to run at once, and 3 already do"),
+        ({"type": "queued", "max": 2}, 1, "mode: queued allows 2 to wait, and 2 already do"),
+        ("queued", 1, "mode: queued allows 3 to wait, and 3 already do"),
     ],
 )
 async def test_triggers_beyond_the_mode_are_dropped_with_a_reason(
@@ -184,7 +184,7 @@ async def test_a_run_under_way_survives_reloads_and_counts_against_its_ids_mode(
         await it.reload()
         await it.reload(automation(mode="single"))
         burst(it)
-        assert it.outcomes() == [("dropped", "mode: single lets 1 run at once, and 2 do")]
+        assert it.outcomes() == [("dropped", "mode: single allows 1 to run at once, and 2 already do")]
         for play in it.stage.plays:
             play.end()
         await it.drain()
@@ -242,7 +242,7 @@ async def test_an_end_that_cannot_be_noted_is_answered_and_gives_its_place_back(
     async with bench(tmp_path, automation(mode="single")) as it:
         it.history.fails = True
         assert await by_hand(it) == OK
-        assert "the end of 'automation:a' could not be noted" in caplog.text
+        assert "the end of 'automation:a' could not be recorded" in caplog.text
         it.history.fails = False
         assert await by_hand(it) == OK == it.outcomes()[-1]
 

@@ -145,7 +145,7 @@ KINDS = (
         ),
         (POWER | {"equal": "on"}, ["equal is not a field of the trigger device_state_change; did you mean equals"]),
         (BRIGHTNESS | {"equals": 101}, ["equals must be an integer from 0 to 100, not 101, for brightness"]),
-        (POWER | {"above": 5}, ["above needs an attribute that is a number, which power is not"]),
+        (POWER | {"above": 5}, ["above needs an attribute with a number; power has none"]),
         (BRIGHTNESS | {"above": True}, ["above must be a number, not true"]),
         (
             BRIGHTNESS | {"above": 30, "below": 30},
@@ -158,11 +158,11 @@ KINDS = (
         ),
         (
             {"type": "device_state_change", "device_id": LAMP, "equals": "on"},
-            ["attribute is missing; equals must know which attribute is meant"],
+            ["attribute is missing; equals must know the attribute"],
         ),
         (
             {"type": "device_state_change", "device_id": LAMP, "above": 5, "duration_secs": 1},
-            ["attribute is missing; above, duration_secs must know which attribute is meant"],
+            ["attribute is missing; above, duration_secs must know the attribute"],
         ),
         ({"type": "weather_state", "device_id": "w:1"}, ["attribute is missing"]),
         ({"type": "adapter_lifecycle", "adapter": 5}, ["adapter must be a string, not 5"]),
@@ -192,8 +192,8 @@ KINDS = (
             {"type": "cron", "expression": "0 0 30 * * *"},
             ["expression is not a cron expression: hour must be from 0 to 23, not 30"],
         ),
-        ({"type": "cron", "expression": "0 0 0 30 2 *"}, ["expression never comes again up to the year 2099"]),
-        ({"type": "cron", "expression": "* * * * * * 2025"}, ["expression never comes again up to the year 2099"]),
+        ({"type": "cron", "expression": "0 0 0 30 2 *"}, ["expression never occurs again up to the year 2099"]),
+        ({"type": "cron", "expression": "* * * * * * 2025"}, ["expression never occurs again up to the year 2099"]),
         ({"type": "sunset", "offset_mins": -1441}, ["offset_mins must be an integer from -1440 to 1440, not -1441"]),
         ({"type": "interval", "every_secs": -5}, ["every_secs must be greater than 0, not -5"]),
         ({"type": "interval", "every_secs": 1e-9}, ["every_secs must be at least 0.001, not 1e-09"]),
@@ -242,7 +242,7 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
         (
             STATE | {"equals": "on", "below": 5},
             [
-                "below needs an attribute that is a number, which power is not",
+                "below needs an attribute with a number; power has none",
                 "equals cannot be used together with above or below; choose one",
             ],
         ),
@@ -315,11 +315,11 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
         ),
         (
             {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 100},
-            ["above leaves no whole number that brightness can be"],
+            ["above leaves no whole number for brightness"],
         ),
         (
             {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 3, "below": 4},
-            ["above leaves no whole number that brightness can be"],
+            ["above leaves no whole number for brightness"],
         ),
     ],
 )
@@ -344,7 +344,7 @@ def test_a_weekday_by_number_and_an_impossible_schedule_cause_warnings() -> None
     cron = read(table(trigger={"type": "cron", "expression": "0 0 9 * * 2-6", "timezone": "utc"}))
     assert cron.definition is not None
     assert cron.warnings == (
-        "trigger.expression counts days from 1: weekday 2-6 is MON-FRI, as 1 is SUN and 7 is SAT; "
+        "trigger.expression numbers weekdays from 1: weekday 2-6 is MON-FRI, as 1 is SUN and 7 is SAT; "
         "write MON-FRI, or TUE-SAT if that was meant",
     )
     minutes, hours = "trigger.expression has an uneven step: minute", "trigger.expression has an uneven step: hour"

@@ -268,7 +268,7 @@ async def test_a_timer_without_a_listener_waits_up_to_a_day_over_restarts(
         assert len(it.parts.timers.list_all()) == 1
         await it.pass_by(480)
         assert it.parts.timers.list_all() == [] and it.fired == []
-        assert "timer 'off' is removed: for a day no automation has listened for it" in caplog.text
+        assert "timer 'off' is removed: no automation has listened for it for a day" in caplog.text
 
 
 async def test_a_timer_without_a_listener_waits_a_day_of_real_time_whatever_the_clock_shows(

@@ -186,7 +186,7 @@ async def test_a_wait_is_kept_for_a_trigger_that_means_the_same_and_forgotten_fo
             assert bool(card.values) is is_kept
     async with bench(tmp_path, *definitions, card=card, start=stopped_at) as it:
         assert bool(card.values) is is_kept
-    is_told = "automation 'a': its pending wait is discarded: its trigger was edited" in caplog.text
+    is_told = "automation 'a': its trigger was edited, so its pending wait is discarded" in caplog.text
     assert is_told == (edited is not None and not is_kept)
     async with bench(tmp_path, automation(HOLDS), card=card, start=stopped_at) as it:
         it.show(power="on")

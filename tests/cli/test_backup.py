@@ -204,12 +204,12 @@ class TestBackup:
     def test_without_a_home_it_reports_this(self, tmp_path: Path, command: Command) -> None:
         (home(tmp_path) / "data").rename(tmp_path / "elsewhere")
         code, result = command(tmp_path, "backup", "b")
-        assert (code, result) == (66, f"lares: there is no data directory {tmp_path}/data; `lares run` makes it\n")
+        assert (code, result) == (66, f"lares: there is no data directory {tmp_path}/data; `lares run` creates it\n")
 
     def test_a_store_that_cannot_be_read_is_not_backed_up_as_empty(self, tmp_path: Path, command: Command) -> None:
         next((home(tmp_path) / "data").glob("snapshot.*")).write_bytes(b"\0" * 100)
         code, result = command(tmp_path, "backup", "b")
-        assert code == 65 and "no snapshot in it is whole" in result
+        assert code == 65 and "it has no intact snapshot" in result
         assert not (tmp_path / "b").exists()
 
     def test_a_configuration_among_other_things_is_not_taken_for_a_folder(
@@ -235,7 +235,7 @@ class TestBackup:
         shutil.copy(tmp_path / "config" / "default.toml", tmp_path / "config" / "old.toml")
         code, result = command(tmp_path, "backup", "b")
         assert code == 0
-        assert f"warning: {tmp_path}/config/old.toml holds the master key too" in result
+        assert f"warning: {tmp_path}/config/old.toml also contains the master key" in result
         assert f"warning: {tmp_path}/lua, the folder of scripts, lies outside of {tmp_path}/config" in result
         assert "default.toml holds" not in result
 
@@ -515,7 +515,7 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
 
 
 TOO_DEEP = "holds a file whose path is too deep or too long"
-TOO_LARGE = "unpacks to more than a backup holds (320 MiB)"
+TOO_LARGE = "unpacks to more than the limit of 320 MiB"
 RECORD = "holds a record that this hub does not accept"
 ESCAPES = "a\x1b]0;PWN\x07"
 KEY_RECORD = {"label": "x", "role": "read", "hash": "x", "created_at": "2026-01-01T00:00:00.000Z"}
@@ -618,7 +618,7 @@ class TestHostileArchives:
         file = make(tmp_path / "b")
         before = everything(home(folder))
         code, result = command(folder, "restore", str(file))
-        assert (code, result) == (65, f"lares: {file} is not a backup of Lares, or not all of one\n")
+        assert (code, result) == (65, f"lares: {file} is not a backup of Lares, or is incomplete\n")
         assert everything(folder) == before
         assert sorted(each.name for each in tmp_path.iterdir()) == ["b", "box"]
 
@@ -698,7 +698,7 @@ class TestHostileArchives:
         )
         assert (result.returncode, result.stderr) == (
             65,
-            "lares: b is not a backup of Lares, or not all of one\n",
+            "lares: b is not a backup of Lares, or is incomplete\n",
         )
         assert str(ROOT) not in result.stderr
 
@@ -721,7 +721,7 @@ class TestHalfway:
             assert left > 5 and stored_values(tmp_path) == HOME
             return
         assert code == 74
-        assert result == f"lares: cannot restore: {tmp_path}/data: No space left on device; everything is as it was\n"
+        assert result == f"lares: cannot restore: {tmp_path}/data: No space left on device; nothing was changed\n"
         assert everything(tmp_path) == before
         assert stored_values(tmp_path) == old
 
@@ -735,5 +735,5 @@ class TestHalfway:
         before = everything(folder)
         code, result = command(folder, "restore", str(file))
         assert code == 74
-        assert result.endswith("File name too long; everything is as it was\n")
+        assert result.endswith("File name too long; nothing was changed\n")
         assert everything(folder) == before

@@ -73,7 +73,7 @@ def test_an_invalid_key_makes_an_archive_that_cannot_be_restored(
     before = everything(tmp_path)
     code, result = command(tmp_path, "restore", "b")
     assert code == 65 and re.fullmatch(
-        r"lares: b (is not a backup of Lares, or not all of one|holds a record .*; nothing was restored)\n", result
+        r"lares: b (is not a backup of Lares, or is incomplete|holds a record .*; nothing was restored)\n", result
     )
     assert everything(tmp_path) == before
 

@@ -273,7 +273,7 @@ class TestCheck:
             "config/scenes/a.lua:1: name is missing",
             "config/scenes/a.lua:3: nmae is not a field; did you mean name",
             "config/scenes/b.lua:3: ",
-            "config/scenes/d.lua:1: the id 'c' is already that of config/scenes/c.lua, which counts; ",
+            "config/scenes/d.lua:1: the id 'c' is already that of config/scenes/c.lua, which takes precedence; ",
             "config/scripts/deep/e.lua:1: <name> expected near '='",
         ]
         for count in (6, 5):
@@ -387,7 +387,7 @@ class TestInit:
         assert "default.toml\n" not in done.out.split("Run it with")[0]
         assert (tmp_path / "config/default.toml").read_text() == "# mine\n"
         assert (tmp_path / "config/scenes/all_off.lua").exists()
-        assert "all of it is there already; nothing was changed" in ended(tmp_path, "init", ".").out
+        assert "already complete; nothing was changed" in ended(tmp_path, "init", ".").out
 
     def test_a_folder_that_cannot_be_written_is_73(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
@@ -413,8 +413,8 @@ class TestRefusals:
         for name in ("a", "b"):
             (scenes / f"{name}.lua").write_text('return { id = "x", name = "X", execute = function(ctx) end }')
         done = ended(tmp_path, "run")
-        message = "lares: config/scenes/b.lua:1: the id 'x' is already that of config/scenes/a.lua, which counts; "
-        message += "give this file another id"
+        message = "lares: config/scenes/b.lua:1: the id 'x' is already that of config/scenes/a.lua, "
+        message += "which takes precedence; give this file another id"
         assert (done.code, done.err.splitlines()[-1]) == (78, message)
 
     @pytest.mark.parametrize("command", ["run", "check", "reload", "status", "why x", "key list", "history export"])
@@ -482,7 +482,7 @@ class TestTheFirstKey:
             assert stat.S_IMODE((data / "first-key").stat().st_mode) == 0o600
             assert stat.S_IMODE((data / "control.sock").stat().st_mode) == 0o600
             key = (data / "first-key").read_text().strip()
-            assert f"the master key was made and is in {data}/first-key until it is first used" in running.err
+            assert f"the master key was created and stays in {data}/first-key until its first use" in running.err
             assert status_of(url, None) == status_of(url, key[:-2] + "xx") == status_of(url, "x") == 401
             assert (data / "first-key").exists()
             assert status_of(url, key) == 200
@@ -491,7 +491,7 @@ class TestTheFirstKey:
             assert key not in message.out + message.err and key[-43:] not in message.out + message.err
         with lares(tmp_path, "run") as running:
             assert status_of(running.url(), key) == 200
-            assert "the master key was made" not in running.stop().err
+            assert "the master key was created" not in running.stop().err
         assert names(data) - STORE == set()
 
     @pytest.mark.slow
@@ -580,7 +580,7 @@ class TestSignals:
             running.send(signal.SIGHUP)
             url = running.url()
             running.send(signal.SIGHUP)
-            running.says("hub: asked to reload")
+            running.says("hub: reload requested")
             assert status_of(url, None, path="/health") == 200
             running.stop()
 
@@ -614,7 +614,7 @@ class TestLogLines:
         lines = message.splitlines()
         assert lines[0].startswith(f"<6>hub: Lares {VERSION} starts config=")
         assert all(re.match(r"<[2-7]>\w+: .", line) for line in lines)
-        assert [line for line in lines if line.startswith("<4>keys: the master key was made")]
+        assert [line for line in lines if line.startswith("<4>keys: the master key was created")]
 
 
 class TestDemo:

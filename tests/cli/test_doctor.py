@@ -86,7 +86,7 @@ def test_a_box_that_is_well_is_0_and_every_line_ok(tmp_path: Path, command: Comm
     assert found.of("hub") == [("ok", "none runs on it")]
     assert found.of("store") == [("ok", f"generation 1, record 0, {len(HOME)} entries")]
     assert found.of("keys") == [("ok", "0 API keys, no master key of the box's own")]
-    assert found.of("written") == [("ok", "nothing is noted yet")]
+    assert found.of("written") == [("ok", "nothing is recorded yet")]
     assert f"Python {sys.version.split()[0]}" in found.of("platform")[0][1]
 
 
@@ -115,7 +115,7 @@ def test_an_empty_folder_is_1_with_the_command_to_create_a_home(tmp_path: Path, 
     assert found.of("configuration") == [
         ("care", f"{tmp_path}/config/default.toml is missing; `lares run` writes it")
     ]
-    assert found.of("data directory") == [("care", f"{tmp_path}/data does not exist; `lares run` makes it")]
+    assert found.of("data directory") == [("care", f"{tmp_path}/data does not exist; `lares run` creates it")]
     assert found.cares == ["configuration", "data directory"]
 
 
@@ -137,7 +137,7 @@ def test_a_data_directory_that_others_can_enter_needs_care(tmp_path: Path, comma
     found = Findings(command(tmp_path, "doctor"))
     assert found.code == 1
     assert found.of("data directory") == [
-        ("care", f"{tmp_path}/data (mode {mode:04o}) is open to others; `chmod 700 {tmp_path}/data` closes it")
+        ("care", f"{tmp_path}/data (mode {mode:04o}) is accessible to other users; run `chmod 700 {tmp_path}/data`")
     ]
 
 
@@ -202,7 +202,7 @@ def test_an_interrupted_write_is_reported_and_harmless(tmp_path: Path, command: 
     assert found.code == 0
     assert found.of("store")[0] == (
         "ok",
-        "journal.000001.json: 13 bytes of a write that the power cut are left out",
+        "journal.000001.json: 13 bytes of an interrupted write are left out",
     )
 
 
@@ -283,7 +283,7 @@ def test_a_clock_that_was_never_set_needs_care(
     found = Findings(command(home(tmp_path), "doctor"))
     assert found.code == 1 and found.cares == ["clock"]
     [(_, sentence)] = found.of("clock")
-    assert sentence.startswith("the clock shows 1970-01-01T00:00:00.000Z, nothing synchronises it, and it was ")
+    assert sentence.startswith("the clock shows 1970-01-01T00:00:00.000Z, nothing synchronises it, and 20")
     assert sentence.endswith("before; set it, or run `lares clock trust` if it is right")
     with monkeypatch.context() as full:
         full.setattr(Disk, "write", refuse)
@@ -312,7 +312,7 @@ def test_one_write_with_a_clock_of_2036_needs_care_until_the_clock_is_trusted(
     home(tmp_path, {"counter/card": {**CARD, "at": "2036-05-05T00:00:00.000Z"}, "key/key_a": key})
     found = Findings(command(tmp_path, "doctor"))
     assert found.code == 1 and found.cares == ["clock"]
-    assert "it was 2037-01-01T00:00:00.000Z before" in found.of("clock")[0][1]
+    assert "2037-01-01T00:00:00.000Z was stored before" in found.of("clock")[0][1]
     assert command(tmp_path, "clock", "trust")[0] == 0
     found = Findings(command(tmp_path, "doctor"))
     assert found.code == 0 and not found.cares

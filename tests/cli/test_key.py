@@ -77,7 +77,7 @@ class TestWithoutAHub:
         again = ended(home, "key", "revoke", id_)
         assert (again.code, again.out, again.err) == (67, "", f"lares: key '{id_}' not found\n")
         none = ended(home, "key", "list")
-        assert (none.code, none.out, none.err) == (0, "", "there are no keys but the master key\n")
+        assert (none.code, none.out, none.err) == (0, "", "there are no keys except the master key\n")
 
     @pytest.mark.slow
     def test_a_key_of_a_hook_names_it_and_a_running_hub_warns_without_a_listener(self, home: Path) -> None:
@@ -105,7 +105,7 @@ class TestWithoutAHub:
         with lares(home, "run") as running:
             assert status_of(running.url(), made.out.strip()) == 200
             assert status_of(running.url(), old) == 401
-            assert "the master key was made" not in running.stop().err
+            assert "the master key was created" not in running.stop().err
 
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
@@ -117,7 +117,10 @@ class TestWithoutAHub:
             (["create", "--label", " ", "--role", "read"], "label must have 1 to 100 characters, not 0"),
             (["create", "--label", "x" * 101, "--role", "read"], "label must have 1 to 100 characters, not 101"),
             (["create", "--label", "a\nb", "--role", "read"], "label must not contain control characters"),
-            (["create", "--label", "x", "--role", "hook"], "hook is missing: a key of the role hook opens one"),
+            (
+                ["create", "--label", "x", "--role", "hook"],
+                "hook is missing: a key with the role hook needs the id of its hook",
+            ),
             (["create", "--label", "x", "--role", "read", "--hook", "x"], "hook goes with the role hook, not with"),
             (["create", "--role", "read"], "the following arguments are required: --label"),
             (["create", "--label", "x"], "the following arguments are required: --role"),
@@ -150,7 +153,7 @@ class TestWithoutAHub:
         result = ended(box(tmp_path), "key", "list")
         before = names(tmp_path / "config")
         assert (result.code, result.out) == (66, "")
-        assert result.err == f"lares: there is no data directory {tmp_path}/data; `lares run` makes it\n"
+        assert result.err == f"lares: there is no data directory {tmp_path}/data; `lares run` creates it\n"
         assert not (tmp_path / "data").exists()
         for words in (["list"], ["revoke", "x"]):
             result = ended(tmp_path, "key", *words, "--data-dir", str(tmp_path / "config"))
@@ -181,7 +184,7 @@ CONFIGURED = "a-master-key-that-is-configured"
 def test_a_configured_master_key_is_changed_at_its_place(home: Path) -> None:
     """The running hub decides, whatever the environment of the command is."""
     variables = {"LARES_MASTER_KEY": CONFIGURED}
-    sentence = "lares: the master key is the one of LARES_MASTER_KEY: change it there; nothing was changed\n"
+    sentence = "lares: the master key comes from LARES_MASTER_KEY: change it there; nothing was changed\n"
     alone = ended(home, "key", "reset-master", **variables)
     assert (alone.code, alone.out, alone.err, stored(home)) == (64, "", sentence, [])
     with lares(home, "run", variables=variables) as running:

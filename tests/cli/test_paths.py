@@ -155,7 +155,7 @@ class TestDataDirectory:
         (tmp_path / "file").write_text("")
         with pytest.raises(StartFailed) as failed:
             make_data_dir(tmp_path / path)
-        assert str(failed.value) == f"cannot make the data directory {tmp_path / path}: {why}"
+        assert str(failed.value) == f"cannot create the data directory {tmp_path / path}: {why}"
         assert failed.value.exit_code == 73
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")

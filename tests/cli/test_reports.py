@@ -103,7 +103,7 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     assert times == sorted(times, reverse=True)
     file = tmp_path / "config" / "automations" / "follow.lua"
     file.write_text(file.read_text() + "\n")
-    outdated = "it runs as it was before config/automations/follow.lua was changed: run `lares reload`"
+    outdated = "the version before the change of config/automations/follow.lua still runs: run `lares reload`"
     assert (await hub.get("/why?id=follow"))["summary"][0] == outdated
     (tmp_path / "config" / "automations" / "dusk.lua").write_text('return {\n id = "dim_hall", mod = 1 }')
     for word in ("dim_hall", "dusk"):
@@ -111,7 +111,9 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
         assert missing[0].startswith("it is not loaded: config/automations/dusk.lua:1: execute is missing")
         assert "run `lares reload`" in missing[-1]
     assert await hub.post("/automations/reload") == 200
-    prevented = "it runs as it was before the latest reload, which a fault prevented: config/automations/dusk.lua:1: "
+    prevented = (
+        "the version before the latest reload still runs, because the reload failed: config/automations/dusk.lua:1: "
+    )
     assert (await hub.get("/why?id=follow"))["summary"][0].startswith(prevented)
     assert "its adapter elgato_lights is running" in (await hub.get("/why?id=elgato_lights"))["summary"]
     nobody = await asked(tmp_path, "why", "nobody")
@@ -138,7 +140,7 @@ async def test_a_followed_log_continues_with_new_lines(hub: Process, tmp_path: P
     assert follower.stdout is not None
     hub.popen.send_signal(signal.SIGHUP)
     async with asyncio.timeout(30):
-        assert b"asked to reload" in await follower.stdout.readline()
+        assert b"reload requested" in await follower.stdout.readline()
     follower.terminate()
     await follower.communicate()
 
@@ -177,7 +179,7 @@ def test_a_hanging_hub_and_a_busy_hub_have_different_errors(
         if lives:
             assert hub_client.ask(tmp_path, HubRequest(path="/slow")) == []
         else:
-            with pytest.raises(StartFailed, match="runs and does not answer"):
+            with pytest.raises(StartFailed, match="runs but does not answer"):
                 hub_client.ask(tmp_path, HubRequest(path="/slow"))
         server.join()
 

@@ -72,7 +72,7 @@ def test_it_prints_what_would_fire_in_order_with_local_times(tmp_path: Path) -> 
         "warning: config/automations/2.lua:4: trigger.device_id names 'desk:light:0', and there is no section "
         "[adapters.desk]",
         "automations: 3, runs: 2",
-        "not simulated, since they wait for what devices do or what fails: follows",
+        "not simulated, because they wait for devices or for failures: follows",
     ]
 
 
@@ -235,7 +235,7 @@ def test_check_judges_automations_and_warns_of_weekdays_that_are_numbers(tmp_pat
     furnish(tmp_path, "", numbered)
     result = ended(tmp_path, "check")
     assert result.code == 0 and result.out.startswith(
-        "warning: config/automations/0.lua:4: trigger.expression counts days from 1: "
+        "warning: config/automations/0.lua:4: trigger.expression numbers weekdays from 1: "
     )
     assert "SUN-THU" in result.out
     furnish(tmp_path, "", numbered, SUNSET, MORNING, MORNING)
@@ -294,7 +294,7 @@ async def test_equal_lines_are_collapsed_and_one_automation_can_be_chosen(tmp_pa
     assert both.out.count("  often  fires") == 6 and both.out.count("  rarely  fires") == 2, both
     every = ended(tmp_path, "simulate", "--from", "2026-12-24T00:00", "--hours", "24", "--json")
     fired = every.out.count('"often"')
-    assert fired in (95, 96) and f"often  fires (the last of {fired - 5} further times)" in both.out
+    assert fired in (95, 96) and f"often  fires (repeated {fired - 5} more times; this is the last)" in both.out
     assert f"runs: {fired + 2}" in both.err and f"runs: {fired + 2}" in every.err
     one = ended(tmp_path, "simulate", "FIRE rarely", "--from", "2026-12-24T00:00", "--hours", "24")
     assert "often" not in one.out and one.out.count("  rarely  fires") == 2 and "runs: 2" in one.err

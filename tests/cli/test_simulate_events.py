@@ -77,7 +77,7 @@ def test_lua_runs_for_a_simulated_home_and_its_effects_are_printed_in_order(tmp_
         "18:04:10 CET  later  logs warn: the lamp is off",
         "18:04:40 CET  later  notifies: over",
         "18:04:40 CET  scene all  runs",
-        "18:04:40 CET  scene all  commands x:nobody: power off, which comes to nothing: device 'x:nobody' not found",
+        "18:04:40 CET  scene all  commands x:nobody: power off, which fails: device 'x:nobody' not found",
         "18:04:40 CET  scene all  commands x:lamp: brightness set 40",
     ]
     assert [line for line in lines if "  seen  " in line] == [
@@ -154,7 +154,7 @@ def test_the_simulation_begins_with_the_stored_home(tmp_path: Path) -> None:
 18:06 x:hall motion detected
 """
     result = simulate(tmp_path, events, "--run", "--hours", "0.15")
-    refused = "which comes to nothing: device 'x:lamp' does not offer power"
+    refused = "which fails: device 'x:lamp' does not offer power"
     assert [line[21:] for line in result.out.splitlines()] == [
         "00 UTC  lit  fires",
         f"00 UTC  lit  commands x:lamp: power on, {refused} on",
@@ -163,8 +163,8 @@ def test_the_simulation_begins_with_the_stored_home(tmp_path: Path) -> None:
         f"30 UTC  lit  commands x:lamp: power toggle, {refused} toggle",
         "00 UTC  double  fires",
         "00 UTC  lit  fires",
-        "00 UTC  lit  commands x:lamp: power on, which comes to nothing: x:lamp is unavailable",
-        "30 UTC  lit  commands x:lamp: power toggle, which comes to nothing: x:lamp is unavailable",
+        "00 UTC  lit  commands x:lamp: power on, which fails: x:lamp is unavailable",
+        "30 UTC  lit  commands x:lamp: power toggle, which fails: x:lamp is unavailable",
     ]
 
 
@@ -218,7 +218,7 @@ def test_an_automation_that_takes_no_time_ends_the_simulation_with_its_name(tmp_
     endless = automation("endless", MOTION, body="while true do ctx:sleep(0) end")
     furnish(tmp_path, BERLIN, endless)
     result = simulate(tmp_path, EVENTS, "--run")
-    sentence = "runs without end at one instant; let it sleep for some time, or end"
+    sentence = "runs on and on while no time passes; let it sleep for some time, or end"
     assert result.code == 78
     assert result.err.splitlines()[-1] == f"lares: at 2026-12-24T17:01:00.000Z automation 'endless' {sentence}"
 

@@ -221,7 +221,7 @@ async def test_an_error_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
     code, said = await lares(tmp_path, "try-adapter", "mine")
     assert code == os.EX_CONFIG and "config/adapters/mine.lua:3: poll must be a function, not 7" in said
     quiet = {
-        '{ name = "x", hook = print }': (os.EX_OK, "nothing was asked, for the kind has neither poll nor listen"),
+        '{ name = "x", hook = print }': (os.EX_OK, "nothing was requested: the kind has neither poll nor listen"),
         '{ name = "x", listen = { path = "/", receive = print }, poll = function() return {} end }': (
             os.EX_OK,
             "the connection is not open after 3 s",

@@ -162,7 +162,7 @@ class TestChoice:
         monkeypatch.setattr(os, "statvfs", fault)
         with pytest.raises(lares_launcher.Unusable) as refused:
             self.choose(archive, tmp_path / "a", tmp_path / "b")
-        assert f"{tmp_path}/a {why}; {tmp_path}/b {why}; name a better one with --data-dir" in str(refused.value)
+        assert f"{tmp_path}/a {why}; {tmp_path}/b {why}; name another one with --data-dir" in str(refused.value)
 
     def test_folders_that_others_can_write_are_not_trusted(self, archive: Path, tmp_path: Path) -> None:
         (tmp_path / "open").mkdir()

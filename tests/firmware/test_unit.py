@@ -94,7 +94,7 @@ async def test_a_hub_lives_under_the_unit_s_own_filters_and_long_scripts_stand_b
         status, body = await spinning
         assert status == 400 and "max_cpu_secs" in body["error"], body
         await asyncio.to_thread(subprocess.run, reload_command(hub.popen.pid), check=True)
-        await until(lambda: "asked to reload" in log.read_text())
+        await until(lambda: "reload requested" in log.read_text())
         assert await hub.stop() == 0
     assert "not permitted" not in log.read_text().lower()
 

@@ -249,7 +249,7 @@ def test_a_file_that_is_run_by_hand_is_replaced_and_the_user_restarts_the_hub(ha
         (["altered.pyz"], os.EX_DATAERR, "altered.pyz does not match altered.pyz.sha256; download both again"),
         (["short.pyz"], os.EX_DATAERR, "short.pyz is damaged or not lares.pyz; download it again"),
         (["rotten.pyz"], os.EX_DATAERR, "rotten.pyz is damaged"),
-        (["other.zip"], os.EX_DATAERR, "other.zip is not lares.pyz of 0.3.0 or later"),
+        (["other.zip"], os.EX_DATAERR, "other.zip is not a lares.pyz of version 0.3.0 or later"),
         (["strict.pyz"], os.EX_CONFIG, "unknown section\nnothing was changed"),
         (["foreign.pyz"], os.EX_UNAVAILABLE, "this file needs CPython 3.99 on 64-bit Linux"),
     ],

@@ -138,7 +138,7 @@ def test_an_invalid_command_is_refused_with_the_problem_and_the_choices() -> Non
 @pytest.mark.parametrize("seconds", [-0.001, -1, "2", True, [], {}, math.nan, math.inf, 10**400], ids=repr)
 def test_a_transition_is_a_number_of_seconds_from_zero_on(seconds: Any) -> None:
     sentence = refusal(command("power", "on", transition_secs=seconds))
-    assert sentence.startswith("transition_secs must be a number of seconds from 0 on, not ")
+    assert sentence.startswith("transition_secs must be 0 or more seconds, not ")
 
 
 def test_a_command_reads_as_capability_and_action() -> None:

@@ -116,7 +116,7 @@ async def test_history_has_the_compared_values_of_a_skipped_run(lua: App) -> Non
         "follows": ("skipped", "disabled: the automation is switched off"),
         "bright": ("skipped", f"condition 1: brightness was {brightness}, needs above 90"),
         "cools": ("skipped", "cooldown: 600 s more"),
-        "a%20b%2F%C3%BC": ("dropped", "mode: single lets 1 run at once, and 1 do"),
+        "a%20b%2F%C3%BC": ("dropped", "mode: single allows 1 to run at once, and 1 already do"),
     }
     assert all(entry["duration_ms"] == 0 and entry["results"] == [] for entry in reasons.values())
 
@@ -279,7 +279,7 @@ async def test_diagnostics_show_the_clock_and_each_automation(lua: App, tmp_path
     clock = figures["clock"]
     assert (clock["trusted"], clock["steps"]) == (False, []), "it stands in January, before this version was made"
     assert clock["waits_because"].startswith(
-        "the clock shows 2026-01-01T12:00:00.000Z, nothing synchronises it, and it was "
+        "the clock shows 2026-01-01T12:00:00.000Z, nothing synchronises it, and "
     )
     automations = figures["automations"]
     assert (automations["loaded"], automations["running"], automations["left_out"]) == (len(FILES) + 1, 0, [])

@@ -85,7 +85,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "run_scene": ("'nobody'", "scene 'nobody' not found"),
     "wait_for": ("'x', { attribute = 'power' }", "ctx:wait_for: timeout_secs is missing"),
     "snapshot": ("{ 5 }", "ctx:snapshot takes a list of device ids"),
-    "restore": ("{ 5 }", "ctx:restore takes what ctx:snapshot gave"),
+    "restore": ("{ 5 }", "ctx:restore takes the result of ctx:snapshot"),
     "notify": ("''", "ctx:notify: the message must have 1 to 4096 characters"),
 }
 """For each call, wrong arguments and their errors; calls without arguments have none."""

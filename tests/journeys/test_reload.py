@@ -100,7 +100,7 @@ async def test_a_reload_with_faults_lists_all_of_every_file_and_changes_nothing(
     assert '["end"]' in reported[6][2]
     assert (
         reported[-1][2]
-        == "the id 'two' is already that of config/scenes/f.lua, which counts; give this file another id"
+        == "the id 'two' is already that of config/scenes/f.lua, which takes precedence; give this file another id"
     )
     assert await ids(lua) == ["one", "two"]
     assert (await lua.post("/scenes/changed/execute")).status == 404
@@ -166,7 +166,7 @@ async def test_a_link_to_a_file_is_that_file(lua: App, tmp_path: Path) -> None:
 async def test_a_folder_that_is_gone_takes_nothing_with_it_and_an_empty_one_does(lua: App, tmp_path: Path) -> None:
     folder = tmp_path / "config/scenes"
     folder.rename(tmp_path / "away")
-    assert await reload(lua) == failed(("config/scenes", 0, "the folder is gone; its scenes stay as they were"))
+    assert await reload(lua) == failed(("config/scenes", 0, "the folder is missing; its scenes stay loaded"))
     assert await ids(lua) == ["one", "two"]
     folder.mkdir()
     assert await reload(lua) == done(0)
@@ -299,7 +299,7 @@ async def test_a_reload_under_a_hundred_executions_loses_none(tmp_path: Path) ->
         for _ in range(3):
             assert await reload(app) == done(1)
         dropped = await app.post("/scenes/many/execute")
-        assert dropped.status == 423 and "single lets 1 run at once, and 100 do" in dropped.json["error"]
+        assert dropped.status == 423 and "single allows 1 to run at once, and 100 already do" in dropped.json["error"]
         write(tmp_path, {"scenes/many.lua": "return {"})
         assert (await reload(app))["status"] == "error"
         await app.post("/rooms", {"id": "open", "name": "Open"})

@@ -261,7 +261,7 @@ class TestFilesThatCannotBeTrusted:
         journal.write_bytes(journal.read_bytes().replace(b"room-2", b"room-X"))
         caplog.clear()
         async with living(tmp_path, clock) as app:
-            lost = "3 whole records after the damage are left out"
+            lost = "3 intact records after the damage are left out"
             kept = "it is kept as journal.000001.json.corrupt-20260101T120000Z"
             reported = f"journal.000001.json is damaged after record 2; {lost}; {kept}"
             assert [room["id"] for room in (await app.get("/rooms")).json] == ["room-0", "room-1"]
@@ -311,7 +311,7 @@ SPOILT: list[tuple[str, Callable[[Path], object], int, str]] = [
         "snapshot",
         lambda file: file.write_bytes(b"nonsense\n" + file.read_bytes()[20:]),
         os.EX_DATAERR,
-        "cannot be read: no snapshot in it is whole. Restore a backup",
+        "cannot be read: it has no intact snapshot. Restore a backup",
     ),
     ("journal", _make_a_folder, os.EX_IOERR, "the store cannot be read: "),
 ]
@@ -385,7 +385,7 @@ async def test_since_when_a_device_is_offline_is_known_over_restarts(tmp_path: P
         await clock.run(app.command(LIGHT, "power", "on"))
         lost_at = app.hub.registry.get_device(LIGHT).updated_at
         since, heard, *_ = (await app.get(f"/why?id={LIGHT}")).json["summary"]
-        assert since == f"it has been offline since {timestamp(lost_at)}: nothing answers for it"
+        assert since == f"it has been offline since {timestamp(lost_at)}: it does not answer"
         assert heard.startswith("its last message came at 20")
     assert await offline_since() == lost_at
     assert await offline_since() == lost_at

@@ -124,7 +124,7 @@ AT_CHECK = (
     Mistake(
         'return {\n  name = "X",\n  id = "x",\n  TRIGGER\n  execute = function(ctx) end,\n}\n',
         3,
-        "the id 'x' is already that of config/KIND/a.lua, which counts; give this file another id",
+        "the id 'x' is already that of config/KIND/a.lua, which takes precedence; give this file another id",
         {"KIND/a.lua": 'return { id = "x", name = "A", TRIGGER execute = function(ctx) end }'},
     ),
     Mistake(
@@ -192,7 +192,7 @@ AT_RUN = (
         2,
         "for device in ctx:list_devices() do print(device) end",
         "attempt to call a table value (for iterator 'for iterator') "
-        "(a list is gone through so: for _, each in ipairs(list) do … end)",
+        "(loop over a list like this: for _, each in ipairs(list) do … end)",
     ),
     _body(2, "sleep(5)", "attempt to call a nil value (global 'sleep') (is it ctx:sleep(…)?)"),
     _body(
@@ -221,8 +221,8 @@ AT_RUN = (
     _body(
         2,
         'ctx:http { path = "/" }',
-        "attempt to call a nil value (method 'http') (ctx:http is there in a kind of adapter, not in scenes and "
-        "automations)",
+        "attempt to call a nil value (method 'http') (ctx:http is available only in a kind of adapter, not in "
+        "scenes and automations)",
     ),
     _command(
         'capability = "brightnes", action = "set", value = 5',
@@ -286,7 +286,7 @@ AT_RUN = (
     _body(
         3,
         'local lamp = ctx:get_device("desk:light:0")\nctx:log("info", lamp.attributes.power)',
-        "attempt to index a nil value (local 'lamp') (device 'desk:light:0' was not found, so what ctx gave is "
+        "attempt to index a nil value (local 'lamp') (device 'desk:light:0' was not found, so ctx returned "
         "nil: test it with `if` first)",
     ),
     _body(

@@ -22,7 +22,7 @@ async def found(pool: WorkerPool, *texts: str) -> list[str]:
     return [str(fault) for fault in await find_undefined(sources, pool.describe)]
 
 
-NIL = "is given no value in any file, so it is nil"
+NIL = "has no value in any file, so it is nil"
 PRINT = f"pritn {NIL}; did you mean print"
 
 WRONG: tuple[tuple[str, tuple[str, ...]], ...] = (

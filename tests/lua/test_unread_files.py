@@ -48,8 +48,8 @@ def test_check_names_each_once(tmp_path: Path) -> None:
 EVERY_HOUR = '{ type = "interval", every_secs = 3600 }'
 
 ENCODINGS = {
-    "utf-16": "is UTF-16 text, or no text; save it as UTF-8",
-    "utf-16-le": "is UTF-16 text, or no text; save it as UTF-8",
+    "utf-16": "is UTF-16, or not text; save it as UTF-8",
+    "utf-16-le": "is UTF-16, or not text; save it as UTF-8",
     "latin-1": "is not UTF-8 text; save it as UTF-8",
 }
 
@@ -70,7 +70,7 @@ async def test_a_copied_automation_does_not_stop_the_start(tmp_path: Path, caplo
     async with open_app(root=tmp_path, adapters={}) as app:
         assert [each["id"] for each in (await app.get("/automations")).json] == ["lamp"]
         assert app.hub.automations.catalog.get("lamp").source.name == "config/automations/lamp.lua"
-        said = "the id 'lamp' is already that of config/automations/lamp.lua, which counts"
+        said = "the id 'lamp' is already that of config/automations/lamp.lua, which takes precedence"
         assert f"left out: {COPY}" in caplog.text and said in caplog.text
         assert said in str((await app.get("/why?id=lamp")).json)
         assert said in str((await app.get("/diagnostics")).json)

@@ -61,7 +61,7 @@ async def test_an_execution_begun_before_a_lost_worker_is_noticed_runs_in_a_new_
         await asyncio.gather(*(ended(each) for each in begun), pool.describe(file("return {}")))
         figures = pool.figures()
     assert len(notes.asked) == 10
-    assert figures["kills"] == 1 and "ended unexpectedly (SIGKILL, perhaps for want of memory)" in str(figures)
+    assert figures["kills"] == 1 and "ended unexpectedly (SIGKILL, perhaps for lack of memory)" in str(figures)
 
 
 async def test_a_worker_that_ends_young_is_replaced_only_when_something_is_to_run(
@@ -98,7 +98,7 @@ async def test_a_worker_that_hangs_is_killed_and_everybody_answered_though_all_i
         running = start(pool, scene(body), notes, name="scene:x")
         await until(lambda: notes.printed)
         os.kill(pid_of(pool), signal.SIGSTOP)
-        with pytest.raises(ScriptFailed, match="the Lua worker gave no sign of life for 4 s, and was killed"):
+        with pytest.raises(ScriptFailed, match="the Lua worker did not respond for 4 s, and was killed"):
             async with asyncio.timeout(PATIENCE):
                 await ended(running)
         assert (await run(pool, TRIVIAL)).asked

@@ -25,7 +25,7 @@ DISCOVERY_METHODS: Sequence[DiscoveryMethod] = (
     DiscoveryMethod(kind="homewizard", title="HomeWizard", mdns="_hwenergy._tcp", serial=("serial",)),
     DiscoveryMethod(kind="sonos", title="Sonos", ssdp="urn:schemas-upnp-org:device:ZonePlayer:1"),
 )
-"""The methods of kinds in Python, and of bundled kinds in Lua; the hub uses the ones of its kinds."""
+"""Discovery methods of kinds in Python, and of bundled kinds in Lua; the hub uses those of its own kinds."""
 
 DEFAULT_SEARCH_SECS, MAX_SEARCH_SECS = 3, 30
 """Seconds that a search lasts."""
@@ -49,8 +49,8 @@ class Found(Struct, frozen=True, kw_only=True):
 class Discovery:
     """Searches on request; requests during a search share its result.
 
-    `kinds` returns the kinds of the hub, `sections` the configured sections, whose names are taken. It opens no
-    connection to a found device.
+    `kinds` returns the kinds of the hub, `sections` the configured sections, whose names are taken. It does not
+    connect to the devices it finds.
     """
 
     def __init__(

@@ -12,16 +12,17 @@ A, PTR, TXT, SRV = 1, 12, 16, 33
 """Types of records."""
 
 MAX_RECORDS = 128
-"""Records that are read of one message; the rest is left."""
+"""Records that are read from one message; the rest is ignored."""
 
 MAX_NAME_BYTES = 255
 MAX_LABEL_BYTES = 63
 
 MAX_QUERY_BYTES = 1200
-"""The longest question that is one packet in any network."""
+"""The size of the longest question that fits into one packet in any network."""
 
 _IN = 1
-"""The class. A question from another port is answered to that port only, without the bit for it."""
+"""The class. A question sent from another port than mDNS's is answered to that port only, without the cache-flush
+bit."""
 
 _IS_RESPONSE = 0x8000
 
@@ -45,7 +46,7 @@ class DnsRecord(Struct, frozen=True, kw_only=True):
 
 
 def fold(name: Name) -> Name:
-    """Return the name as names are compared: case does not matter."""
+    """Return the name in the form for comparisons: case does not matter."""
     return tuple(label.casefold() for label in name)
 
 
@@ -107,7 +108,7 @@ def _record(message: bytes, name: Name, type_: int, start: int, end: int) -> Dns
 
 
 def _read_name(message: bytes, at: int) -> tuple[Name, int]:
-    """Return the name and its end. Each pointer must lead further back than the last, so that every chain ends."""
+    """Return the name and its end. Each pointer must point further back than the last, so every chain ends."""
     labels: list[bytes] = []
     size, end, limit = 0, -1, at
     while True:
@@ -122,7 +123,7 @@ def _read_name(message: bytes, at: int) -> tuple[Name, int]:
             end = at + 2 if end < 0 else end
             at = (length & 0x3F) << 8 | message[at + 1]
             if at >= limit:
-                raise Malformed("a pointer that leads on")
+                raise Malformed("a pointer that points forward")
             limit = at
             continue
         size += length + 1

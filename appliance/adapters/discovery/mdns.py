@@ -31,7 +31,7 @@ class Instance(Struct, frozen=True, kw_only=True):
 
 
 class _Sender:
-    """The records of one sender, within the limits. The first record of a name counts."""
+    """The records of one sender, within the limits. The first record with a name counts."""
 
     def __init__(self) -> None:
         self.instances: dict[Name, tuple[str, Name]] = {}
@@ -67,7 +67,7 @@ class _Sender:
 
 
 class MdnsAnswers:
-    """Collects records, each sender's apart from others'. `services` are the types that were asked for."""
+    """Collects records, those of each sender separately. `services` are the requested types."""
 
     def __init__(self, services: Iterable[str]) -> None:
         self._services = {fold((*each.split("."), "local")): each for each in services}
@@ -79,7 +79,7 @@ class MdnsAnswers:
             self._senders[sender].add(record, self._services)
 
     def questions(self) -> Iterator[tuple[Name, int]]:
-        """Yield the questions: every service, and the missing parts of known instances."""
+        """Yield the questions: for every service, and for the missing parts of known instances."""
         for service in self._services:
             yield service, PTR
         for sender in self._senders.values():
@@ -113,7 +113,8 @@ def is_local(address: str) -> bool:
 
 
 def choose_address(sender: str, stated: Iterable[str]) -> str:
-    """The address of a host: the sender's if the host states it or no usable one; otherwise the stated one.
+    """Return the address of a host: the sender's if the host states it or states no usable address; otherwise the
+    stated one.
 
     Only addresses of local networks are usable; loopback only if the sender has such an address.
     """

@@ -23,7 +23,7 @@ MAX_PACKETS, MAX_PACKETS_PER_SENDER = 2000, 64
 """Packets that are read in one scan; the rest is thrown away unread."""
 
 MAX_PACKET_BYTES = 9000
-"""Longer names are cut, like in mDNS."""
+"""Bytes of a packet; longer names are cut, as in mDNS."""
 
 MAX_SSDP_ANSWERS = 256
 
@@ -31,12 +31,12 @@ PACKETS_PER_TURN = 16
 """Packets that are read in one turn of the loop."""
 
 ASKED_AFTER_SECS = (0.0, 0.3, 0.6, 1.2)
-"""When each question is sent: packets are lost."""
+"""Seconds after which each question is sent again, because packets can be lost."""
 
 MAX_INTERFACES = 32
 
 _SIOCGIFCONF, _ENTRY_BYTES = 0x8912, 40
-"""The request that lists interfaces (netdevice(7)), and the size of one where pointers have 64 bits."""
+"""The request that lists interfaces (netdevice(7)), and the size of an entry on machines with 64-bit pointers."""
 
 _MDNS_TTL, _SSDP_TTL = 255, 1
 
@@ -59,7 +59,7 @@ class SearchNetwork(Struct, frozen=True, kw_only=True):
 
 
 def local_network() -> SearchNetwork:
-    """Return every interface of this machine that has an IPv4 address, but loopback."""
+    """Return every interface of this machine with an IPv4 address, except loopback."""
     with suppress(OSError):
         found = [each for each in _list_addresses() if not ipaddress.IPv4Address(each).is_loopback]
         return SearchNetwork(interfaces=found or ("",))
@@ -143,7 +143,7 @@ class Scan:
 
 
 def _open(interface: str, stack: ExitStack) -> socket.socket | None:
-    """Return a socket that sends to groups on this interface; None if the system grants none."""
+    """Return a socket that sends to groups on this interface; None if the system refuses it."""
     try:
         opened = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         opened.setblocking(False)
@@ -174,7 +174,7 @@ def encode_search(target: str) -> bytes:
 
 
 def decode_ssdp(message: bytes, sender: str) -> SsdpAnswer | None:
-    """Parse an answer. Return None if it is malformed, or names another address than its sender's."""
+    """Parse an answer. Return None if it is malformed, or if it names another address than its sender's."""
     first, *lines = message.decode(errors="replace").splitlines()[: MAX_HEADERS + 1] or [""]
     if not first.startswith("HTTP/1.1 200"):
         return None

@@ -35,7 +35,7 @@ FACTS_EVERY = 600.0
 """Seconds between two readings of name, model and firmware."""
 
 FACTS_WITHIN = 2.0
-"""Seconds of a poll that such a reading may take."""
+"""The part of a poll's time, in seconds, that this reading may take."""
 
 log = logging.getLogger("adapters")
 
@@ -74,7 +74,7 @@ class LightState(Struct, frozen=True, kw_only=True):
         if not isinstance(raw, dict):
             raise Invalid(f"is not an object but {shown(raw)}")
         if raw.keys().isdisjoint(_FIELDS):
-            raise Invalid(f"has no field of {', '.join(_FIELDS)}")
+            raise Invalid(f"has none of the fields {', '.join(_FIELDS)}")
         read: dict[str, Any] = {}
         wrong: dict[str, str] = {}
         is_coloured = "hue" in raw and raw.get("temperature") in (0, None)  # some strips report 0 in colour mode
@@ -117,7 +117,7 @@ LIGHT_COMMANDS = (
     ),
     CommandSpec(capability="power", actions=("on", "off", "toggle")),
 )
-"""The commands of every light."""
+"""Light commands that every light takes."""
 
 
 class ElgatoAdapter(PollingAdapter):
@@ -144,7 +144,8 @@ class ElgatoAdapter(PollingAdapter):
         return result
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> list[CommandResult]:
-        """Read the lights, write all with the change of these, and read until it shows, for one second at most."""
+        """Read the lights, write all of them with the changes, and read until they show the changes, for one second
+        at most."""
         for device_id in device_ids:
             check_offered(device_id, LIGHT_COMMANDS, command)
         lights = await self._fetch_lights()
@@ -164,7 +165,7 @@ class ElgatoAdapter(PollingAdapter):
                 for index, (raw, state) in enumerate(zip(lights, states, strict=True))
             ]
             body = {"numberOfLights": len(written), "lights": written}
-            with suppress(Unreadable, Unanswered):  # the lights show whether it was done
+            with suppress(Unreadable, Unanswered):  # the lights show whether the command was done
                 await self.http.request("PUT", "/elgato/lights", json=body, repeat=command.action != "toggle")
             results |= await self._confirm(command, changes)
         return [results[_index(device_id)] for device_id in device_ids]
@@ -298,7 +299,7 @@ def _shows(lights: list[Any], index: int, change: Mapping[str, int]) -> bool:
 
 
 def _parse(raw: Any) -> LightState | Invalid:
-    """Return the light, or the fault if nothing of it is readable."""
+    """Return the light, or the fault if none of it is readable."""
     try:
         return LightState.parse(raw)
     except Invalid as fault:

@@ -15,7 +15,7 @@ from appliance.adapters.simulated import SimulatedDevice
 
 
 class SimulatedLight(Struct, kw_only=True):
-    """One lamp of the device. With a hue or a saturation it is in colour mode, and shows no temperature."""
+    """One lamp of the device. A lamp with a hue or saturation is in colour mode, and shows no temperature."""
 
     on: bool = False
     brightness: int = 50
@@ -54,9 +54,9 @@ _INFO = {
 class LightSimulator(SimulatedDevice):
     """A mains-powered Elgato light with any number of lamps.
 
-    `writes` holds the bodies of all PUTs in order (as text if not JSON), `identified` counts the requests to blink;
-    both also of requests that a fault left without effect. `info` is the answer to `accessory-info`.
-    `base` are the arguments of `SimulatedDevice`.
+    `writes` holds the bodies of all PUTs in order (as text if not JSON); `identified` counts the requests to blink.
+    Both include requests that a fault made ineffective. `info` is the answer to `accessory-info`. `base` are the
+    arguments of `SimulatedDevice`.
     """
 
     content_type = "application/json"
@@ -75,9 +75,9 @@ class LightSimulator(SimulatedDevice):
 
     @property
     def lights(self) -> list[Any]:
-        """The lamps as they are now, to be altered in place.
+        """The lamps as they are now; they can be changed in place.
 
-        An entry that is not a `SimulatedLight` is served as the JSON that it is, and no write changes it.
+        An entry that is not a `SimulatedLight` is served as it is, in JSON, and no write changes it.
         """
         self._apply_due_writes()
         return self._lights

@@ -45,7 +45,7 @@ from appliance.tables.checks import is_number, shown
 from appliance.tasks import in_steps, run_together
 
 MIN_MESSAGE_SECS, CALM_MESSAGES = 0.01, 10
-"""Pause between two messages for the file while more than this number wait."""
+"""Pause between two messages to the file while more than this number wait."""
 
 MAX_LOGGED_FAULTS = 100
 """Different faults of messages and hooks that are logged."""
@@ -53,11 +53,11 @@ MAX_LOGGED_FAULTS = 100
 TOGGLED = {"on": "off", "off": "on"}
 
 UNREPEATED = frozenset({"toggle", "press", "next", "previous", "increase", "decrease"})
-"""Actions whose requests are never repeated: each one has an effect."""
+"""Actions whose requests are never repeated, because each request has an effect."""
 
 MIN_POLL_SECS, MAX_POLL_SECS = 1.0, 86_400.0
 MAX_SENTENCE_CHARS = 500
-"""Length of a refusal in the words of the file."""
+"""Length of a refusal that is in the words of the file."""
 
 T = TypeVar("T")
 
@@ -99,7 +99,7 @@ class LuaAdapter(PollingAdapter):
         return self.functions.connection
 
     async def listen(self) -> None:
-        """Receive until cancelled, without polls."""
+        """Receive until cancelled, without polling."""
         await run_together(self._keep_receiving(), self._keep_handing_over())
 
     async def run(self) -> None:
@@ -107,7 +107,7 @@ class LuaAdapter(PollingAdapter):
         await run_together(super().run(), self._keep_handing_over(), replace_when(self._loaded))
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """Like the base; a timeout while no request is in progress is not an outage."""
+        """Like the base; a timeout is not an outage if no request was in progress."""
         functions, was_cancelled = self.functions, False
         functions.cancelled_in, functions.was_asking = "", False
 
@@ -177,11 +177,11 @@ class LuaAdapter(PollingAdapter):
         return float(self._interval)
 
     def describe_answer(self) -> str:
-        """Return which fields the answers to the last poll contained, if it yielded no device."""
+        """Return which fields the answers to the last poll contained, if the poll yielded no device."""
         return self.redact(self._answer)
 
     def _report_empty(self, *, is_empty: bool) -> None:
-        """Report an empty list; a kind without devices returns nothing instead."""
+        """Report an empty list; a kind without devices returns nil instead."""
         super()._report_empty(is_empty=is_empty and self._lists_devices)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
@@ -253,7 +253,7 @@ class LuaAdapter(PollingAdapter):
         await self.apply_update("hook", found["first"])
 
     def on_hook_failed(self, error: AdapterFailed) -> None:
-        """Log the error: a device that calls a hook reads no answer."""
+        """Log the error, because a device that calls a hook reads no answer."""
         self._log_once(error, _place_in(error))
 
     @property
@@ -269,7 +269,8 @@ class LuaAdapter(PollingAdapter):
         return await self.functions.redacted(found["first"], self.redact.in_value)
 
     async def apply_update(self, function: str, raw: Any) -> None:
-        """Publish the update that `receive` or `hook` returned, after the first poll, and do what it asks for."""
+        """Publish the update that `receive` or `hook` returned, after the first poll, and do what the update asks
+        for."""
         has_devices = isinstance(raw, dict) and raw.keys() & {"devices", "events"}
         if has_devices and self._definition.has_poll and not self._has_polled:
             await self.publish.has_started.wait()
@@ -312,7 +313,7 @@ class LuaAdapter(PollingAdapter):
             yield
 
     async def publish_events(self) -> None:
-        """Publish the events of polls; their devices already show the result of the poll."""
+        """Publish the events of polls, after the devices show the result of the poll."""
         events, self._unpublished = self._unpublished, []
         await in_steps(self.clock, self._publish_all(events))
 

@@ -30,19 +30,19 @@ from appliance.log_buffer import own_fields
 from appliance.tables.checks import number_within
 
 MAX_KEPT, MAX_KEPT_BYTES = 16, 4096
-"""Texts that a section keeps, and the bytes of each."""
+"""The number of texts that a section may keep, and the size limit of each in bytes."""
 
 MAX_KEPT_WRITES, KEPT_WRITE_SECS = 60, 10.0
-"""Changes of kept texts in a row, and the seconds until one more is allowed."""
+"""Changes of kept texts that may follow each other directly, and the seconds until one more is allowed."""
 
 KEPT = "kept"
 """Key in the secrets of a section; the value holds all kept texts as one JSON object."""
 
 MIN_INNER_CHARS = 8
-"""Shorter texts inside a kept JSON text are words, not secrets."""
+"""A shorter text inside a kept JSON text is a word, not a secret."""
 
 MAX_XML_AT_ONCE = 4096
-"""Bytes of XML that are decoded on the loop; more are decoded on a thread."""
+"""Bytes of XML that are decoded on the loop; larger texts are decoded on a thread."""
 
 _LEVELS = {
     "trace": logging.DEBUG,
@@ -54,7 +54,7 @@ _LEVELS = {
 _KEY = re.compile(r"[a-z0-9_.-]{1,64}")
 
 MAX_DESCRIBED, MAX_DESCRIBED_BYTES = 4, 1 << 18
-"""The number of a poll's answers that a report describes, and the size up to which it lists their fields."""
+"""The number of answers of a poll that a report describes, and the size up to which it lists their fields."""
 
 MAX_FIELDS, MAX_FIELD_CHARS = 40, 40
 
@@ -115,13 +115,13 @@ def _secrets_in(texts: Collection[str]) -> tuple[str, ...]:
 
 
 ASKING = frozenset({"http", "send", "ask"})
-"""Methods of `ctx` that wait for the vendor."""
+"""Methods of `ctx` that wait for the device or service."""
 
 
 class FunctionCalls:
     """The `LuaCalls` of one running function. `request_secs` is the default and the limit of its requests.
 
-    `failure` is the last request whose answer did not come or was cut off. `is_asking`: a request is in progress.
+    `failure` is the last request that got no answer, or an incomplete one. `is_asking`: a request is in progress.
     `repeats` is `WebRequest.repeat` of its requests.
     """
 
@@ -179,7 +179,7 @@ class FunctionCalls:
         return for_lua(response)
 
     def describe_answers(self) -> str:
-        """Return which fields each answer contained; empty if nothing was asked."""
+        """Return which fields each answer contained; empty if there was no request."""
         return "; ".join(f"{path}: {_fields_of(response)}" for path, response in self._answers)
 
     async def send(self, message: Any, _: Any) -> None:
@@ -197,7 +197,7 @@ class FunctionCalls:
 
     def _over_connection(self, method: str) -> PushConnection:
         if self._connection is None:
-            raise Invalid(f"ctx:{method} is only available in kinds that listen")
+            raise Invalid(f"ctx:{method} is available only in kinds that listen")
         return self._connection
 
     async def keep(self, key: Any, text: Any) -> None:
@@ -241,7 +241,7 @@ def _fields_of(response: HttpResponse) -> str:
         return ", ".join(names[:MAX_FIELDS]) + more if names else "no fields"
     if isinstance(value, list):
         return f"a list of {len(value)}"
-    return f"{len(response.body)} bytes that are not an object of JSON"
+    return f"{len(response.body)} bytes that are not a JSON object"
 
 
 _CALLS: Mapping[str, Callable[[FunctionCalls, Any, Any], Awaitable[Any]]] = {

@@ -1,4 +1,4 @@
-"""Threads of their own for what kinds in Lua compute in the hub, so that scenes never wait for it."""
+"""Separate threads for computations of kinds in Lua inside the hub, so that scenes never wait for them."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ EVENTS_SILENCE_SECS = 600.0
 """Silence after which the stream of server-sent events is opened again."""
 
 MAX_PUSHED, MAX_PUSHED_BYTES = 100, 1 << 20
-"""Messages that wait for the file, and their bytes; at this limit, reading pauses."""
+"""Messages that may wait for the file, and their bytes; reading pauses at these limits."""
 
 MAX_TEXT = 1 << 20
 """Bytes or characters of a message; a larger one must be JSON."""
@@ -62,7 +62,7 @@ class PushConnection:
     """The connection of one section. The adapter opens it repeatedly, and passes each `next_message` to the file.
 
     `hello` returns the first message, or None to send nothing; `on_open` is called after that. `find_path` returns
-    the path if the file has a function for it; if it returns None, the connection stays unused. `http` can be
+    the path if the file has a function for it; if that returns nil, the connection stays unused. `http` can be
     replaced until the connection opens.
     """
 
@@ -114,7 +114,7 @@ class PushConnection:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[AsyncIterator[Any]]:
-        """Open the connection, and iterate over its messages; each one is already a reply or in the queue."""
+        """Open the connection, and yield its messages; each has already been matched to a request or queued."""
         size = self._listen.max_message_kb << 10
         path = await self._find_path() if self._listen.path is None and self._find_path else self._listen.path
         if path is None:
@@ -153,13 +153,13 @@ class PushConnection:
             async with asyncio.timeout(SOCKET_SEND_SECS):
                 await self._socket.send(message)
         except TimeoutError:
-            raise Unanswered(f"{self.http.address} does not read messages") from None
+            raise Unanswered(f"{self.http.address} did not read the message in time") from None
 
     async def ask(self, message: Any, timeout_secs: float) -> Any:
         """Send the message with a new id, and wait for the reply with that id."""
         field = self._listen.reply
         if field is None:
-            raise Invalid("ctx:ask: set reply in listen, the field with the id of a message")
+            raise Invalid("ctx:ask: set `reply` in `listen` to the field that holds a message's id")
         if not isinstance(message, dict):
             raise Invalid("ctx:ask: the message must be a table with named fields")
         if len(self._replies) >= MAX_ASKED:
@@ -170,7 +170,7 @@ class PushConnection:
             raise Unanswered(f"{self.http.address} did not reply within {timeout_secs:g} s") from None
 
     async def _read(self, messages: AsyncIterator[Pushed]) -> AsyncIterator[Pushed]:
-        """Pass each reply to its question, and put any other message into the queue of the file."""
+        """Pass each reply to its request, and queue any other message for the file."""
         async for message in messages:
             if not self._is_reply(message):
                 while self._waiting_bytes > 0 and self._waiting_bytes + message.size > MAX_PUSHED_BYTES:
@@ -196,7 +196,7 @@ def _parse_event(event: ServerEvent, address: str) -> Pushed:
 
 
 def _parse(body: bytes | str, address: str) -> Pushed:
-    """Parse a message: JSON, otherwise text or bytes. Raises `BadAnswer` if these are too long."""
+    """Parse a message: JSON, otherwise text or bytes. Raises `BadAnswer` if a text or bytes are too long."""
     try:
         text = compact_json(body)
         return Pushed(len(body), orjson.Fragment(text), text)

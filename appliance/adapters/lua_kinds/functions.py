@@ -1,4 +1,4 @@
-"""The functions of one section's file: each call runs in a Lua state of its own, and `ctx.memory` lasts here."""
+"""The functions of one section's file: each call has its own Lua state, and `ctx.memory` is kept here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_REDACTED_AT_ONCE = 1 << 14
 """Characters that are redacted on the loop; more are redacted on a thread."""
 
 HELLO, PATH = ["listen", "hello"], ["listen", "path"]
-"""Functions whose results go to the device, so that they contain secrets."""
+"""Functions whose results go to the device, and so may contain secrets."""
 
 
 class KindFunctions:
@@ -46,7 +46,8 @@ class KindFunctions:
         self._host = host
 
     def new_calls(self, secs: float = COMMAND_TIMEOUT_SECS, *, repeats: bool | None = None) -> FunctionCalls:
-        """Return the requests of one call, with this limit of time; `repeats` is `WebRequest.repeat` of each."""
+        """Return the requests of one call, with this time limit; `repeats` is the `WebRequest.repeat` of each
+        request."""
         return FunctionCalls(
             self.section.name, self.transport, self.kept, self.redact, self.connection, secs, repeats=repeats
         )
@@ -95,7 +96,7 @@ class KindFunctions:
         self.memory = {key: value for key, value in {**self.memory, **changed}.items() if key not in gone}
 
     async def redacted(self, value: Any, redact: Callable[[Any], Any] | None = None) -> Any:
-        """Return the value as a device may show it, or as `redact` does it; off the loop if it is long."""
+        """Return the value without secrets, as `redact` does it; a long value is processed off the loop."""
         redact = redact or self.redact.in_device
         if not self.redact.has_secrets():
             return value

@@ -105,7 +105,8 @@ class KindDefinition(Struct, frozen=True, kw_only=True):
 class ListenDefinition(Struct, frozen=True, kw_only=True):
     """The connection that a kind listens on. `reply` is the field with the id of an answer.
 
-    If `path` is None, a function of the file returns the path for each section; without a path, nothing is opened.
+    If `path` is None, a function of the file returns the path for each section; if the function returns none, no
+    connection is opened.
     """
 
     path: str | None
@@ -273,11 +274,11 @@ def _check_of(stated: Mapping[str, Any], *, is_secret: bool) -> Callable[[Any], 
     kind, low, high, values = (stated[name] for name in ("type", "min", "max", "values"))
     is_numeric = kind in ("integer", "number", "duration")
     if not is_numeric and (low is not None or high is not None):
-        raise Invalid(f"{kind} has no min and max; only integer, number, and duration have")
+        raise Invalid(f"{kind} takes no min or max; only integer, number, and duration do")
     if low is not None and high is not None and low > high:
         raise Invalid(f"{kind} has a min above its max: {low:g}, {high:g}")
     if values is not None and kind == "boolean":
-        raise Invalid("boolean has no values; it is true or false")
+        raise Invalid("boolean takes no values; it is always true or false")
     if is_secret and kind == "string":
         return secret if not values else _both(secret, _without_value(_one_of(string, values, is_list=False), kind))
     widest = (0.0, MAX_DURATION_SECS) if kind == "duration" else (-MAX_SETTING, MAX_SETTING)

@@ -1,6 +1,6 @@
 """The tables `json`, `xml`, and `crypto` of kinds in Lua.
 
-Bytes of `crypto` cross as text, each as the character with its number.
+Bytes of `crypto` are passed as text, one character for each byte.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from appliance.errors import Invalid
 from appliance.tables.checks import integer, one_of
 
 MAX_JSON_MARKS = 500_000
-"""Commas, brackets, braces, and backslashes in JSON; more would hold the loop too long."""
+"""Commas, brackets, braces, and backslashes in JSON; more of them would block the loop too long."""
 
 _SLICE_BYTES = 1 << 18
 
 MAX_ELEMENTS, MAX_DEPTH = 10_000, 14
-"""Elements of one text and their depth; the table of an element is two levels of JSON."""
+"""Elements of one text and their depth; each element of XML is two levels of JSON."""
 
 ALGORITHMS = ("md5", "sha1", "sha256")
 MAX_ROUNDS, MAX_LENGTH = 500_000, 1024
-"""Rounds of pbkdf2 over all blocks of its result together, and the length of a result."""
+"""Rounds of pbkdf2, summed over all blocks of its result, and the length of a result."""
 
 
 def compact_json(body: bytes | str) -> bytes:
     """Return JSON without white space. Raises `Invalid` if it is invalid, too deep, or too large.
 
-    The worker builds the value: here, that would hold the loop ten times as long.
+    The worker builds the value: building it here would block the loop ten times as long.
     """
     text, marks = body if isinstance(body, bytes) else body.encode(errors="replace"), 0
     for start in range(0, len(text), _SLICE_BYTES):

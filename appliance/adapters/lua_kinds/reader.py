@@ -25,13 +25,13 @@ MAX_DEVICES = 2000
 """Devices of one list."""
 
 MAX_ATTRIBUTES, MAX_COMMANDS, MAX_EVENTS = 1000, 250, 100
-"""Entries of one device; each is checked without a pause for others."""
+"""Entries of one device; they are checked without a pause for other tasks."""
 
 EXPLICIT_ACTIONS = frozenset({"get", "increase", "decrease", "reset"})
 """Actions that a command has only if the file names them."""
 
 DEVICE_FAULT = "\0fault"
-"""Key of the sentence that replaces a device that cannot be JSON."""
+"""Key of the sentence that replaces a device without a JSON form."""
 
 MAX_DEVICE_FAULTS = 1000
 """Different faults of the devices of one adapter that are reported."""
@@ -57,7 +57,7 @@ def _array(value: Any) -> list[Any]:
 
 
 def _listed(each: Callable[[Any], str], value: Any) -> tuple[str, ...]:
-    return listed(each)(_array(value))  # an empty table of Lua can be either
+    return listed(each)(_array(value))  # an empty table of Lua can be a list or an object
 
 
 _texts = partial(_listed, string)
@@ -132,7 +132,7 @@ class ReadRow(Struct, frozen=True, kw_only=True):
     seen: Observation | None = None
 
     def observation(self, before: Mapping[str, Value], *, is_pushed: bool = False) -> Observation:
-        """Return the description with the attributes that the row does not name, which stay as `before`."""
+        """Return the description with the attributes that the row does not name, which stay as in `before`."""
         assert self.seen is not None
         stated = self.attributes or {}
         kept = {key: each for key, each in before.items() if key != "state" and key not in stated}
@@ -169,7 +169,7 @@ class DeviceReader:
         self._commands_read: dict[str, tuple[Any, tuple[CommandSpec, ...]]] = {}
 
     def read_list(self, raw: Any, what: str, read: ReadDevices, *, in_part: bool = False) -> Iterator[None]:
-        """Add the devices of a list to `read`, one per step. The list of an update is `in_part`.
+        """Add the devices of a list to `read`, one per step. The list of an update is `in_part`: other devices stay.
 
         Raises `Invalid`.
         """
@@ -184,7 +184,7 @@ class DeviceReader:
             yield
 
     def read_update(self, raw: Any, what: str, update: ReadUpdate) -> Iterator[None]:
-        """Add the result of `receive` or `hook` to `update`, one device or event per step; it can be None.
+        """Add the result of `receive` or `hook` to `update`, one device or event per step; the result can be None.
 
         Raises `Invalid`.
         """
@@ -317,8 +317,8 @@ class DeviceReader:
             self._commands_read[id_] = (stated, specs)
 
     def _commands(self, table: Table, id_: str, stated: Any, known: Device | None) -> tuple[CommandSpec, ...]:
-        """Return the commands of a device; if its row has no commands, or the same ones as before, return the earlier
-        result."""
+        """Return the commands of a device; reuse the earlier result if its row has no commands, or the same ones as
+        before."""
         last = self._commands_read.get(id_)
         if stated is None or (last is not None and last[0] == stated):
             table.raw("commands")
@@ -368,7 +368,7 @@ class DeviceReader:
 
 
 def _with_actions(command: Any) -> Any:
-    """Return a command as a table; a text is a capability with the actions and the range of the catalog."""
+    """Return a command as a table; a text means a capability with the actions and the range of the catalog."""
     if not isinstance(command, str) or (known := CAPABILITIES.get(command)) is None:
         return command
     bounds = {"min": 0, "max": 100} if known.type == "percentage" else {}
@@ -377,7 +377,7 @@ def _with_actions(command: Any) -> Any:
 
 
 def _lists_toggle(command: Any) -> bool:
-    """Return whether the file names the action `toggle` of this command itself."""
+    """Return whether the file itself names the action `toggle` for this command."""
     actions = command.get("actions") if isinstance(command, Mapping) else None
     return isinstance(actions, list) and "toggle" in actions
 

@@ -65,7 +65,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class Recorder:
-    """A `Transport` and a `PushSource` that records what passes through to others."""
+    """A `Transport` and a `PushSource` that records everything it passes on to the real ones."""
 
     def __init__(self, transport: Transport, source: PushSource) -> None:
         self._transport = transport
@@ -151,7 +151,7 @@ class _RecordedSocket(AsyncIterator[Any]):
 class Replay:
     """A `Transport` and a `PushSource` that answers from a recording. Raises `Invalid` for other data.
 
-    A request gets the first unused answer to a request like it, otherwise the last one. A connection brings each
+    A request gets the first unused answer to a request like it, otherwise the last one. A connection yields each
     message after as many messages were sent as in the recording. `redact` replaces secrets as in the recording.
     """
 
@@ -254,7 +254,7 @@ def _read_message(raw: Any) -> Message:
 
 
 def _without_secret(value: Any, redacted: Any, field: Field[Any]) -> Any:
-    """Return the value without secrets, in a form that the kind accepts: for a number, a power of ten."""
+    """Return the value without secrets, in a form that the kind accepts: a number becomes a power of ten."""
     for each in [redacted] if redacted == value else [redacted, *(10**digits for digits in range(15, -1, -1))]:
         with suppress(Invalid):
             field.check(each)

@@ -19,19 +19,19 @@ from appliance.tables.checks import is_number
 HIDDEN = "***"
 
 MIN_SECRET_CHARS = 3
-"""Shorter secrets are not replaced in texts: they occur everywhere."""
+"""A shorter secret is not replaced in texts, because it occurs everywhere."""
 
 MIN_SHOWN_CHARS, MIN_SHOWN_KEPT_CHARS = 8, 16
-"""Shorter secrets and kept texts can be values of a device: `50`, `fan_only`."""
+"""A shorter secret or kept text can be an ordinary value of a device: `50`, `fan_only`."""
 
 MAX_SECRETS = 300
-"""Secrets of a section that are replaced; the longest if there are more."""
+"""Secrets of a section that are replaced; if there are more, the longest ones."""
 
 MAX_SHARING = 2
-"""The number of secrets with the same beginning that are compared; if more share it, the whole word is replaced."""
+"""The number of secrets with the same beginning that are compared; if there are more, the whole word is replaced."""
 
 _BEGINNINGS = (16, 8, 7, 6, 5, 4, 3)
-"""Lengths of the beginnings that find a secret, longest first."""
+"""Lengths of the beginnings by which a secret is found, longest first."""
 
 _WORD = re.compile(r"""[^\s"'<>]*""")
 _URL_SAFE = str.maketrans("+/", "-_")
@@ -42,7 +42,7 @@ class SecretTexts(Protocol):
 
     @property
     def secrets(self) -> Sequence[str]:
-        """The texts; another object after each change."""
+        """The texts; a new object after each change."""
 
 
 class Redaction:
@@ -72,7 +72,7 @@ class Redaction:
         return _without(self._search(), value)
 
     def in_device(self, value: Any) -> Any:
-        """Return values of a device, without the secrets that are too long to be a word or a reading."""
+        """Return values of a device, without secrets; secrets short enough to be a word or a reading stay."""
         self._search()
         return _without(self._devices, value)
 
@@ -91,7 +91,7 @@ class Redaction:
 
 
 def count_characters(value: Any, most: int) -> int:
-    """Return the size of a JSON value in characters, roughly; the count ends beyond `most`."""
+    """Return the approximate size of a JSON value in characters; stop counting beyond `most`."""
     if isinstance(value, str):
         return len(value) + 1
     inner = [*value, *value.values()] if isinstance(value, Mapping) else value if isinstance(value, list) else ()
@@ -104,7 +104,7 @@ def count_characters(value: Any, most: int) -> int:
 
 
 class _Search:
-    """Finds the quoted forms of some secrets by their beginnings."""
+    """Finds all forms of some secrets by their beginnings."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self.forms = {form for each in secrets for form in _forms(each) if len(form) >= MIN_SECRET_CHARS}
@@ -165,8 +165,8 @@ def _without(search: _Search, value: Any) -> Any:
 def _forms(secret: str) -> set[str]:
     """Return the secret as it is, and as URLs, JSON, XML, base64, and hex quote it.
 
-    For base64, the result includes the part that does not depend on neighbouring text, such as a user name in
-    `Authorization: Basic`.
+    For base64, the result includes the part that does not depend on neighbouring text: in `Authorization: Basic`, for
+    example, a user name comes first.
     """
     quoted = quote(secret, safe="")
     urls = [each for url in (quoted, _lower_escapes(quoted)) for each in _url_forms(url)]
@@ -183,7 +183,7 @@ def _forms(secret: str) -> set[str]:
 
 
 def _url_forms(quoted: str) -> tuple[str, ...]:
-    """Return a quoted text as it is in a path, in a query, and in a form."""
+    """Return a quoted text as it appears in a path, in a query, and in a form."""
     with_slash = quoted.replace("%2F", "/").replace("%2f", "/")
     return quoted, with_slash, quoted.replace("%20", "+"), with_slash.replace("%20", "+")
 
@@ -193,6 +193,6 @@ def _lower_escapes(quoted: str) -> str:
 
 
 def _inner_base64(raw: bytes, before: int) -> str:
-    """Return the characters of base64 that depend only on these bytes, if this number of bytes precedes them."""
+    """Return the base64 characters that depend only on these bytes, if this number of bytes precedes them."""
     encoded = base64.b64encode(bytes(before) + raw).decode()
     return encoded[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]

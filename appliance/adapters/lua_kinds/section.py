@@ -67,7 +67,7 @@ def read_section(section: LuaSection, definition: KindDefinition) -> SectionSett
     table.refuse_others(f"a setting of the kind {section.kind}", hint)
     for one, other in _EXCLUSIVE:
         if values.get(one) is not None and values.get(other) is not None:
-            table.fault(other, f"excludes {one}; keep one of them")
+            table.fault(other, f"cannot be combined with {one}; keep one of them")
     origins: dict[str, str] = {}
     for name, origin in definition.origins.items():
         if isinstance(origin, str):

@@ -29,7 +29,7 @@ MAX_BODY_BYTES = 1 << 20
 """Size limit of a response."""
 
 MAX_REPAIRED_BYTES = 1 << 18
-"""Size of a response whose faults of JSON are repaired; more would hold the loop."""
+"""Size of a response whose JSON errors are repaired; repairing more would block the loop."""
 
 HTTP_METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS")
 OWN_HEADERS = frozenset(
@@ -41,7 +41,7 @@ OWN_HEADERS = frozenset(
 MAX_REDIRECTS = 3
 
 MIN_HEADER_WORD_CHARS = 8
-"""Shorter words in the headers of a section, such as `Bearer`, are not secret."""
+"""A shorter word in the headers of a section, such as `Bearer`, is not a secret."""
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
@@ -61,7 +61,7 @@ class WebRequest(Struct, frozen=True, kw_only=True):
     body: bytes | None = None
     timeout_secs: float = DEFAULT_TIMEOUT_SECS
     repeat: bool | None = None
-    """Whether the request is sent again without an answer; None: if its method only reads."""
+    """Whether the request is sent again if there is no answer; None: only if its method just reads."""
 
     @property
     def is_reading(self) -> bool:
@@ -93,7 +93,7 @@ def _texts(value: Any) -> Mapping[str, str]:
 
 
 def _bytes(value: Any) -> bytes:
-    """Return bytes from the text in which they cross to and from Lua, one character each."""
+    """Return the bytes of a text in which Lua passes bytes, one character each."""
     return string(value).encode("latin-1")
 
 
@@ -131,7 +131,7 @@ def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS, *, repeat: bool |
     if findings.faults:
         raise Invalid(f"ctx:http: {findings.faults[0]}")
     if sum(found[name] is not None for name in ("json", "form", "body")) > 1:
-        raise Invalid("ctx:http: a request has one of json, form and body")
+        raise Invalid("ctx:http: a request can have only one of json, form, and body")
     filled = {name: found[name] or {} for name in ("query", "headers")}
     timeout_secs = min(found["timeout_secs"] or secs, secs)
     return WebRequest(**{**found, **filled, "timeout_secs": timeout_secs, "repeat": repeat})
@@ -171,7 +171,7 @@ class Origins:
             self._clients[""] = self.main
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """Return the response. A request that may be repeated is sent once more without an answer."""
+        """Return the response. A request that may be repeated is sent once more if there is no answer."""
         client = self._client(request.origin)
         for _ in range(MAX_REDIRECTS + 1):
             response = await self._within(client, request)
@@ -179,7 +179,7 @@ class Origins:
             if response.status not in _REDIRECTS or location is None or not request.is_reading:
                 return response
             request = replace(request, path=_follow(client.address, request.path, location), query={})
-        raise BadAnswer(f"{client.address} redirects in a circle")
+        raise BadAnswer(f"{client.address} redirects in a loop")
 
     def settings_for_lua(self) -> Mapping[str, Any]:
         """Return `ctx.settings`: the values of the section, with the contents of its secret files."""

@@ -41,32 +41,32 @@ PING_AFTER_SECS = 30.0
 """Seconds without a message before the server is pinged."""
 
 MAX_RECONNECT_SECS = 30.0
-"""Seconds between two tries to connect, at most."""
+"""Longest pause, in seconds, between two attempts to connect."""
 
 RESULT_SECS = 5.0
-"""Seconds that a command has, for its answer and its report."""
+"""Seconds that a command has for its answer and its report."""
 
 GATHER_REPORTS_SECS = 0.02
-"""Seconds for which reports are gathered: the reports of one change arrive within two milliseconds."""
+"""Seconds during which reports are collected: the reports of one change arrive within two milliseconds."""
 
 REPORT_SECS = 3.0
-"""Seconds without a report before the device is asked; a report usually takes one or two seconds."""
+"""Seconds without a report before the device is read; a report usually takes one or two seconds."""
 
 ASK_AGAIN_SECS = 20.0
-"""Seconds between two questions to a node that left a command unanswered; each may take half a minute."""
+"""Seconds between two reads of a node that left a command unanswered; each read may take half a minute."""
 
 REPORT_AGAIN_SECS = 3600.0
-"""Seconds between two reports of devices beyond the limit."""
+"""Seconds between two log lines about devices beyond the limit."""
 
 IDENTIFY_SECS = 10
-"""Duration of identify."""
+"""Duration of identify, in seconds."""
 
 SHARE_SECS = 300
-"""Time in which another controller can pair a shared device."""
+"""Time, in seconds, in which another controller can pair a shared device."""
 
 _CODE = re.compile(r"MT:[0-9A-Z.\-]{16,}|\d{11}|\d{21}")
 _PROBE = "0/40/0"
-"""An attribute that every node has: reading it asks the node itself."""
+"""An attribute that every node has: reading it shows whether the node itself answers."""
 
 
 T = TypeVar("T")
@@ -93,7 +93,7 @@ class MatterAdapter(Adapter):
         self._rejected, self._report_rejected_at = 0, 0.0
 
     async def __aexit__(self, *_: object) -> None:
-        """End what asks nodes that left commands unanswered."""
+        """Stop reading nodes that left commands unanswered."""
         await self._tasks.__aexit__()
 
     async def run(self) -> None:
@@ -114,12 +114,12 @@ class MatterAdapter(Adapter):
         self.publish.started()
 
     async def _session(self, messages: Messages) -> None:
-        """Work over one connection until it is lost. Raises the reason."""
+        """Work over one connection until it is lost; then raise the reason. Raises the reason."""
         server = ServerConnection(messages, self.clock, self._http.address)
         try:
             nodes = await end_within(server.open(), OPENING_SECS)
         except TimeoutError:
-            raise Unreachable(f"{self._http.address} accepts connections and stays silent") from None
+            raise Unreachable(f"{self._http.address} accepts connections but does not answer") from None
         await in_steps(self.clock, self.live.replacing_all(nodes))
         self._report_rejected()
         self.server = server
@@ -146,7 +146,7 @@ class MatterAdapter(Adapter):
             server.receive(message, self.live.handle)
             self._report_rejected()
             busy += self.clock.monotonic() - began
-            if busy >= STEP_SECS:  # under load, leave as much time to everything else
+            if busy >= STEP_SECS:  # under load, give everything else as much time
                 await self.clock.sleep(busy)
                 busy = 0.0
         raise Unreachable(f"{self._http.address} has closed the connection")
@@ -159,7 +159,7 @@ class MatterAdapter(Adapter):
             self.publish.answered()
 
     def _report_rejected(self) -> None:
-        """Report devices beyond the limit once, and again with a new count after an hour."""
+        """Log devices beyond the limit once, and again with a new count after an hour."""
         rejected, now = self.live.rejected, self.clock.monotonic()
         if rejected == self._rejected or now < self._report_rejected_at:
             return
@@ -175,7 +175,7 @@ class MatterAdapter(Adapter):
         began = self.clock.monotonic()
         place = self._place(device_id)
         command = check_offered(device_id, command_specs_of(place.endpoint), command)
-        if command.action == "toggle":  # the shown state can be stale
+        if command.action == "toggle":  # the shown state can be outdated
             place = await self._read_again(device_id, place)
         request = request_for(place.endpoint, command)
         is_shown = request.is_done(place.endpoint)
@@ -196,9 +196,9 @@ class MatterAdapter(Adapter):
         return self._place(device_id)
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """Return the result of a command or operation. Raises `Unanswered` if no timeout of its own has ended it.
+        """Return the result of a command or operation. Raises `Unanswered` if no shorter timeout has ended it before.
 
-        The limit is far longer than those timeouts, so that they fire first on a busy loop.
+        The limit is far longer than those timeouts, so that they end first even on a busy loop.
         """
         return await self.within(3 * RESULT_SECS, work)
 
@@ -230,9 +230,9 @@ class MatterAdapter(Adapter):
         return await self.server.ask(command, arguments, secs)
 
     async def _keep_asking(self, node_id: int) -> None:
-        """Ask a suspect node until it answers or reports, or the connection ends.
+        """Read a suspect node until it answers or reports, or the connection ends.
 
-        Its reports of that time may be lost: once it answers, the server reads all its values again.
+        Its earlier reports may be lost, so once it answers, the server reads all its values again.
         """
         server, arguments = self.server, {"node_id": node_id, "attribute_path": _PROBE}
         while node_id in self.live.suspects:
@@ -249,9 +249,9 @@ class MatterAdapter(Adapter):
             self.live.trust(node_id)
 
     async def _await_result(self, device_id: str, request: ClusterRequest, until: float, *, asks_first: bool) -> bool:
-        """Return whether the device shows the result: in a report, or otherwise in its answer to a read.
+        """Return whether the device shows the result: in a report, or, if none comes, when it is read.
 
-        With `asks_first`, the device already showed the result before the command: only its answer or a later report
+        With `asks_first`, the device already showed the result before the command, so only a read or a later report
         counts.
         """
         left = until - self.clock.monotonic()
@@ -291,7 +291,7 @@ class MatterAdapter(Adapter):
         return {"pair": self._pair, "unpair": self._unpair, "share": self._share, "identify": self._identify}
 
     async def _pair(self, payload: Mapping[str, Value]) -> Value:
-        """Take in the device of a code; its node and devices."""
+        """Pair the device with this code; return its node and devices."""
         _refuse_others("pair", payload, "code", 'the digits below the QR code, or its text "MT:…"')
         code = _code_in(payload["code"])
         is_by_radio = self.server is not None and self.server.info.get("bluetooth_enabled") is True
@@ -307,14 +307,15 @@ class MatterAdapter(Adapter):
         return {"node_id": node_id, "devices": self.live.ids_of(node_id)}
 
     async def _unpair(self, payload: Mapping[str, Value]) -> Value:
-        """Remove the node of a device. Return its devices, which are removed with it."""
+        """Remove the node of a device. Return its devices, which disappear with it."""
         node = self._place_in("unpair", payload).node
         devices = self.live.ids_of(node.id)
         await self._ask("remove_node", {"node_id": node.id}, self.operation_secs["unpair"] - 5)
         return {"removed": devices}
 
     async def _share(self, payload: Mapping[str, Value]) -> Value:
-        """Let another controller pair the node of a device too; its code, as digits and as the text of a QR code."""
+        """Let another controller also pair the node of a device; return its code, as digits and as the text of a QR
+        code."""
         node = self._place_in("share", payload).node
         found = await self._ask(
             "open_commissioning_window",
@@ -327,7 +328,7 @@ class MatterAdapter(Adapter):
             raise BadAnswer("the Matter server did not answer with a code") from None
 
     async def _identify(self, payload: Mapping[str, Value]) -> Value:
-        """Let a device blink or beep for ten seconds."""
+        """Make a device blink or beep for ten seconds."""
         place = self._place_in("identify", payload)
         if IDENTIFY not in place.endpoint.clusters:
             raise Unsupported(f"device '{payload['device_id']}' has no identify command")
@@ -340,13 +341,13 @@ class MatterAdapter(Adapter):
 
 
 _PAIRING_HINT = (
-    "The device must have power, be in the network (or the server must have a radio for it), and be in pairing mode: "
-    "new devices are for 15 minutes; share a device of another app there first, and use the new code"
+    "The device must have power, be in the network (or in reach of the server's radio), and be in pairing mode. A "
+    "new device is in it for 15 minutes; share a device of another app in that app first, and use the new code"
 )
 
 
 def _code_in(text: str) -> str:
-    """Return the code as the server takes it: digits without blanks and dashes, or the text of a QR code."""
+    """Return the code in the server's form: digits without spaces and dashes, or the text of a QR code."""
     code = text.strip().upper()
     code = code if code.startswith("MT:") else re.sub(r"[\s-]", "", code)
     if _CODE.fullmatch(code) is None:
@@ -355,7 +356,7 @@ def _code_in(text: str) -> str:
 
 
 def _refuse_others(operation: str, payload: Mapping[str, Value], name: str, example: str) -> None:
-    """Raise `Invalid` for a payload that is not this one text."""
+    """Raise `Invalid` for a payload that has anything other than this one text."""
     if name not in payload:
         raise MalformedRequest(f"{operation} needs {name}, {example}")
     if not isinstance(payload[name], str) or not payload[name]:

@@ -39,7 +39,7 @@ SETPOINTS = {
     "custom.matter.thermostat.heating_setpoint": HEATING_SETPOINT,
     "custom.matter.thermostat.cooling_setpoint": COOLING_SETPOINT,
 }
-"""The two setpoints of a thermostat that switches between heating and cooling by itself."""
+"""The two setpoints of a thermostat that switches between heating and cooling automatically."""
 
 _ALARMS = ("normal", "warning", "critical")
 _AIR = ("unknown", "excellent", "good", "moderate", "poor", "unhealthy", "hazardous")
@@ -103,7 +103,7 @@ def _concentration(cluster: int) -> Convert:
 
 
 def _of_type(device_type: int | None, convert: Convert) -> Convert:
-    """Convert only for endpoints of the type; for None, only for endpoints of no type with its own row."""
+    """Convert only for endpoints of the type; with None, only for endpoints whose types have no row of their own."""
 
     def convert_of_type(value: Any, endpoint: Endpoint) -> Value:
         is_meant = device_type in endpoint.types if device_type else not {*endpoint.types} & _BOOLEAN_TYPES
@@ -113,7 +113,7 @@ def _of_type(device_type: int | None, convert: Convert) -> Convert:
 
 
 def _in_mode(mode: int, convert: Convert) -> Convert:
-    """Convert only while the light is in this colour mode: attributes of other modes keep old values."""
+    """Convert only while the light is in this colour mode: the attributes of other modes keep outdated values."""
 
     def convert_in_mode(value: Any, endpoint: Endpoint) -> Value:
         return convert(value, endpoint) if endpoint.get(COLOR, 8) in (mode, None) else None
@@ -153,7 +153,7 @@ def _hvac_state(value: Any, endpoint: Endpoint) -> Value:
 
 
 def _fan_power(mode: Any, endpoint: Endpoint) -> Value:
-    """Read the percentage, or the mode if the fan is automatic and shows no percentage."""
+    """Read the percentage; if the fan is automatic and shows no percentage, read the mode."""
     percent = endpoint.get(FAN, 2)
     return "on" if integer(mode if percent is None else percent, 0, 100) else "off"
 
@@ -279,7 +279,7 @@ _BY_CLUSTER = {
 
 
 def is_device(endpoint: Endpoint) -> bool:
-    """Return whether it has a cluster that is known here."""
+    """Return whether the endpoint has a cluster that Lares supports."""
     return endpoint.number != 0 and not endpoint.is_aggregator and not CLUSTERS.isdisjoint(endpoint.clusters)
 
 
@@ -298,7 +298,7 @@ def kind_of(endpoint: Endpoint, *, has_commands: bool) -> DeviceKind:
 
 
 def read(endpoint: Endpoint, power_source: Endpoint | None) -> tuple[dict[str, Value], dict[str, str]]:
-    """Return the attributes of the endpoint, and its unreadable ones; the battery comes from `power_source`."""
+    """Return the attributes of the endpoint, and those that cannot be read; the battery comes from `power_source`."""
     shows: dict[str, Value] = {}
     wrong: dict[str, str] = {}
     for field, source in _readable(endpoint, power_source):

@@ -15,7 +15,7 @@ from appliance.errors import Unreadable
 from appliance.tasks import in_steps
 
 MAX_AT_ONCE = 1 << 19
-"""Characters of a message that is parsed at once, and of one part of a larger one."""
+"""Characters of a message that is parsed in one step, and of one part of a larger message."""
 
 MAX_PARTS = 10_000
 """Entries of a list."""
@@ -33,7 +33,7 @@ def parse_small(message: bytes | str, address: str) -> Any:
 
 
 async def parse_large(message: Any, clock: Clock) -> Any:
-    """Return the JSON object of a text, parsed in steps; anything else as it is. Raises `Unreadable`."""
+    """Return the JSON object of a text, parsed in steps; return anything else unchanged. Raises `Unreadable`."""
     if not isinstance(message, str):
         return message
     found: dict[str, Any] = {}
@@ -67,7 +67,7 @@ def _parsing(text: str, found: dict[str, Any]) -> Iterator[None]:
 
 
 def _parse_part(text: str, at: int) -> tuple[Any, int]:
-    """Return the value that begins there, and the index of what follows."""
+    """Return the value that begins here, and the index after it."""
     for size in (_USUAL_PART, MAX_AT_ONCE):
         part = text[at : at + size]
         try:
@@ -94,6 +94,6 @@ def _after(text: str, expected: str, at: int) -> int:
 
 
 def _skip(text: str, at: int) -> int:
-    """Return the index of the next character that is not blank."""
+    """Return the index of the next non-blank character."""
     found = _SPACE.match(text, at)
     return at if found is None else found.end()

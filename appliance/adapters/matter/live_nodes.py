@@ -20,7 +20,7 @@ MAX_DEVICES, MAX_NODES = 2_000, 2_000
 """Limits of one server."""
 
 REMEMBERED_EVENTS = 64
-"""Numbers of a node's events that are remembered: a repeated event counts once."""
+"""Event numbers of a node that are remembered, so that a repeated event counts once."""
 
 _POWERED_ENDPOINTS = 31
 """The attribute of a power source that lists its endpoints."""
@@ -32,7 +32,7 @@ _LATCHED, _PRESSED, _LONG, _SHORT_RELEASE, _LONG_RELEASE, _COUNTED = 0, 1, 2, 3,
 """Events of the cluster. Event 5, which reports that counting continues, is ignored."""
 
 _BY_COUNT = {1: "single", 2: "double"}
-"""Three or more are `triple`; the data has the number."""
+"""Three or more presses are `triple`; the data has the exact number."""
 
 
 class Place(Struct, frozen=True):
@@ -46,8 +46,9 @@ class Place(Struct, frozen=True):
 class LiveNodes:
     """The nodes of one server and their devices. `flush` publishes what changed.
 
-    An unreachable node keeps its values: the server's are older. `suspects` are nodes that left a command unanswered;
-    they are unavailable until they answer, whatever the server reports. `rejected` counts devices beyond the limits.
+    An unreachable node keeps its own values, because the server's values are older. `suspects` are nodes that left a
+    command unanswered; they are unavailable until they answer, whatever the server reports about them. `rejected`
+    counts devices beyond the limits.
     """
 
     def __init__(self, name: str, publish: Publisher) -> None:
@@ -74,12 +75,12 @@ class LiveNodes:
         return list(self._ids.get(node_id, ()))
 
     def is_away(self, place: Place) -> bool:
-        """Return whether the device is unreachable, as far as is known."""
+        """Return whether the device is known to be unreachable."""
         node = place.node
         return not node.is_available or node.id in self.suspects or not node.is_reachable(place.endpoint)
 
     def replacing_all(self, raw: Iterable[Any]) -> Iterator[None]:
-        """Take the server's list, in steps. Nodes that it lacks are removed. Raises `BadAnswer`."""
+        """Apply the server's list of nodes, in steps. Nodes that it lacks are removed. Raises `BadAnswer`."""
         nodes: dict[int, Node] = {}
         for each in raw:
             node = Node(each)
@@ -110,19 +111,19 @@ class LiveNodes:
             handlers[event](data)
 
     def suspect(self, node_id: int) -> None:
-        """Show the node's devices as unavailable until it answers: it left a command unanswered."""
+        """The node left a command unanswered: show its devices as unavailable until it answers."""
         self.suspects.add(node_id)
         for device_id in self.ids_of(node_id):
             self._publish.availability(device_id, is_available=False)
 
     def trust(self, node_id: int) -> None:
-        """Show the node as available: it answered or reported."""
+        """Show the node as available, because it answered or reported."""
         if node_id in self.suspects:
             self.suspects.discard(node_id)
             self._mark_changed(self.ids_of(node_id))
 
     def take_values(self, node_id: int, values: Any) -> None:
-        """Take the values that a node answered, by path."""
+        """Apply the values that a node answered, by path."""
         for path, value in values.items() if isinstance(values, dict) else ():
             self._on_attribute([node_id, path, value])
 
@@ -139,7 +140,7 @@ class LiveNodes:
     ) -> bool:
         """Return whether `is_done` became true, and was published, before `wait` returned.
 
-        A device has one such wait at a time.
+        A device has only one such wait at a time.
         """
         is_over = asyncio.Event()
         self._waiting[device_id] = is_over, is_done
@@ -154,7 +155,7 @@ class LiveNodes:
         return is_over.is_set()
 
     def _newest(self, node: Node) -> Node:
-        """Return the node as described; as known if the server does not reach it."""
+        """Return the node as described; if the server does not reach it, return it as known."""
         known = self._nodes.get(node.id)
         if known is None or node.is_available:
             return node
@@ -177,7 +178,8 @@ class LiveNodes:
         self._mark_changed(ids, path if is_changed else None)
 
     def _ids_at(self, node: Node, number: int) -> tuple[str, ...]:
-        """Return the devices that a value at this endpoint can concern; at the root: names and batteries of all."""
+        """Return the devices that a value at this endpoint can affect; at the root, these are all devices, because
+        names and batteries are there."""
         device_id = f"{self._name}:{self._keys[node.id]}:{number}"
         if device_id in self._places:
             return (device_id,)
@@ -206,7 +208,7 @@ class LiveNodes:
             self._remove_missing()
 
     def _on_endpoint(self, data: Any) -> None:
-        """Take an endpoint whose values came before."""
+        """Add an endpoint whose values came earlier than its description."""
         node, _ = self._named(data)
         if node is not None:
             self._take_node(node)
@@ -235,7 +237,7 @@ class LiveNodes:
             self._publish.event(device_id, *press)
 
     def _named(self, data: Any) -> tuple[Node | None, int]:
-        """Return the node that an event names, and the number of the endpoint there."""
+        """Return the node that an event names, and the number of the endpoint in it."""
         stated = data if isinstance(data, dict) else {}
         node_id, endpoint = stated.get("node_id"), stated.get("endpoint_id")
         node = self._nodes.get(node_id) if isinstance(node_id, int) else None
@@ -285,7 +287,7 @@ class LiveNodes:
         return f"{self._name}:{self._keys[node.id]}:{endpoint.number}"
 
     def _flush_node(self, node_id: int) -> None:
-        """Publish the changes of a node that came before its next message."""
+        """Publish the pending changes of a node before its next message is processed."""
         for device_id in self._ids.get(node_id, ()):
             if self._changed.get(device_id):
                 self._publish_one(device_id)
@@ -303,14 +305,14 @@ class LiveNodes:
         self._wake(device_id)
 
     def _wake(self, device_id: str) -> None:
-        """End the wait for a result that the device shows."""
+        """Wake the task that waits for a result, if the device now shows it."""
         if device_id in self._waiting:
             is_over, is_done = self._waiting[device_id]
             if is_done():
                 is_over.set()
 
     def _observe(self, device_id: str, place: Place, *, is_old: bool = False) -> Observation:
-        """Describe the device; without its values if they are old."""
+        """Publish the description of the device; omit its values if they are outdated."""
         node, endpoint = place.node, place.endpoint
         shows, wrong = ({}, {}) if is_old else read(endpoint, _power_source(node, endpoint))
         commands = command_specs_of(endpoint)
@@ -362,7 +364,7 @@ def events_of(endpoint: Endpoint) -> list[str]:
 
 
 def press_of(endpoint: Endpoint, event_id: Any, data: Any) -> tuple[str, Mapping[str, Value]] | None:
-    """Return the event of the device and its data; None if the switch reports the press in another event too."""
+    """Return the event of the device and its data; None if the switch also reports the press in another event."""
     told = data if isinstance(data, dict) else {}
     position = told.get("newPosition", told.get("previousPosition"))
     more: dict[str, Value] = {"position": position} if isinstance(position, int) else {}
@@ -376,7 +378,7 @@ def press_of(endpoint: Endpoint, event_id: Any, data: Any) -> tuple[str, Mapping
         return "release", more
     if event_id == _COUNTED:
         count = told.get("totalNumberOfPressesCounted")
-        if not isinstance(count, int) or count < 1:  # a press that was broken off
+        if not isinstance(count, int) or count < 1:  # an interrupted press
             return None
         return _BY_COUNT.get(count, "triple"), {**more, "count": count}
     is_single = not counts and event_id == (_SHORT_RELEASE if releases else _PRESSED)

@@ -21,7 +21,7 @@ VENDOR, PRODUCT, NODE_LABEL, FIRMWARE, PRODUCT_LABEL, SERIAL, REACHABLE, UNIQUE_
 """Attributes of the basic information of a node, and of a bridged device."""
 
 _AREAS = ("room", "area", "zone", "floor")
-"""Labels that name the location of a device."""
+"""Labels that name the place of a device."""
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -86,7 +86,7 @@ class Endpoint:
 
 
 class Node:
-    """One commissioned device or bridge. Raises `BadAnswer` for what describes none."""
+    """One commissioned device or bridge. Raises `BadAnswer` if the data do not describe a node."""
 
     def __init__(self, raw: Any) -> None:
         try:
@@ -94,7 +94,7 @@ class Node:
             self.is_available = raw["available"] is True
             attributes = raw["attributes"].items()
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise BadAnswer("the Matter server described a malformed node") from None
+            raise BadAnswer("the Matter server sent a malformed node") from None
         self.endpoints: dict[int, Endpoint] = {}
         self._wholes: tuple[dict[int, Endpoint], dict[int, Endpoint]] | None = None
         for path, value in attributes:
@@ -102,12 +102,12 @@ class Node:
                 self.set(place, value)
 
     def value_at(self, place: Path) -> Any:
-        """Return the value at a place; None if it is missing."""
+        """Return the value at a path; None if it is missing."""
         endpoint = self.endpoints.get(place[0])
         return None if endpoint is None else endpoint.get(place[1], place[2])
 
     def set(self, place: Path, value: Any) -> None:
-        """Put a value in its place."""
+        """Set the value at a path."""
         number, cluster, attribute = place
         endpoint = self.endpoints.setdefault(number, Endpoint(number))
         endpoint.clusters.setdefault(cluster, {})[attribute] = value
@@ -139,7 +139,7 @@ class Node:
         return self._bridged(endpoint, REACHABLE) is not False
 
     def name_of(self, endpoint: Endpoint, number: int | None) -> str:
-        """Return the name of the device; `number` tells devices with the same label apart."""
+        """Return the name of the device; `number` distinguishes devices with the same label."""
         own = self._bridged(endpoint, NODE_LABEL)
         labels = [value for _, value in endpoint.labels()]
         if isinstance(own, str) and own.strip():
@@ -174,14 +174,14 @@ class Node:
         return self.endpoints[ROOT_ENDPOINT].get(BASIC, attribute) if ROOT_ENDPOINT in self.endpoints else None
 
     def _bridged(self, endpoint: Endpoint, attribute: int) -> Any:
-        """Return a value of the bridged device that the endpoint is, or is a part of."""
+        """Return a value of the bridged device that this endpoint is, or belongs to."""
         if BRIDGED in endpoint.clusters:
             return endpoint.get(BRIDGED, attribute)
         whole = self._find_wholes()[1].get(endpoint.number)
         return None if whole is None else whole.get(BRIDGED, attribute)
 
     def _find_wholes(self) -> tuple[dict[int, Endpoint], dict[int, Endpoint]]:
-        """Return the aggregator, and the bridged device, that each endpoint is a part of."""
+        """Return the aggregator and the bridged device that each endpoint belongs to."""
         if self._wholes is None:
             aggregators: dict[int, Endpoint] = {}
             bridged: dict[int, Endpoint] = {}

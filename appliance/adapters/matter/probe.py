@@ -25,7 +25,7 @@ def probe(settings: Matter) -> tuple[bool, str]:
         return False, str(error)
     except (OSError, http.client.HTTPException) as error:
         reason = str(getattr(error, "strerror", None) or error or type(error).__name__).lower()
-        return False, f"{settings.url} does not answer ({reason}); is the Matter server running? docs/matter.md"
+        return False, f"{settings.url} does not answer ({reason}); is the Matter server running? See docs/matter.md"
     radio = "with" if info.get("bluetooth_enabled") is True else "without"
     versions = f"SDK {shown(info.get('sdk_version'))}, schema {info['schema_version']}"
     return True, f"the Matter server at {settings.url} answers: {versions}, {radio} Bluetooth"

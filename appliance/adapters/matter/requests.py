@@ -36,10 +36,10 @@ from appliance.home.values import mireds_in
 MAX_FADE_TENTHS = 65_534
 
 TIMED_REQUEST_MS = 1000
-"""Locks require an announcement, and the request within this time."""
+"""Locks require an announcement, followed by the request within this time."""
 
 _EVEN_IF_OFF = {"optionsMask": 1, "optionsOverride": 1}
-"""ExecuteIfOff: a light that is off ignores these commands otherwise, and answers that all is well."""
+"""ExecuteIfOff: otherwise a light that is off ignores these commands, but answers with success."""
 
 _OPEN, _CLOSED = 0, 10_000
 _OFF, _ON, _TOGGLE = 0, 1, 2
@@ -57,7 +57,7 @@ _FAN_SEQUENCES = (
 """FanModeSequence."""
 
 USUAL_FAN_PERCENT = 50
-"""Speed of a fan that is switched on without a known speed."""
+"""Speed of a fan that is switched on while no speed is known."""
 
 IsDone = Callable[[Endpoint], bool]
 
@@ -134,7 +134,7 @@ def _fan_power(endpoint: Endpoint, command: Command) -> ClusterRequest:
     is_on = bool(mode if percent is None else percent)
     goal = {"on": True, "off": False, "toggle": not is_on}[command.action]
     if goal and is_on:
-        return _write(endpoint, FAN, 0, mode)  # unchanged
+        return _write(endpoint, FAN, 0, mode)  # the value is unchanged
     return _write(endpoint, FAN, 2, USUAL_FAN_PERCENT if goal else 0)
 
 
@@ -175,7 +175,8 @@ def _color_xy(endpoint: Endpoint, command: Command) -> ClusterRequest:
 
 
 def _cover(name: str, attribute: int, field: str, shift: int) -> Callable[[Endpoint, Command], ClusterRequest]:
-    """Make requests for lift or tilt: done when in place or moving. `shift` selects the bits of OperationalStatus."""
+    """Make requests for lift or tilt; the result is shown when the cover is in place or moving. `shift` selects the
+    bits of OperationalStatus."""
 
     def request(endpoint: Endpoint, command: Command) -> ClusterRequest:
         if command.action == "stop":
@@ -313,7 +314,7 @@ _OFFERS = (_offers_light, _offers_color, _offers_cover, _offers_lock, _offers_th
 
 
 def _mireds_range(endpoint: Endpoint) -> tuple[int, int]:
-    """Return the coldest and the warmest white, in mireds."""
+    """Return the range of white, in mireds, from coldest to warmest."""
     found = [endpoint.get(COLOR, each) for each in (16395, 16396)]
     coldest, warmest = (each if isinstance(each, int) and each > 0 else None for each in found)
     return coldest or 153, max(warmest or 454, coldest or 153)

@@ -17,13 +17,13 @@ from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.tables.checks import shown
 
 SCHEMAS = (9, 11)
-"""The oldest and the newest version of the protocol that is spoken here."""
+"""The oldest and newest versions of the protocol that Lares supports."""
 
 OPENING_SECS = 10.0
-"""Time for the server to introduce itself and list its nodes."""
+"""Time for the server to send its information and the list of nodes."""
 
 MAX_DETAIL_CHARS, MAX_ID_CHARS = 200, 20
-"""Limits of an error's details, and of the number of an answer."""
+"""Length limits of an error's details, and of the number of an answer."""
 
 NOT_AVAILABLE = 3
 
@@ -31,38 +31,38 @@ _ERRORS = {
     1: "the device could not be paired",
     2: "the device could not be interviewed",
     3: "the server does not reach the device",
-    4: "the device's address is not known",
+    4: "the device's address is unknown",
     5: "the server does not know the device",
     6: "the server speaks another version of the protocol",
     8: "the server did not understand the request",
     9: "the server does not know the request",
 }
-"""What error codes of the server mean; 0 is any other error, and its details name Matter's status."""
+"""Meanings of the server's error codes; 0 is any other error, and its details name Matter's status."""
 
 _STATUSES = {
     0x01: "it failed",
     0x7D: "it must be subscribed to first",
     0x7E: "this controller may not do that",
     0x7F: "it has no such endpoint",
-    0x80: "the action makes no sense to it",
-    0x81: "it does not take the command",
+    0x80: "the action is invalid for it",
+    0x81: "it does not accept the command",
     0x85: "the command is malformed",
     0x86: "it has no such attribute",
     0x87: "the value is out of range",
-    0x88: "that cannot be written",
-    0x89: "it has no room for that",
-    0x8B: "it has no such thing",
-    0x8C: "that cannot be reported",
+    0x88: "the attribute cannot be written",
+    0x89: "it has no resources left",
+    0x8B: "it does not have the requested item",
+    0x8C: "the attribute cannot be reported",
     0x8D: "the value is of a wrong type",
-    0x8F: "that cannot be read",
-    0x92: "it has changed meanwhile",
+    0x8F: "the attribute cannot be read",
+    0x92: "the data changed in the meantime",
     0x94: "it took too long",
     0x9C: "it is busy",
     0xC3: "it has no such cluster",
-    0xC6: "the request must be a timed one",
-    0xCB: "not in the state that it is in",
+    0xC6: "the request needs a timed interaction",
+    0xCB: "it cannot do this in its present state",
 }
-"""What Matter's status codes mean."""
+"""Meanings of Matter's status codes."""
 
 _TIMEOUT = "CHIP Error 0x00000032"
 
@@ -100,7 +100,7 @@ class ServerConnection:
         raise Unreachable(f"{self._address} has closed the connection")
 
     async def ask(self, command: str, arguments: Mapping[str, Any], secs: float) -> Any:
-        """Return the result of a command of the server. A later answer is dropped.
+        """Return the result of a command of the server. An answer that comes later is dropped.
 
         Raises `NodeUnreachable` if no result came within `secs` or the server does not reach the device, and
         `BadAnswer` if the server or the device refused.
@@ -138,7 +138,7 @@ class ServerConnection:
 
 
 class NodeUnreachable(Unreachable):
-    """The server answers, and the device does not."""
+    """The server answers, but not the device."""
 
 
 class NodeRefused(BadAnswer):
@@ -146,10 +146,10 @@ class NodeRefused(BadAnswer):
 
 
 def check_schema(info: Mapping[str, Any]) -> None:
-    """Raise `BadAnswer` for a server whose protocol is too old or too new."""
+    """Raise `BadAnswer` if the server's protocol is too old or too new."""
     own, oldest = info.get("schema_version"), info.get("min_supported_schema_version", 0)
     if not isinstance(own, int) or not isinstance(oldest, int):
-        raise BadAnswer(f"the Matter server states no version of its protocol, but {shown(own)}")
+        raise BadAnswer(f"the Matter server did not report its protocol version, but {shown(own)}")
     if own < SCHEMAS[0]:
         raise BadAnswer(
             f"the Matter server speaks schema {own}; Lares needs {SCHEMAS[0]} or later: update the server"
@@ -177,7 +177,8 @@ def _result_of(answer: Mapping[str, Any]) -> Any:
 
 
 def _check_statuses(result: Any) -> None:
-    """Raise `BadAnswer` for an attribute that was not written or read, which the server reports as a result."""
+    """Raise `BadAnswer` for an attribute that was not written or read, which the server reports as a successful
+    result."""
     for each in result if isinstance(result, list) else ():
         status = each.get("Status") if isinstance(each, dict) else None
         if isinstance(status, int) and status:

@@ -67,7 +67,7 @@ def simulated_node(number: int, product: str, *endpoints: Clusters) -> dict[str,
 class MatterSimulator(SimulatedDevice):
     """A controller server. `nodes` holds its nodes by number; change them with `set`, `add`, and `remove`.
 
-    `asked` holds the requests. Without `tells`, it sends no events. Requests to nodes in `mute` get no answer.
+    `asked` holds the requests. With `tells` false, it sends no events. Requests to nodes in `mute` get no answer.
     `base` are the arguments of `SimulatedDevice`.
     """
 
@@ -91,13 +91,13 @@ class MatterSimulator(SimulatedDevice):
         await self._tell()
 
     async def add(self, node: dict[str, Any]) -> None:
-        """Let a device be paired."""
+        """Add a node that can be paired."""
         self.nodes[node["node_id"]] = node
         self._events += [{"event": "node_added", "data": node}, {"event": "node_updated", "data": node}]
         await self._tell()
 
     async def remove(self, node_id: int) -> None:
-        """Let a device go."""
+        """Remove a node."""
         del self.nodes[node_id]
         self._events.append({"event": "node_removed", "data": node_id})
         await self._tell()
@@ -204,7 +204,7 @@ class MatterSimulator(SimulatedDevice):
         return {"result": {"setup_pin_code": 34629762, **codes}}
 
     def _set(self, node_id: int, path: str, value: Any) -> None:
-        """Set a value; a change causes an event."""
+        """Set a value; a change sends an event."""
         attributes = self.nodes[node_id]["attributes"]
         if attributes.get(path) != value:
             attributes[path] = value
@@ -230,7 +230,7 @@ _EFFECTS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "LockDoor": lambda _: {"257/0": 1},
     "UnlockDoor": lambda _: {"257/0": 2},
 }
-"""The changes of each command but `Toggle`, by cluster and attribute."""
+"""The changes by each command except `Toggle`, by cluster and attribute."""
 
 _COMMANDS: Mapping[str, str] = {
     "device_command": "_do",

@@ -110,6 +110,6 @@ ORIGIN_NAMES = _table(_ORIGIN)
 
 
 def expand_abbreviations(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the object with full names; where both the short and the full one are, the full one counts."""
+    """Return the object with full names; if both the short and the full name are present, the full one counts."""
     full = {names.get(key, key): value for key, value in raw.items()}
     return full | {key: value for key, value in raw.items() if key not in names}

@@ -35,44 +35,44 @@ QUIET_SECS = 0.1
 """Seconds without a new configuration before devices are built."""
 
 SETTLE_SECS = 1.0
-"""Seconds without a new configuration after all retained ones have come."""
+"""Seconds without a new configuration, once all retained ones have arrived."""
 
 MAX_GATHER_SECS = 0.5
-"""Seconds until devices are built while configurations keep coming."""
+"""Seconds after which devices are built even if configurations keep arriving."""
 
 RETURN_SECS = 10.0
-"""Seconds after a birth message for announcers that do not retain their configurations."""
+"""Seconds that announcers without retained configurations have after a birth message."""
 
 BIRTH_SECS = 300.0
-"""Seconds between two birth messages, at least: each makes every announcer publish its states again."""
+"""Least number of seconds between two birth messages: each one makes every announcer publish its states again."""
 
 TICK_SECS = 0.25
 """Seconds between two checks for due work."""
 
 ANSWERED_SECS = 5.0
-"""Seconds between two reports that the broker answers, while messages come."""
+"""Seconds between two notes that the broker responds, while messages arrive."""
 
 LIMIT_SECS = 3 * MQTT_RESULT_SECS
-"""Seconds that a command may take in all, far more than its own wait, so that the inner limit always ends first."""
+"""Total seconds that a command may take; far more than its own waits, so that those always end first."""
 
 BATCH = 50
 """Messages that are taken from the inbox at once."""
 
 COSTS_TOO_MUCH = (
-    "they take more than their share of the hub's time; they wait, and of each topic only the newest counts"
+    "messages for these devices take too much of the hub's time, so they wait; of each topic only the newest counts"
 )
 
 DROPPED_SECS = 60.0
 """Seconds between two log lines about dropped messages."""
 
 MIN_STATUS_SECS = 60.0
-"""Seconds between two times that the status is published again because another client changed it."""
+"""Least number of seconds before the status is published again because another client changed it."""
 
 MAX_COSTLY = 1_000
-"""Devices and topics that are named for that."""
+"""Devices and topics that are named as too costly."""
 
 COMPILER = "appliance.adapters.mqtt.templates.evaluator"
-"""The module that the first template imports, which takes a fifth of a second."""
+"""The module that the first template imports; the import takes a fifth of a second."""
 
 T = TypeVar("T")
 
@@ -135,12 +135,13 @@ class MqttAdapter(Adapter):
             await keep_stop(self._secrets, self.clock)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Publish a command; returns when the device shows the result, at once if there is no state topic."""
+        """Publish a command; return when the device shows the result, or at once if there is no state topic."""
         await self.live.command(self._connected("command"), device_id, command)
         return CommandResult()
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """Return the result of a command or operation. Raises `Unanswered` if no timeout of its own has ended it."""
+        """Return the result of a command or operation. Raises `Unanswered` if no shorter timeout has ended it
+        before."""
         return await self.within(LIMIT_SECS, work)
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
@@ -193,11 +194,11 @@ class MqttAdapter(Adapter):
         self._subscriptions = Subscriptions(self._discovery_topics(), lambda: self.live.router.filters)
         self.live.remember_devices()
         self.live.router.known = frozenset(self.publish.devices())
-        # before any subscription: the acknowledgement would come after all retained messages
+        # Before any subscription: the acknowledgement would come after all retained messages.
         await connection.publish_status("online")
         self.connection = connection
         for id_ in self.publish.devices().keys() - self.live.router.devices if self.publish.is_lost else ():
-            self.publish.availability(id_, is_available=False)  # no message of the stored devices has come yet
+            self.publish.availability(id_, is_available=False)  # no message of the stored devices has arrived yet
         self.publish.answered()
         try:
             await run_together(self._subscriptions.keep(connection), self._follow(connection))
@@ -215,7 +216,7 @@ class MqttAdapter(Adapter):
                 await self._rebuild(complete=now >= settled_at)
                 if now >= settled_at:
                     await self._request_states(connection)
-                # Building takes the longer the more there is: in a flood most of the time is for reading.
+                # Building takes longer the more devices there are: in a flood, most of the time is left for reading.
                 began, gather = self.clock.monotonic(), max(MAX_GATHER_SECS, 4 * (self.clock.monotonic() - now))
             if now < settled_at:
                 self._report_progress()
@@ -231,14 +232,15 @@ class MqttAdapter(Adapter):
                 await connection.publish_status("online")
 
     def _is_quiet(self, now: float) -> bool:
-        """Return whether the broker has acknowledged, and no configuration or message has come since."""
+        """Return whether the broker has acknowledged the subscriptions, and no configuration or message has arrived
+        since."""
         return self._subscriptions.is_current and now - self._config_at >= SETTLE_SECS and not len(self.inbox)
 
     def _report_progress(self) -> None:
-        """Show in `GET /adapters/{id}` how far the start is."""
+        """Show the progress of the start in `GET /adapters/{id}`."""
         seen, waiting = len(self._seen_configs), len(self.inbox)
         built = len(self.live.router.devices)
-        self.publish.progressed(f"{seen} announcements taken in, {waiting} messages wait, {built} devices built")
+        self.publish.progressed(f"{seen} announcements accepted, {waiting} messages waiting, {built} devices created")
 
     def _discovery_topics(self) -> list[str]:
         topics = [f"{self._settings.discovery_prefix}/{levels}/config" for levels in ("+/+", "+/+/+")]
@@ -246,7 +248,8 @@ class MqttAdapter(Adapter):
         return topics + list(tasmota.DISCOVERY_FILTERS) if self._settings.tasmota else topics
 
     async def _finish_discovery(self, connection: BrokerConnection) -> None:
-        """Request configurations and states that are not retained; all retained configurations have come."""
+        """Once all retained configurations have arrived, request the configurations and states that are not
+        retained."""
         await self._rebuild(complete=True)
         if not self._seen_configs and not self._has_warned:
             self._has_warned = True
@@ -286,8 +289,8 @@ class MqttAdapter(Adapter):
     async def _rebuild(self, *, complete: bool) -> None:
         """Rebuild devices whose announcements changed, publish them in steps, and subscribe to their topics.
 
-        Once all retained configurations have come, a device without one is unavailable; once the list is complete, it
-        is removed.
+        Once all retained configurations have arrived, a device without one is unavailable; once the list is complete,
+        it is removed.
         """
         rebuilt: list[MqttDevice] = []
         await in_steps(self.clock, self.live.router.rebuilding(rebuilt))
@@ -327,7 +330,7 @@ class MqttAdapter(Adapter):
             yield
 
     def _needs_compiler(self, received: Received) -> bool:
-        """Return whether a configuration may have templates that are more than a path."""
+        """Return whether a configuration may contain templates that are more than a path."""
         if b"{%" in received.payload:
             return True
         return received.payload.count(b"{{") > len(SIMPLE_TEMPLATES.findall(received.payload))
@@ -350,7 +353,7 @@ class MqttAdapter(Adapter):
             self._has_new_configs = True
 
     def _report_parked(self, topic: str) -> None:
-        """Name a device, or the topic of a configuration, whose messages cost too much; once."""
+        """Log, once, a device or the topic of a configuration whose messages cost too much."""
         announcer = self.live.reader_of(topic)
         if announcer not in self._costly and len(self._costly) < MAX_COSTLY:
             self._costly.add(announcer)
@@ -374,7 +377,8 @@ class MqttAdapter(Adapter):
         dropped, now = self.inbox.dropped + self._budget.dropped, self.clock.monotonic()
         if dropped > self._dropped and now - self._dropped_at >= DROPPED_SECS:
             log.warning(
-                "%s: %d messages were dropped: more come than the hub can process; of each topic the newest counts",
+                "%s: %d messages were dropped: they arrive faster than the hub can process them; of each topic the "
+                "newest counts",
                 *(self.name, dropped - self._dropped),
             )
             self._dropped, self._dropped_at = dropped, now

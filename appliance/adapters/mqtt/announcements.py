@@ -17,7 +17,7 @@ MAX_DISCOVERY_BYTES = 64 * 1024
 
 
 MAX_BASED_CHARS = 512 * 1024
-"""Characters that base topics (`~`) may fill in for one configuration."""
+"""Characters that the base topics (`~`) of one configuration may add to its topics."""
 
 
 MAX_COMPONENTS = 256
@@ -71,7 +71,7 @@ class Announcement(Struct, frozen=True, kw_only=True):
 
     @property
     def is_main(self) -> bool:
-        """Whether its name is announced as null: then it is the main entity of its device."""
+        """Whether its name is announced as null, so that it is the main entity of its device."""
         return "name" in self.config and self.config["name"] is None
 
 
@@ -85,7 +85,7 @@ def _ids(prefix: str, topic: str) -> tuple[str, str, str]:
         raise Invalid("is not a topic of a configuration")
     ids = levels[1:-1]
     if not all(0 < len(each) <= MAX_TOPIC_ID_CHARS and each.isprintable() for each in (levels[0], *ids)):
-        raise Invalid(f"an id in the topic is empty, longer than {MAX_TOPIC_ID_CHARS}, or cannot be printed")
+        raise Invalid(f"an id in the topic is empty, longer than {MAX_TOPIC_ID_CHARS}, or has unprintable characters")
     return levels[0], ids[0] if len(ids) == 2 else "", ids[-1]
 
 
@@ -97,9 +97,10 @@ def parse_config(payload: bytes) -> dict[str, Any]:
 
 
 def announced(prefix: str, topic: str, payload: bytes) -> list[Announcement] | None:
-    """Return the entities of a configuration; None for `migrate_discovery`: the topic will go, the entities stay.
+    """Return the entities of a configuration; None for `migrate_discovery`: the topic will disappear, but the
+    entities stay.
 
-    An empty payload has no entities, which removes the former ones. Raises `Invalid` for an unreadable payload.
+    An empty payload has no entities, so it removes the former ones. Raises `Invalid` for an unreadable payload.
     """
     component, node_id, name = _ids(prefix, topic)
     if not payload:
@@ -118,7 +119,7 @@ def announced(prefix: str, topic: str, payload: bytes) -> list[Announcement] | N
 
 
 def _check_bases(config: dict[str, Any], payload: bytes) -> None:
-    """Raise `Invalid` if a long base topic is repeated until the topics would fill the memory."""
+    """Raise `Invalid` if a long base topic is repeated so often that the topics would take too much memory."""
     components = config.get("components")
     parts = components.values() if isinstance(components, dict) else ()
     bases = [each.get("~") for each in (config, *parts) if isinstance(each, dict)]
@@ -150,7 +151,7 @@ def _components(
 
 
 def _object_id(name: str) -> str:
-    """Return the name with `_` for every character but letters, digits, `_` and `-`."""
+    """Return the name with `_` in place of every character except letters, digits, `_` and `-`."""
     return _OTHER.sub("_", name)[:MAX_TOPIC_ID_CHARS] or "_"
 
 

@@ -10,7 +10,8 @@ from appliance.adapters.mqtt.templates.template import Template
 
 
 class Availability:
-    """The availability of one entity. Without topics it is always available; with topics, only after a message."""
+    """The availability of one entity. Without topics, it is always available; with topics, it is available only after
+    a message."""
 
     def __init__(self, config: AnnouncedFields) -> None:
         self._entries = list(_entries(config))
@@ -31,7 +32,8 @@ class Availability:
 
     @property
     def is_denied(self) -> bool:
-        """Whether a message reported the entity unavailable; False if it is unavailable for lack of a message."""
+        """Whether a message reported the entity unavailable; False if it is unavailable only because no message has
+        come."""
         return not self.is_available and not all(self._reported.values())
 
     def take(self, filter_: str, message: Message) -> None:

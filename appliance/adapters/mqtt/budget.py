@@ -8,26 +8,27 @@ from collections.abc import Callable, Iterator
 from appliance.clock import Clock
 
 TOPIC_SHARE = 0.1
-"""Share of the time that one topic may take in the long run."""
+"""Share of the time that one topic may take in the long term."""
 
 HEAVY_SHARE = 0.4
-"""Share of the time that all topics together may take whose messages cost more than `LIGHT_SECS`."""
+"""Share of the time that all expensive topics together may take; messages of an expensive topic cost more than
+`LIGHT_SECS`."""
 
 BURST_SECS = 0.1
-"""Seconds that a topic, or all heavy ones together, may take at once before the shares count."""
+"""Seconds that a topic, or all expensive ones together, may take at once before the shares apply."""
 
 LIGHT_SECS = 0.001
 """Processor seconds of a cheap message."""
 
 MAX_KNOWN_TOPICS = 20_000
-"""Topics whose latest cost is known."""
+"""Topics whose most recent cost is remembered."""
 
 
 class Budget:
-    """Runs the work of each message in steps. Work that costs too much is parked until its topic has time again.
+    """Runs the work of each message in steps. Work that costs too much is parked until its topic may use more time.
 
-    A newer message of a topic replaces parked work, which `dropped` counts. Messages that are known to be cheap never
-    wait for expensive ones. `on_parked` is called with the topic.
+    A newer message of a topic replaces parked work, which `dropped` counts. Messages of topics known to be cheap
+    never wait for expensive ones. `on_parked` is called with the topic.
     """
 
     def __init__(self, clock: Clock, on_parked: Callable[[str], None]) -> None:
@@ -40,7 +41,7 @@ class Budget:
         self._costs: dict[str, float] = {}
 
     def run(self, topic: str, work: Iterator[None]) -> Iterator[None]:
-        """Do the work of a message in its own steps, or park the rest of it."""
+        """Do the work of a message in its own steps, or park the remaining steps."""
         if topic in self.parked:
             self.parked[topic] = work
             self.dropped += 1
@@ -59,7 +60,7 @@ class Budget:
         self._on_parked(topic)
 
     def resume(self) -> Iterator[None]:
-        """Continue parked work whose topic has time again."""
+        """Continue parked work whose topic may use more time."""
         for topic in list(self.parked):
             if not self._must_wait(topic):
                 yield from self.run(topic, self.parked.pop(topic))
@@ -68,7 +69,7 @@ class Budget:
             self._costs.clear()
 
     def spend(self, topic: str, secs: float, cost: float) -> None:
-        """Count seconds as spent for a topic; `cost` is the sum for its present message."""
+        """Count seconds as spent for a topic; `cost` is the sum for its current message."""
         now = self._clock.monotonic()
         self._costs[topic] = cost
         if cost > LIGHT_SECS:
@@ -82,7 +83,7 @@ class Budget:
         return not is_cheap and self._level(self._heavy, HEAVY_SHARE) > BURST_SECS
 
     def _level(self, spent: tuple[float, float] | None, share: float) -> float:
-        """Return the seconds spent that the share has not yet covered."""
+        """Return the seconds spent that the share has not covered yet."""
         if spent is None:
             return 0.0
         secs, at = spent

@@ -1,4 +1,5 @@
-"""The connection to a broker, the one place that knows the MQTT library; MQTT 3.1.1, which every broker speaks."""
+"""The connection to a broker, and the only file that uses the MQTT library; MQTT 3.1.1, which every broker
+supports."""
 
 from __future__ import annotations
 
@@ -29,34 +30,34 @@ BROKER_TIMEOUT_SECS = 5.0
 """Seconds that the broker has to accept a connection or a subscription."""
 
 DISCONNECT_SECS = 0.5
-"""Seconds that the broker has to acknowledge that this hub is offline."""
+"""Seconds that the broker has to acknowledge the message that this hub is offline."""
 
 KEEPALIVE_SECS = 60
 """Seconds without a packet before a ping is sent."""
 
 MIN_PAUSE_SECS, MAX_PAUSE_SECS = 1.0, 60.0
-"""Seconds before the next attempt to connect: after the first failure, and at most."""
+"""Seconds before the next attempt to connect: after the first failure, and the maximum."""
 
 TAKEN_WITHIN_SECS = 60.0
-"""Seconds within which a second loss of the session to another client makes the pauses grow."""
+"""A second loss of the session to another client within these seconds makes the pauses grow."""
 
 MAX_TAKEN_SECS = 10.0
-"""Seconds within which a lost connection may have been taken over; MQTT 3.1.1 gives no reason."""
+"""A connection that was lost within these seconds may have been taken over; MQTT 3.1.1 gives no reason."""
 
 END_SECS = 0.25
-"""Seconds within which a broker that ends closes a connection that it still accepted."""
+"""Seconds within which a broker that is stopping closes a connection that it still accepted."""
 
 SUBSCRIBE_AT_ONCE = 500
 """Topics of one SUBSCRIBE packet."""
 
 MAX_UNACKNOWLEDGED = 1_000
-"""Messages that wait for their acknowledgement; publishing waits beyond that."""
+"""Messages that may wait for their acknowledgement; publishing pauses beyond that."""
 
 _library_log = logging.getLogger("adapters.mqtt.library")
 _library_log.setLevel(logging.CRITICAL)
 
 _BAD_CREDENTIALS = (4, 5, 134, 135)
-"""Reasons of a refusal that another attempt would meet again; the library names them as MQTT 5 does."""
+"""Reasons of a refusal that another attempt would get again; the library uses their MQTT 5 names."""
 
 
 class BrokerRefused(Unreachable):
@@ -92,7 +93,8 @@ class BrokerConnection:
             await self.publish(Outgoing(self._status_topic, status, qos=1, retain=True))
 
     async def end(self) -> None:
-        """Publish `offline` while connected: a broker publishes no will for a client that disconnects in order."""
+        """Publish `offline` before disconnecting: a broker publishes no will for a client that disconnects
+        properly."""
         if self._is_online and not self._client._disconnected.done():
             with suppress(Unreachable, TimeoutError):
                 async with asyncio.timeout(DISCONNECT_SECS):
@@ -111,7 +113,7 @@ class BrokerConnection:
             await self._acknowledged(self._client.unsubscribe(list(topics[at : at + SUBSCRIBE_AT_ONCE])))
 
     async def until_lost(self) -> None:
-        """Wait for the end of the connection, which raises `Unreachable`."""
+        """Wait until the connection ends; this raises `Unreachable`."""
         try:
             async for _ in self._client.messages:
                 pass
@@ -128,7 +130,7 @@ class BrokerConnection:
 class Broker:
     """The address of one broker, and how to log in. `receive` is called with every message as soon as it is read.
 
-    `status_topic`, if there is one, shows `offline` once the connection is gone, by last will if necessary.
+    `status_topic`, if any, shows `offline` once the connection is gone, if necessary by last will.
     """
 
     def __init__(
@@ -165,9 +167,9 @@ class Broker:
                 _library_log.debug("disconnect: %s", error)
 
     async def has_ended(self) -> bool:
-        """Return whether nothing serves at the address: a live broker waits there for the first packet.
+        """Return whether nothing listens at the address: a live broker there waits for the first packet.
 
-        Ask as soon as a connection is lost: a broker that restarts is back within a second.
+        Call it as soon as a connection is lost: a broker that restarts is back within a second.
         """
         try:
             async with asyncio.timeout(END_SECS):
@@ -195,9 +197,9 @@ class Broker:
     def conflict(self) -> str:
         """Return the sentence about another client that uses the same client id."""
         return (
-            f"it seems that another client takes over the session of the client id {self._client_id} at "
-            f"{self.address} again and again, unless the broker was restarted: a second hub runs with a copy of "
-            "this data directory. Stop one of the two; a hub that is restored from a backup has an id of its own"
+            f"another client keeps taking over the session of client id {self._client_id} at {self.address}, unless "
+            f"the broker was restarted. If a second hub runs with a copy of this data directory, stop one of the "
+            f"two; a hub restored from a backup gets its own id"
         )
 
     def _client(self) -> Client:
@@ -233,8 +235,8 @@ async def keep_connected(
 ) -> None:
     """Connect, run a session while the connection lasts, pause, and connect again, until cancelled.
 
-    Pauses grow from `MIN_PAUSE_SECS` to `MAX_PAUSE_SECS`. A connection ends the growth, unless another client
-    repeatedly takes the session: two hubs would end each other's connections forever.
+    Pauses grow from `MIN_PAUSE_SECS` to `MAX_PAUSE_SECS`. A successful connection resets the pauses, unless another
+    client repeatedly takes the session: two hubs would end each other's connections forever.
     """
     failures, taken_at, pause = 0, -math.inf, MIN_PAUSE_SECS
 
@@ -250,7 +252,7 @@ async def keep_connected(
         except Unreachable as error:
             is_short = clock.monotonic() - began <= MAX_TAKEN_SECS
             if began == -math.inf:
-                taken_at = -math.inf  # a broker that does not answer has ended by itself
+                taken_at = -math.inf  # a broker that does not answer has stopped by itself
             elif not isinstance(error, NoBroker) and is_short and not await broker.has_ended():
                 is_again = clock.monotonic() - taken_at <= TAKEN_WITHIN_SECS + pause
                 taken_at = clock.monotonic()
@@ -279,10 +281,11 @@ def _password(settings: Mqtt) -> str | None:
 
 
 def _tls_context(settings: Mqtt) -> ssl.SSLContext:
-    """Return a context that checks certificates, the host's name included. Raises `AdapterFailed` or OSError."""
+    """Return a context that checks certificates, including the name of the host. Raises `AdapterFailed` or
+    OSError."""
     for name in (settings.cert_file, settings.key_file):
         if name is not None and Path(name).exists() and not Path(name).is_file():
-            raise OSError(f"{name} is not a regular file")  # the library would wait for the other end of a pipe
+            raise OSError(f"{name} is not a regular file")  # the library would wait for the other end of a named pipe
     context = open_tls(None if settings.ca_file is None else Path(settings.ca_file))
     if settings.cert_file is not None:
         context.load_cert_chain(settings.cert_file, settings.key_file)
@@ -292,7 +295,7 @@ def _tls_context(settings: Mqtt) -> ssl.SSLContext:
 def _failure(address: str, what: str, error: BaseException) -> Unreachable:
     reasons = f"{error} {error.__cause__}"
     if "Protocol error" in reasons:
-        return NoBroker(f"{address} does not speak MQTT; host and port must be a broker's")
+        return NoBroker(f"{address} does not speak MQTT; set host and port to those of a broker")
     return Unreachable(f"{address} {'no longer answers' if 'Keep alive' in reasons else what}")
 
 
@@ -315,14 +318,14 @@ class Subscriptions:
 
     @property
     def is_current(self) -> bool:
-        """Whether the broker has acknowledged all that was asked for."""
+        """Whether the broker has acknowledged all requested subscriptions."""
         return self._is_current.is_set()
 
     async def renew(self) -> None:
-        """Subscribe to the present filters; returns when the broker has acknowledged them, so that no state is
-        missed.
+        """Subscribe to the present filters; return when the broker has acknowledged them, so that no state is missed.
 
-        While the retained configurations come, it returns at once: the acknowledgement comes after all of them.
+        While the retained configurations arrive, it returns at once: the acknowledgement comes only after all of
+        them.
         """
         self._is_current.clear()
         self._has_new.set()
@@ -330,7 +333,7 @@ class Subscriptions:
             await self._is_current.wait()
 
     async def keep(self, connection: BrokerConnection) -> None:
-        """Subscribe and unsubscribe as asked, until the connection is lost, which raises `Unreachable`."""
+        """Subscribe and unsubscribe as requested until the connection is lost, which raises `Unreachable`."""
         await connection.subscribe(self._discovery)
         self._is_flood_over = True
         while True:

@@ -36,15 +36,15 @@ DANGERS = {*ALARM_CLASSES, "smoke", "moisture"}
 
 
 _RANKS = ("light", "climate", "cover", "lock", "fan", "valve", "siren", "switch")
-"""Components in the order of their claim to a capability."""
+"""Components in the order in which they may claim a capability."""
 
 
 class MqttDevice(Struct):
     """One device: its entities, and the entity that takes the commands of each attribute.
 
     `parent_id` is the device that contains it, `bridge_id` the bridge that reaches it, `identifier` the source of its
-    id. Once it `is_restored`, it shows the values from before its announcement came or changed. Once it
-    `is_published`, the home knows it in full.
+    id. If it `is_restored`, it shows the values from before its announcement came or changed. Once it `is_published`,
+    the home knows it in full.
     """
 
     id: str
@@ -71,7 +71,8 @@ class MqttDevice(Struct):
 
     @property
     def attributes(self) -> dict[str, Value]:
-        """The attributes of all its entities. If several show one, the entity that claims it wins."""
+        """The attributes of all its entities. If several entities show the same attribute, the entity that claims it
+        wins."""
         shown: dict[str, Value] = {}
         for entity in self.entities:
             shown.update(entity.attributes)
@@ -173,7 +174,7 @@ class MqttDevice(Struct):
 
     @property
     def kind(self) -> DeviceKind:
-        """Light if an entity is one, Switch if it takes any command, otherwise Sensor."""
+        """Light if any entity is a light, Switch if it takes any command, otherwise Sensor."""
         if any(entity.announcement.component == "light" for entity in self.entities):
             return DeviceKind.LIGHT
         return DeviceKind.SWITCH if self.offers else DeviceKind.SENSOR
@@ -192,8 +193,8 @@ class MqttDevice(Struct):
 def building(
     section: str, name: str, announcements: list[Announcement], former: Container[str] = ()
 ) -> Generator[None, None, tuple[list[MqttDevice], dict[str, Refusal]]]:
-    """Build the devices of one announced device, in steps of one entity. Return them, and the omitted entities by
-    key.
+    """Build the devices of one announced device, in steps of one entity each. Return them, and the omitted entities
+    by key.
 
     If there are too many entities, the keys in `former` come first.
     """
@@ -232,9 +233,9 @@ def _add_part(devices: list[MqttDevice], entity: Entity) -> None:
 
 
 def _add_others(devices: list[MqttDevice], entities: list[Entity], taken: set[str]) -> Iterator[None]:
-    """Add the entities without commands of a capability, under a name of their own if theirs is taken.
+    """Add the entities that have no command for a capability, under a name of their own if theirs is taken.
 
-    An entity that cannot be renamed, or whose further attributes are taken, becomes a device of its own, such as a
+    An entity that cannot be renamed, or whose other attributes are taken, becomes a device of its own, such as a
     second siren with a tone.
     """
     main = devices[0]
@@ -273,7 +274,7 @@ def _entities(
 
 
 def _without_duplicates(entities: list[Entity]) -> list[Entity]:
-    """Return the entities without triggers and action sensors that repeat the presses of an event entity.
+    """Return the entities, except triggers and action sensors that repeat the presses of an event entity.
 
     If several event entities remain, each event contains the id of its entity.
     """
@@ -329,7 +330,7 @@ def _name(device: MqttDevice) -> str:
 
 
 def _spec(attribute: str, offer: Offer) -> CommandSpec:
-    """Return the offer of one attribute as the home describes it."""
+    """Return the commands of one attribute in the form of the home."""
     schema = {key: offer.schema.get(key) for key in ("min", "max", "step", "unit", "type")}
     values = tuple(offer.schema.get("values", ()))
     return CommandSpec(capability=attribute, actions=offer.actions, values=values, **schema)

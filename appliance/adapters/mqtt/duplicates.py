@@ -9,11 +9,11 @@ from appliance.clock import Clock
 from appliance.errors import Invalid
 
 SAME_PRESS_SECS = 0.5
-"""Seconds within which a press that an event and a trigger report is one."""
+"""A press that an event and a trigger report within these seconds is one press."""
 
 
 MAX_PRESSES = 10_000
-"""Presses that are remembered for that, and states of other hubs."""
+"""Presses, and states of other hubs, that are remembered for this."""
 
 
 _HUB_STATE = re.compile(r"lares/[^/]+/devices/[^/]+/state")
@@ -39,8 +39,8 @@ class Duplicates:
         return False
 
     def is_outdated(self, message: Message) -> bool:
-        """Return whether a newer state of another hub's device came before it, as a cluster of brokers may deliver
-        them.
+        """Return whether a newer state of another hub's device came before it; a cluster of brokers may deliver them
+        in that order.
         """
         if _HUB_STATE.fullmatch(message.topic) is None or not message.text:
             return False

@@ -1,4 +1,4 @@
-"""The fields of an announced configuration. An unreadable field costs only that field."""
+"""The fields of an announced configuration. An unreadable field affects only itself."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ MAX_QUICK_CHARS = 500
 
 
 LOOK_CHARS = 1
-"""The number of such characters that reading one part of a configuration counts as."""
+"""The number of such characters that reading one part of a configuration costs."""
 
 
 def preparing(config: Any) -> Iterator[None]:
-    """Parse the templates of a configuration beforehand, in steps: making entities of it then takes no time."""
+    """Parse the templates of a configuration in advance, in steps, so that making its entities then takes no time."""
     waiting, unparsed = [config], 0
     while waiting:
         each = waiting.pop()
@@ -55,7 +55,7 @@ class AnnouncedFields:
         return default if value is None or isinstance(value, dict | list) else str(value)
 
     def number(self, key: str, default: float) -> float:
-        """Return a number, or the text of one."""
+        """Return a number; the text of a number counts as one."""
         value = self.raw.get(key)
         try:
             found = float(value) if not isinstance(value, bool) and value is not None else default
@@ -65,7 +65,7 @@ class AnnouncedFields:
         return found if abs(found) < 1e15 else default
 
     def bounds(self, low_key: str, high_key: str, low: float, high: float) -> tuple[float, float]:
-        """Two numbers, the first no larger than the second; if they are announced otherwise, as by default."""
+        """Return two numbers, the first no larger than the second; the defaults if the announced ones are invalid."""
         found = self.number(low_key, low), self.number(high_key, high)
         if found[0] <= found[1]:
             return found
@@ -73,21 +73,21 @@ class AnnouncedFields:
         return low, high
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """Return a boolean, or the text of one."""
+        """Return a boolean; the text of a boolean counts as one."""
         value = self.raw.get(key)
         if value is None:
             return default
         return value.strip().lower() in _YES if isinstance(value, str) else bool(value)
 
     def texts(self, key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """Return a list of texts, or one text alone."""
+        """Return a list of texts; a single text counts as a list."""
         value = self.raw.get(key)
         if isinstance(value, str):
             return (value,)
         return tuple(str(each) for each in value[:500]) if isinstance(value, list) else default
 
     def topic(self, key: str) -> str | None:
-        """Return a topic to subscribe to, maybe with wildcards; None if it is missing or malformed."""
+        """Return a topic to subscribe to, possibly with wildcards; None if it is missing or malformed."""
         return self._checked(key, is_filter)
 
     def target(self, key: str) -> str | None:
@@ -95,7 +95,8 @@ class AnnouncedFields:
         return self._checked(key, is_topic)
 
     def template(self, *keys: str) -> Template | None:
-        """Return the first of these templates that exists. An unreadable template gives a problem and no value."""
+        """Return the first of these templates that exists. An unreadable template adds a problem and never gives a
+        value."""
         for key in keys:
             if isinstance(text := self.raw.get(key), Template):
                 return text
@@ -122,7 +123,7 @@ class AnnouncedFields:
 
 
 class _UnreadableTemplate(Template):
-    """Stands for a template that could not be read: it never gives a value."""
+    """Replaces a template that could not be read: it never gives a value."""
 
     def __init__(self) -> None:
         """Parse nothing."""
@@ -136,5 +137,5 @@ _UNREADABLE = _UnreadableTemplate()
 
 
 def is_unreadable(given: Template | None) -> bool:
-    """Return whether this is for a template that could not be read."""
+    """Return whether the template is a replacement for one that could not be read."""
     return given is _UNREADABLE

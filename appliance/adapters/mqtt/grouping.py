@@ -1,4 +1,4 @@
-"""Which announcements belong to one device, and the id of each device."""
+"""Decides which announcements belong to one device, and the id of each device."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from appliance.adapters.mqtt.announcements import Announcement
 
 NAME_DIGITS = 6
-"""Hex digits of its hash that make an ambiguous slug unique."""
+"""Hexadecimal digits of its hash that are added to an ambiguous slug."""
 
 
 def slug(text: str) -> str:
@@ -24,15 +24,15 @@ def slug_with_digits(identifier: str) -> str:
 
 
 def digits_of(text: str) -> str:
-    """Return the first digits of its SHA-256, which distinguish identifiers of the same slug."""
+    """Return the first digits of its SHA-256, which distinguish identifiers with the same slug."""
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:NAME_DIGITS]
 
 
 class DeviceNames:
     """The slug of each announced identifier: unique, and fixed while it is announced.
 
-    An identifier with a letter or digit outside of ASCII has digits, and so has an identifier whose plain slug is
-    taken. `known` maps slugs of devices of a former run to their identifiers, so that this outlasts a restart.
+    Digits are added for an identifier that has a letter or digit outside of ASCII, or whose plain slug is taken.
+    `known` maps slugs of devices of an earlier run to their identifiers, so that names stay the same after a restart.
     """
 
     def __init__(self) -> None:
@@ -66,8 +66,8 @@ def grouping(
     """Fill `named` with the announcements of each device by its slug, one announcement per step.
 
     Entities that share an identifier or a connection belong together. If several have the same unique id, the one in
-    `there` counts, otherwise the first by topic; a moving announcement counts only until it arrives at the other
-    topic. `doubles` maps the key of each ignored announcement to its topic and the topic that counts.
+    `there` counts, otherwise the first by topic; an announcement that moves counts only until it arrives at its new
+    topic. `doubles` maps the key of each ignored announcement to its topic and the topic that counts instead.
     """
     chosen: dict[tuple[str, str], Announcement] = {}
     for each in announcements:
@@ -98,7 +98,7 @@ def grouping(
 
 
 def _markers(announcement: Announcement) -> list[str]:
-    """Return the identifiers and connections that place an announcement in a device; otherwise its own id."""
+    """Return the identifiers and connections that link an announcement to a device; if it has none, its own id."""
     facts = announcement.device
     found = [f"identifier {each}" for each in facts.identifiers] + [
         f"connection {each}" for each in facts.connections
@@ -107,14 +107,14 @@ def _markers(announcement: Announcement) -> list[str]:
 
 
 def _root(roots: dict[str, str], marker: str) -> str:
-    """Return the marker that is for all that are joined with this one; the path to it is halved each time."""
+    """Return the marker that represents all markers joined with this one; the path to it is halved each time."""
     while (above := roots.get(marker, marker)) != marker:
         roots[marker] = marker = roots.get(above, above)
     return marker
 
 
 def identifier_of(members: Sequence[Announcement]) -> str:
-    """Return the identifier that names a device; the order of the announcements does not matter."""
+    """Return the identifier that names a device, regardless of the order of the announcements."""
     identifiers = [each.device.identifiers[0] for each in members if each.device.identifiers]
     connections = [each.device.connections[0] for each in members if each.device.connections]
     alone = [each.unique_id or each.object_id for each in members]

@@ -11,13 +11,13 @@ MAX_MESSAGES = 60_000
 """Messages that may wait."""
 
 MAX_WAITING_BYTES = 64 * 1024 * 1024
-"""Bytes of them."""
+"""Total bytes of the waiting messages."""
 
 ENTRY_BYTES = 250
 """Bytes that a message takes in addition to its topic and payload."""
 
 CROWDED = 1_000
-"""Number of waiting messages that makes a topic keep only its newest."""
+"""Number of waiting messages above which each topic keeps only its newest message."""
 
 
 class Received(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Received(Struct, frozen=True):
 
 
 class Inbox:
-    """Messages in the order of arrival. `dropped` counts the replaced ones."""
+    """Messages in the order of arrival. `dropped` counts messages that were replaced."""
 
     def __init__(self) -> None:
         self.dropped = 0
@@ -48,7 +48,8 @@ class Inbox:
         return len(self._waiting)
 
     def put(self, message: Received) -> None:
-        """Add a message. If many wait, it replaces an older message of its topic, or the oldest of all."""
+        """Add a message. If many messages wait, it replaces an older message of its topic, or the oldest message of
+        all."""
         self._number += 1
         if len(self._waiting) >= CROWDED and (older := self._latest.get(message.topic)) is not None:
             self._drop(older)

@@ -1,4 +1,4 @@
-"""The kind `mqtt`: the settings of a section, what identifies this hub on its broker, and the number of its run."""
+"""The kind `mqtt`: the settings of a section, the identity of this hub on its broker, and the number of its run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _secret(value: Any) -> str:
 
 
 class Mqtt(Settings, frozen=True, kw_only=True):
-    """An enabled section of this kind; files as configured, relative ones to the configuration's root.
+    """An enabled section of this kind; file paths as configured, relative to the configuration's root.
 
     Raises `Invalid` for keys that do not go together.
     """
@@ -53,7 +53,7 @@ class Mqtt(Settings, frozen=True, kw_only=True):
     include_config_entities: bool = key(boolean, default=False)
 
     def located(self, root: Path) -> Mqtt:
-        """Return the same with relative paths of files resolved from this folder."""
+        """Return the same settings with relative paths resolved from this folder."""
         paths = {name: getattr(self, name) for name in ("password_file", "ca_file", "cert_file", "key_file")}
         return replace(self, **{name: str(root / path) for name, path in paths.items() if path is not None})
 
@@ -83,14 +83,15 @@ MQTT = AdapterKind(
 
 
 async def hub_id_of(settings: Mqtt, secrets: Secrets) -> str:
-    """Return the configured `hub_id`, otherwise the stored one, which the first start makes. Raises `StoreFailed`."""
+    """Return the configured `hub_id`; otherwise the stored one, which is created at the first start. Raises
+    `StoreFailed`."""
     return settings.hub_id or await _kept_or_made(secrets, "hub_id", randomness.token_hex(4))
 
 
 async def client_id_of(name: str, secrets: Secrets) -> str:
-    """Return the client id of a section on its broker: made once for a data directory, and never part of a backup.
+    """Return the client id of a section on its broker: created once per data directory, and never part of a backup.
 
-    So two hubs that were restored from one backup do not throw each other out. Raises `StoreFailed`.
+    This keeps two hubs that were restored from one backup from disconnecting each other. Raises `StoreFailed`.
     """
     return await _kept_or_made(secrets, "client_id", f"lares-{name[:40]}-{randomness.token_hex(6)}")
 
@@ -112,7 +113,7 @@ async def next_boot(secrets: Secrets, clock: Clock) -> int:
 
 
 async def keep_stop(secrets: Secrets, clock: Clock) -> None:
-    """Store that this run ends now. Raises `StoreFailed`."""
+    """Store that this run is ending now. Raises `StoreFailed`."""
     await secrets.put("stopped_at", str(clock.now().timestamp()))
 
 

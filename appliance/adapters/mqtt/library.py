@@ -1,4 +1,5 @@
-"""The library's client with a socket that is emptied at once, and waits that can be cancelled and outlast floods."""
+"""The library's client, with a socket that is emptied at once, and with waits that can be cancelled and that survive
+floods."""
 
 from __future__ import annotations
 
@@ -20,13 +21,13 @@ READ_STEP_SECS = 0.001
 """Seconds of taking packets before other work gets its turn."""
 
 MAX_FLOOD_SECS = 600.0
-"""Seconds that the acknowledgement of a request may take while messages come."""
+"""Seconds that the acknowledgement of a request may take while messages arrive."""
 
 MAX_BUFFERED_BYTES = 64 * 1024 * 1024
-"""Bytes that are read ahead; beyond, the broker has to wait."""
+"""Bytes that are read ahead; beyond that, the broker has to wait."""
 
 MAX_MQTT_PACKET_BYTES = 2 * 1024 * 1024
-"""Bytes of a packet that is taken: the largest picture fits, in base64 too. A larger one is read past."""
+"""Bytes of a packet that is accepted: the largest picture fits, even in base64. A larger packet is skipped."""
 
 CHUNK_BYTES = 256 * 1024
 """Bytes that are read with one call."""
@@ -44,7 +45,8 @@ log = logging.getLogger("adapters")
 
 
 class BufferedSocket:
-    """Wraps a connected, non-blocking socket: `fill` reads ahead; all except reading goes to the socket itself."""
+    """Wraps a connected, non-blocking socket: `fill` reads ahead; everything except reading goes to the socket
+    itself."""
 
     def __init__(self, sock: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._sock, self._loop = sock, loop
@@ -58,7 +60,7 @@ class BufferedSocket:
         return getattr(self._sock, name)
 
     def fill(self) -> None:
-        """Read what there is, `MAX_FILL_CHUNKS` at most. Raises OSError if the connection broke."""
+        """Read the available data, `MAX_FILL_CHUNKS` at most. Raises OSError if the connection broke."""
         self._is_drained = False
         try:
             for _ in range(MAX_FILL_CHUNKS):
@@ -83,24 +85,24 @@ class BufferedSocket:
         self._to_skip -= skipped
 
     def pending(self) -> int:
-        """Bytes that were read and not yet taken; TLS may hold some without the socket being readable."""
+        """Bytes that were read but not taken yet; TLS may hold some while the socket is not readable."""
         if not self._data and not self._is_drained:
             self.fill()
         return len(self._data)
 
     def allow(self, secs: float) -> None:
-        """Give out data for this number of seconds; after that, act as if no data waited."""
+        """Hand out data for this number of seconds; after that, act as if no data were waiting."""
         self._until = self._loop.time() + secs
 
     @property
     def is_over(self) -> bool:
-        """Whether the time to give out data is over."""
+        """Whether the time to hand out data is over."""
         return self._loop.time() >= self._until
 
     def recv(self, size: int) -> bytes:
-        """Take at most this number of bytes; none at the end of the connection.
+        """Take at most this number of bytes; empty at the end of the connection.
 
-        Raises BlockingIOError if none wait, and for a packet that must be skipped.
+        Raises BlockingIOError if no bytes are waiting, and for a packet that must be skipped.
         """
         if not self._data:
             self.fill()
@@ -111,7 +113,8 @@ class BufferedSocket:
         return chunk
 
     def take_message(self) -> Received | None:
-        """Take the next packet if it is a message and the time to give out data is not over; None otherwise."""
+        """Take the next packet if it is a message and the time to hand out data is not over; otherwise return
+        None."""
         if self.is_over or (found := parse_message(self._data)) is None:
             return None
         message, size = found
@@ -141,11 +144,11 @@ class _PassingQueue(asyncio.Queue[aiomqtt.Message]):
 
 
 class _PacketReader:
-    """Reads one connection in steps; between two of them, requests get their turns.
+    """Reads one connection in steps; between two steps, requests get their turn.
 
-    It empties the socket whenever it is readable: a broker drops messages to a slow reader. The future `disconnected`
-    gets the error that ends the connection, as with the library's own reader. Whole messages with QoS 0 go to
-    `receive`; the library, which takes ten times as long, reads the other packets.
+    It empties the socket whenever it is readable, because a broker drops messages to a slow reader. The future
+    `disconnected` gets the error that ends the connection, as with the library's own reader. Complete messages with
+    QoS 0 go to `receive`; the library, which takes ten times as long, reads all other packets.
     """
 
     def __init__(self, client: Any, sock: BufferedSocket, loop: asyncio.AbstractEventLoop,
@@ -155,7 +158,7 @@ class _PacketReader:
         self._turns_left = 0
 
     def read(self) -> None:
-        """Read the available data; take packets from it unless a later turn is to do that."""
+        """Read the available data; take packets from it unless a later turn will do that."""
         try:
             self._sock.fill()
             if self._turns_left == 0:
@@ -184,7 +187,9 @@ class _PacketReader:
         self._client.loop_read()
         packet = self._client._in_packet  # noqa: SLF001
         if (size := packet["to_process"]) > MAX_MQTT_PACKET_BYTES:
-            log.warning("a message of %d MiB was left out: more than %d MiB", size >> 20, MAX_MQTT_PACKET_BYTES >> 20)
+            log.warning(
+                "a message of %d MiB was ignored: it is larger than %d MiB", size >> 20, MAX_MQTT_PACKET_BYTES >> 20
+            )
             self._sock.skip(size)
             packet.update(_PING_ANSWER)
 
@@ -194,11 +199,11 @@ class _PacketReader:
 
 
 class Client(aiomqtt.Client):
-    """The library's client, with a wait that can be cancelled at any moment, and that a flood does not end.
+    """The library's client, with a wait that can be cancelled at any moment, and that a flood does not time out.
 
-    `asyncio.wait_for` of Python 3.11, which it uses, loses a cancellation that comes together with the result: the
-    cancelled task then never ends. And an acknowledgement comes after all messages that the broker had to send
-    before: the time to wait for it begins again as long as any come, up to `MAX_FLOOD_SECS`.
+    The library uses `asyncio.wait_for`, which in Python 3.11 loses a cancellation that comes together with the
+    result: the cancelled task then never ends. Also, an acknowledgement comes only after all messages that the broker
+    had to send before it: the time limit starts again as long as messages arrive, up to `MAX_FLOOD_SECS`.
     """
 
     def __init__(self, host: str, port: int, receive: Callable[[Received], None], **settings: Any) -> None:
@@ -207,7 +212,7 @@ class Client(aiomqtt.Client):
         self._queue = self._passing
 
     async def __aenter__(self) -> Self:
-        """Connect; raises `MqttError` with the cause, also if the connection breaks right after the answer."""
+        """Connect; raise `MqttError` with the cause, also if the connection breaks right after the answer."""
         self._is_abandoned = False
         end = self._disconnected
         # Otherwise asyncio logs that it was never retrieved.
@@ -248,7 +253,8 @@ class Client(aiomqtt.Client):
                 timer.cancel()
 
     def _on_socket_open(self, client: Any, userdata: Any, sock: Any) -> None:
-        """Read through a buffer, in steps. Called on the thread that connects, maybe after the wait was cancelled."""
+        """Read through a buffer, in steps. Called on the thread that connects, possibly after the wait was
+        cancelled."""
         if self._is_abandoned:
             sock.close()
             return

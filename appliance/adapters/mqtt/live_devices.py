@@ -1,8 +1,9 @@
-"""The live devices of a broker: messages become observations; commands are published, and their results awaited.
+"""The live devices of a broker: messages become observations; commands are published, and the hub waits for their
+results.
 
 The path of a message:
 1. `taking` finds the entities that read its topic, and keeps pictures.
-2. `_take_message` has each entity read the message, which gives changes.
+2. `_take_message` lets each entity read the message, which yields changes.
 3. `_take_change` publishes events, and filters values by the pending command.
 4. `_set_and_note` sets the values, and notes which attributes changed.
 5. `flushing` publishes the devices with noted changes.
@@ -46,13 +47,14 @@ from appliance.home.model import Device
 from appliance.home.registry import UNAVAILABLE
 
 MQTT_RESULT_SECS = 5.0
-"""Seconds within which a device must show the result of a command, once that is sent."""
+"""Seconds within which a device must show the result of a command, counted from when it is sent."""
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
 """Bytes of the newest messages that are kept, so that a device that is announced again has its state at once."""
 
 MAX_UNREADABLE_TOPICS = 1_000
-"""Topics with an unreadable message that are remembered: a filter with wildcards has no end of topics."""
+"""Topics with an unreadable message that are remembered; the limit is needed because a wildcard filter matches
+endlessly many topics."""
 
 
 log = logging.getLogger("adapters")
@@ -77,7 +79,7 @@ class Changes(Struct, kw_only=True):
 class LiveDevices:
     """The devices of one broker's router: takes messages, publishes observations and events, and runs commands.
 
-    Values that were shown at the stop, at `stopped_at`, had not expired then; their age is unknown.
+    `stopped_at` is the time of the stop: values shown then had not expired, but their age is unknown.
     """
 
     def __init__(self, catalog: Router, publish: Publisher, clock: Clock, zone: tzinfo = UTC) -> None:
@@ -96,7 +98,7 @@ class LiveDevices:
         self._remembered_bytes = 0
 
     def taking(self, received: Received) -> Iterator[None]:
-        """Process a message other than a configuration, one reading entity a step. Never raises."""
+        """Process a message other than a configuration, one reading entity per step. Never raises."""
         readers = self.router.readers(received.topic)
         texts = [each for each in readers if not _reads_picture(*each)]
         for pattern, device, entity in readers if len(texts) < len(readers) else ():
@@ -107,7 +109,7 @@ class LiveDevices:
             yield from self._taking_text(received, texts)
 
     def _take_picture(self, received: Received, device: MqttDevice, entity: StillPicture) -> None:
-        """Keep a picture as it came; it is decoded only when it is asked for."""
+        """Keep a picture in its received form; it is decoded only when it is requested."""
         try:
             shown = self.pictures.take(device.id, entity, received)
         except Invalid as fault:
@@ -146,7 +148,7 @@ class LiveDevices:
         return Message(received.topic, received.payload, at, is_retained=received.is_retained)
 
     def reader_of(self, topic: str) -> str:
-        """Return the id of a device that reads a topic, otherwise the topic."""
+        """Return the id of a device that reads a topic; if there is none, the topic."""
         return next((device.id for _, device, _ in self.router.readers(topic)), topic)
 
     def remember_devices(self) -> None:
@@ -154,11 +156,11 @@ class LiveDevices:
         self._shown_before |= self._publish.devices()
 
     def forget_restored(self) -> None:
-        """Forget the remembered state of present devices: all of their entities have come."""
+        """Forget the remembered state of the present devices: all of their entities have arrived."""
         self._shown_before = {id_: each for id_, each in self._shown_before.items() if id_ not in self.router.devices}
 
     def replay(self, devices: Sequence[MqttDevice]) -> Iterator[None]:
-        """Show what rebuilt devices showed before, and process the newest kept messages once more for them, in steps.
+        """Show what rebuilt devices showed before, and process the newest kept messages for them again, in steps.
 
         Their pending commands wait for the new entities.
         """
@@ -211,9 +213,9 @@ class LiveDevices:
             self._changed.pop(device_id, None)
 
     def _set_and_note(self, device: MqttDevice, entity: Entity, update: Update, *, is_live: bool = True) -> None:
-        """Set new values. If one of them would replace a change that is not yet published, publish that first.
+        """Set new values. If one of them would replace a change that is not published yet, publish that change first.
 
-        Values that are not live were retained: they may be of any age.
+        Values that are not live were retained, so they may be of any age.
         """
         changed = changed_keys(entity, update)
         if (changes := self._changed.get(device.id)) is not None and not changes.attributes.isdisjoint(changed):
@@ -243,14 +245,14 @@ class LiveDevices:
             entity.is_expired &= not entity.attributes
 
     def flushing(self) -> Iterator[None]:
-        """Publish the devices that changed, one a step: one message may concern thousands."""
+        """Publish the devices that changed, one per step: one message may affect thousands."""
         for device_id in list(self._changed):
             self._publish_changes(device_id)
             yield
 
     def tick(self) -> None:
-        """Expire values, switch sensors off, release held states, and publish events of pictures, each once it is
-        due.
+        """Expire values, switch sensors off, release held-back states, and publish events of pictures, each when it
+        is due.
         """
         now = self._clock.monotonic()
         self.pictures.publish_changes()
@@ -294,7 +296,7 @@ class LiveDevices:
     async def _await_result(
         self, device: MqttDevice, entity: Entity, intent: Intent, pending: PendingCommand, command: Command
     ) -> None:
-        """Wait until the device shows the result. The former state of an unavailable device proves nothing."""
+        """Wait until the device shows the result. The earlier state of an unavailable device proves nothing."""
         device = self.router.devices.get(device.id, device)  # a new announcement may have replaced it
         entity = device.find(entity.announcement.key) or entity
         is_reached, is_done = entity.is_available, False
@@ -344,7 +346,7 @@ class LiveDevices:
             pending.check(update, entity)
 
     def _set_due(self, device: MqttDevice, entity: Entity, age: float = 0.0) -> None:
-        """Note when a value of this age (in seconds) expires, or when its sensor goes off."""
+        """Note when a value of this age (in seconds) expires, or when its sensor switches off."""
         if entity.off_delay > 0:
             self._due[id(entity)] = self._clock.monotonic() + entity.off_delay, device, entity
         elif entity.expire_after > 0:

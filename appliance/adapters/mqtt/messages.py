@@ -67,10 +67,10 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 class Message:
-    """A message received at `at`. A retained one may be of any age."""
+    """A message received at `at`. A retained message may be of any age."""
 
     def __init__(self, topic: str, payload: bytes, at: datetime, *, is_retained: bool = False) -> None:
-        """Raises `Invalid` for a payload that is too large or no text."""
+        """Raises `Invalid` for a payload that is too large or not text."""
         if len(payload) > MAX_MQTT_PAYLOAD_BYTES:
             raise Invalid(f"a payload is larger than {MAX_MQTT_PAYLOAD_BYTES // 1024} KiB")
         errors = "replace" if payload[:1] in (b"{", b"[") else "strict"  # a name in Latin-1 costs no more than itself
@@ -85,11 +85,12 @@ class Message:
 
     @property
     def json(self) -> Any:
-        """The payload as JSON; `Invalid` if it is not one."""
+        """The payload as JSON; `Invalid` if it is not JSON."""
         return parse_json(self.text)
 
     def rendered(self, template: Template | None) -> str:
-        """Return the payload rendered by the template, or as it is; raises `TemplateFailed`."""
+        """Return the payload as rendered by the template; without a template, the payload itself. Raises
+        `TemplateFailed`."""
         if template is None:
             return self.text
         if self._names is None:  # thousands of entities may read one topic
@@ -125,7 +126,8 @@ def outgoing_of(raw: Mapping[str, Any], refused_prefixes: Iterable[str]) -> Outg
 
 
 class Outgoing(Struct, frozen=True):
-    """A message to publish; `qos` from 0 to 2. A retained one is kept by the broker, an empty one clears it."""
+    """A message to publish; `qos` from 0 to 2. A retained message is stored by the broker; an empty retained message
+    removes it."""
 
     topic: str
     payload: str

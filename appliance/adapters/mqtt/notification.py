@@ -19,8 +19,8 @@ def shown_messages(
 ) -> list[tuple[str, Outgoing]]:
     """Return a device's id and message for each entity that shows `{message, title?, device_id?}`.
 
-    Without `device_id`, all devices that show messages do. `at` is now in the home's zone, for their templates.
-    Raises `Invalid` if no device shows it, `BadAnswer` if a template fails; nothing is sent then.
+    Without `device_id`, all devices that show messages are included. `at` is the present time in the home's zone, for
+    their templates. Raises `Invalid` if no device shows it, `BadAnswer` if a template fails; nothing is sent then.
     """
     text, device_id = Notification.parse(payload).text, payload.get("device_id")
     found: list[tuple[str, Outgoing]] = []

@@ -5,7 +5,8 @@ from __future__ import annotations
 from appliance.adapters.mqtt.inbox import Received
 
 _PUBLISH, _PUBLISH_BITS, _RETAINED_BIT = 0x30, 0xF6, 0x01
-"""The first byte of a message with QoS 0, its bits but for duplicate and retained, and the bit of a retained one."""
+"""The first byte of a message with QoS 0, the bits of that byte that do not mark it as duplicate or retained, and the
+bit of a retained message."""
 
 _MAX_SIZE_BYTES = 4
 """Bytes of the size of a packet."""
@@ -13,7 +14,7 @@ _MAX_SIZE_BYTES = 4
 
 def parse_message(data: bytearray) -> tuple[Received, int] | None:
     """Return the message with QoS 0 at the beginning, and its length in bytes. Return None for any other packet, an
-    incomplete one, and an invalid topic.
+    incomplete packet, or an invalid topic.
     """
     if not data or data[0] & _PUBLISH_BITS != _PUBLISH:
         return None

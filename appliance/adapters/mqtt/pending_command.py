@@ -10,7 +10,7 @@ from appliance.adapters.mqtt.platforms.entity import Entity, Intent, Update
 from appliance.home.values import Value
 
 SUPPRESS_SECS = 1.0
-"""Seconds after a command that hold contradicting states back; a longer fade takes its own time."""
+"""Seconds during which contradicting states are held back after a command; a longer fade extends this time."""
 
 
 _COLORS = ("color_xy", "color_hs", "color_rgb")
@@ -32,7 +32,7 @@ class PendingCommand:
         self.is_refused = False
 
     def filter(self, update: Update, now: float) -> Update:
-        """Return the update without the values that contradict the command and come too soon; those are kept."""
+        """Return the update without values that contradict the command and come too early; those are held back."""
         if self._begins is not None or now >= self._until:
             return update
         passed: dict[str, Value] = {}
@@ -67,11 +67,11 @@ class PendingCommand:
             self.done.set()
 
     def is_over(self, now: float) -> bool:
-        """Return whether no state is kept back any longer."""
+        """Return whether no state is held back any longer."""
         return now >= self._until
 
     def release(self) -> Update:
-        """Return the values that were held back and not replaced: the true state of the device."""
+        """Return the values that were held back and not replaced: they are the true state of the device."""
         kept, self._kept = self._kept, {}
         return kept
 

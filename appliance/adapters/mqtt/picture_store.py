@@ -17,11 +17,11 @@ from appliance.errors import Invalid
 from appliance.home.values import Value
 
 MAX_PICTURES_BYTES = 32 * 1024 * 1024
-"""Bytes of all pictures of a broker, as they came; beyond that the oldest are dropped."""
+"""Total bytes of the pictures of a broker, in their received form; beyond that, the oldest are dropped."""
 
 
 MIN_EVENT_SECS = 1.0
-"""Seconds between two events about pictures of one entity; changes in between are one."""
+"""Seconds between two events about pictures of one entity; changes in between count as one."""
 
 
 class _Key(Struct, frozen=True):
@@ -34,9 +34,10 @@ class _Key(Struct, frozen=True):
 
 
 class PictureStore:
-    """The newest picture of each entity, as it came: it is decoded when it is asked for, as most never are.
+    """The newest picture of each entity, in its received form: it is decoded only when it is requested, which is
+    rare.
 
-    Another picture is an event at the device, which costs the card nothing; its type alone is an attribute.
+    A new picture is an event of the device, which writes nothing to the card; only its media type is an attribute.
     """
 
     def __init__(self, publish: Publisher, clock: Clock) -> None:
@@ -96,7 +97,7 @@ class PictureStore:
         self._drop(_key(device_id, entity))
 
     def publish_changes(self) -> None:
-        """Publish which entities show another picture, each at most once in `MIN_EVENT_SECS`."""
+        """Publish which entities show a new picture, each at most once in `MIN_EVENT_SECS`."""
         now = self._clock.monotonic()
         self._published_at = {key: at for key, at in self._published_at.items() if now - at < MIN_EVENT_SECS}
         for key in sorted(self._changed - self._published_at.keys(), key=lambda each: each.attribute):

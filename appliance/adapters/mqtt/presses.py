@@ -1,4 +1,4 @@
-"""The names of presses, however they are announced."""
+"""The names of presses, for all ways to announce them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PRESSES: Mapping[str, tuple[str, ...]] = {
     "long": ("long_press", "long_click", "long_push", "long_tap"),
     "release": ("long_release", "short_release", "hold_release", "long_press_release"),
 }
-"""The names of presses by what announcers write, alone or as the first or last words of a longer name."""
+"""The names of presses, by announced words: alone, or as the first or last words of a longer name."""
 
 
 _ALONE: Mapping[str, str] = {
@@ -27,14 +27,14 @@ _ALONE: Mapping[str, str] = {
     "held": "hold",
     "released": "release",
 }
-"""Words that mean a press only if they are the whole name."""
+"""Words that mean a press only as the whole name."""
 
 
 _WORDS = sorted(((raw, word) for word, each in _PRESSES.items() for raw in each), key=lambda pair: -len(pair[0]))
 
 
 def press_name(raw: str) -> str:
-    """Return the name of an event: in lower case, without prefixes, a press by its own word."""
+    """Return the name of an event: in lower case, without prefixes; a press gets its standard name."""
     name = _without_prefix(raw.lower().replace(" ", "_"))
     if name in _ALONE:
         return _ALONE[name]

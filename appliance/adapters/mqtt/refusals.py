@@ -17,19 +17,17 @@ log = logging.getLogger("adapters")
 
 
 MAX_REPORTED = 50
-"""Unusable announcements and messages that are reported within `REPEAT_SECS`; one line reports further ones.
+"""Unusable announcements and messages that are reported within `REPEAT_SECS`; one line covers the rest.
 
-The log takes twice as many per minute.
+The log accepts twice as many per minute.
 """
 
 
 REPEAT_SECS = 3600.0
-"""Seconds until a limit that is still exceeded is reported again, and as many more faults."""
+"""Seconds after which a limit that is still exceeded, and further faults, are reported again."""
 
 
-MORE_FAULTS = (
-    f"more than {MAX_REPORTED} announcements and messages of an hour cannot be used; the others are not listed"
-)
+MORE_FAULTS = f"more than {MAX_REPORTED} announcements and messages per hour are unusable; the rest are not listed"
 
 
 class Refusal(Struct, frozen=True):
@@ -74,7 +72,7 @@ class Reports:
         self._report_limits({**limits, **more})
 
     def _is_full(self) -> bool:
-        """Return whether as many as may be were reported lately."""
+        """Return whether the maximum was reported recently."""
         times = self._reported_at
         return len(times) == MAX_REPORTED and self._clock.monotonic() - times[0] < REPEAT_SECS
 

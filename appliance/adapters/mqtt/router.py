@@ -25,19 +25,20 @@ MAX_BROKER_DEVICES = 2_000
 """Devices of one broker."""
 
 MAX_TOPICS = 10_000
-"""Topics of subscriptions, without the discovery's own."""
+"""Topics of subscriptions, except those of the discovery itself."""
 
 MAX_WILDCARDS = 200
-"""Filters with wildcards among them: each topic that comes is compared with all of them."""
+"""Filters with wildcards among them: each incoming topic is compared with all of them."""
 
 MAX_CONFIGS = 60_000
-"""Configurations that are kept; the devices' own limits are reached before."""
+"""Configurations that are kept; the limits of the devices are reached earlier."""
 
 MAX_CONFIGS_BYTES = 320 * 1024 * 1024
-"""Bytes of memory that may be made of all of them."""
+"""Total bytes of memory that the configurations may take."""
 
 ENTITY_BYTES, AVAILABILITY_BYTES, JSON_PART_BYTES = 6 * 1024, 500, 100
-"""Bytes of it for an entity that shows little, for each of its availability topics, and for each part of the JSON."""
+"""Bytes counted for an entity that shows little, for each of its availability topics, and for each part of the
+JSON."""
 
 ORIGIN = "Lares"
 """The origin in a hub's own announcements."""
@@ -48,8 +49,9 @@ T = TypeVar("T")
 class Router:
     """The announcements of one broker and the devices built from them.
 
-    `refused` has, by topic or key, each announcement or message that could not be used; `limits` a sentence by limit.
-    If there are too many devices, those named in `known` come first, then the present ones.
+    `refused` maps a topic or key to each announcement or message that could not be used; `limits` has a sentence for
+    each exceeded limit. If there are too many devices, those named in `known` come first, then the devices that exist
+    already.
     """
 
     def __init__(self, section: str, prefix: str, hub_id: str, *, includes_config_entities: bool) -> None:
@@ -78,14 +80,14 @@ class Router:
         return frozenset(self._listeners)
 
     def is_config(self, topic: str) -> bool:
-        """Return whether a topic belongs to a discovery."""
+        """Return whether a topic belongs to a discovery format."""
         if topic in self._listeners:
             return False
         is_home_assistant = topic.startswith(f"{self._prefix}/") and topic.endswith("/config")
         return is_home_assistant or topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
 
     def take_config(self, topic: str, payload: bytes) -> bool:
-        """Process a configuration; whether it changed anything. Never raises."""
+        """Process a configuration; return whether it changed anything. Never raises."""
         if self._payloads.get(topic, b"") == payload:
             return False
         source, found, parts, refusal = topic, self._announced.get(topic, []), None, None
@@ -94,14 +96,14 @@ class Router:
                 source, found, parts = self._tasmota(topic, payload)
             else:
                 found = self._announcements(topic, payload)
-        except Exception as error:  # no announcement may stop the adapter, and a known device stays
+        except Exception as error:  # No announcement may stop the adapter, and a known device stays.
             refusal = Refusal(self._device_of(topic), "announcement", reason_of(error))
         former = _memory_of(self._payloads.get(topic, b""), self._announced.get(source, []))
         grows = _memory_of(payload, found) - former
         is_one_more = len(self._payloads) >= MAX_CONFIGS and topic not in self._payloads
         if payload and (is_one_more or (grows > 0 and self._bytes + grows > MAX_CONFIGS_BYTES)):
             most = f"{MAX_CONFIGS}, or than fit in {MAX_CONFIGS_BYTES // 1024**2} MiB of memory"
-            self.limits["configurations"] = f"there are more than {most}; the others are left out"
+            self.limits["configurations"] = f"there are more than {most}; the rest are ignored"
             return False
         self._bytes += grows
         if grows < 0:
@@ -116,7 +118,7 @@ class Router:
         return True
 
     def _device_of(self, topic: str) -> str:
-        """Return the id of a device that was announced at a topic, otherwise the topic."""
+        """Return the id of a device that was announced at a topic; if there is none, the topic."""
         known = (self._device_ids.get(each.key) for each in self._announced.get(topic, ()))
         return next((each for each in known if each), topic)
 
@@ -127,7 +129,7 @@ class Router:
             yield
 
     def state_requests(self, asked: set[str]) -> Iterator[tuple[str, str]]:
-        """Return topics and payloads that request states which are not retained, of the devices not yet `asked`."""
+        """Return topics and payloads that request states that are not retained, for devices not in `asked`."""
         for source, parts in self._tasmotas.items():
             if parts.get("config") and source not in asked:
                 asked.add(source)
@@ -135,9 +137,10 @@ class Router:
                     yield from tasmota.state_requests(parts["config"])
 
     def rebuilding(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
-        """Rebuild the devices whose announcements changed, in small steps; `rebuilt` gets those new or changed.
+        """Rebuild the devices whose announcements changed, in small steps; `rebuilt` gets the new and changed
+        devices.
 
-        Configurations that come meanwhile count for the next rebuild.
+        Configurations that arrive meanwhile are handled by the next rebuild.
         """
         groups: dict[str, list[Announcement]] = {}
         doubles: dict[str, tuple[str, str]] = {}
@@ -146,7 +149,7 @@ class Router:
         for key in self._doubles - doubles.keys():
             self.refused.pop(key, None)
         for key, (topic, other) in doubles.items():
-            reason = f"has the unique_id of what {other} announces, which counts"
+            reason = f"has the same unique_id as {other}, which takes precedence"
             self.refused.setdefault(key, Refusal(topic, "announcement", reason))
         self._doubles = {*doubles}
         built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
@@ -174,12 +177,12 @@ class Router:
     def _chosen(self, groups: Collection[str]) -> list[str]:
         """Return the names of the devices within the limit, in order; present devices stay.
 
-        Devices that the home knows from before have a reserved place until they come.
+        Devices that the home already knows have a reserved place until they arrive.
         """
         if len(groups) <= MAX_BROKER_DEVICES:
             self.limits.pop("devices", None)
             return sorted(groups)
-        self.limits["devices"] = f"{len(groups)} are announced; beyond {MAX_BROKER_DEVICES} they are left out"
+        self.limits["devices"] = f"{len(groups)} are announced; those beyond {MAX_BROKER_DEVICES} are ignored"
         known = {each.removeprefix(f"{self._section}:") for each in self.known}
         first = [name for name in groups if name in known or name in self._built]
         others = [name for name in groups if name not in known and name not in self._built]
@@ -187,7 +190,7 @@ class Router:
         return sorted((first + others[: max(room, 0)])[:MAX_BROKER_DEVICES])
 
     def _find_bridges(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
-        """Set the bridge of each device, and add each device with a new bridge to the rebuilt ones."""
+        """Set the bridge of each device, and add each device whose bridge changed to the rebuilt devices."""
         by_identifier: dict[str, str] = {}
         for announcements, devices in self._built.values():
             for identifier in {each for one in announcements for each in one.device.identifiers} if devices else ():
@@ -202,7 +205,7 @@ class Router:
             yield
 
     def readers(self, topic: str) -> list[tuple[str, MqttDevice, Entity]]:
-        """Return the entities that read a topic, each with its device and the filter that it named."""
+        """Return the entities that read a topic, each with its device and its filter."""
         return [
             (pattern, device, entity)
             for pattern in self._filters.matching(topic)
@@ -214,8 +217,8 @@ class Router:
     ) -> Iterator[Update | EntityEvent | None]:
         """Return the events and the new values in a message to one entity that reads its topic under this filter.
 
-        The values are one update, whichever readers they come from: a message is one observation. None means that the
-        availability changed. `refused` notes what cannot be read, once per entity.
+        The values form one update, even if several readers give them, because a message is one observation. None
+        means that the availability changed. `refused` notes unreadable parts, once per entity.
         """
         if pattern in entity.availability.topics and self._changes_availability(pattern, message, device, entity):
             yield None
@@ -245,7 +248,7 @@ class Router:
         return entity.availability.is_available != was_available
 
     def note_refusal(self, device: MqttDevice, entity: Entity, fault: Exception) -> None:
-        """Note what could not be read of a message to an entity; once an entity."""
+        """Note, once per entity, what could not be read in a message."""
         self.refused.setdefault(entity.announcement.key, Refusal(device.id, entity.label, reason_of(fault)))
 
     def _announcements(self, topic: str, payload: bytes) -> list[Announcement]:
@@ -257,7 +260,7 @@ class Router:
         return [each for each in usable if not self._is_own(each)]
 
     def _usable(self, announcement: Announcement, former: Announcement | None) -> Announcement:
-        """Return the announcement, or the former one if it is unusable: a known entity stays."""
+        """Return the announcement; if it is unusable, return the previous one, so that a known entity stays."""
         if former is None or former == announcement:
             return announcement
         try:
@@ -270,7 +273,7 @@ class Router:
         return announcement
 
     def _tasmota(self, topic: str, payload: bytes) -> tuple[str, list[Announcement], dict[str, dict[str, object]]]:
-        """Return the first topic of a Tasmota, the announcements of both topics, and the content of each."""
+        """Return the first topic of a Tasmota device, the announcements of both topics, and the content of each."""
         mac, part = tasmota.mac_of(topic)
         source = f"{tasmota.DISCOVERY_PREFIX}/{mac}/config"
         parts = {each: said for each, said in self._tasmotas.get(source, {}).items() if each != part}
@@ -288,7 +291,7 @@ class Router:
                     yield each
 
     def _note_refusals(self, devices: Iterable[MqttDevice], refused: Mapping[str, Refusal]) -> None:
-        """Note the refusals of devices that were just built; a limit counts as one."""
+        """Note the rejected announcements of devices that were just built; an exceeded limit counts as one."""
         for key, refusal in refused.items():
             if refusal.reason.startswith(TOO_MANY_ENTITIES):
                 self.limits["entities"] = f"{refusal.device_id}: {refusal.reason}"
@@ -301,7 +304,7 @@ class Router:
                     self.refused.setdefault(entity.announcement.key, refusal)
 
     def _listen(self) -> Iterator[None]:
-        """Note the readers of each topic; topics with a reader come before new ones."""
+        """Note the readers of each topic; topics that already have a reader come before new ones."""
         readers: dict[str, list[tuple[MqttDevice, Entity]]] = {}
         ids: dict[str, str] = {}
         for device in self.devices.values():
@@ -315,7 +318,7 @@ class Router:
         for kind, limit, topics in ("wildcards", MAX_WILDCARDS, wild), ("topics", MAX_TOPICS, readers):
             self.limits.pop(kind, None)
             if (beyond := len(topics) - limit) > 0:
-                self.limits[kind] = f"more than {limit} are announced; {beyond} are not listened to"
+                self.limits[kind] = f"more than {limit} are announced; {beyond} are ignored"
                 for topic in sorted(topics, key=lambda topic: topic not in self._listeners)[limit:]:
                     del readers[topic]
         self._listeners = readers
@@ -323,9 +326,10 @@ class Router:
 
 
 def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:
-    """Return the approximate memory in bytes of a configuration and its announcements; rather more than less.
+    """Return the approximate memory in bytes of a configuration and its announcements, rather too much than too
+    little.
 
-    Templates count as their texts: their parsed form has a bound of its own.
+    Templates count with their texts only: their parsed form has its own limit.
     """
     parts = sum(map(payload.count, (b"{", b"[", b",")))
     topics = (each.config.get("availability") for each in found)
@@ -334,7 +338,7 @@ def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:
 
 
 def _put(table: dict[str, T], key: str, value: T | None) -> None:
-    """Keep a value, or none if it is empty."""
+    """Set the value, or remove it if it is empty."""
     if value:
         table[key] = value
     else:

@@ -9,12 +9,12 @@ MAX_TOPIC_BYTES = 1_024
 
 
 def is_topic(text: str) -> bool:
-    """Return whether this is a topic to publish to: no wildcard, none of the broker's own (`$…`)."""
+    """Return whether this is a topic to publish to: it has no wildcard, and is not one of the broker's own (`$…`)."""
     return is_filter(text) and "+" not in text and "#" not in text
 
 
 def is_filter(text: str) -> bool:
-    """Return whether this is a filter that a configuration may name: wildcards where MQTT allows them, not all
+    """Return whether a configuration may name this filter: wildcards only where MQTT allows them, and not for all
     topics.
     """
     if not text or text.startswith("$") or "\0" in text or not text.isprintable():
@@ -31,7 +31,7 @@ def is_wild(text: str) -> bool:
 
 
 def _matches(levels: Sequence[str], given: Sequence[str]) -> bool:
-    """Return whether a filter matches a topic, as MQTT defines it; both in their levels."""
+    """Return whether a filter matches a topic, as MQTT defines it; both are given as lists of levels."""
     for at, level in enumerate(levels):
         if level == "#":
             return True

@@ -1,4 +1,4 @@
-"""A section of the kind `notify`: messages go out in order, with three tries; too many are sent as one."""
+"""A section of the kind `notify`: messages are sent in order, with three tries; too many messages are sent as one."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ MAX_GATHERED = 50
 """Gathered messages that keep their text; further ones are only counted."""
 
 MAX_GATHERED_CHARS = 200
-"""Characters of each gathered message that the one holds."""
+"""Characters of each gathered message that the combined message contains."""
 
 HOUR_SECS = 3600.0
 
 MIN_SECRET_CHARS = 6
-"""Shorter words of headers, such as `Basic`, are not secret by themselves."""
+"""A shorter word in headers, such as `Basic`, is not a secret by itself."""
 
 T = TypeVar("T")
 
@@ -99,7 +99,7 @@ class NotifyAdapter(Adapter):
                 await self._send_gathered()
         finally:
             if self._gathered_count:
-                log.warning("%s stops; gathered messages that are lost: %d", self.name, self._gathered_count)
+                log.warning("%s stops; gathered messages that were lost: %d", self.name, self._gathered_count)
 
     def _secs_to_room(self) -> float:
         return max(self._sent_at[0] + HOUR_SECS - self.clock.monotonic(), 0.0)
@@ -112,7 +112,8 @@ class NotifyAdapter(Adapter):
             raise Unanswered(f"{self.name} took longer than {SEND_TIMEOUT_SECS:g} s") from None
 
     async def _send(self, payload: Mapping[str, Value]) -> Value:
-        """Send a message and return once it is delivered, or gather it; raises `AdapterFailed` after three tries."""
+        """Send a message and return once it is delivered, or gather it; raise `AdapterFailed` after three failed
+        tries."""
         notification = Notification.parse(payload)
         if self._is_full():
             self._gather(notification.text)
@@ -130,8 +131,11 @@ class NotifyAdapter(Adapter):
     def _gather(self, text: str) -> None:
         if not self._gathered:
             limit, mins = self._settings.max_per_hour, ceil(self._secs_to_room() / 60)
-            told = "%s: limit of %d messages per hour reached (max_per_hour); further ones are sent as one in %d min"
-            log.warning(told, self.name, limit, mins)
+            log.warning(
+                "%s: limit of %d messages per hour is reached (max_per_hour); "
+                "further messages are sent as one in %d min",
+                *(self.name, limit, mins),
+            )
         self._gathered_count += 1
         if len(self._gathered) < MAX_GATHERED:
             self._gathered.append(text if len(text) <= MAX_GATHERED_CHARS else f"{text[: MAX_GATHERED_CHARS - 1]}…")
@@ -167,7 +171,7 @@ class NotifyAdapter(Adapter):
             except AdapterFailed as error:
                 if pause is None or isinstance(error, PartlySent):
                     self._fail(error)
-                log.info("%s: not sent yet, tried again in %g s: %s", self.name, pause, self._redacted(error))
+                log.info("%s: not sent yet; next try in %g s: %s", self.name, pause, self._redacted(error))
                 await self.clock.sleep(pause)
             else:
                 self.publish.answered()
@@ -178,7 +182,7 @@ class NotifyAdapter(Adapter):
             self._sender = await self._make_sender()
         buttons = self._buttons_of(notification.actions) if self._sender.shows_buttons else ()
         if len(buttons) < len(notification.actions):
-            self._warn_once("buttons are left out: this section shows none, or lacks a key of hook_keys")
+            self._warn_once("buttons are omitted: this section shows none, or hook_keys has no key for their hook")
         try:
             async with asyncio.timeout(TRY_TIMEOUT_SECS):
                 await self._sender.send(notification.message, notification.title, buttons)
@@ -209,7 +213,7 @@ class NotifyAdapter(Adapter):
         return redact(str(error), self._secrets)
 
     async def _make_sender(self) -> Sender:
-        """Read the files of secrets and import what sends, on a thread. Raises `AdapterFailed`."""
+        """Read the files of secrets and import the code that sends, on a thread. Raises `AdapterFailed`."""
         settings = self._settings
         token, password, module = await asyncio.to_thread(self._prepare)
         stated = (*(settings.headers or {}).values(), settings.topic, settings.user)

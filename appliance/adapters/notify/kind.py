@@ -1,4 +1,4 @@
-"""The kind `notify`: the settings of a section, the services that it knows, and its row in the table of kinds."""
+"""The kind `notify`: the settings of a section, the supported services, and its row in the table of kinds."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _mailbox = matching(r"(?:[^<>\0-\x1f]* )?<?[^\s<>@]+@[^\s<>@]+>?", 'an address l
 
 
 class PartlySent(BadAnswer):
-    """Some recipients have the message, and would have it again if it were tried again."""
+    """Some recipients received the message, and would receive it again at another try."""
 
 
 class Service(Struct, frozen=True, kw_only=True):
-    """A web service as values of a section; `needs` are the keys that the section has to add.
+    """A web service as values of a section; `needs` are the keys that the section must add.
 
-    `max_chars` is how long a message may be. With `joins_title`, the title is the first line of the message.
+    `max_chars` is the maximum length of a message. With `joins_title`, the title is the first line of the message.
     """
 
     url: str
@@ -85,7 +85,7 @@ def _url(value: Any) -> str:
     except (Invalid, ValueError):
         raise Invalid('must be an address like "https://example.org/hook?text={message}"') from None
     if parts.fragment or not text.isprintable() or " " in text:
-        raise Invalid("must have neither a fragment nor blanks; placeholders are encoded for their position")
+        raise Invalid("must have neither a fragment nor spaces; placeholders are encoded for their position")
     return text
 
 
@@ -119,7 +119,7 @@ def _recipients(value: Any) -> tuple[str, ...]:
 class NotifySection(Settings, frozen=True, kw_only=True):
     """An enabled section of this kind: one of `url`, `service`, and `smtp`, and the keys that belong to it.
 
-    Raises `Invalid` for keys that do not go together.
+    Raises `Invalid` for keys that cannot be combined.
     """
 
     url: str | None = key(_url, required=False, secret=True)
@@ -163,7 +163,7 @@ class NotifySection(Settings, frozen=True, kw_only=True):
         if self.from_ is None or self.to is None:
             raise Invalid("sends mail and needs from and to")
         if self.tls == "none" and self.ca_file is not None:
-            raise Invalid('names certificates and has tls = "none"')
+            raise Invalid('names certificates, but has tls = "none"')
 
     def _check_web(self) -> None:
         self._refuse("url" if self.service is None else "service", "tls", "from_", "to")
@@ -171,7 +171,7 @@ class NotifySection(Settings, frozen=True, kw_only=True):
             self._refuse("url", "topic", "chat", "user")
             texts = [self.url or "", self.body or "", *(self.headers or {}).values()]
             if any("{token}" in each for each in texts) and self.token is None and self.token_file is None:
-                raise Invalid("names {token} and has neither token nor token_file")
+                raise Invalid("uses {token}, but has neither token nor token_file")
             for word in re.findall(r"\{(\w+)\}", " ".join(texts)):
                 near = None if word in PLACEHOLDERS else nearest(word.lower(), PLACEHOLDERS, 0.75)
                 if near is not None:
@@ -182,12 +182,12 @@ class NotifySection(Settings, frozen=True, kw_only=True):
             if getattr(self, each) is None and not (each == "token" and self.token_file is not None):
                 raise Invalid(f"needs {each} for {self.service}{' (or token_file)' if each == 'token' else ''}")
         if self.url is not None and PLACEHOLDER.search(self.url):
-            raise Invalid(f"names the server of {self.service} in url, without placeholders")
+            raise Invalid(f"must give the server of {self.service} in url, without placeholders")
 
     def _refuse(self, beside: str, *names: str) -> None:
         for name in names:
             if getattr(self, name) is not None:
-                raise Invalid(f"has {name.rstrip('_')}, which has no meaning together with {beside}")
+                raise Invalid(f"has {name.rstrip('_')}, which cannot be combined with {beside}")
 
 
 NOTIFY = AdapterKind(

@@ -19,10 +19,10 @@ from appliance.errors import BadAnswer, Unreachable
 MAX_MAIL_SUBJECT_CHARS = 78
 
 MAX_NAMED = 3
-"""Refused recipients that an error names."""
+"""Rejected recipients that an error names."""
 
 HELLO = "lares.invalid"
-"""The hub's name in its greeting to a server; asking the network for its real name would block."""
+"""The hub's name in its greeting to a server; looking up its real name in the network would block."""
 
 
 class MailSender:
@@ -38,7 +38,7 @@ class MailSender:
         self._ca_file = None if settings.ca_file is None else context.root / settings.ca_file
 
     async def send(self, message: str, title: str | None, buttons: Sequence[Button]) -> None:
-        """Send it once; raises `Unreachable`, `BadAnswer` for a refusal, or `PartlySent`."""
+        """Send the message once; raise `Unreachable`, `BadAnswer` for a refusal, or `PartlySent`."""
         settings, address = self._settings, self._settings.smtp
         assert address is not None
         tls = settings.tls or "starttls"
@@ -61,9 +61,9 @@ class MailSender:
             answers = {each.recipient: (each.code, each.message) for each in error.recipients}
             raise BadAnswer(f"{where} refuses {_list_refused(answers)}") from None
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
-            raise Unreachable(f"{where} gives no usable answer ({_reason(error)})") from None
+            raise Unreachable(f"{where} sent an unusable answer ({_reason(error)})") from None
         if refused:
-            raise PartlySent(f"{where} refuses {_list_refused(refused)}; the others have the message")
+            raise PartlySent(f"{where} rejects {_list_refused(refused)}; the others received the message")
 
     def _compose(self, message: str, title: str | None) -> EmailMessage:
         settings = self._settings
@@ -82,7 +82,7 @@ class MailSender:
 
 
 def _answer(code: int, message: str) -> str:
-    """Return the server's answer as it was sent."""
+    """Return the server's answer in its own words."""
     return one_line(f"{code} {message}")
 
 
@@ -102,4 +102,4 @@ def _reason(error: Any) -> str:
 
 
 build = MailSender
-"""Makes the sender of a section; called with settings, context, token and password."""
+"""Makes the sender of a section, from settings, context, token and password."""

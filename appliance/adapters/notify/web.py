@@ -20,7 +20,7 @@ from appliance.errors import BadAnswer
 MAX_REASON_BYTES = 4096
 
 _REASONS = ("description", "errors", "errorDescription", "error", "message")
-"""Fields of an error: of Telegram, Pushover, Gotify, ntfy, and others."""
+"""Fields with the reason in an error: of Telegram, Pushover, Gotify, ntfy, and others."""
 
 DEFAULT_TITLE = "Lares"
 """The title of a message without a title."""
@@ -53,7 +53,7 @@ class WebSender:
         self._http = HttpClient(context.open_session(), f"{parts.scheme}://{parts.netloc}", context.clock, access)
 
     async def send(self, message: str, title: str | None, buttons: Sequence[Button]) -> None:
-        """Send it once. Raises `Unreachable`, and `BadAnswer` with the service's words for a refusal."""
+        """Send the message once. Raises `Unreachable`, and `BadAnswer` with the service's words for a refusal."""
         if self._service is not None:
             if self._service.joins_title and title:
                 message = f"{title}\n{message}"
@@ -81,7 +81,7 @@ class WebSender:
 
     @property
     def shows_buttons(self) -> bool:
-        """Whether buttons have a place in the request."""
+        """Whether the request has a place for buttons."""
         stated = [self._path, self._body or "", *self._headers.values()]
         return self._settings.service in ("ntfy", "telegram") or any("{actions}" in each for each in stated)
 
@@ -121,7 +121,7 @@ def _ntfy_action(button: Button) -> dict[str, Any]:
 
 
 def _with_keyboard(body: bytes, buttons: Sequence[Button]) -> bytes:
-    """Add the buttons to a message of Telegram, which opens their addresses."""
+    """Add the buttons to a message for Telegram, which opens their addresses."""
     rows = [[{"text": each.label, "url": f"{each.url}?token={quote(each.key, safe='')}"}] for each in buttons]
     return json.dumps({**json.loads(body), "reply_markup": {"inline_keyboard": rows}}).encode()
 
@@ -143,7 +143,7 @@ def shortened(text: str, max_chars: int) -> str:
 
 
 def _fill_body(body: str, texts: Texts, stated: str | None, *, is_plain: bool) -> tuple[str, str]:
-    """Return the content type that the body would have, and the body, with placeholders escaped as that type asks."""
+    """Return the content type and the body, with placeholders escaped as that type requires."""
     kind = (stated or "").lower()
     if "json" in kind or (stated is None and not is_plain and _is_json(body)):
         return "application/json", _fill_json(body, texts)
@@ -164,7 +164,8 @@ def _is_json(body: str) -> bool:
 
 
 def _fill_json(body: str, texts: Texts) -> str:
-    """Return the JSON: a placeholder in a string becomes a part of it, any other placeholder a separate string."""
+    """Return the JSON: a placeholder inside a string becomes part of that string, any other placeholder a separate
+    string."""
     parts = re.split(r'("(?:[^"\\]|\\.)*")', body)
     return "".join(
         _fill(part, texts, lambda text: json.dumps(text)[1:-1])
@@ -175,16 +176,16 @@ def _fill_json(body: str, texts: Texts) -> str:
 
 
 def _fill(template: str, texts: Texts, encode: Callable[[str], Any], raw: str = "") -> str:
-    """Replace the placeholders by their texts, encoded, except the placeholder `raw`."""
+    """Replace the placeholders by their encoded texts; the placeholder `raw` is not encoded."""
     return PLACEHOLDER.sub(
         lambda found: texts[found[1]] if found[1] == raw else str(encode(texts[found[1]])), template
     )
 
 
 def _one_line(text: str) -> str:
-    """Return a header's value: control characters, line breaks among them, are blanks."""
+    """Return the value of a header; control characters, including line breaks, become spaces."""
     return re.sub(r"[\0-\x1f\x7f]+", " ", text).strip()
 
 
 build = WebSender
-"""Makes the sender of a section; called with settings, context, token and password."""
+"""Makes the sender of a section, from settings, context, token and password."""

@@ -36,7 +36,7 @@ READ_WITHIN_SECS, READ_PAUSES_SECS = 4.0, (1.0, 1.0, 2.0)
 """Time to read the TV after a key press until its power changes, and the pauses between two readings."""
 
 GONE = "PowerOff"
-"""The power mode of a TV that no longer answers after it was switched off."""
+"""The power mode of a TV that left the network after it was switched off."""
 
 FORBIDDEN = 403
 
@@ -51,7 +51,7 @@ class DeviceInfo(Struct, frozen=True, kw_only=True):
 
     @property
     def is_on(self) -> bool:
-        """Whether the TV is on; a stick that answers without a power mode is on."""
+        """Whether the TV is on; a stick without a power mode counts as on."""
         return self.power_mode in (None, "PowerOn")
 
     @property
@@ -85,7 +85,7 @@ class DeviceInfo(Struct, frozen=True, kw_only=True):
 
 
 class RokuAdapter(PollingAdapter):
-    """The TV at one Roku address. `hint` is added to the error of a TV that refuses."""
+    """The TV at one Roku address. `hint` is added to the error of a TV that refuses commands."""
 
     def __init__(self, context: AdapterContext, http: HttpClient, poll_interval: float, hint: str = "") -> None:
         super().__init__(context, http, poll_interval)
@@ -96,7 +96,7 @@ class RokuAdapter(PollingAdapter):
         return self._report(await self._fetch_info())
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Press the key and read the TV until its power changes. An answered press is a success."""
+        """Press the key and read the TV until its power changes. If the press is answered, the command succeeds."""
         command = check_offered(device_id, TV_COMMANDS, command)
         before = await self._fetch_info_to(command, device_id)
         goal = {"on": True, "off": False, "toggle": not before.is_on}[command.action]
@@ -110,7 +110,7 @@ class RokuAdapter(PollingAdapter):
         return CommandResult(report=None if info is None else self._report(info))
 
     async def _fetch_info_to(self, command: Command, device_id: str) -> DeviceInfo:
-        """Read the TV. The error explains why a TV that is off can be out of reach."""
+        """Read the TV. The error explains how a TV can become unreachable when it is off."""
         try:
             return await self._fetch_info()
         except Unreachable as error:
@@ -130,7 +130,7 @@ class RokuAdapter(PollingAdapter):
     async def _watch(self, goal: bool) -> list[DeviceInfo | None]:
         """Read the TV until its power is as expected, within the time of the command. Return every reading.
 
-        A reading without an answer is None; wrong answers are left out.
+        A reading without an answer is None; wrong answers are omitted.
         """
         readings: list[DeviceInfo | None] = []
 
@@ -151,7 +151,7 @@ class RokuAdapter(PollingAdapter):
                 within=READ_WITHIN_SECS,
                 pauses=READ_PAUSES_SECS,
             )
-        except asyncio.CancelledError:  # the limit of the command is over, and the press was answered
+        except asyncio.CancelledError:  # the command's time limit is over, but the press was answered
             readings.append(None)
         return readings
 
@@ -164,7 +164,7 @@ class RokuAdapter(PollingAdapter):
             raise BadAnswer(f"{self.http.address} {error}") from None
 
     async def _request(self, method: str, path: str, *, repeat: bool = True) -> bytes:
-        """Return the answer. A press without one may have had its effect, so it is never repeated."""
+        """Return the answer. A press without an answer may have had its effect, so it is never repeated."""
         try:
             return await self.http.request(method, path, repeat=repeat)
         except HttpRefused as error:

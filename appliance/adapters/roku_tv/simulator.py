@@ -46,8 +46,8 @@ _INFO = {
 class TvSimulator(SimulatedDevice):
     """A Roku TV without channels, at its home screen. `info` has the elements of its `device-info` by name.
 
-    `keys` holds all key presses in order, also without effect. With `limited`, apps must not control it;
-    with `guards_host`, it refuses requests whose `Host` is a name. `base` are the arguments of `SimulatedDevice`.
+    `keys` holds all key presses in order, also without effect. With `limited`, it rejects control by apps; with
+    `guards_host`, it rejects requests whose `Host` is a name. `base` are the arguments of `SimulatedDevice`.
     """
 
     content_type = "text/xml"
@@ -60,7 +60,7 @@ class TvSimulator(SimulatedDevice):
 
     @property
     def power_mode(self) -> str | None:
-        """`PowerOn`, `Ready` (standby), `PowerOff`; None for a device that has no such element, as some sticks."""
+        """`PowerOn`, `Ready` (standby), `PowerOff`; None for a device without this element, such as some sticks."""
         self._apply_due_writes()
         return self.info.get("power-mode")
 
@@ -97,7 +97,7 @@ class TvSimulator(SimulatedDevice):
 
     def _press(self, key: str) -> None:
         mode = self.info.get("power-mode")
-        # A device without power modes has nothing that these keys could change.
+        # These keys do nothing on a device without power modes.
         if mode is None:
             return
         if key == "PowerOn" or (key == "Power" and mode != ON):

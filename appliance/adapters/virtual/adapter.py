@@ -1,4 +1,4 @@
-"""Virtual devices: a command is the device's state, which is on the card before it is answered."""
+"""Virtual devices: a command sets the device's state, which is on the card before the reply."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class VirtualAdapter(Adapter):
         self._lock = asyncio.Lock()
 
     async def run(self) -> None:
-        """Publish the devices; all else comes from commands and observations."""
+        """Publish the devices; everything else comes from commands and observations."""
         known = self.publish.devices()
         await in_steps(self.clock, self._publishing(known))
         self.publish.full_list((), present=self._devices)
@@ -66,7 +66,7 @@ class VirtualAdapter(Adapter):
         return result
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
-        """Set the attributes of the devices. Raises `StoreFailed`, and nothing has changed."""
+        """Set the attributes of the devices. Raises `StoreFailed`; then nothing has changed."""
         async with self._lock:
             changes = {}
             for device_id in device_ids:
@@ -77,7 +77,8 @@ class VirtualAdapter(Adapter):
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """`observe` takes `device_id`, and `attributes?`, `event?`, `data?`, as if hardware had shown that."""
+        """`observe` takes `device_id`, and `attributes?`, `event?`, `data?`, and has the same effect as hardware that
+        showed them."""
         return {"observe": self._observe}
 
     @property
@@ -90,7 +91,9 @@ class VirtualAdapter(Adapter):
         `?event=single`."""
         stated = request.query if request.data is None and not request.body else request.data
         if not isinstance(stated, Mapping) or not set(stated) <= set(_OBSERVED[1:]):
-            raise MalformedRequest("the hook of a virtual device takes an object of attributes, event and data alone")
+            raise MalformedRequest(
+                "the hook of a virtual device takes an object with only attributes, event and data"
+            )
         await self._observe({"device_id": request.hook.removeprefix(DEVICE_HOOK_PREFIX), **stated})
 
     async def _observe(self, payload: Mapping[str, Value]) -> Value:
@@ -137,7 +140,7 @@ class VirtualAdapter(Adapter):
 
 
 def _fits(device: VirtualDevice, name: str, value: Value) -> bool:
-    """Return whether a device, as configured now, can have the stored value."""
+    """Return whether the stored value is possible for a device as configured now."""
     try:
         return bool(device.check({name: value}))
     except Invalid:

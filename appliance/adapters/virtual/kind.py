@@ -1,4 +1,4 @@
-"""The kind `virtual`: its devices as the configuration states them, and its row in the table of kinds."""
+"""The kind `virtual`: its devices as configured, and its row in the table of kinds."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def _options(value: Any) -> Mapping[str, tuple[str, ...]]:
         if not isinstance(words, list) or not words or not all(isinstance(each, str) and each for each in words):
             raise Invalid(f"must list the options of {name} as an array of words")
         if len(set(words)) < len(words):
-            raise Invalid(f"states one of {name} twice")
+            raise Invalid(f"lists an option of {name} twice")
     return {name: tuple(words) for name, words in value.items()}
 
 
 class VirtualDevice(Settings, frozen=True, kw_only=True):
     """One device: `attributes` are its first values, `options` the words of a text attribute.
 
-    Raises `Invalid` for options that do not go with the attributes.
+    Raises `Invalid` for options that do not match the attributes.
     """
 
     id: str = key(lambda value: strip_text(string(value), MAX_LOCAL_ID_CHARS, is_id=True))
@@ -81,7 +81,7 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
         if initial not in self.options[name]:
             yield f"has the options {', '.join(self.options[name])} for {name}, and {initial} is not one of them"
         if known is not None and known.values and (unknown := set(self.options[name]) - set(known.values)):
-            yield f"has options for {name} that it cannot be: {', '.join(sorted(unknown))}"
+            yield f"has options for {name} that are not its values: {', '.join(sorted(unknown))}"
 
     def commands(self) -> tuple[CommandSpec, ...]:
         """Return its commands: every action of its attributes, except read-only ones."""
@@ -102,7 +102,7 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
         )
 
     def check(self, attributes: Mapping[str, Value]) -> dict[str, Value]:
-        """These of its attributes in canonical form; `Invalid` names everything that it cannot show."""
+        """Return these attributes in canonical form; `Invalid` names everything that the device cannot show."""
         dropped: Dropped = {}
         own = {name: value for name, value in attributes.items() if name in self.attributes}
         valid = check_attributes(own, {}, dropped)
@@ -120,7 +120,7 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
 
     def _fault(self, name: str, value: Value) -> str | None:
         if is_custom(name) and _type_of(value) != _type_of(self.attributes[name]):
-            return f"{name} must be a {_type_of(self.attributes[name]) or 'value'} like that in the configuration"
+            return f"{name} must be a {_type_of(self.attributes[name]) or 'value'}, as in the configuration"
         if name in self.options and value not in self.options[name]:
             return f"{name} must be one of {', '.join(self.options[name])}"
         return None

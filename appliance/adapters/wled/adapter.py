@@ -25,7 +25,7 @@ from appliance.tables.checks import integer, shown
 
 EFFECT = "custom.wled.effect"
 SILENCE_SECS, MAX_FADE_SECS = 20.0, 65.5
-"""Seconds without a message before a ping is sent over the WebSocket, and of the longest fade of WLED."""
+"""Seconds without a message before a WebSocket ping, and seconds of WLED's longest fade."""
 
 CONFIRM_WITHIN, CONFIRM_EVERY = 1.0, 0.25
 """Time for the strip to show a change, and the pause between two readings, in seconds."""
@@ -33,7 +33,7 @@ CONFIRM_WITHIN, CONFIRM_EVERY = 1.0, 0.25
 MALFORMED = (AttributeError, Invalid, KeyError, TypeError, ValueError, IndexError, OverflowError)
 
 _NOWHERE = (0, -1)
-"""The end of a removed segment."""
+"""The end position that removes a segment."""
 
 WHOLE = (
     CommandSpec(capability="brightness", actions=("set",), min=1, max=100),
@@ -71,7 +71,8 @@ class WledAdapter(PollingAdapter):
         return self._report(found, found.get("effects") if isinstance(found, dict) else None)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Read the state, write the change, and compare it with the answer; with the state if that is not enough."""
+        """Read the state, write the change, and compare it with the answer, or with the new state if that is not
+        enough."""
         before = await (self._fetch_state() if self._has_polled else self.poll())
         is_whole = device_id == f"{self.name}:light"
         command = check_offered(device_id, WHOLE if is_whole else _segment_commands(self._effects), command)
@@ -80,7 +81,7 @@ class WledAdapter(PollingAdapter):
         if command.transition_secs is not None:
             body["tt"] = round(min(command.transition_secs, MAX_FADE_SECS) * 10)
         answered: Report | None = None
-        # An answer that cannot be read leaves the result unknown: then the state decides.
+        # If the answer cannot be read, the result is unknown: then the state decides.
         with suppress(Unreadable, Unanswered):
             repeat = command.action != "toggle"
             answer = await self.http.request_json("POST", "/json/state", json={**body, "v": True}, repeat=repeat)
@@ -102,12 +103,12 @@ class WledAdapter(PollingAdapter):
         return CommandResult(report=report, error=error)
 
     def _body_of(self, device_id: str, command: Command, before: Report) -> dict[str, Any]:
-        """Return the change to write. A segment that is to shine switches on a strip that is off."""
+        """Return the change to write. A segment that is to light up also switches on a strip that is off."""
         change = _CHANGES[command.capability, command.action](command.value, self._effects)
         if device_id == f"{self.name}:light":
             return change
         if not any(each.device_id == device_id for each in before.observations):
-            raise BadAnswer(f"{device_id} is no longer there, or cannot be read")
+            raise BadAnswer(f"{device_id} no longer exists, or cannot be read")
         strip: dict[str, Any] = {}
         is_dark = attributes_in(before, f"{self.name}:light").get("power") == "off"
         if is_dark and (command.capability, command.action) != ("power", "off"):
@@ -135,7 +136,7 @@ class WledAdapter(PollingAdapter):
                 raise KeyError("on")
             listed = orjson.dumps(state.get("seg"))
         except MALFORMED:
-            raise Unreadable(f"{self.http.address} answered with something that is not WLED's") from None
+            raise Unreadable(f"{self.http.address} did not answer like a WLED device") from None
         if isinstance(answer.get("info"), dict):
             self._info = {**answer["info"]}
         self._has_polled = True
@@ -162,7 +163,7 @@ class WledAdapter(PollingAdapter):
         )
 
     def _all_segments(self, listed: bytes, segments: Any, *, is_dark: bool) -> tuple[Observation, ...]:
-        """Return the segments; most pushes list them unchanged."""
+        """Return the segments; most pushed messages list them unchanged."""
         known_by = (listed, self._effects, self._info.get("name"), is_dark)
         if known_by != self._segments_known_by:
             self._segments_known_by = known_by

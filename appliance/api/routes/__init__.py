@@ -1,1 +1,1 @@
-"""One module per resource: its rows of the route table, and the functions that answer them."""
+"""One module per resource: its routes, and the handlers of their requests."""

@@ -1,4 +1,4 @@
-"""Devices: listed, read, put into rooms, commanded; and which automations and scenes have to do with them."""
+"""Devices: list, read, rename, place, and command them; and find the automations and scenes that use them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Include(StrEnum):
 
 
 INCLUDE = {"include": Field(list_of(member_of(Include)), required=False)}
-"""The query's parameter that asks for more of each device."""
+"""The query parameter that requests further fields of each device."""
 
 _IDS = {"ids": Field(list_of(anything), required=False)}
 
@@ -45,7 +45,8 @@ PICTURE_HEADERS = {
     "content-security-policy": "default-src 'none'; sandbox",
     "x-content-type-options": "nosniff",
 }
-"""Browsers then treat the bytes only as a picture, whatever the announcer sent, and do not keep it."""
+"""With these headers, browsers treat the bytes only as a picture, whatever the announcer sent, and do not store
+it."""
 
 _PICTURE_QUERY = {"attribute": Field(identifier, required=False)}
 _USES = record("Uses", device_id=TEXT, automations=array_of(TEXT), scenes=array_of(TEXT))
@@ -72,7 +73,7 @@ class DevicesApi(ApiResource):
         "GET", "/devices/<device_id>/picture", Role.READ, schemas.BINARY, query=_PICTURE_QUERY, media_type="image/*"
     )
     async def picture(self, call: Call, device_id: str) -> object:
-        """Return the newest still picture of the device, of the attribute that the query names if it has several."""
+        """Return the newest still picture of the device; of the attribute in the query, if it has several."""
         device = self.hub.registry.get_device(device_id)
         found = await self.hub.dispatcher.picture(device, call.query()["attribute"])
         taken = {"content-type": found.media_type, "last-modified": format_datetime(found.at, usegmt=True)}
@@ -80,7 +81,7 @@ class DevicesApi(ApiResource):
 
     @route("POST", "/devices/<device_id>/name", Role.WRITE, json_shapes.DEVICE, statuses=(200, 503), body=NAME_BODY)
     async def rename(self, call: Call, device_id: str) -> object:
-        """Give the device the name that people use, or (null) take it away."""
+        """Give the device a name for people; null removes it."""
         device = self.hub.registry.get_device(device_id)
         name = (await call.body())["name"]
         layout, current = await self._change(
@@ -109,7 +110,7 @@ class DevicesApi(ApiResource):
         "POST", "/devices/<device_id>/room", Role.WRITE, json_shapes.DEVICE, statuses=(200, 503), body=ASSIGNMENT_BODY
     )
     async def assign_room(self, call: Call, device_id: str) -> object:
-        """Put the device into a room, or (null) into none."""
+        """Put the device into a room; null removes it from its room."""
         device = self.hub.registry.get_device(device_id)
         room_id = (await call.body())["room_id"]
         layout, current = await self._change(
@@ -118,7 +119,8 @@ class DevicesApi(ApiResource):
         return self.parts.encoder.encode(replace(current, room_id=layout.room_assignments.get(device_id)))
 
     async def _change(self, device: Device, change: Change) -> tuple[Layout, Device]:
-        """Make the change of the layout; return it with the present device, or the given one if it is gone."""
+        """Make the change of the layout; return it with the present device, or with the given one if the device is
+        gone."""
         layout = await self.hub.changes.make(change)
         [current] = self.hub.registry.find_devices([device.id]) or [device]
         return layout, current

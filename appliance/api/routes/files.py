@@ -1,4 +1,4 @@
-"""The files of the home, for the page's editor and for programs that write automations."""
+"""The files of the home, for the editor of the page and for programs that write automations."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ COMPLETIONS = record(
 SIMULATION = record("Simulation", lines=array_of(OBJECT), until=INSTANT, is_complete=BOOLEAN)
 
 MAX_FILE_BODY_BYTES = 1 << 20
-"""Bytes of a body that holds the text of a file, whose characters may be escaped."""
+"""Bytes of a body that contains the text of a file; its characters may be escaped."""
 
 MAX_HOURS = 24 * 366
 MAX_EVENTS_CHARS = 256 << 10
@@ -165,13 +165,13 @@ TRIAL_BODY = body(
     },
 )
 MAX_TRIAL_BODY_BYTES = 1 << 20
-"""Bytes of a body that can hold the text of a kind, and a recording."""
+"""Bytes of a body that may contain the text of a kind, and a recording."""
 
 NOT_DELETED = "DELETE is not a method of this path: the configuration cannot be deleted"
 
 
 def refuse(error: InvalidFile) -> Any:
-    """Return the response to a text that has faults."""
+    """Return the response to a text with faults."""
     return json_response(error_body(str(error), error.code, errors=[FILE_FAULT(each) for each in error.faults]), 400)
 
 
@@ -185,7 +185,7 @@ class FilesApi(ApiResource):
 
     @route("POST", "/files/check", Role.ADMIN, CHECKED_FILE, body=CHECK_BODY, max_body_bytes=MAX_FILE_BODY_BYTES)
     async def check(self, call: Call) -> object:
-        """Check a text in place of a file's, in the home as it is; write nothing."""
+        """Check a text in place of a file's text, in the home as it is now; write nothing."""
         stated = await call.body()
         return await self.hub.files.check(stated["path"], stated["text"])
 
@@ -213,7 +213,7 @@ class FilesApi(ApiResource):
 
     @route("DELETE", "/files/<file_path>", Role.ADMIN, statuses=(204, 405, 503))
     async def remove(self, call: Call, file_path: str) -> object:
-        """Delete the file; its versions stay, and its last text becomes one. 405 for the configuration."""
+        """Delete the file; its versions stay, and its last text becomes a version. 405 for the configuration."""
         if file_path == self.hub.files.config_path:
             return json_response(error_body(NOT_DELETED, "method_not_allowed"), 405, {"Allow": "GET, HEAD, PUT"})
         try:
@@ -303,7 +303,7 @@ class RecipesApi(ApiResource):
 
     @route("POST", "/recipes/<recipe_id>", Role.ADMIN, SAVED_FILE, statuses=(200, 409, 503), body=RECIPE_BODY)
     async def use(self, call: Call, recipe_id: str) -> object:
-        """Write an automation or scene from the recipe, after the checks of a save; 409 if the file exists."""
+        """Write an automation or scene from the recipe, after the same checks as a save; 409 if the file exists."""
         recipe = await self.hub.recipes.get(recipe_id)
         stated = await call.body()
         try:
@@ -325,7 +325,7 @@ class SimulationApi(ApiResource):
         max_body_bytes=MAX_FILE_BODY_BYTES,
     )
     async def simulate(self, call: Call) -> object:
-        """Return what the automations would do, as `lares simulate --json`, for at most 5 seconds of computing."""
+        """Return the lines of `lares simulate --json` for the automations, for at most 5 seconds of computing."""
         stated = await call.body()
         path, given = stated["path"], stated["text"]
         if (path is None) != (given is None):

@@ -1,4 +1,4 @@
-"""History: past values of devices and their commands, newest first, within a period."""
+"""History: past values of devices, and past commands, newest first, within a period."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from appliance.tables.json_schema import (
 _RESOLUTION = choice(
     *(each.name.lower() for each in Resolution),
     default="raw",
-    description="raw: every value that is kept; minute: the last of each. hour, day: of a number the mean, min and "
-    "max of each, of anything else the last value; of a device as a whole the last state.",
+    description="raw: every stored value; minute: the last value of each minute. hour, day: for a number the mean, "
+    "min and max, for anything else the last value; for a device as a whole the last state.",
 )
 _DEVICE_QUERY = {**PERIOD, "resolution": Field(_RESOLUTION, required=False)}
 _AUDIT_QUERY = {**PERIOD, "device_id": Field(identifier, required=False)}
@@ -58,7 +58,8 @@ _VALUES = record(
     attribute=TEXT,
     resolution={
         **one_of(*(each.name.lower() for each in Resolution)),
-        "description": "That of the coarsest entry: hour where memory does not reach as far back as was asked for.",
+        "description": "The resolution of the coarsest entry: hour if memory does not reach back as far as "
+        "requested.",
     },
     entries=array_of(_VALUE),
 )
@@ -81,7 +82,7 @@ class HistoryApi(ApiResource):
 
     @route("GET", "/devices/<device_id>/history", Role.READ, _STATES, query={**_DEVICE_QUERY, **INCLUDE})
     async def list_states(self, call: Call, device_id: str) -> object:
-        """Return how the device was, newest first, an entry for each change of an attribute."""
+        """Return the past states of the device, newest first, with an entry for each change of an attribute."""
         device = self.hub.registry.get_device(device_id)
         entries = self.hub.history.devices.list_states(device, *_parse_query(call))
         shown = _STATES({"device_id": device_id, "entries": entries})
@@ -92,7 +93,7 @@ class HistoryApi(ApiResource):
 
     @route("GET", "/devices/<device_id>/history/<attribute>", Role.READ, _VALUES, query=_DEVICE_QUERY)
     async def list_values(self, call: Call, device_id: str, attribute: str) -> object:
-        """Return what one attribute of the device showed, newest first."""
+        """Return the past values of one attribute of the device, newest first."""
         self.hub.registry.get_device(device_id)
         found = await self.hub.history.attributes.list_values(device_id, attribute, *_parse_query(call))
         of = {"device_id": device_id, "attribute": attribute}

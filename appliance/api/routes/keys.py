@@ -1,4 +1,4 @@
-"""API keys, the preferences that each keeps, and hooks, which keys of their own open.
+"""API keys, the preferences stored for each key, and hooks, which can have keys of their own.
 
 The master key is not an API key: it is neither listed nor revoked here.
 """
@@ -43,7 +43,7 @@ class ApiKeys(ApiResource):
 
     @route("POST", "/auth/keys", Role.ADMIN, schemas.NEW_KEY, statuses=(200, 503), body=KEY_BODY)
     async def create(self, call: Call) -> object:
-        """Make an API key with a label, a role, and maybe a hook; its secret is in this answer alone."""
+        """Make an API key with a label, a role, and optionally a hook; only this response contains its secret."""
         key, token = await self.parts.keyring.create(**await call.body())
         made = {**schemas.KEY(key), "key": token}
         if key.hook is not None and not await self.parts.hooks.is_heard(key.hook):
@@ -52,14 +52,14 @@ class ApiKeys(ApiResource):
 
     @route("POST", "/auth/master", Role.ADMIN, _SECRET, statuses=(200, 400, 503))
     async def reset_master(self, call: Call) -> object:
-        """Make a new master key, on the box alone (`lares key reset-master`); its secret is in this answer alone."""
+        """Make a new master key, only on the box itself; its secret is only in this response."""
         if call.principal is None or not call.principal.is_on_box:
             raise Invalid("the master key is replaced on the box: `lares key reset-master`")
         return {"key": await self.parts.keyring.reset_master()}
 
     @route("DELETE", "/auth/keys/<key_id>", Role.ADMIN, statuses=(204, 503))
     async def revoke(self, call: Call, key_id: str) -> None:
-        """Revoke the API key, and close the event streams that came with it."""
+        """Revoke the API key, and close the event streams that were opened with it."""
         await self.parts.keyring.revoke(key_id)
 
 
@@ -71,7 +71,7 @@ def read_preferences(document: Document, key_id: str) -> dict[str, Any]:
 
 
 def check_preferences(raw: Any) -> dict[str, Any]:
-    """Return the preferences of a key; raise `Invalid` if they are too large or have another form."""
+    """Return the preferences of a key; raise `Invalid` if they are too large or malformed."""
     if not isinstance(raw, dict):
         raise MalformedRequest(f"the body must be a JSON object, not {shown(raw)}")
     checked: dict[str, Any] = table(raw)
@@ -88,13 +88,13 @@ class PreferencesApi(ApiResource):
 
     @route("GET", "/preferences", Role.READ, OBJECT)
     async def get(self, call: Call) -> object:
-        """Return the object that was kept under the key of this request; empty without one."""
+        """Return the object stored under the key of this request; empty if there is none."""
         assert call.principal is not None
         return read_preferences(self.hub.document, call.principal.key_id)
 
     @route("PUT", "/preferences", Role.WRITE, OBJECT, statuses=(200, 503), body=_PREFERENCES_BODY)
     async def put(self, call: Call) -> object:
-        """Keep an object of at most 16 KiB; it is on the card before this is answered."""
+        """Store an object of at most 16 KiB; it is on the card before the response."""
         assert call.principal is not None
         stated = await call.body()
         await self.hub.document.put_many({PREFERENCES_PREFIX + call.principal.key_id: stated or None})
@@ -102,11 +102,11 @@ class PreferencesApi(ApiResource):
 
 
 class HooksApi(ApiResource):
-    """Handlers of `/hooks/<hook_id>`: the one way in for phones, buttons, scripts and devices that call."""
+    """Handlers of `/hooks/<hook_id>`, which phones, buttons, scripts and devices call."""
 
     @route("GET", "/hooks/<hook_id>", Role.HOOK, schemas.DONE, statuses=(200, 400))
     async def call_by_get(self, call: Call, hook_id: str) -> object:
-        """Call the hook with the data of the query. HEAD only states whether anything listens to it."""
+        """Call the hook with the data of the query. HEAD only reports whether anything listens to it."""
         if call.request.method == "HEAD":
             await self.parts.hooks.require(hook_id)
         else:
@@ -115,7 +115,7 @@ class HooksApi(ApiResource):
 
     @route("POST", "/hooks/<hook_id>", Role.HOOK, schemas.DONE, body=_HOOK_BODY, body_optional=True)
     async def call_by_post(self, call: Call, hook_id: str) -> object:
-        """Call the hook with a body of JSON, a form, or none, of at most 16 KiB."""
+        """Call the hook with JSON, a form, or no body, of at most 16 KiB."""
         await self.parts.hooks.require(hook_id)
         body = await read_bytes(call.request, call.limits, MAX_HOOK_BYTES)
         call.recheck()

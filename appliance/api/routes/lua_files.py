@@ -1,4 +1,4 @@
-"""What Lua files define: scenes, automations, scripts; their executions, and the variables and timers they share."""
+"""Resources of Lua files: scenes, automations, scripts; their executions, and the variables and timers they share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from appliance.tables.fields import Field
 from appliance.tables.json_schema import array_of
 
 MANUAL = {"type": "manual"}
-"""The event of a run by hand that states none."""
+"""The event of a manual run that states no event."""
 
 SOURCE = "variables"
 """The source of variables that are set over HTTP."""
@@ -40,12 +40,12 @@ class ScenesApi(ApiResource):
 
     @route("POST", "/scenes/reload", Role.ADMIN, schemas.RELOADED)
     async def reload(self, call: Call) -> object:
-        """Read every scene's file again. If one has a fault, the answer lists all faults and nothing changes."""
+        """Read every scene's file again. If a file has a fault, the response lists all faults and nothing changes."""
         return await self.hub.reloaders["scenes"].reload()
 
     @route("POST", "/scenes/<scene_id>/execute", Role.WRITE, schemas.EXECUTED, statuses=(200, 202, 400, 423))
     async def execute(self, call: Call, scene_id: str) -> object:
-        """Run the scene: the result of each of its commands, in the order of the calls."""
+        """Run the scene and return the result of each of its commands, in the order of the calls."""
         execution = self.hub.scenes.execute(scene_id)
         if execution.decision is Decision.QUEUE:
             return json_response({"status": "queued", "results": []}, 202)
@@ -58,12 +58,12 @@ class ScenesApi(ApiResource):
 
     @route("POST", "/scenes/<scene_id>/cancel", Role.WRITE, schemas.CANCELLED_COUNT)
     async def cancel(self, call: Call, scene_id: str) -> object:
-        """End what runs and waits of it at once, in a sleep too; `cancelled` is how many those were."""
+        """Cancel its running and waiting executions at once, even during a sleep; `cancelled` is their number."""
         return {"cancelled": self.hub.scenes.cancel(scene_id)}
 
     @route("GET", "/scenes/<scene_id>/history", Role.READ, schemas.SCENE_HISTORY, query=PERIOD)
     async def list_history(self, call: Call, scene_id: str) -> object:
-        """Return what became of the scene's executions, the newest first."""
+        """Return the results of the scene's executions, newest first."""
         self.hub.scenes.catalog.get(scene_id)
         entries = await self.hub.history.list_executions("scene", scene_id, Period(**call.query()))
         return {"scene_id": scene_id, "entries": entries}
@@ -85,7 +85,7 @@ class AutomationsApi(ApiResource):
 
     @route("POST", "/automations/reload", Role.ADMIN, schemas.RELOADED)
     async def reload(self, call: Call) -> object:
-        """Read every automation's file again. If one has a fault, the answer lists all and nothing changes."""
+        """Read every automation's file again. If one has a fault, all faults are listed and nothing changes."""
         return await self.hub.reloaders["automations"].reload()
 
     @route(
@@ -97,7 +97,7 @@ class AutomationsApi(ApiResource):
         body=SWITCH_BODY,
     )
     async def switch(self, call: Call, automation_id: str) -> object:
-        """Switch the automation on or off, over restarts and reloads."""
+        """Switch the automation on or off; this outlives restarts and reloads."""
         self.hub.automations.view(automation_id)
         stated = await call.body()
         return await self.hub.automations.switch(automation_id, is_enabled=stated["enabled"])
@@ -111,7 +111,7 @@ class AutomationsApi(ApiResource):
         body_optional=True,
     )
     async def execute(self, call: Call, automation_id: str) -> object:
-        """Run the automation now, even if it is off, whatever its mode and cooldown; its conditions apply."""
+        """Run the automation now, even if it is off, regardless of mode and cooldown; its conditions apply."""
         self.hub.automations.view(automation_id)
         stated = (await call.body())["trigger_payload"]
         ending = await self.hub.automations.run_by_hand(automation_id, MANUAL if stated is None else stated)
@@ -121,7 +121,7 @@ class AutomationsApi(ApiResource):
 
     @route("POST", "/automations/<automation_id>/validate", Role.WRITE, schemas.VALIDATED, statuses=(200, 400))
     async def validate(self, call: Call, automation_id: str) -> object:
-        """Read the automation's file as it is now, and change nothing; 400 lists its faults."""
+        """Read the automation's file as it is now, without changing anything; 400 lists its faults."""
         try:
             return {"automation": await self.hub.automations.validate(automation_id)}
         except ConfigFailed as failed:
@@ -134,12 +134,12 @@ class AutomationsApi(ApiResource):
 
     @route("POST", "/automations/<automation_id>/cancel", Role.WRITE, schemas.CANCELLED_COUNT)
     async def cancel(self, call: Call, automation_id: str) -> object:
-        """End what runs and waits of it at once, in a sleep too; `cancelled` is how many those were."""
+        """Cancel its running and waiting executions at once, even during a sleep; `cancelled` is their number."""
         return {"cancelled": self.hub.automations.cancel(automation_id)}
 
     @route("GET", "/automations/<automation_id>/history", Role.READ, schemas.AUTOMATION_HISTORY, query=PERIOD)
     async def list_history(self, call: Call, automation_id: str) -> object:
-        """Return what became of the automation's triggers, the newest first; also why it did not run."""
+        """Return the results of the automation's triggers, newest first; also the reasons why it did not run."""
         self.hub.automations.view(automation_id)
         entries = await self.hub.history.list_executions("automation", automation_id, Period(**call.query()))
         return {"automation_id": automation_id, "entries": entries}
@@ -150,12 +150,12 @@ class ExecutionsApi(ApiResource):
 
     @route("GET", "/executions", Role.READ, schemas.EXECUTIONS)
     async def list_all(self, call: Call) -> object:
-        """Return what runs and waits of scenes and automations, the oldest first."""
+        """Return the running and waiting executions of scenes and automations, oldest first."""
         return {"executions": list_executions(self.hub.executors)}
 
     @route("POST", "/executions/<execution_id>/cancel", Role.WRITE, schemas.CANCELLED_EXECUTION)
     async def cancel(self, call: Call, execution_id: str) -> object:
-        """End one execution at once, in a sleep too. Clients that wait for it get 400 and a sentence."""
+        """Cancel one execution at once, even during a sleep. Clients that wait for it get 400 and a sentence."""
         cancel_execution(self.hub.executors, execution_id)
         return {}
 
@@ -184,7 +184,7 @@ class VariablesApi(ApiResource):
 
     @route("PUT", "/variables/<name>", Role.WRITE, schemas.VARIABLE, statuses=(200, 503), body=VARIABLE_BODY)
     async def put(self, call: Call, name: str) -> object:
-        """Set the variable; it is on the card before this is answered."""
+        """Set the variable; it is on the card before the response."""
         stated = await call.body()
         await self.hub.variables.set_durable(name, stated["value"], SOURCE)
         return {"name": name, "value": stated["value"]}
@@ -201,7 +201,7 @@ class TimersApi(ApiResource):
 
     @route("GET", "/timers", Role.READ, array_of(schemas.TIMER))
     async def list_all(self, call: Call) -> object:
-        """Return every timer that is under way, by name."""
+        """Return every running timer, by name."""
         return self.hub.timers.list_all()
 
     @route("DELETE", "/timers/<name>", Role.WRITE, statuses=(204, 503))

@@ -1,4 +1,5 @@
-"""Rooms, which devices are in, and groups, chosen sets of devices; and commands to all devices of one."""
+"""Rooms, which contain devices, and groups, which are chosen sets of devices; and commands to all devices of
+either."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class RoomsApi(ApiResource):
 
     @route("DELETE", "/rooms/<room_id>", Role.WRITE, statuses=(204, 503))
     async def remove(self, call: Call, room_id: str) -> None:
-        """Remove the room; its devices are in none afterwards."""
+        """Remove the room; its devices are then in no room."""
         await self.hub.changes.make(lambda layout, _: layout.remove_room(room_id))
 
     @route("GET", "/rooms/<room_id>/devices", Role.READ, _DEVICES)
@@ -73,7 +74,7 @@ class GroupsApi(ApiResource):
 
     @route("POST", "/groups", Role.WRITE, json_shapes.GROUP, statuses=(200, 503), body=GROUP_BODY)
     async def put(self, call: Call) -> object:
-        """Create a group, or change the existing one; without members, these stay as they are."""
+        """Create a group, or change the existing one; if the members are missing, they stay as they are."""
         group_id, label, members = (await call.body()).values()
         make = self.hub.changes.make
         layout = await make(lambda layout, devices: layout.put_group(group_id, label, members, devices))
@@ -101,7 +102,7 @@ class GroupsApi(ApiResource):
 
     @route("GET", "/groups/<group_id>/devices", Role.READ, _DEVICES)
     async def list_devices(self, call: Call, group_id: str) -> object:
-        """Return the group's devices that exist at present, in membership order."""
+        """Return the group's devices that currently exist, in membership order."""
         find = partial(self.hub.registry.list_group_devices, group_id)
         return await self.parts.encoder.encode_found(find, self.hub.clock, with_commands=False)
 

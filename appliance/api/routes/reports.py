@@ -1,4 +1,4 @@
-"""Reports: the home at one moment, the state of the hub, its decisions, and their reasons."""
+"""Reports: a snapshot of the home, the state of the hub, its decisions, and their reasons."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ SIMULATED_PREFIXES = (
     SENT_PREFIX,
     REMOVED_PREFIX,
 )
-"""What a simulation needs of the home's state, by the prefixes of the keys in the document."""
+"""The parts of the home's state that a simulation needs, by the prefixes of the keys in the document."""
 
 UNREACHABLE_STATES = ("offline", "unavailable")
 
@@ -119,13 +119,17 @@ _OVERVIEW = record(
     version=TEXT,
     caller=_CALLER,
     preferences=OBJECT,
-    units={"type": "object", "additionalProperties": TEXT, "description": "Of each capability that has one."},
+    units={
+        "type": "object",
+        "additionalProperties": TEXT,
+        "description": "The unit of each capability that has one.",
+    },
     rooms=array_of(json_shapes.ROOM),
     groups=array_of(json_shapes.GROUP),
     scenes=array_of(schemas.SCENE),
     automations=array_of(schemas.AUTOMATION),
     adapters=array_of(schemas.ADAPTER),
-    safe={**maybe(TEXT), "description": "Why no automation runs though they are enabled, and how to end that."},
+    safe={**maybe(TEXT), "description": "Why no automation runs though they are enabled, and what to do."},
     config=_CONFIG_CHANGES,
     faults=array_of(schemas.FAULT),
     devices=array_of(json_shapes.DEVICE),
@@ -153,16 +157,16 @@ def _newest(entries: Iterable[LogEntry]) -> list[LogEntry]:
 
 
 class ReportsApi(ApiResource):
-    """Handlers of what the dashboard and `lares status`, `why`, `doctor`, `check` and `simulate` ask."""
+    """Handlers for the requests of the dashboard and of `lares status`, `why`, `doctor`, `check` and `simulate`."""
 
     @route("GET", "/why", Role.READ, _WHY, statuses=(200, 404), query={"id": Field(identifier)})
     async def explain(self, call: Call) -> object:
-        """Return how the automation, scene or device of this id is, and its last ten decisions, in sentences."""
+        """Return, in sentences, the state of an automation, scene or device, and its last ten decisions."""
         return {**await Reasons(self.hub).explain(call.query()["id"]), "timezone": self.hub.timezone.key}
 
     @route("GET", "/diagnostics/state", Role.ADMIN, _STATE)
     async def list_state(self, call: Call) -> object:
-        """Return the state of the home by the keys of the store, including values not yet on the card; no secrets."""
+        """Return the state of the home by store key, without secrets; values not yet on the card are included."""
         return {"values": self.hub.recorder.list_present(SIMULATED_PREFIXES)}
 
     @route("GET", "/diagnostics/status", Role.ADMIN, _STATUS)
@@ -210,7 +214,8 @@ class ReportsApi(ApiResource):
         ]
 
     def _last_of(self, view: View) -> object:
-        """Why it did not run, if nothing came after that; otherwise its last run, which may be before the start."""
+        """Return why it did not run, if nothing happened after that; otherwise its last run, which may be from before
+        the start."""
         entry = next(iter(self.hub.automations.list_runs(view.definition.id, Period(limit=1))), None)
         if entry is not None and entry.status in NEVER_BEGAN:
             return entry
@@ -222,7 +227,7 @@ class OverviewApi(ApiResource):
 
     @route("GET", "/overview", Role.READ, _OVERVIEW)
     async def show(self, call: Call) -> object:
-        """Return the home at one moment, and the role and the preferences of the key."""
+        """Return the present state of the home, and the role and preferences of the key."""
         assert call.principal is not None
         hub, encode = self.hub, self.parts.encoder.encode_with_commands
         catalogs = (hub.scenes.catalog, hub.automations.catalog, hub.kinds)

@@ -43,7 +43,7 @@ _LOG_QUERY = {
     "limit": Field(whole_number(1, MAX_LOG_ENTRIES, default=LogQuery().limit), required=False),
     "after": Field(whole_number(0, MAX_NUMBER, default=0), required=False),
 }
-_LAST = {**COUNT, "description": "The number of the newest entry of all; `after` it come those that follow."}
+_LAST = {**COUNT, "description": "The number of the newest entry; use it as `after` to get later entries."}
 _LOG = record("Log", entries=array_of(schemas.LOG_ENTRY), last=_LAST)
 
 _RELOADS = record("Reloads", reloads=array_of(schemas.RELOADED), config=array_of(TEXT))
@@ -71,7 +71,7 @@ class SystemApi(ApiResource):
 
     @route("GET", "/ready", None, schemas.DONE, statuses=(200, 503))
     async def show_ready(self, call: Call) -> object:
-        """Report whether the hub has started: every adapter's first poll has ended, reached or not."""
+        """Report whether the hub has started: every adapter's first poll has ended, successfully or not."""
         if missing := self.hub.health.list_missing():
             raise NotReady(f"starting: {', '.join(missing)}")
         return _HEALTHY
@@ -83,7 +83,7 @@ class SystemApi(ApiResource):
 
     @route("GET", "/diagnostics", Role.ADMIN, schemas.DIAGNOSTICS)
     async def show_diagnostics(self, call: Call) -> object:
-        """Return how the hub is inside: counts, and the figures of each part."""
+        """Return the internal state of the hub: counts, and the figures of each part."""
         return self.parts.figures.tree()
 
     @route("POST", "/diagnostics/clock/trust", Role.ADMIN, schemas.DONE, statuses=(200, 503))
@@ -100,7 +100,7 @@ class SystemApi(ApiResource):
 
     @route("GET", "/diagnostics/reload_watch", Role.ADMIN, schemas.WATCHES)
     async def show_reload_watch(self, call: Call) -> object:
-        """Which folders of Lua files are watched, so that a saved file is loaded."""
+        """Return which folders of Lua files are watched, so that saved files are loaded."""
         folders = self.hub.folders.items()
         return {"watches": [{"target": k, "enabled": each.watch, "directory": each.directory} for k, each in folders]}
 
@@ -110,7 +110,7 @@ class LogApi(ApiResource):
 
     @route("GET", "/diagnostics/log", Role.ADMIN, _LOG, query=_LOG_QUERY)
     async def list_entries(self, call: Call) -> object:
-        """Return the latest entries of the log that match, newest first, of the last 2,000."""
+        """Return the matching entries among the last 2,000 of the log, newest first."""
         stated = {name: value for name, value in call.query().items() if value is not None}
         found, newest = self.hub.log.list_entries(LogQuery(**stated)), self.hub.log.list_entries(LogQuery(limit=1))
         return {"entries": found, "last": newest[0].number if newest else 0}
@@ -121,7 +121,7 @@ class MetricsPage(ApiResource):
 
     @route("GET", "/metrics", Role.READ, TEXT, media_type=CONTENT_TYPE)
     async def show(self, call: Call) -> object:
-        """Return the counts and measures of the hub in Prometheus's text format."""
+        """Return the hub's counts and measurements in Prometheus's text format."""
         return Response(
             write_metrics(self.parts.figures.tree(), self.parts.requests), 200, {"content-type": CONTENT_TYPE}
         )
@@ -137,7 +137,7 @@ class AdaptersApi(ApiResource):
 
     @route("POST", "/adapters/reload", Role.ADMIN, schemas.RELOADED)
     async def reload(self, call: Call) -> object:
-        """Read the Lua files of kinds again. Each that is sound is in force; one with a fault changes nothing."""
+        """Read the Lua files of kinds again. Each valid file is loaded; a file with a fault changes nothing."""
         return await self.hub.reloaders["adapters"].reload()
 
     @route("GET", "/adapters/<name>", Role.READ, schemas.ADAPTER_IN_FULL)
@@ -166,7 +166,7 @@ class DiscoveryApi(ApiResource):
 
     @route("GET", "/discovery", Role.ADMIN, _DISCOVERY, query={"seconds": Field(_SECONDS, required=False)})
     async def search(self, call: Call) -> object:
-        """Search the local network for devices by mDNS and SSDP, and answer once the seconds are over."""
+        """Search the local network for devices by mDNS and SSDP, and respond after the requested seconds."""
         return {"found": await self.parts.search(call.query()["seconds"] or DEFAULT_SEARCH_SECS)}
 
 
@@ -179,10 +179,10 @@ class BackupApi(ApiResource):
 
     @route("GET", "/diagnostics/backup", Role.ADMIN, schemas.BINARY, statuses=(200, 400), media_type=TAR)
     async def download(self, call: Call) -> HTTPResponse:
-        """Return the archive that `lares backup` writes and `lares restore` takes."""
+        """Return the archive that `lares backup` writes and `lares restore` reads."""
         async with self._one_at_a_time:
             body = await asyncio.to_thread(self.parts.make_backup)
-        name = f"lares-backup-{self.hub.clock.now():%Y-%m-%d}.tar"  # browsers unpack files called .tar.gz
+        name = f"lares-backup-{self.hub.clock.now():%Y-%m-%d}.tar"  # browsers unpack files that are called .tar.gz
         headers = {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
         return Response(body, 200, {"content-type": TAR, **headers})
 
@@ -207,7 +207,7 @@ class EventsApi(ApiResource):
 
 
 class DocumentApi(ApiResource):
-    """Handlers of `/openapi.json` and `/asyncapi.json`; each document is made with its first request."""
+    """Handlers of `/openapi.json` and `/asyncapi.json`; each document is made at its first request."""
 
     @route("GET", "/openapi.json", Role.READ, {"type": "object", "required": ["openapi", "info", "paths"]})
     async def show(self, call: Call) -> object:
@@ -216,7 +216,7 @@ class DocumentApi(ApiResource):
 
     @route("GET", "/asyncapi.json", Role.READ, {"type": "object", "required": ["asyncapi", "info", "channels"]})
     async def show_events(self, call: Call) -> object:
-        """Return the AsyncAPI 3.0 document of the event stream: every frame, its fields, and when it comes."""
+        """Return the AsyncAPI 3.0 document of the event stream: every frame, its fields, and when it is sent."""
         return self._asyncapi
 
     @cached_property

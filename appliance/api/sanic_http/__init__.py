@@ -1,1 +1,1 @@
-"""HTTP on Sanic: README.md in this folder lists each internal name, its reason, and its test."""
+"""HTTP on Sanic: the README.md in this folder lists each internal name that is used, the reason, and its test."""

@@ -1,6 +1,6 @@
-"""A connection: the bytes of one client, as requests or, once it was upgraded, as a WebSocket.
+"""A connection: reads the bytes of one client as requests or, after an upgrade, as a WebSocket.
 
-It is handed to Sanic's application, without signals and middleware, which are not used here and cost half its speed.
+It calls Sanic's application directly, without signals and middleware, which would halve the speed.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from appliance.api.sanic_http.http1 import StrictHttp1
 from appliance.api.websocket import WebSocket, shutdown_write, unsent_bytes
 
 _UNLIMITED_SECS = 7 * 86_400.0
-"""Longer than any request; each part has time limits of its own."""
+"""Longer than any request; each part of a request has its own time limit."""
 
 _UNLIMITED_BYTES = 1 << 60
-"""Bodies are limited when they are read, and in `StrictHttp1` when they are discarded."""
+"""Bodies are limited when they are read, and when `StrictHttp1` discards them."""
 
 READ_BYTES = 16 * 1024
-"""Bytes that one read takes from a socket; a connection that holds as many is not read until they are used."""
+"""Bytes that one read takes from a socket; a connection that holds this many is not read until they are used."""
 
 _numbers = itertools.count(1)
 
 
 class _NoSignal:
-    """An awaitable in place of a signal; done at once."""
+    """An awaitable that replaces a signal, and is done at once."""
 
     def __await__(self) -> Iterator[None]:
         return iter(())
@@ -47,9 +47,11 @@ _NO_SIGNAL = _NoSignal()
 
 
 class Application(Sanic[Any, Any]):
-    """Sanic with a gate in its `ctx` that responds to requests; no signals and middleware, which cost half its speed.
+    """A Sanic application with a gate in its `ctx` that responds to requests; it has no signals or middleware, which
+    would halve the speed.
 
-    Sanic's own remedy, TOUCHUP, rewrites its classes at start, which works for one application a process.
+    Sanic's own optimization, TOUCHUP, rewrites its classes at start, which works for only one application per
+    process.
     """
 
     async def handle_request(self, request: Request) -> None:
@@ -63,12 +65,12 @@ class Application(Sanic[Any, Any]):
             await self.handle_exception(request, error, run_middleware=False)
 
     def dispatch(self, event: str, **more: Any) -> Any:
-        """Send a signal; those about requests are not sent, and return at once."""
+        """Send a signal; signals about requests are not sent, and return at once."""
         return _NO_SIGNAL if event.startswith(("http.", "server.exception.")) else super().dispatch(event, **more)
 
 
 def build_application(limits: ApiLimits) -> Application:
-    """Return an application without a gate, in whose `ctx` are the limits and its connections."""
+    """Return an application without a gate; its `ctx` holds the limits and its connections."""
     app = Application(
         f"lares-{next(_numbers)}",
         config=Config(env_prefix=None),
@@ -102,25 +104,26 @@ def build_application(limits: ApiLimits) -> Application:
 
 
 class TooManyRequests(SanicException):
-    """A client behind a trusted proxy has too many connections: 429, and the connection ends."""
+    """A client behind a trusted proxy has too many connections: it gets 429, and the connection ends."""
 
     status_code = 429
     headers = {"Retry-After": "1"}  # noqa: RUF012 - Sanic's own, read only
 
 
 LINGER_SECS = 1.0
-"""Seconds to read on after the last response: closing while the client sends would reset the connection."""
+"""Seconds of reading after the last response: closing while the client sends would reset the connection."""
 
 
 MAX_ANSWER_SECS_AFTER_EOF = 10.0
-"""Seconds for the answer to a client that closed its side, because it may have hung up."""
+"""Seconds for the response to a client that closed its side, because it may have hung up."""
 
 
 class StrictConnection(HttpProtocol):
-    """Sanic's connection, which is closed when its client reads nothing, and can be upgraded to our own WebSocket.
+    """Sanic's connection, which is also closed when its client reads nothing, and can be upgraded to our own
+    WebSocket.
 
-    `peer` is the client's address in `counted`; `websocket` is None until `upgrade`. One that
-    `is_on_box` came over the control socket.
+    `peer` is the client's address in `counted`; `websocket` is None until `upgrade`. A connection that `is_on_box`
+    came over the control socket.
     """
 
     HTTP_CLASS = StrictHttp1
@@ -141,21 +144,21 @@ class StrictConnection(HttpProtocol):
 
     @property
     def is_answering(self) -> bool:
-        """Whether a request is being handled or answered; Sanic's `Http` is true only then."""
+        """Whether a request is being handled or answered; only then is Sanic's `Http` true."""
         return self.websocket is None and bool(self.http)
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is open and no request has come on it that is not answered yet."""
+        """Whether it is open and has no unanswered request."""
         is_open = self.transport is not None and not self.transport.is_closing()
         return is_open and self.websocket is None and not self.is_answering and b"\r\n\r\n" not in self.recv_buffer
 
     def note_request(self, headers: Header) -> None:
-        """Called when the head of a request has been parsed. Raises `TooManyRequests` for too many of one client."""
+        """Called when the head of a request has been parsed. Raises `TooManyRequests` if one client has too many."""
         if self._proxy is not None:
             client = self.app.ctx.proxies.client_of(self._proxy, headers)
             if not self._connections.hand_over(self.peer, client, self):
-                limit = "as many connections as one address may (api.max_connections_per_peer)"
+                limit = "the maximum of connections for one address (api.max_connections_per_peer)"
                 raise TooManyRequests(f"{client} has {limit}: close some, or try again")
             self.peer = client
         self._connections.refresh(self.peer, self)
@@ -172,8 +175,8 @@ class StrictConnection(HttpProtocol):
         return self.websocket
 
     async def send(self, data: bytes) -> None:
-        """Write once the buffer has room. Raises `RequestCancelled` if the client is gone, or read nothing for
-        `stall_secs`: then it is disconnected."""
+        """Write once the buffer has room. Raises `RequestCancelled` if the client is gone, or has read nothing for
+        `stall_secs`, in which case it is disconnected."""
         while not self._can_write.is_set():
             await self._wait_for_room()
         if self.transport is None or self.transport.is_closing():
@@ -195,7 +198,8 @@ class StrictConnection(HttpProtocol):
         return 0 if self.transport is None else unsent_bytes(self.transport)
 
     def close(self, timeout: float | None = None) -> None:
-        """Close: after the last response once the client has closed or `LINGER_SECS` later, otherwise at once."""
+        """Close the connection: after the last response, once the client has closed or `LINGER_SECS` later; otherwise
+        at once."""
         has_ended = self._task is None and self.websocket is None and self._linger_timer is None
         if has_ended and self.transport is not None and not self.transport.is_closing():
             self.transport.resume_reading()
@@ -205,12 +209,13 @@ class StrictConnection(HttpProtocol):
             super().close(timeout)
 
     def abort(self) -> None:
-        """Close at once and discard what is unsent."""
+        """Close at once and discard unsent data."""
         super().abort()  # type: ignore[no-untyped-call]
 
     def connection_made(self, transport: Any) -> None:
         """Called by the loop with the open connection."""
-        transport.max_size = READ_BYTES  # asyncio's own 256 KiB would be the least that a connection can make us hold
+        # asyncio's default of 256 KiB would be the least that a connection can make the hub hold
+        transport.max_size = READ_BYTES
         super().connection_made(transport)  # type: ignore[no-untyped-call]
 
     def data_received(self, data: bytes) -> None:
@@ -221,7 +226,7 @@ class StrictConnection(HttpProtocol):
             super().data_received(data)
 
     def eof_received(self) -> bool:
-        """Return whether to keep the connection, once the client sends nothing further: `nc -N` expects its answer
+        """Return whether to keep the connection after the client has ended its side: `nc -N` expects its answer
         first.
         """
         if self.websocket is not None or self.is_idle or self._linger_timer is not None:
@@ -231,7 +236,7 @@ class StrictConnection(HttpProtocol):
         return True
 
     def _end_half_closed(self) -> None:
-        """Close; what takes longer, as a scene may, is answered with that."""
+        """Close the connection; a request that takes longer, such as a scene, gets this as its answer."""
         if self._task is None or not self.is_answering:
             self.close()
             return
@@ -240,7 +245,7 @@ class StrictConnection(HttpProtocol):
         self._task.cancel()
 
     async def receive_more(self) -> None:
-        """Wait for bytes; closes if none will come. Raises `BadRequest` if a body lacks them."""
+        """Wait for bytes; close the connection if no more can come. Raises `BadRequest` if a body is incomplete."""
         before = len(self.recv_buffer)
         if self._linger_timer is None:
             await super().receive_more()  # type: ignore[no-untyped-call]
@@ -267,7 +272,7 @@ class StrictConnection(HttpProtocol):
         self._connections.remove(self.peer, self)
         for timer in (self._linger_timer, self._callback_check_timeouts):
             if timer is not None:
-                timer.cancel()  # or it would hold the connection until then
+                timer.cancel()  # otherwise it would hold the connection until then
         if self.websocket is not None:
             self.websocket.on_connection_lost()
         super().connection_lost(exc)  # type: ignore[no-untyped-call]

@@ -1,4 +1,5 @@
-"""The framing of requests, as RFC 9112 defines it; whatever two programs could read in two ways is rejected."""
+"""The framing of requests, as RFC 9112 defines it; anything that two programs could interpret differently is
+rejected."""
 
 from __future__ import annotations
 
@@ -23,24 +24,25 @@ _CODINGS = re.compile(rf"{_TOKEN_TEXT}(?:[ \t]*,[ \t]*{_TOKEN_TEXT})*")
 _HOST = re.compile(r"[-A-Za-z0-9._~%!$&'()*+,;=:\[\]]*")
 
 _NEVER = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n")
-"""Bytes that no head contains. A tab may stand in a field, and a CR that is last may be half of a CRLF."""
+"""Bytes that no request head contains. A tab is allowed in a field, and a CR at the end may be half of a CRLF."""
 
 _TLS_RECORD = b"\x16\x03"
 
 BLANKS = " \t"
-"""White space around a field's value that is not part of it: OWS."""
+"""White space around a field's value, which is not part of it (OWS)."""
 
 
 class UnknownCoding(SanicException):
-    """The request's body comes in a transfer coding that the hub does not know: 501, and the connection ends."""
+    """The request's body has a transfer coding that the hub does not support: it gets 501, and the connection
+    ends."""
 
     status_code = 501
 
 
 class HeadFields(Struct, frozen=True, kw_only=True):
-    """The fields of a request's head, `raw` with the CRLF before each. The names of `headers` are in lower case.
+    """The fields of a request's head; `raw` has the CRLF before each. The names of `headers` are in lower case.
 
-    `length` is the body's in bytes, None if it comes in chunks; `has_body` states whether one was announced,
+    `length` is the body's length in bytes, None if it is chunked; `has_body` states whether a body was announced,
     `is_persistent` whether the client lets the connection continue after the response.
     """
 
@@ -62,8 +64,8 @@ class Head(Struct, frozen=True, kw_only=True):
 
 
 def check_beginning(head: bytes | bytearray, checked: int) -> None:
-    """Raise `BadRequest` if no head begins like this, so that its sender need not wait for the timeout. `checked` is
-    the number of bytes that were checked before.
+    """Raise `BadRequest` if no valid head begins like this, so that the sender need not wait for the timeout.
+    `checked` is the number of bytes that were already checked.
     """
     if head.startswith(_TLS_RECORD):
         raise BadRequest("the hub speaks plain HTTP, and this is TLS: begin the address with http://")
@@ -72,15 +74,15 @@ def check_beginning(head: bytes | bytearray, checked: int) -> None:
 
 
 def parse_head(head: bytes, earlier: HeadFields | None = None) -> Head:
-    """Return the head that these bytes are, without the empty line after it.
+    """Parse these bytes as a request's head, without the empty line after it.
 
-    Its fields are the `earlier` ones if they are the same: a client repeats them with each request.
+    If the fields are the same as in the `earlier` head, those are reused: a client repeats them with each request.
 
     Raises `BadRequest`, or `UnknownCoding` for an unknown transfer coding of the body.
     """
     match = _LINE.match(head)
     if match is None:
-        example = "'GET /devices HTTP/1.1' and end with CR LF; blanks and what is not ASCII are percent-encoded"
+        example = "'GET /devices HTTP/1.1' and end with CR LF; percent-encode spaces and non-ASCII characters"
         raise BadRequest(f"the request line is malformed: it must be like {example}")
     method, target, version = match.groups()
     raw, stated = head[match.end() :], version.decode()
@@ -91,14 +93,14 @@ def parse_head(head: bytes, earlier: HeadFields | None = None) -> Head:
 
 def _parse_fields(raw: bytes, version: str) -> HeadFields:
     match = _FIELDS.match(raw)
-    assert match is not None  # it matches nothing, too
+    assert match is not None  # this also matches nothing
     if (end := match.end()) < len(raw):
         number, example = raw.count(b"\r\n", 0, end + 2), "'Name: value' and end with CR LF"
         raise BadRequest(f"header {number} is malformed: it must be like {example}, without control characters")
     headers = Header([_parse_field(each) for each in raw.decode(errors="surrogateescape").split("\r\n")[1:]])
     _check_host(headers, version)
     if len(headers.getall("authorization", ())) > 1:
-        raise BadRequest("the request states more than one Authorization")
+        raise BadRequest("the request has more than one Authorization header")
     has_body, length = _parse_framing(headers, version)
     return HeadFields(
         raw=raw,
@@ -111,7 +113,7 @@ def _parse_fields(raw: bytes, version: str) -> HeadFields:
 
 
 def parse_chunk(line: bytes) -> int:
-    """Return the size of the chunk that the line announces; its extensions are ignored. Raises `BadRequest`."""
+    """Return the size in the head line of a chunk; its extensions are ignored. Raises `BadRequest`."""
     match = _CHUNK.fullmatch(line)
     if match is None:
         raise BadRequest("the size of a chunk is malformed")
@@ -121,7 +123,7 @@ def parse_chunk(line: bytes) -> int:
 def check_trailer(line: bytes) -> None:
     """Raise `BadRequest` unless the line is a trailer field."""
     if _TRAILER.fullmatch(line) is None:
-        raise BadRequest("what follows the last chunk is malformed")
+        raise BadRequest("the data after the last chunk is malformed")
 
 
 def _parse_field(line: str) -> tuple[str, str]:
@@ -145,16 +147,17 @@ def _check_host(headers: Header, version: str) -> None:
 
 
 def _parse_framing(headers: Header, version: str) -> tuple[bool, int | None]:
-    """Return whether there is a body, and its length, None for chunks.
+    """Return whether there is a body, and its length, None if it is chunked.
 
-    A length next to chunks, or one of them twice, is how a request is smuggled past a proxy; HTTP/1.0 has no chunks.
+    A length together with chunks, or two lengths or codings, can smuggle a request past a proxy; HTTP/1.0 has no
+    chunks.
     """
     codings, lengths = headers.getall("transfer-encoding", ()), headers.getall("content-length", ())
     if len(codings) + len(lengths) > 1:
-        raise BadRequest("the request states more than once how long its body is")
+        raise BadRequest("the request states the length of its body more than once")
     if codings:
         if version == "1.0":
-            raise BadRequest("HTTP/1.0 knows no Transfer-Encoding")
+            raise BadRequest("HTTP/1.0 has no Transfer-Encoding")
         _check_coding(codings[0])
         return True, None
     if not lengths:
@@ -165,12 +168,12 @@ def _parse_framing(headers: Header, version: str) -> tuple[bool, int | None]:
 
 
 def _check_coding(stated: str) -> None:
-    """Raise unless it states `chunked`: `UnknownCoding` for another coding, `BadRequest` for none.
+    """Raise unless the coding is `chunked`: `UnknownCoding` for another coding, `BadRequest` for none.
 
-    Chunks that are not the last coding, or come twice, leave the end of the body unknown: that is malformed.
+    If `chunked` is not the last coding, or appears twice, the end of the body is unknown: that is malformed.
     """
     names = [each.strip(BLANKS) for each in stated.lower().split(",")]
     if _CODINGS.fullmatch(stated) is None or "chunked" in names[:-1]:
         raise BadRequest("the Transfer-Encoding is malformed")
     if names != ["chunked"]:
-        raise UnknownCoding("the only Transfer-Encoding that is understood is chunked")
+        raise UnknownCoding("the only supported Transfer-Encoding is chunked")

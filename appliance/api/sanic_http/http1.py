@@ -1,4 +1,4 @@
-"""HTTP/1 on one connection: requests are cut out of the bytes strictly, and within time."""
+"""HTTP/1 on one connection: requests are parsed strictly, and within time limits."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from appliance.api.responses import encode_head
 from appliance.api.sanic_http.framing import Head, HeadFields, check_beginning, check_trailer, parse_chunk, parse_head
 
 MAX_DISCARDED_BODIES = 4
-"""After a response, this many times the limit of a body is read and discarded, so that the sender receives it."""
+"""After a response, up to this many times the size limit of a body is read and discarded, so that the sender can
+receive the response."""
 
 MAX_CHUNK_LINE_BYTES = 64
 
 CHUNKS_A_TURN = 32
-"""Chunks of a body that one turn of the loop reads: other clients would wait for thousands of one byte each."""
+"""Chunks of a body that are read in one turn of the loop: other clients would have to wait for thousands of one-byte
+chunks."""
 
 EXPECTATION_FAILED = 417
 
@@ -32,9 +34,10 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 class StrictHttp1(Http):
     """Sanic's HTTP/1 with strict parsing.
 
-    What RFC 9112 calls malformed is refused, because a proxy could parse it differently. The head of a request must
-    arrive within `head_secs`. The unread rest of a body is discarded for at most `body_secs` after the response.
-    `identified` is for the gate: the principal of these headers while the client repeats them, otherwise None.
+    Anything that RFC 9112 calls malformed is rejected, because a proxy could parse it differently. The head of a
+    request must arrive within `head_secs`. The unread rest of a body is discarded for at most `body_secs` after the
+    response. `identified` is for the gate: the principal of these headers while the client repeats them, otherwise
+    None.
     """
 
     __slots__ = (
@@ -83,14 +86,14 @@ class StrictHttp1(Http):
                 setattr(self, name, None)
 
     async def error_response(self, exception: Exception) -> None:
-        """Answer the error, then drop its traceback, which refers to a frame that refers to the error."""
+        """Send the error, then drop its traceback, whose frame refers back to the error."""
         try:
             await super().error_response(exception)
         finally:
             exception.__traceback__ = None
 
     async def http1_request_header(self) -> None:
-        """Parse the head of the next request; raises errors with status 400, 408, 413, 417, or 501."""
+        """Parse the head of the next request; raise errors with status 400, 408, 413, 417, or 501."""
         end = self._end_of_head()
         if end < 0:
             end = await self._receive_head()
@@ -104,20 +107,20 @@ class StrictHttp1(Http):
         self.head_only = head.method == "HEAD"
         request = self._make_request(head)
         self._expect_body(head.fields, request)
-        # Before chunks, one CRLF of the head stays: each chunk begins with the CRLF that ends the part before it
+        # If chunks follow, one CRLF of the head stays: each chunk begins with the CRLF that ends the previous part.
         del self.recv_buffer[: end + (2 if self.request_body == "chunked" else 4)]
         self.request, request.stream = request, self
         self._connection.note_request(head.fields.headers)
 
     async def send_response(self, response: HTTPResponse) -> None:
-        """Send the response; the rest of a body is then discarded, which Sanic would log as an error after a 2xx."""
+        """Send the response; then discard the rest of a body, which Sanic would log as an error after a 2xx."""
         self.respond(response)
         await self.http1_response_header(b"", end_stream=True)
         if self.request_body:
             self.response.stream = self.response = None
 
     async def http1_response_header(self, data: bytes, end_stream: bool) -> None:
-        """Send head and body of the response in one piece; none is streamed, so `data` is empty."""
+        """Send head and body of the response in one piece; responses are not streamed, so `data` is empty."""
         response, self.response_func = self.response, None
         head = encode_head(response, is_persistent=self.keep_alive)
         if self.expecting_continue:
@@ -125,11 +128,11 @@ class StrictHttp1(Http):
             head = head if response.status == EXPECTATION_FAILED else _CONTINUE + head
         await self._send(head if self.head_only else head + response.body)
         self.stage = Stage.IDLE
-        if self.recv_buffer:  # thousands of requests may be there already
+        if self.recv_buffer:  # thousands of requests may already have arrived
             await _next_turn()
 
     def create_empty_request(self) -> None:
-        """Make the stand-in for a request with an unreadable head; its target may be malformed."""
+        """Make a placeholder for a request with an unreadable head; its target may be malformed."""
         self.url = None
         super().create_empty_request()
 
@@ -174,14 +177,14 @@ class StrictHttp1(Http):
             return
         expect = request.headers.getone("expect", None)
         if expect is not None and expect.lower() != "100-continue":
-            raise ExpectationFailed("the only expectation that is understood is 100-continue")
+            raise ExpectationFailed("the only supported expectation is 100-continue")
         self.expecting_continue = expect is not None and fields.version == "1.1"
         self.request_body = "chunked" if fields.length is None else True
 
     def _end_of_head(self) -> int:
         """Return the end of the head in the received bytes, or -1.
 
-        One empty line in front of a request is passed over.
+        One empty line before a request is skipped.
         """
         if self.recv_buffer.startswith(_CRLF) and len(self.recv_buffer) >= 4 and self.recv_buffer[2:4] != _CRLF:
             del self.recv_buffer[:2]
@@ -197,7 +200,7 @@ class StrictHttp1(Http):
                     await self._receive_more()
         except asyncio.CancelledError:
             self.create_empty_request()  # Sanic logs it
-            if isinstance(self.exception, RequestTimeout):  # under load Sanic's own timer may come first
+            if isinstance(self.exception, RequestTimeout):  # under load, Sanic's own timer may end first
                 self.exception = self._head_timeout()
             raise
         except TimeoutError:
@@ -208,7 +211,8 @@ class StrictHttp1(Http):
         return RequestTimeout(f"the head did not arrive within {self._limits.head_secs:g} s")
 
     async def _read(self) -> bytes | None:
-        """Return the next piece of the body; `BadRequest`, which ends the connection, if its chunks are malformed."""
+        """Return the next piece of the body; raise `BadRequest`, which ends the connection, if its chunks are
+        malformed."""
         if self.expecting_continue:
             self.expecting_continue = False
             await self._send(_CONTINUE)
@@ -243,7 +247,7 @@ class StrictHttp1(Http):
         return size
 
     async def _take_line(self, max_bytes: int) -> bytes:
-        """Return the next line, without its CRLF; `BadRequest` when it is longer."""
+        """Return the next line, without its CRLF; raise `BadRequest` if it is too long."""
         while (end := self.recv_buffer.find(_CRLF, 0, max_bytes + 2)) < 0:
             if len(self.recv_buffer) >= max_bytes + 2:
                 raise BadRequest("the chunks of the body are malformed")
@@ -253,7 +257,8 @@ class StrictHttp1(Http):
         return line
 
     async def _discard_rest(self) -> bytes | None:
-        """Read the rest after the response; raise `BadRequest`, which ends the connection, if it is too long."""
+        """Read the rest of the body after the response; raise `BadRequest`, which ends the connection, if it is too
+        long."""
         if self._discard_until is None:
             self._discard_until = asyncio.get_running_loop().time() + self._limits.body_secs
         try:
@@ -268,7 +273,7 @@ class StrictHttp1(Http):
 
 
 async def _next_turn() -> None:
-    """Let the loop do what else is due: others would wait for all that one client has sent."""
+    """Let the loop do other due work, which would otherwise wait for everything that one client has sent."""
     turn = asyncio.Event()
     asyncio.get_running_loop().call_soon(turn.set)
     await turn.wait()

@@ -1,4 +1,4 @@
-"""The parts of all conditions: the comparison, and its sentences."""
+"""The common parts of all conditions: the comparison, and its sentences."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from appliance.tables.fields import Table
 
 
 class ConditionResult(Struct, frozen=True, kw_only=True):
-    """Whether something holds, and why not, with the values compared; the reason is empty when it does.
+    """Whether something holds, and if not, the reason with the compared values; the reason is empty if it holds.
 
-    `branch` is the way to the condition within a combination that decided, `1.2`; empty if that is the condition
+    `branch` is the path to the deciding condition within a combination, such as `1.2`; empty if it is the condition
     itself.
     """
 
@@ -35,10 +35,10 @@ def refused(reason: str, branch: str = "") -> ConditionResult:
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """A comparison: `name` has `value` and must be `needs`; the one place for its sentences.
+    """A comparison: `name` has `value` and must be `needs`; all sentences about comparisons are made here.
 
-    `sentence` replaces name and value if they do not fit: for a missing device, or an untrusted clock. Without
-    `needs` it stands for itself.
+    `sentence` replaces name and value if these do not fit: for a missing device, or an untrusted clock. Without
+    `needs`, the sentence is complete by itself.
     """
 
     holds: bool
@@ -72,12 +72,12 @@ class Condition(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
-        """Read the condition of this type that a table states, for a home at this place; None if something is
-        wrong. `depth` is how deep it is nested, from 1."""
+        """Read a condition of this type from a table, for a home at this place; return None if something is wrong.
+        `depth` is its nesting level, from 1."""
         raise NotImplementedError
 
     def look(self, home: Environment, instant: datetime | None) -> Fact:
-        """Compare with the home as it is; `instant` is None while the clock is not trusted."""
+        """Compare with the home as it is now; `instant` is None while the clock is not trusted."""
         raise NotImplementedError
 
     def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
@@ -86,5 +86,5 @@ class Condition(Struct, frozen=True, kw_only=True):
         return HOLDS if fact.holds else refused(fact.refusal)
 
     def names(self) -> list[NamedThing]:
-        """Return the things of the home that it names, without its inner conditions."""
+        """Return the things of the home that it names, except those in its inner conditions."""
         return []

@@ -1,4 +1,4 @@
-"""The kinds of condition, by their `type`, and what several of them amount to."""
+"""The kinds of conditions, by `type`, and the result of combined conditions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from appliance.tables.checks import one_of
 from appliance.tables.fields import Table
 
 MAX_CONDITION_DEPTH = 8
-"""How deep `all`, `any` and `none` may be nested in each other."""
+"""How deep `all`, `any` and `none` may be nested."""
 
 
 class Combination(Condition, frozen=True, kw_only=True):
-    """All, any or none (`type`) of the conditions hold."""
+    """A combination: all, any or none (`type`) of the conditions must hold."""
 
     conditions: tuple[Condition, ...]
 
@@ -36,7 +36,7 @@ class Combination(Condition, frozen=True, kw_only=True):
         return cls(type=kind, conditions=parse_conditions(table, locale, depth + 1))
 
     def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
-        """Return whether it holds; otherwise `branch` is the path to the condition that decided, if one did."""
+        """Return whether it holds; if not, `branch` is the path to the deciding condition, if there is one."""
         return _COMBINE[self.type](self.conditions, home, instant)
 
 
@@ -48,11 +48,11 @@ CONDITION_KINDS: Mapping[str, type[Condition]] = {
 
 
 _OTHER_NAMES = {"time": "time_window", "state": "device_state", "sun": "sun_position"}
-"""What other home automations call them."""
+"""The names that other home automation systems use for these."""
 
 
 def parse_conditions(table: Table, locale: Locale, depth: int = 1) -> tuple[Condition, ...]:
-    """Read the field `conditions`, a list of tables; a faulty one is noted and left out."""
+    """Read the field `conditions`, a list of tables; a faulty condition is noted and omitted."""
     tables = table.tables("conditions", "{ { type = … }, … }")
     found = [_parse(each, locale, depth) for each in tables]
     return tuple(condition for condition in found if condition is not None)
@@ -68,7 +68,7 @@ def _parse(table: Table, locale: Locale, depth: int) -> Condition | None:
 
 
 def list_nested(conditions: Iterable[Condition]) -> Iterator[Condition]:
-    """Yield the conditions, and those within them."""
+    """Yield the conditions, and those nested inside them."""
     for condition in conditions:
         yield condition
         if isinstance(condition, Combination):
@@ -76,7 +76,7 @@ def list_nested(conditions: Iterable[Condition]) -> Iterator[Condition]:
 
 
 class Demand(Enum):
-    """The demand on a condition within others."""
+    """What an outer condition requires of an inner one."""
 
     MUST = "must be"
     MUST_NOT = "must not be"
@@ -90,7 +90,7 @@ def explain(
     prefix: str = "",
     demand: Demand = Demand.MUST,
 ) -> Iterator[str]:
-    """Yield a sentence for each condition, also those within others: whether it holds now, or blocks.
+    """Yield a sentence for each condition, also for nested ones: whether it holds now, or blocks.
 
     `instant` is None while the clock is not trusted.
     """
@@ -125,7 +125,7 @@ def _needs(fact: Fact, demand: Demand) -> str:
 
 
 def check_all(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
-    """Return whether all conditions hold; if not, the first that does not, by its number: `condition 2.1: brightness
+    """Return whether all conditions hold; if not, the number of the first that does not: `condition 2.1: brightness
     was …`.
 
     `instant` is None while the clock is not trusted.
@@ -143,7 +143,7 @@ def _all(conditions: Sequence[Condition], home: Environment, instant: datetime |
 
 
 def _any(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
-    """Return whether any condition holds; otherwise the result has the reasons of all."""
+    """Return whether any condition holds; if none does, the result has the reasons of all."""
     reasons = []
     for number, condition in enumerate(conditions, 1):
         outcome = condition.holds(home, instant)

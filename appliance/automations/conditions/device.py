@@ -30,7 +30,7 @@ MAX_DEVICE_COUNT = 1_000_000
 
 
 class DeviceState(Condition, frozen=True, kw_only=True):
-    """A device's attribute matches, and has matched for `for_secs` seconds; `presence` is the same check.
+    """A device's attribute matches, and has matched for `for_secs` seconds; `presence` is the same kind.
 
     Without `above` and `below`, the time counts from the last change of the attribute.
     """
@@ -76,7 +76,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         return self._look_at_time(home, devices[0], instant, fact) if fact.holds and self.for_secs else fact
 
     def _look_at_time(self, home: Environment, device: Device, instant: datetime | None, fact: Fact) -> Fact:
-        """Compare the time for which it has held; this is unknown without a trusted clock."""
+        """Compare how long it has matched; this is unknown while the clock is not trusted."""
         needs = f"{self.matcher} for {self.for_secs:g} s"
         if instant is None:
             return Fact(holds=False, sentence=UNTRUSTED, needs=needs)
@@ -94,7 +94,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
 
 
 class PlaceState(Condition, frozen=True, kw_only=True):
-    """A room or a group has from `min_devices` to `max_devices` devices; None means no limit."""
+    """A room or a group contains from `min_devices` to `max_devices` devices; None means no limit."""
 
     type: str = "room_state"
     place_id: str
@@ -121,7 +121,7 @@ class PlaceState(Condition, frozen=True, kw_only=True):
         return [NamedThing(f"{self.place}_id", self.place, self.place_id)]
 
     def look(self, home: Environment, instant: datetime | None) -> Fact:
-        """Count the devices; a missing room or group has no number."""
+        """Count the devices; the number of a missing room or group is unknown."""
         registry = home.registry
         list_devices = registry.list_room_devices if self.place == "room" else registry.list_group_devices
         try:
@@ -162,7 +162,7 @@ class VariableState(Condition, frozen=True, kw_only=True):
 
 
 def _demand_comparison(table: Table) -> None:
-    """Note that nothing is compared; take the fields first."""
+    """Report that nothing is compared; read the fields before calling it."""
     if not any(map(table.has, ("equals", "above", "below"))):
         table.fault("equals", "is missing; give equals, above or below, or nothing is compared")
 

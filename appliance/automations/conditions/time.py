@@ -1,4 +1,4 @@
-"""Conditions of time: the clocks in the home, its calendar, and the sun over it."""
+"""Conditions of time: the local time of day, the calendar, and the sun at home."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from appliance.tables.checks import one_of
 from appliance.tables.fields import Table
 
 _DAYS_BEFORE, _DAYS_AFTER = 3, 2
-"""Local dates around the present whose events, moved by at most a day and late by the clock, may be the last one."""
+"""Local dates around the present that must be searched for the last event: an offset moves events by at most a day,
+and clock changes delay them."""
 
 
 class Edge(Struct, frozen=True, kw_only=True):
@@ -37,7 +38,7 @@ class Edge(Struct, frozen=True, kw_only=True):
         return None if word is None else cls(event=SunEvent(word), offset_mins=offset or 0)
 
     def instant_on(self, day: SunDay) -> datetime | None:
-        """Return its time on this day; None on a day without it."""
+        """Return its time on this day; None if the day has no such event."""
         found = day.instant_of(self.event)
         return None if found is None else found + timedelta(minutes=self.offset_mins)
 
@@ -49,7 +50,7 @@ _SUNSET = Edge(event=SunEvent.SUNSET)
 
 
 class TimeCondition(Condition, frozen=True, kw_only=True):
-    """A condition that asks only for the time: it does not hold while the clock is not trusted."""
+    """A condition that depends only on the time: it does not hold while the clock is not trusted."""
 
     locale: Locale
 
@@ -71,12 +72,12 @@ class TimeCondition(Condition, frozen=True, kw_only=True):
         return self.locale.clock(instant)
 
     def needs(self, instant: datetime) -> str:
-        """Return the value that it needs."""
+        """Return the required value."""
         return str(self)
 
 
 class TimeWindow(TimeCondition, frozen=True, kw_only=True):
-    """The clocks in the home show a time from `start`, included, to `end`, excluded; midnight may lie within."""
+    """The local time is from `start`, inclusive, to `end`, exclusive; the window may contain midnight."""
 
     type: str = "time_window"
     start: time
@@ -102,7 +103,7 @@ class TimeWindow(TimeCondition, frozen=True, kw_only=True):
 
 
 class Weekday(TimeCondition, frozen=True, kw_only=True):
-    """It is one of these days of the week in the home; 0 is Monday."""
+    """Today is one of these days of the week; 0 is Monday."""
 
     type: str = "weekday"
     name: ClassVar[str] = "day"
@@ -124,7 +125,7 @@ class Weekday(TimeCondition, frozen=True, kw_only=True):
 
 
 class DateRange(TimeCondition, frozen=True, kw_only=True):
-    """The date in the home lies between two days of the year, both included, over new year too: `(month, day)`."""
+    """The date at home is between two days of the year, both included, also over new year: `(month, day)`."""
 
     type: str = "date_range"
     name: ClassVar[str] = "date"
@@ -153,8 +154,8 @@ class DateRange(TimeCondition, frozen=True, kw_only=True):
 class SunCondition(TimeCondition, frozen=True, kw_only=True):
     """The sun is up or down: from `after`, until `before`.
 
-    If only one is given, the other is the opposite event of the sun. A polar night is after sunset and before
-    sunrise, a polar day the reverse. The home must have coordinates.
+    If only one edge is given, the other edge is the opposite event of the sun. A polar night counts as after sunset
+    and before sunrise, a polar day as the reverse. The home must have coordinates.
     """
 
     type: str = "sun_position"
@@ -183,9 +184,10 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return any((start or instant) <= instant and (end is None or instant < end) for start, end in starts_and_ends)
 
     def find_empty(self) -> str | None:
-        """Return a sentence if an offset leaves no time on some day of a year; None if it does not, or with two ends.
+        """Return a sentence if an offset leaves no time on some day of a year; None if it does not, or with no or two
+        ends.
 
-        Sampled days include the longest and the shortest.
+        The checked days include the longest and the shortest.
         """
         edge = self.before or self.after
         if edge is None or not edge.offset_mins or (self.after is not None and self.before is not None):
@@ -215,7 +217,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return " and ".join(f"{word} {edge}" for word, edge in ends if edge is not None)
 
     def _windows(self, days: Iterable[date]) -> Iterator[tuple[datetime | None, datetime | None]]:
-        """Yield the spans near these days when it holds, for a condition with one end; None: the span is open."""
+        """Yield the periods near these days in which it holds, for a condition with one edge; None means an open
+        end."""
         first = self.after.event if self.after is not None else (self.before or _SUNSET).event.opposite
         sun_days = [sun_day(self.locale, day) for day in days]
         found = [(due, event) for day in sun_days for event in SunEvent if (due := day.instant_of(event)) is not None]
@@ -232,7 +235,7 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
             yield _moved(start, self.after), None
 
     def _bounds(self, after: Edge, before: Edge, instant: datetime) -> bool:
-        """Return whether of the two edges, `after` passed last."""
+        """Return whether `after` passed more recently than `before`."""
         days = [sun_day(self.locale, day) for day in self.locale.days_around(instant, _DAYS_BEFORE, _DAYS_AFTER)]
         edges = [(edge.instant_on(day), edge is after) for day in days for edge in (after, before)]
         passed = [(due, is_after) for due, is_after in edges if due is not None and due <= instant]
@@ -245,7 +248,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return sun_day(self.locale, self.locale.local(instant).date())
 
     def _clock(self, edge: Edge, instant: datetime) -> str:
-        """Return when the edge is, to compare: of today, or the next start or the last end if it is the only one."""
+        """Return when the edge is, for a sentence: today's, or, if it is the only edge, the next start or the last
+        end."""
         due = edge.instant_on(self._today(instant))
         if self.after is None or self.before is None:
             windows = list(self._windows(self.locale.days_around(instant, _DAYS_BEFORE, _DAYS_AFTER)))
@@ -260,13 +264,13 @@ def _moved(due: datetime | None, edge: Edge | None) -> datetime | None:
 
 
 def _is_past(edge: Edge, day: SunDay, instant: datetime) -> bool:
-    """Return whether the edge of this day has passed."""
+    """Return whether the edge on this day has passed."""
     due = edge.instant_on(day)
     return day.is_past_without(edge.event) if due is None else instant >= due
 
 
 def _clock_on(due: datetime, instant: datetime, locale: Locale) -> str:
-    """Return the local time, with the day unless it is the present one."""
+    """Return the local time, and the day unless it is today."""
     day, today = locale.local(due).date(), locale.local(instant).date()
     names = {0: "", 1: " tomorrow", -1: " yesterday"}
     return locale.clock(due) + names.get((day - today).days, f" on {day:%m-%d}")

@@ -1,4 +1,4 @@
-"""The parts of all triggers: type, subjects, and the event table that Lua gets."""
+"""The common parts of all triggers: type, subjects, and the event table for Lua."""
 
 from __future__ import annotations
 
@@ -20,30 +20,31 @@ from appliance.tables.fields import Table
 class Match(Struct, frozen=True, kw_only=True):
     """The event table for the automation's Lua.
 
-    With `began_in_stop` the change was found at the start: it happened while the hub was off, or before.
+    With `began_in_stop`, the change was found at the start: it happened while the hub was off, or earlier.
     """
 
     event: Mapping[str, Value]
     began_in_stop: bool = False
 
     def dated(self, home: Environment) -> Match:
-        """Return the match with how late it can be, in seconds, if that depends on the last stop."""
+        """Return the match with its possible delay in seconds, if that depends on the last stop."""
         if not self.began_in_stop:
             return self
         return Match(event={**self.event, "late_secs": home.secs_since_stop()})
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
-    """The fields of every kind: its `type`, and the `id` that an automation gives it among its triggers."""
+    """The fields of every kind: its `type`, and the `id` that distinguishes it from the automation's other
+    triggers."""
 
     type: str = ""
     id: str | None = None
 
     @classmethod
     def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
-        """Return the trigger of this type that a table states, for a home at this place; None if something is wrong.
+        """Return the trigger of this type in a table, for a home at this place; None if something is wrong.
 
-        The table notes its faults, also a schedule that never comes after `now`.
+        The table notes the faults, including a schedule that never occurs after `now`.
         """
         raise NotImplementedError
 
@@ -52,7 +53,7 @@ class Trigger(Struct, frozen=True, kw_only=True):
         return []
 
     def subjects(self) -> list[Subject]:
-        """Return the subjects that it listens to; by default the things that it names."""
+        """Return the subjects that it listens to; by default, the things that it names."""
         return [each.subject for each in self.names() if each.owner is None]
 
     def describe(self, home: Environment, instant: datetime | None) -> str:
@@ -69,12 +70,13 @@ class EventTrigger(Trigger, frozen=True, kw_only=True):
 
 
 class TimedTrigger(Trigger, frozen=True, kw_only=True):
-    """A trigger that falls due. All except intervals follow the calendar; `is_daily` ones come once per day."""
+    """A trigger that becomes due at a time. All except intervals follow the calendar; those that are `is_daily` occur
+    once per day."""
 
     is_daily: ClassVar[bool] = False
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Return the first due time after the instant, in UTC; None if none comes."""
+        """Return the first due time after the instant, in UTC; None if there is none."""
         raise NotImplementedError
 
     def event_at(self, due: datetime) -> dict[str, Value]:
@@ -85,4 +87,4 @@ class TimedTrigger(Trigger, frozen=True, kw_only=True):
         if instant is None:
             return f"waits for {self}; {UNTRUSTED}"
         due = self.next_after(instant)
-        return f"waits for {self}; " + ("it never comes again" if due is None else f"next {timestamp(due)}")
+        return f"waits for {self}; " + ("it never occurs again" if due is None else f"next {timestamp(due)}")

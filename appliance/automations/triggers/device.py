@@ -1,5 +1,5 @@
-"""Triggers of devices, as values: an attribute that changes, at once or once it has rested or held. They return the
-event table that Lua gets, as plain data.
+"""Triggers of devices, as values: an attribute changes, at once or after it has stayed unchanged or matched for some
+time. They return the event table for Lua, as plain data.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ _DEVICE_FIELDS = ("device_id", "room_id", "group_id")
 
 
 class Devices(Struct, frozen=True, kw_only=True):
-    """The devices of the ids, or those in a room or a group at the time of the event; without these, every device."""
+    """The devices of the ids, or those in a room or a group at the time of the event; without any of these, all
+    devices."""
 
     ids: tuple[str, ...] = ()
     room_id: str | None = None
@@ -52,7 +53,7 @@ class Devices(Struct, frozen=True, kw_only=True):
     def parse(cls, table: Table, *, may_be_any: bool = False) -> Devices | None:
         """Read `device_id`, a text or a list, or `room_id`, or `group_id`; None if that is wrong.
 
-        If it `may_be_any`, all three can be absent.
+        If it `may_be_any`, all three may be missing.
         """
         ids = table.take("device_id", check.texts)
         room_id, group_id = table.take("room_id", check.text), table.take("group_id", check.text)
@@ -89,7 +90,7 @@ class Devices(Struct, frozen=True, kw_only=True):
         return " or ".join(f"'{id_}'" for id_ in self.ids)
 
     def describe_each(self, home: Environment, describe: Callable[[Device], str]) -> str:
-        """Return a sentence for each device named by its id, each after a semicolon; empty ones are omitted."""
+        """Return a sentence for each device named by its id, each preceded by a semicolon; empty ones are omitted."""
         sentences = []
         for device_id in self.ids:
             whose = "it" if len(self.ids) == 1 else f"'{device_id}'"
@@ -113,20 +114,21 @@ class Devices(Struct, frozen=True, kw_only=True):
         return self.is_any or self.name(device.id, device.alias)
 
     def name(self, device_id: str, alias: str | None) -> bool:
-        """Return whether the ids have the device, by its id or its alias."""
+        """Return whether the ids contain the device, by its id or its alias."""
         return device_id in self.ids or alias in self.ids
 
 
 class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
-    """An attribute of a device comes to match; without `attribute`, anything about its state changes.
+    """An attribute of a device begins to match; without `attribute`, any part of its state changes.
 
-    With a wait, `match` only begins it: `follow` returns the pending match after every further event of the device,
-    and `resolve` the match to fire at the end. `debounce_secs`: the value has not changed for this time;
-    `duration_secs`: it has matched for this time. `match` compares the ids of `devices`; the index looks up a
-    room or a group.
+    With a wait, `match` only begins the wait: `follow` returns the pending match after every further event of the
+    device, and `resolve` returns the match to fire at the end. `debounce_secs`: the value must stay unchanged for
+    this time; `duration_secs`: it must match for this time. `match` compares the ids of `devices`; the index looks up
+    a room or a group.
 
-    The last value that can be compared counts as the previous one, over gaps, outages and restarts. `at_start`: a
-    change between the stored value and the first observation after a start counts, and so does a first value ever.
+    The last value that can be compared counts as the previous one, across gaps, outages and restarts. With
+    `at_start`, a change between the stored value and the first observation after a start counts, and so does a first
+    value ever.
     """
 
     type: str = "device_state_change"
@@ -149,7 +151,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             table.fault("duration_secs", "cannot be used together with debounce_secs; choose one")
         needing = [name for name in _NEED_ATTRIBUTE if table.has(name)]
         if not table.has("attribute") and needing:
-            table.fault("attribute", f"is missing; {', '.join(needing)} must know which attribute is meant")
+            table.fault("attribute", f"is missing; {', '.join(needing)} must know the attribute")
         elif not table.has("attribute") and kind == "weather_state":
             table.fault("attribute", "is missing")
         if devices is None:
@@ -194,9 +196,9 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return shown + ("" if device.known(self.attribute) else f"; {self._first_value(device, self.attribute)}")
 
     def _first_value(self, device: Device, attribute: str) -> str:
-        """Return what becomes of the first value of an attribute that has never had one."""
+        """Return the effect of the first value of an attribute that has never had one."""
         if device.is_alarm(attribute):
-            return f"{attribute} has never had a value; an alarm fires even as the first one"
+            return f"{attribute} has never had a value; an alarm fires even on its first one"
         fires = self.at_start and not self.matcher.is_any
         return f"{attribute} has never had a value; its first one " + ("can fire" if fires else "counts as no change")
 
@@ -234,7 +236,8 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     def follow(self, event: DeviceStateChanged, pending: Match | None) -> Match | None:
         """Return the pending match after this event of a device; None ends the wait.
 
-        The very same object: wait on, also over a gap. Another: wait the whole time from now on.
+        The same object means that the wait continues, also over a gap. A different object means that the wait starts
+        again.
         """
         if pending is None:
             return self.match(event)
@@ -252,7 +255,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     def resume(self, pending: Match, device: Device) -> Match | None:
         """Return the pending match of a wait from before a stop, given the first observation after it.
 
-        As in `follow`, the same object continues, another one begins now, and None ends the wait.
+        As in `follow`, the same object continues the wait, a different one restarts it, and None ends it.
         """
         value, previous = self._last_value(device), pending.event.get("value")
         if not self.matcher.holds(value):
@@ -262,7 +265,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return None if self.matcher.is_any else Match(event=self._table(device, previous))
 
     def resolve(self, pending: Match, device: Device | None) -> Match | None:
-        """Return what to fire when the wait is over, with the last known value; None if that does not match."""
+        """Return the match to fire at the end of the wait, with the last known value; None if that does not match."""
         if device is None or not self.matcher.holds(self._last_value(device)):
             return None
         kept = {name: pending.event[name] for name in ("late_secs",) if name in pending.event}
@@ -273,7 +276,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return self.debounce_secs is not None or self.matcher.is_any
 
     def _last_value(self, device: Device) -> Value:
-        """Return the newest value that can be compared; also one from before a gap."""
+        """Return the newest value that can be compared, also one from before a gap."""
         return self.matcher.last_usable(device.known(self.attribute or ""))
 
     def _table(self, device: Device, previous: Value = None) -> dict[str, Value]:
@@ -286,7 +289,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
 
 
 class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
-    """A device sends an event, such as a pressed button; without `event`, any event counts.
+    """A device sends an event, such as the press of a button; without `event`, any event counts.
 
     `match` compares the ids of `devices`; the index looks up a room or a group.
     """
@@ -310,7 +313,7 @@ class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
         return f"waits until {self.devices} sends {self.event or 'any event'}{devices}"
 
     def match(self, event: Event) -> Match | None:
-        """Return the event table if the event is of this name."""
+        """Return the event table if the event has this name."""
         if not isinstance(event, DeviceEvent) or self.event not in (None, event.event):
             return None
         if self.devices.ids and not self.devices.name(event.device_id, event.alias):

@@ -80,10 +80,10 @@ class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
 
 
 class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
-    """A variable changes to a value that matches; without `equals`, `above`, and `below`, also its removal.
+    """A variable changes to a value that matches; without `equals`, `above`, and `below`, its removal also matches.
 
-    With one of them, the last comparable value counts as the previous one, also after a removal; a variable that has
-    never had one does not match.
+    With one of these, the last comparable value counts as the previous one, also after a removal; a variable without
+    an earlier value does not match.
     """
 
     type: str = "variable_change"
@@ -119,7 +119,7 @@ class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
 
 
 class TimerTrigger(EventTrigger, frozen=True, kw_only=True):
-    """A timer that Lua started is over."""
+    """A timer that Lua started ends."""
 
     type: str = "timer"
     name: str
@@ -166,7 +166,7 @@ class WebhookTrigger(EventTrigger, frozen=True, kw_only=True):
         return f"waits for a call of the hook '{self.hook}'"
 
     def match(self, event: Event) -> Match | None:
-        """Return the match; `data` is absent without a body."""
+        """Return the match; without a body, it has no `data`."""
         if not isinstance(event, events.HookCalled) or event.hook != self.hook:
             return None
         data = {} if event.data is None else {"data": event.data}

@@ -1,4 +1,4 @@
-"""Triggers of time, as values: when the clocks show a time, at sunrise, by a cron expression, again and again."""
+"""Triggers of time, as values: at a time of day, at sunrise or sunset, by a cron expression, or at an interval."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SECOND, _HALF_YEAR = timedelta(seconds=1), timedelta(days=183)
 
 
 class WallClock(TimedTrigger, frozen=True, kw_only=True):
-    """Once a local day, when the clocks in the home show this time; `weekdays` (0 is Monday) are all if empty."""
+    """Once per local day at this time; `weekdays` (0 is Monday) limits the days, empty means all."""
 
     type: str = "wall_clock"
     is_daily: ClassVar[bool] = True
@@ -69,10 +69,10 @@ class WallClock(TimedTrigger, frozen=True, kw_only=True):
 
 
 class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """Whenever the expression matches, in UTC, or, with a `locale`, on the home's clocks.
+    """Whenever the expression matches, in UTC, or, with a `locale`, in the home's local time.
 
-    A time that the home's clocks skip is the first instant after the gap. A doubled time counts once, or twice if the
-    expression has `*` or a step in the hour.
+    For a time that the local time skips, this is the first instant after the gap. A repeated time counts once, or
+    twice if the expression has `*` or a step in the hour field.
     """
 
     type: str = "cron"
@@ -86,9 +86,9 @@ class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
         if cron is None:
             return None
         if cron.next_after(now) is None:
-            table.fault("expression", f"never comes again up to the year {LAST_YEAR}")
+            table.fault("expression", f"never occurs again up to the year {LAST_YEAR}")
         if cron.warning is not None:
-            table.warn("expression", f"counts days from 1: {cron.warning}")
+            table.warn("expression", f"numbers weekdays from 1: {cron.warning}")
         for warning in cron.uneven_steps:
             table.warn("expression", f"has an uneven step: {warning}")
         if zone is None and (hint := _other_hour(cron, locale, now)) is not None:
@@ -111,7 +111,7 @@ class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
         return self._next_shown(self.locale.local(back).replace(tzinfo=None) - timedelta(seconds=1), back - _SECOND)
 
     def _next_shown(self, since: datetime, instant: datetime) -> datetime | None:
-        """Return the first instant after the given one with a match on the home's clocks after `since`."""
+        """Return the first instant after the given one that matches in local time after `since`."""
         assert self.locale is not None
         zone = self.locale.timezone
         while (shown := self.cron.next_shown(since)) is not None:
@@ -133,9 +133,10 @@ class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
 
 
 class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """At sunrise or sunset (`type`), `offset_mins` later (negative is before); skipped on a day without it.
+    """At sunrise or sunset (`type`), shifted by `offset_mins` (negative is earlier); skipped on a day without that
+    event.
 
-    `weekdays` count by the local date of the sun's event, before the offset; empty means all.
+    `weekdays` refers to the local date of the sun's event, before the offset; empty means all days.
     """
 
     is_daily: ClassVar[bool] = True
@@ -171,7 +172,7 @@ class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
 
 
 class DateTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """On a date, when the clocks in the home show this time: each year, or once if `year` is given."""
+    """On a date at this local time: each year, or once if `year` is given."""
 
     type: str = "date"
     is_daily: ClassVar[bool] = True
@@ -188,7 +189,7 @@ class DateTrigger(TimedTrigger, frozen=True, kw_only=True):
             return None
         trigger = cls(year=on[0], month=on[1], day=on[2], at=at, locale=locale)
         if trigger.next_after(now) is None:
-            table.warn("on", f"{trigger.on} is past: it never comes again")
+            table.warn("on", f"{trigger.on} is past: it never occurs again")
         return trigger
 
     def next_after(self, instant: datetime) -> datetime | None:
@@ -213,7 +214,7 @@ class DateTrigger(TimedTrigger, frozen=True, kw_only=True):
 
     @property
     def on(self) -> str:
-        """The date as it was written, `12-24` or `2026-12-24`."""
+        """The date in its written form, `12-24` or `2026-12-24`."""
         year = "" if self.year is None else f"{self.year:04}-"
         return f"{year}{self.month:02}-{self.day:02}"
 
@@ -233,7 +234,7 @@ class Interval(TimedTrigger, frozen=True, kw_only=True):
         return f"waits for its interval, every {self.every_secs:g} s"
 
     def next_after(self, instant: datetime, since: datetime | None = None) -> datetime:
-        """Return the first due time after the instant of those since `since`; None begins them at the instant."""
+        """Return the first due time after the instant, counted from `since`; None starts the count at the instant."""
         every = timedelta(seconds=self.every_secs)
         if since is None or since > instant:
             return (since or instant) + every
@@ -251,7 +252,7 @@ def _expression(value: Value) -> Cron:
 
 
 def _other_hour(cron: Cron, locale: Locale, now: datetime) -> str | None:
-    """Return a sentence if a fixed hour, which is in UTC, is another one on the home's clocks."""
+    """Return a sentence if a fixed hour in UTC differs from the home's local hour."""
     due = cron.next_after(now)
     if due is None or cron.repeats_hourly or not any(locale.local(due + n * _HALF_YEAR).utcoffset() for n in (0, 1)):
         return None

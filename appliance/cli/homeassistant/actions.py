@@ -1,7 +1,7 @@
 """Actions of Home Assistant as Lua statements.
 
 Action types, services, and their fields are those of Home Assistant's documentation of scripts and of each
-integration. A part that has no translation becomes a comment with the reason and its YAML.
+integration. A part without a translation becomes a comment with the reason and its YAML.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SIMPLE: Mapping[str, Mapping[str, Command]] = {
     },
     "climate": {"turn_off": ("hvac_mode", "set", "off"), "turn_on": ("hvac_mode", "set", "heat")},
 }
-"""Commands of services that need no data, by domain and service."""
+"""Commands of services without data, by domain and service."""
 
 POWER = {"turn_on": "on", "turn_off": "off", "toggle": "toggle"}
 SWITCHED = frozenset({"light", "switch", "fan", "media_player"})
@@ -74,7 +74,7 @@ SETTERS: Mapping[str, Mapping[str, str]] = {
     "media_player": {"source": "media_source", "is_volume_muted": "muted"},
     "cover": {"position": "cover_position", "tilt_position": "cover_tilt"},
 }
-"""Capabilities that fields of services set, by domain."""
+"""The capability that each field of a service sets, by domain."""
 
 FIELDS = frozenset(
     {
@@ -83,10 +83,10 @@ FIELDS = frozenset(
         *("temperature", "volume_level", "option", "code", *(field for each in SETTERS.values() for field in each)),
     }
 )
-"""Fields of services on devices that are translated."""
+"""Fields of device services that are translated."""
 
 MESSAGE_FIELDS = frozenset({"message", "title", "data", "actions", "notification_id"})
-"""Fields of messages that are translated, or that only matter in Home Assistant."""
+"""Fields of messages that are translated, or that matter only in Home Assistant."""
 
 CUSTOM: Mapping[str, Mapping[str, tuple[str, Any]]] = {
     "button": {"press": ("press", None)},
@@ -103,7 +103,7 @@ CUSTOM: Mapping[str, Mapping[str, tuple[str, Any]]] = {
         "alarm_arm_vacation": ("set", Raw('"armed_vacation"')),
     },
 }
-"""Actions on `custom` attributes: the action, and the field that holds the value or the value itself."""
+"""Actions on `custom` attributes: the action, and the value or the field that has it."""
 
 
 RAISING = ("ctx:invoke(", "ctx:run_scene(", "require(")
@@ -174,7 +174,8 @@ class Actions:
             self._one(each)
 
     def stop(self, what: str) -> None:
-        """Return at a condition without a translation, so that nothing happens that it would have prevented."""
+        """Return at a condition without a translation, so that nothing runs that the condition would have
+        prevented."""
         self.lines.add(f'ctx:log("warn", {quote(f"{what} is not translated: write it in this file")})')
         self.lines.add("do return end")
 
@@ -208,7 +209,7 @@ class Actions:
         except (NotTranslated, AttributeError, KeyError, TypeError, ValueError) as reason:
             self.lines.cut(before)
             del self.problems[problems:]
-            self._skip(action, str(reason) if isinstance(reason, NotTranslated) else "its form is not known")
+            self._skip(action, str(reason) if isinstance(reason, NotTranslated) else "its form is unknown")
             if str(reason) == "it is disabled":
                 return
             if _is_condition(action):
@@ -261,7 +262,8 @@ class Actions:
         self.lines.close()
 
     def _test(self, value: Any) -> str:
-        """Return the expression of conditions; write those without a translation as a comment, and return false."""
+        """Return the Lua expression of conditions; write those without a translation as a comment, and return
+        false."""
         try:
             return conditions.in_lua(value, self.scope)
         except NotTranslated as reason:
@@ -291,7 +293,7 @@ class Actions:
         self.lines.close()
 
     def _block(self, value: Any) -> None:
-        """Write actions whose variables end with the block."""
+        """Write actions whose variables are local to the block."""
         names = dict(self._names)
         self.sequence(value)
         self._names = names
@@ -450,7 +452,7 @@ class Actions:
         self._finish_wait(f"ctx:wait_for({quote(test.target.device_id)}, {literal(wanted)})", action)
 
     def _without_wait(self, action: Mapping[str, Any]) -> None:
-        """Wait for the time-out of a wait that has no translation; without a time-out, end the run."""
+        """Wait for the timeout of a wait without a translation; if it has no timeout, end the run."""
         try:
             self._delay({"delay": action["timeout"]})
         except (KeyError, NotTranslated):
@@ -584,7 +586,7 @@ class Actions:
             self.lines.add(f"ctx:command({quote(target.device_id)}, {literal(command)}){mark}")
 
     def _targets(self, domain: str, action: Mapping[str, Any], data: dict[str, Any]) -> list[str]:
-        """Return the entities that a service acts on, and take them out of its data."""
+        """Return the entities that a service acts on, and remove them from its data."""
         target = action.get("target")
         found: list[str] = []
         for place in (target if isinstance(target, Mapping) else {}, action, data):
@@ -599,7 +601,7 @@ class Actions:
         if domain == "homeassistant":
             found = [each for each in found if _can_be_switched(each)]
         if not found:
-            raise NotTranslated("it names no entity that is known")
+            raise NotTranslated("it names no known entity")
         return list(dict.fromkeys(found))
 
     def _commands(
@@ -625,7 +627,7 @@ class Actions:
         return [(target, each) for each in found]
 
     def _by_verb(self, target: Target, domain: str, verb: str, data: Mapping[str, Any]) -> list[Command]:
-        """Return the commands that the service itself means, without those of its further fields."""
+        """Return the commands of the service itself, without those of its further fields."""
         if command := SIMPLE.get(domain, {}).get(verb):
             return [command]
         if verb in POWER and domain in SWITCHED:
@@ -689,7 +691,7 @@ class Actions:
                 found.append((capability, "set", dict(zip(keys, exact, strict=True))))
         if (color := data.get("color_name")) is not None:
             if color not in COLORS:
-                raise NotTranslated(f"the colour {color} is not known: write color_rgb")
+                raise NotTranslated(f"the colour {color} is unknown: write color_rgb")
             found.append(("color_rgb", "set", dict(zip("rgb", COLORS[color], strict=True))))
         return found
 
@@ -802,7 +804,7 @@ class Actions:
                     service, {"action": service, "target": {"entity_id": entity_id}, "data": {**more, **fade}}
                 )
             except (NotTranslated, AttributeError, KeyError, TypeError, ValueError) as reason:
-                words_ = str(reason) if isinstance(reason, NotTranslated) else "its form is not known"
+                words_ = str(reason) if isinstance(reason, NotTranslated) else "its form is unknown"
                 self._skip({str(entity_id): state}, words_)
 
     def _script(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
@@ -835,7 +837,7 @@ class Actions:
     def _value(self, value: Any) -> str:
         """Return a value, which may hold templates, as Lua."""
         if isinstance(value, Tagged):
-            raise NotTranslated(f"{value.tag} is not read")
+            raise NotTranslated(f"the YAML tag {value.tag} is not supported")
         if isinstance(value, list):
             return f"{{ {', '.join(map(self._value, value))} }}"
         if isinstance(value, Mapping):
@@ -846,7 +848,7 @@ class Actions:
 
     def _message(self, value: Any) -> str:
         if isinstance(value, Tagged):
-            raise NotTranslated(f"{value.tag} is not read")
+            raise NotTranslated(f"the YAML tag {value.tag} is not supported")
         return templates.message(value, self.scope)
 
 

@@ -38,9 +38,9 @@ class LuaFile(Struct, frozen=True, kw_only=True):
 
 
 def translate(definition: Any, place: str, entities: Entities, taken: set[str]) -> LuaFile:
-    """Translate one automation; `place` names it in comments, `taken` are ids that are in use and gains the new one.
+    """Translate one automation; `place` names it in comments; the new id is added to `taken`, the ids in use.
 
-    Raises `NotTranslated` if the definition is no automation at all.
+    Raises `NotTranslated` if the definition is not an automation at all.
     """
     if not isinstance(definition, Mapping):
         raise NotTranslated("it is not a mapping")
@@ -140,7 +140,7 @@ def _unique(found: list[Trigger], actions: Actions) -> list[Trigger]:
 def _conditions(
     definition: Mapping[str, Any], actions: Actions, notes: list[str], *, is_declared: bool
 ) -> list[Mapping[str, Any]]:
-    """Return the conditions that Lares declares; write the others as tests.
+    """Return the conditions that Lares can declare; write the others as tests.
 
     Unless `is_declared`, write all that Lua can compute: the run has to start its timer before a condition stops it.
     """
@@ -223,7 +223,7 @@ def _trigger_lines(id_: str, found: list[Trigger]) -> list[str]:
 
 
 def mode_of(definition: Mapping[str, Any]) -> list[str]:
-    """Return the mode; Home Assistant's default is single, and 10 at once for queued and parallel."""
+    """Return the mode; Home Assistant's default is single, and the maximum is 10 for queued and parallel."""
     mode = str(definition.get("mode", "single"))
     if mode not in MODES:
         mode = "single"

@@ -36,11 +36,11 @@ DEVICE_STATES: Mapping[str, str] = {
     "is_home": "home",
     "is_not_home": "not_home",
 }
-"""States that a device condition's type asks for. Covers use the words open and closed."""
+"""States that the types of device conditions ask for. Covers use the words open and closed."""
 
 
 class Declared(Struct, frozen=True):
-    """A condition that Lares can declare. `lua` is the same as an expression, None if Lua cannot compute it."""
+    """A condition that Lares can declare. `lua` is the equivalent expression, None if Lua cannot compute it."""
 
     table: Mapping[str, Any]
     lua: str | None
@@ -144,7 +144,7 @@ def time_of_day(value: Any) -> str:
 def weekdays(value: Any) -> list[str]:
     found = [each.lower()[:3] for each in words(value)]
     if not set(found) <= set(WEEKDAYS):
-        raise NotTranslated(f"the weekdays {', '.join(found)} are not known")
+        raise NotTranslated(f"unknown weekdays: {', '.join(found)}")
     return found
 
 
@@ -186,7 +186,7 @@ def _combine(kind: str, value: Mapping[str, Any], scope: Scope) -> Declared | Co
 
 
 def _all(parts: Sequence[Declared], *, is_any: bool = False) -> Declared:
-    """Return conditions that must all hold, or any of them, as one."""
+    """Return conditions that must all hold, or any of them, as one expression."""
     if len(parts) == 1:
         return parts[0]
     lua = None
@@ -383,8 +383,8 @@ def _edge(value: Any, scope: Scope) -> _Edge:
 
 
 def _sun(value: Mapping[str, Any], scope: Scope) -> Declared:
-    """Translate sun times. A single edge divides the local day in Home Assistant; in Lares, the condition holds until
-    the other edge."""
+    """Translate sun times. In Home Assistant, a single edge divides the local day; in Lares, the condition holds
+    until the other edge."""
     edges = {word: value[word] for word in ("after", "before") if value.get(word) is not None}
     offsets = {f"{word}_offset_mins": _minutes(value.get(f"{word}_offset")) for word in edges}
     offsets = {word: each for word, each in offsets.items() if each}

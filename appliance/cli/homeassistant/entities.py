@@ -1,8 +1,7 @@
 """Home Assistant's entities as devices, attributes, and variables of Lares.
 
-Devices over MQTT have predictable ids, made of their identifiers (see `adapters/mqtt`); other devices are found among
-those that the home knows, by serial number, MAC address, or name. Classes of entities are those of Home Assistant's
-documentation.
+Devices over MQTT have predictable ids, made from their identifiers (see `adapters/mqtt`); other devices are searched
+in the home by serial number, MAC address, or name. Classes of entities are those of Home Assistant's documentation.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ MAX_GROUPS = 8
 """Groups within groups."""
 
 Z2M = "zigbee2mqtt_"
-"""Start of the identifiers of Zigbee2MQTT; its unique ids are `<address>_<object id>_<base topic>`."""
+"""The beginning of Zigbee2MQTT's identifiers; its unique ids are `<address>_<object id>_<base topic>`."""
 
 CLASSES: Mapping[str, Mapping[str, str]] = {
     "sensor": {name: each.capability for name, each in SENSORS.items()},
@@ -55,14 +54,14 @@ NAMED_CLASSES: Mapping[str, frozenset[str]] = {
 """Device classes of entities that triggers and conditions such as `door.opened` act on."""
 
 COMMANDED = frozenset({"light", "switch", "fan", "media_player", "climate", "lock", "cover"})
-"""Domains in which a second entity of one device is a separate device in Lares."""
+"""Domains in which a device's second entity is a separate device in Lares."""
 
 WORDS: Mapping[str, Mapping[str, Any]] = {
     **{each.capability: {"on": each.on, "off": each.off} for each in BINARY_SENSORS.values()},
     "presence": {"home": True, "not_home": False},
     "": {"on": True, "off": False},
 }
-"""Values of Lares by attribute and state; of `custom` attributes of binary sensors under an empty name."""
+"""Values in Lares by attribute and state; for `custom` attributes of binary sensors, under an empty name."""
 
 ATTRIBUTES: Mapping[tuple[str, str], tuple[str, float]] = {
     ("light", "brightness"): ("brightness", 100 / 255),
@@ -84,11 +83,11 @@ ATTRIBUTES: Mapping[tuple[str, str], tuple[str, float]] = {
     ("fan", "percentage"): ("custom.mqtt.percentage", 1),
     ("fan", "preset_mode"): ("preset_mode", 1),
 }
-"""Attributes of Lares, and the factor of their numbers, by domain and attribute of the entity."""
+"""Attributes in Lares, and the factor for their numbers, by domain and attribute of the entity."""
 
 
 class KnownDevice(Struct, frozen=True, kw_only=True):
-    """A device that the home has: its shown name, and its serial number if known."""
+    """A device in the home: its shown name, and its serial number if known."""
 
     id: str
     name: str
@@ -96,7 +95,7 @@ class KnownDevice(Struct, frozen=True, kw_only=True):
 
 
 class Target(Struct, frozen=True):
-    """An attribute of a device; `factor` converts numbers of Home Assistant's."""
+    """An attribute of a device; `factor` converts Home Assistant's numbers."""
 
     device_id: str
     attribute: str
@@ -105,7 +104,7 @@ class Target(Struct, frozen=True):
 
 
 class Variable(Struct, frozen=True):
-    """A helper as a variable."""
+    """A helper of Home Assistant as a variable."""
 
     name: str
     domain: str
@@ -128,11 +127,11 @@ class Script(Struct, frozen=True, kw_only=True):
 
 
 class NotTranslated(Exception):
-    """A part has no translation; the message is the reason."""
+    """A part cannot be translated; the message is the reason."""
 
 
 class Entities:
-    """Finds the target of an entity, and remembers the entities that it could not find in `missing`.
+    """Finds the target of an entity; entities that it could not find are in `missing`.
 
     `scripts` and `scenes` are counterparts by object id; `snapshots` are the ids of scenes that actions create.
     """
@@ -305,7 +304,8 @@ class Entities:
         return min(found, key=len) if found else None
 
     def _rank(self, entity: HaEntity, attribute: str) -> int:
-        """Return the place of the entity among those of its device with the same capability; 0 is the main one."""
+        """Return the position of the entity among the entities of its device with the same capability; 0 is the main
+        one."""
         same = self._siblings.get((entity.device_id or "", attribute), [])
         device = self.installation.devices.get(entity.device_id or "")
         order = sorted(same, key=lambda each: (each.original_name is not None, self._object_id(each, device)))

@@ -38,7 +38,7 @@ KEYWORDS = frozenset(
 
 
 class Raw(str):
-    """A text that is Lua already."""
+    """A text that is already Lua."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ def literal(value: Any) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a text as a Lua string. JSON's escapes are Lua's, except those of control characters."""
+    """Return a text as a Lua string. JSON's escapes are the same as Lua's, except those of control characters."""
     quoted = json.dumps(text, ensure_ascii=False)
     return re.sub(r"\\\\|\\u([0-9a-f]{4})", lambda found: f"\\u{{{found[1]}}}" if found[1] else found[0], quoted)
 
@@ -90,7 +90,7 @@ def rows(value: Any, indent: str) -> list[str]:
 
 
 def comment(text: str, indent: str = "") -> list[str]:
-    """Return the text as comment lines. A line cannot leave the comment."""
+    """Return the text as comment lines. No line can leave the comment."""
     lines = [
         "".join(char if char.isprintable() else " " for char in line)[:400] for line in text.splitlines() or [""]
     ]
@@ -98,7 +98,7 @@ def comment(text: str, indent: str = "") -> list[str]:
 
 
 def name(text: str) -> str:
-    """Return a Lua name made of a text."""
+    """Return a valid Lua name made from a text."""
     made = re.sub(r"\W", "_", text, flags=re.ASCII) or "value"
     return f"_{made}" if made[0].isdigit() or made in KEYWORDS else made
 
@@ -109,7 +109,7 @@ def negated(expression: str) -> str:
 
 
 def is_one_call(expression: str) -> bool:
-    """Return whether the expression is one call or one pair of brackets, so that it needs no brackets around it."""
+    """Return whether the expression is one call or one bracketed expression, so that it needs no further brackets."""
     if not re.match(r"[\w.:]*\(", expression):
         return False
     depth = 0
@@ -126,7 +126,7 @@ def _key(key: Any) -> str:
 
 
 class Lines:
-    """Lines of a function's body, indented."""
+    """The indented lines of a function's body."""
 
     def __init__(self, depth: int = 2) -> None:
         self.lines: list[str] = []
@@ -137,11 +137,11 @@ class Lines:
         return "  " * self._depth
 
     def mark(self) -> tuple[int, int]:
-        """Return the present end, for `cut`."""
+        """Return the present end, as an argument for `cut`."""
         return len(self.lines), self._depth
 
     def cut(self, mark: tuple[int, int]) -> None:
-        """Remove the lines, and leave the blocks, that were begun after the mark."""
+        """Remove the lines and end the blocks that were begun after the mark."""
         del self.lines[mark[0] :]
         self._depth = mark[1]
 
@@ -158,7 +158,7 @@ class Lines:
         self._depth += 1
 
     def turn(self, line: str) -> None:
-        """End a block and begin its alternative."""
+        """End a block and begin its alternative (`else`)."""
         self._depth -= 1
         self.open(line)
 

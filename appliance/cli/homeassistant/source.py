@@ -24,7 +24,7 @@ from appliance.tables.plain_files import read_plain
 MAX_FILE_BYTES = 16 * 1024 * 1024
 
 MAX_INCLUDES = 8
-"""Files that include each other."""
+"""Nesting depth of included files."""
 
 STORAGE = ".storage"
 
@@ -74,7 +74,7 @@ class HaDevice(Struct, frozen=True, kw_only=True):
 
 
 class HaEntity(Struct, frozen=True, kw_only=True):
-    """A row of the entity registry. `id` is the key under which device automations name the entity."""
+    """A row of the entity registry. `id` is the key by which device automations refer to the entity."""
 
     entity_id: str
     id: str = ""
@@ -119,7 +119,7 @@ class Installation(Struct, frozen=True, kw_only=True):
 
 
 def read_installation(folder: Path) -> Installation:
-    """Read the folder. Raises `StartFailed` if it holds nothing of Home Assistant or a file cannot be read."""
+    """Read the folder. Raises `StartFailed` if it is not a Home Assistant folder, or if a file cannot be read."""
     if not folder.is_dir():
         raise StartFailed(f"{folder} is not a folder; name Home Assistant's configuration folder", os.EX_NOINPUT)
     known = (
@@ -200,7 +200,8 @@ def _entity(row: Mapping[str, Any]) -> HaEntity | None:
 
 
 def _parts(folder: Path) -> list[tuple[str, Mapping[Any, Any]]]:
-    """Return configuration.yaml and each of its packages, with the path of the file, includes not yet read."""
+    """Return configuration.yaml and each of its packages, with the path of the file; their includes are not read
+    yet."""
     configuration = _mapping(_read_yaml(folder / "configuration.yaml"))
     core = _mapping(next(_files(folder, "configuration.yaml", configuration.get("homeassistant")), ("", None))[1])
     found = [("configuration.yaml", {**configuration, "homeassistant": core})]
@@ -213,7 +214,7 @@ def _parts(folder: Path) -> list[tuple[str, Mapping[Any, Any]]]:
 
 
 def _files(folder: Path, place: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the content of each file that an include names, with its path; a value without a tag as it is."""
+    """Yield the content and path of each file that an include names; yield a value without a tag unchanged."""
     if not isinstance(value, Tagged) or not value.tag.startswith("!include"):
         yield place, value
         return
@@ -441,7 +442,7 @@ def _locale(folder: Path, configuration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def number(word: Any) -> Any:
-    """Return a text that is a number as a number, anything else unchanged."""
+    """Return a number for a text that is a number; return anything else unchanged."""
     if not isinstance(word, str):
         return word
     try:
@@ -452,12 +453,12 @@ def number(word: Any) -> Any:
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return a list of what may be a list, one value, or absent."""
+    """Return a list for a list, a single value, or a missing value."""
     return [] if value is None else list(value) if isinstance(value, list) else [value]
 
 
 def words(value: Any) -> list[str]:
-    """Return texts of a list or of a text with commas, such as entity ids."""
+    """Return the texts of a list or of a comma-separated text, such as entity ids."""
     found = [each for row in as_list(value) for each in (row.split(",") if isinstance(row, str) else [row])]
     return [str(each).strip() for each in found if str(each).strip()]
 
@@ -473,7 +474,7 @@ def _is_metric(folder: Path, configuration: Mapping[str, Any]) -> bool:
 
 
 def object_id(name: str) -> str:
-    """Return the object id that Home Assistant makes of a name."""
+    """Return the object id that Home Assistant makes from a name."""
     return "_".join("".join(char if char.isalnum() and char.isascii() else " " for char in name.lower()).split())
 
 
@@ -481,7 +482,7 @@ def object_id(name: str) -> str:
 
 
 class _Constructor(SafeConstructor):
-    """Keeps tags and times as they are written. The last of two equal keys counts, as in Home Assistant."""
+    """Keeps tags and times as written. The last of two equal keys counts, as in Home Assistant."""
 
     def check_mapping_key(self, *_: Any) -> bool:
         return True

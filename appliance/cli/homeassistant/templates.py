@@ -80,7 +80,7 @@ def comparison_in_lua(test: Comparison) -> str:
 
 
 def value_in_lua(target: Target | Variable) -> str:
-    """Return the expression of a present value, nil if unknown."""
+    """Return the expression of a present value; nil if unknown."""
     if isinstance(target, Variable):
         return f"ctx:get({quote(target.name)})"
     return f"ha.value(ctx, {quote(target.device_id)}, {quote(target.attribute)})"
@@ -148,7 +148,7 @@ def message(text: Any, scope: Scope) -> str:
 
 
 def comparison(text: str, entities: Entities) -> Comparison:
-    """Return the one test of a state that a template consists of. Raises `NotTranslated` for other templates."""
+    """Return the single test of a state that a template consists of. Raises `NotTranslated` for other templates."""
     parts = _parts(text)
     if len(parts) == 1 and (found := _Translator(Scope(entities=entities)).single(parts[0])) is not None:
         return found
@@ -268,7 +268,7 @@ class _Translator:
     def _name(self, node: nodes.Name) -> str:
         if node.name in self._scope.names:
             return self._scope.names[node.name]
-        raise NotTranslated(f"the name {node.name} is not known in this template")
+        raise NotTranslated(f"unknown name {node.name} in this template")
 
     def _getattr(self, node: nodes.Getattr) -> str:
         if (state := self._state(node)) is not None:
@@ -320,7 +320,7 @@ class _Translator:
         for length in range(len(path), 0, -1):
             if (known := self._scope.names.get("_".join(path[:length]))) is not None:
                 return known + "".join(f"[{quote(each)}]" for each in path[length:])
-        raise NotTranslated(f"{'.'.join(path)} is not known here")
+        raise NotTranslated(f"{'.'.join(path)} is unknown in this template")
 
     def _call(self, node: nodes.Call) -> str:
         if (state := self._state(node)) is not None:
@@ -341,7 +341,7 @@ class _Translator:
         raise NotTranslated(f"the function {name or 'of an object'} is not translated in templates")
 
     def _call_of_now(self, node: nodes.Call, method: nodes.Getattr) -> str:
-        """Return a method of `now()`."""
+        """Translate a method of `now()`."""
         if _is_call(method.node, {"now"}) and method.attr in ("weekday", "isoweekday"):
             return _NOW[method.attr]
         if _is_call(method.node, {"now"}) and method.attr == "strftime":
@@ -350,7 +350,7 @@ class _Translator:
         raise NotTranslated(f"the method {method.attr} is not translated in templates")
 
     def _test_of_state(self, name: str, arguments: list[nodes.Expr]) -> str:
-        """Return `is_state`, `is_state_attr`, or `has_value`."""
+        """Translate `is_state`, `is_state_attr`, or `has_value`."""
         if name == "is_state":
             entity_id, state = self._constants(arguments, 2)
             states = state if isinstance(state, list) else [state]
@@ -444,7 +444,7 @@ class _Translator:
         return f"{self.render(left)} {_COMPARISONS[kind]} {self.render(right)}"
 
     def _equals(self, left: nodes.Expr, value: Any) -> str:
-        """Return the test of a value against a constant; states of entities are translated to their values."""
+        """Translate the test of a value against a constant; states of entities become their values in Lares."""
         state = self._state(left)
         if state is not None and not state[1]:
             return self._is_state(state[0], value)
@@ -457,7 +457,7 @@ class _Translator:
         return f"{self.render(left)} == {literal(value)}"
 
     def _trigger_value(self, state: Any) -> Any:
-        """Return a state of the trigger's entities as a value, if all of them agree."""
+        """Return a state of the trigger's entities as a value in Lares, if it is the same for all of them."""
         values = [self._entities.compare(each, state) for each in self._scope.trigger_entities]
         if not values:
             return state
@@ -513,7 +513,7 @@ class _Translator:
     # --- states ---
 
     def _state(self, node: nodes.Node | None) -> tuple[str, str | None] | None:
-        """Return the entity and attribute that a node reads, None if it reads no state."""
+        """Return the entity and attribute that a node reads; None if it reads no state."""
         if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name):
             if node.node.name == "states" and len(node.args) == 1:
                 [entity_id] = self._constants(node.args, 1)

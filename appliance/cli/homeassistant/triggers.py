@@ -31,7 +31,7 @@ TWO_STATES = frozenset({"binary_sensor", "input_boolean", "light", "switch"})
 """Domains of entities that are on or off."""
 
 GONE = frozenset({"unavailable", "unknown"})
-"""States of entities without a value. In Lares, the attribute keeps its last value and `state` changes."""
+"""States of entities that have no value. In Lares, the attribute then keeps its last value, and `state` changes."""
 
 TRIGGER_STATES: Mapping[str, str] = {
     **dict.fromkeys(["turned_on", "opened", "motion", "occupied", "moist", "smoke", "problem", "present"], "on"),
@@ -52,11 +52,11 @@ TRIGGER_STATES: Mapping[str, str] = {
     "locked": "locked",
     "unlocked": "unlocked",
 }
-"""States that a device trigger's type waits for."""
+"""States that the types of device triggers wait for."""
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
-    """A trigger of Lares. `guard` is a Lua expression that must hold for the event as well; it can be empty.
+    """A trigger of Lares. `guard` is a Lua expression that must also be true for the event; it can be empty.
 
     `variables` are templates by name, to be set when the trigger fires.
     """
@@ -163,7 +163,7 @@ def _state_of(value: Mapping[str, Any], entities: Entities, entity_id: str) -> I
 
 
 def _returned(value: Mapping[str, Any], entities: Entities, entity_id: str) -> Trigger:
-    """Return the trigger of an entity that is available again."""
+    """Return the trigger for an entity that becomes available again."""
     target = entities.target(entity_id)
     if value.get("to") is not None or value.get("attribute") is not None or isinstance(target, Variable):
         raise NotTranslated("an attribute of Lares keeps its value while the device is away: use its attribute state")
@@ -238,7 +238,7 @@ def _at_variable(helper: Target | Variable, at: Any, days: Mapping[str, Any], se
 
 
 def _time_pattern(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
-    """Translate a pattern. A part that is absent is 0 if a larger one is given, otherwise any."""
+    """Translate a pattern. A missing part is 0 if a larger unit is given, otherwise any."""
     fields, default = [], "*"
     for name in ("hours", "minutes", "seconds"):
         part = value.get(name)
@@ -280,7 +280,7 @@ def _homeassistant(value: Mapping[str, Any], entities: Entities) -> Iterator[Tri
 
 
 def _by_name(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
-    """Translate a trigger that is named after what happens to its target, such as `light.turned_on`."""
+    """Translate a trigger that is named after an event of its target, such as `light.turned_on`."""
     meaning = named.parse(str(value["trigger"]))
     assert meaning is not None
     options = named.options_of(value)
@@ -393,7 +393,7 @@ def _device(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     ha_device = entities.installation.devices.get(str(value.get("device_id", "")))
     device_id = entities.device_id(ha_device) if ha_device is not None else None
     if device_id is None:
-        raise NotTranslated("its device is not known in Lares")
+        raise NotTranslated("its device is unknown in Lares")
     subtype = str(value.get("subtype", ""))
     raw = "_".join(filter(None, (kind, subtype)))
     yield Trigger(table={"type": "device_event", "device_id": device_id, "event": press_name(raw)})

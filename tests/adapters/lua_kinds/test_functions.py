@@ -118,7 +118,7 @@ async def test_an_unexpected_answer_is_described_in_the_error(
             "return {{ id = ('x'):rep(200000) }, { id = ('y'):rep(200000) }}",
             "what poll returned is larger than 256 KiB",
         ),
-        ("ctx:sleep(1)", r"\(ctx:sleep is there in scenes and automations, not in a kind of adapter\)"),
+        ("ctx:sleep(1)", r"\(ctx:sleep is available only in scenes and automations, not in a kind of adapter\)"),
         ('ctx:fetsh("/x")', r"attempt to call a nil value \(method 'fetsh'\) \(is it ctx:fetch\?\)"),
         ("ctx:getdevice(1)", r"\(method 'getdevice'\)$"),
     ],
@@ -600,7 +600,7 @@ EMPTY: tuple[tuple[Any, str], ...] = (
     ({}, "no fields"),
     ([1, 2], "a list of 2"),
     ((200, ""), "nothing"),
-    ((200, "<html>"), "6 bytes that are not an object of JSON"),
+    ((200, "<html>"), "6 bytes that are not a JSON object"),
     ({f"f{n}": n for n in range(41)}, ", ".join(f"f{n}" for n in range(40)) + " and 1 more"),
 )
 
@@ -718,7 +718,10 @@ async def test_operations_are_functions_with_their_own_time(pool: WorkerPool, tm
             "return { name = 'x', listen = { path = '/', kind = 'sse', receive = print, hello = print } }",
             ["listen.kind is sse, which is receive-only: remove hello and reply"],
         ),
-        ("local x = json.decode('1') return {}", ["json is there in the functions of a kind, not while its file"]),
+        (
+            "local x = json.decode('1') return {}",
+            ["json is available in the functions of a kind, not while its file"],
+        ),
         ("ctx:now() return {}", ["ctx is the first parameter of execute, or of a function of a kind"]),
         ("return { name = 'x', origins = { api = 'ftp://x' } }", ["origins.api must be an address"]),
         ("return { name = 'x', origins = { api = { setting = 'nowhere' } } }", ["is not a setting: 'nowhere'"]),
@@ -762,7 +765,7 @@ async def test_a_section_is_checked_by_its_kind(pool: WorkerPool, tmp_path: Path
             pin="three",
         )
     assert failed.value.lines == [
-        "config/default.toml:7: adapters.it.api_key must be a string that is not empty, of one line",
+        "config/default.toml:7: adapters.it.api_key must be a non-empty string of one line",
         "config/default.toml:7: adapters.it.days must be one of mon, tue, not 'tu'; did you mean tue",
         "config/default.toml:7: adapters.it.every must be from 60 to 34560000 seconds, not '5s'",
         "config/default.toml:7: adapters.it.host is missing: which machine",
@@ -796,7 +799,7 @@ async def test_a_file_that_takes_the_place_of_a_bundled_kind_is_one_line_of_the_
         (folder / f"{name}.lua").write_text(kind())
         with caplog.at_level(logging.INFO):
             await catalog.reload()
-    said = "adapters/shelly.lua replaces the kind of that name that comes with Lares"
+    said = "adapters/shelly.lua replaces the bundled kind of that name"
     assert [each.getMessage().removeprefix("config/") for each in caplog.records] == [said]
 
 
@@ -807,6 +810,4 @@ async def test_check_lists_names_without_a_value(pool: WorkerPool, tmp_path: Pat
     catalog = catalog_of_kinds(tmp_path / "config" / "default.toml", [], pool.describe, Bus())
     assert await catalog.check() == ([], [])
     [fault] = await find_undefined(catalog.checked, partial(pool.describe, is_kind=True))
-    assert (
-        str(fault) == "config/adapters/mine.lua:2: jsn is given no value in any file, so it is nil; did you mean json"
-    )
+    assert str(fault) == "config/adapters/mine.lua:2: jsn has no value in any file, so it is nil; did you mean json"

@@ -169,7 +169,7 @@ def test_a_request_as_a_file_writes_it() -> None:
         {"method": "post", "path": "/a?b=c", "query": {"n": 1.5, "y": True, "z": 2.0}, "json": {}}
     ) == (WebRequest(method="POST", path="/a?b=c", query={"n": "1.5", "y": "true", "z": "2"}, json={}))
     assert url_path("/cm%20d") == "/cm%20d"
-    with pytest.raises(Invalid, match="one of json, form and body"):
+    with pytest.raises(Invalid, match="one of json, form, and body"):
         read_request({"path": "/", "json": 1, "body": "x"})
     with pytest.raises(Invalid, match="did you mean query"):
         read_request({"path": "/", "qery": {}})

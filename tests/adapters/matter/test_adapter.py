@@ -230,7 +230,7 @@ async def test_an_unknown_device_of_an_unreachable_node_has_no_values() -> None:
     [
         ({"schema_version": 8, "min_supported_schema_version": 5}, "speaks schema 8; Lares needs 9 or later"),
         ({"schema_version": 14, "min_supported_schema_version": 12}, "needs schema 12; Lares speaks 11"),
-        ({"schema_version": "x"}, "states no version of its protocol, but 'x'"),
+        ({"schema_version": "x"}, "did not report its protocol version, but 'x'"),
         ({}, "does not answer like a Matter server"),
     ],
 )

@@ -36,7 +36,7 @@ async def test_the_version_and_schema_of_a_server_are_found(monkeypatch: pytest.
         server.faults.status, server.faults.body = None, b"{"
         assert await _ask(server) == (False, "URL answered with something that is not JSON")
         await server.unplug()
-        refused = "URL does not answer (connection refused); is the Matter server running? docs/matter.md"
+        refused = "URL does not answer (connection refused); is the Matter server running? See docs/matter.md"
         assert await _ask(server) == (False, refused)
 
 

@@ -359,10 +359,10 @@ def test_a_second_node_of_the_same_unique_id_has_an_id_of_its_own(home: HearingH
 
 SENTENCES = {
     ("commands", "13"): "the value is out of range (ConstraintError, status 0x87)",
-    ("commands", "28"): "the request must be a timed one (NeedsTimedInteraction, status 0xc6)",
+    ("commands", "28"): "the request needs a timed interaction (NeedsTimedInteraction, status 0xc6)",
     ("commands", "31"): "it failed (Failure, status 0x01)",
     ("commands", "38"): "the value is out of range (status 0x87)",
-    ("commands", "39"): "that cannot be written (status 0x88)",
+    ("commands", "39"): "the attribute cannot be written (status 0x88)",
     ("commission", "12"): "the device could not be paired (error 1: Bluetooth commissioning is not available.)",
     ("commission", "13"): "the device could not be paired (error 1: Commission with code failed for node 12.)",
     (

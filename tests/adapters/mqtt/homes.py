@@ -86,7 +86,7 @@ class BrokerHome:
             is_subscribed = expected.filters <= self.adapter._subscriptions._subscribed
             return is_subscribed and listening(expected) <= listening(self.adapter.live.router)
 
-        await until(does, lambda: f"{[each.name for each in captured]} are not listened to")
+        await until(does, lambda: f"{[each.name for each in captured]} are ignored")
 
     async def command(self, device_id: str, capability: str, action: str, value: Any = None) -> None:
         """Command a device as the dispatcher would."""

@@ -56,7 +56,7 @@ def test_a_faulty_template_is_reported_at_its_announcement(component: str, field
     take(catalog, (config(component, **topics, **fields, **own),))
     rebuild(catalog)
     reasons = [each.reason for each in catalog.refused.values()]
-    assert len(reasons) == 1 and reasons[0].endswith(f"{at} the filter 'nope' is not known"), reasons
+    assert len(reasons) == 1 and reasons[0].endswith(f"{at} unknown filter 'nope'"), reasons
 
 
 @each_row("tilde", ["~", "\\u007e"])

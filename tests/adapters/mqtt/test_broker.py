@@ -68,7 +68,7 @@ async def test_a_repeated_takeover_of_the_session_is_reported_with_the_client_id
             async with broker.client("lares-7"):
                 told.append(await losses.get())
     assert told[0].startswith(f"127.0.0.1:{broker.port} has closed the connection")
-    assert "takes over the session of the client id lares-7" in told[1] and told[1] == told[2]
+    assert "keeps taking over the session of client id lares-7" in told[1] and told[1] == told[2]
 
 
 @both_brokers
@@ -95,7 +95,7 @@ SMALL, LARGE = b"\x30\x04\x00\x01tx", b"\x30\x80\x80\xc0\x01\x00\x01t" + b"y" * 
 """Messages of one byte and of three MiB, as they are sent."""
 
 
-NO_MQTT = "does not speak MQTT; host and port must be a broker's"
+NO_MQTT = "does not speak MQTT; set host and port to those of a broker"
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_new_devices_never_displace_known_ones(is_late: bool) -> None:
         announce(catalog, each)
     assert ids <= catalog.devices.keys() and len(catalog.devices) == MAX_BROKER_DEVICES
     assert catalog.filters >= {f"{each}/t" for each in names}
-    assert catalog.limits["devices"] == f"{KNOWN + NEWCOMERS} are announced; beyond 2000 they are left out"
+    assert catalog.limits["devices"] == f"{KNOWN + NEWCOMERS} are announced; those beyond 2000 are ignored"
     there = set(catalog.devices)
     announce(catalog, [sensor(f"aaa{number}") for number in range(50)])
     assert set(catalog.devices) == there
@@ -102,7 +102,7 @@ def test_of_two_entities_with_one_unique_id_the_present_one_counts_and_the_other
     catalog, plug = new_catalog(), {"state_topic": "s", "device": {"ids": ["plug"]}, "unique_id": "plug"}
     announce(catalog, [config("switch/plug", **plug, command_topic="first")])
     announce(catalog, [config("switch/a", **plug, command_topic="second")])
-    reason = "has the unique_id of what homeassistant/switch/plug/config announces, which counts"
+    reason = "has the same unique_id as homeassistant/switch/plug/config, which takes precedence"
     assert [(each.device_id, each.reason) for each in catalog.refused.values()] == [
         ("homeassistant/switch/a/config", reason)
     ]

@@ -81,7 +81,7 @@ def test_a_lock_that_asks_for_a_code_takes_it_in_the_command() -> None:
     template = "{{ value }} {{ code }}"
     take(catalog, (config("lock/door", command_template=template, payload_open="OPEN", **fields),))
     entity, _ = catalog.devices["mqtt:door"].offers["lock"]
-    with pytest.raises(Invalid, match="asks for a code"):
+    with pytest.raises(Invalid, match="requires a code"):
         entity.write(Command(capability="lock", action="unlock"))
     sent = entity.write(Command(capability="lock", action="unlock", code="1234")).messages
     assert [each.payload for each in sent] == ["UNLOCK 1234"]
@@ -91,11 +91,11 @@ def test_a_lock_that_asks_for_a_code_takes_it_in_the_command() -> None:
 @each_row(
     ("topic", "fields", "reason"),
     [
-        ("sensor/x", {}, "has no topic that can be used"),
-        ("sensor/x", {"command_topic": "x/set"}, "has no topic that can be used"),
-        ("scene/x", {"state_topic": "x"}, "has no topic that can be used"),
-        ("sensor/x", {"qos": "high"}, "has no topic that can be used: qos is not a number"),
-        ("sensor/x", {"state_topic": ["x"]}, "has no topic that can be used: state_topic is not a topic"),
+        ("sensor/x", {}, "has no usable topic"),
+        ("sensor/x", {"command_topic": "x/set"}, "has no usable topic"),
+        ("scene/x", {"state_topic": "x"}, "has no usable topic"),
+        ("sensor/x", {"qos": "high"}, "has no usable topic: qos is not a number"),
+        ("sensor/x", {"state_topic": ["x"]}, "has no usable topic: state_topic is not a topic"),
     ],
 )
 def test_a_missing_topic_is_the_reported_reason_of_a_refusal(topic: str, fields: dict[str, Any], reason: str) -> None:
@@ -308,14 +308,14 @@ def many(count: int, entities: int = 1, topics: int = 1) -> list[Sent]:
 @pytest.mark.slow
 def test_everything_beyond_the_limits_is_refused_counted_and_reported_once() -> None:
     for sent, devices, topics, reasons in (
-        (many(2_001), 2_000, 2_000, ["2001 are announced; beyond 2000 they are left out"]),
+        (many(2_001), 2_000, 2_000, ["2001 are announced; those beyond 2000 are ignored"]),
         (many(1, 258), 1, 256, ["mqtt:d0: the device has more than 256 entities: 258"]),
-        (many(204, 1, 50), 204, 10_000, ["more than 10000 are announced; 200 are not listened to"]),
+        (many(204, 1, 50), 204, 10_000, ["more than 10000 are announced; 200 are ignored"]),
         (
             [config(f"sensor/w{n}", state_topic=f"w/{n}/+") for n in range(203)],
             203,
             200,
-            ["more than 200 are announced; 3 are not listened to"],
+            ["more than 200 are announced; 3 are ignored"],
         ),
         ([config("sensor/x", name="x" * 65_536)], 0, 0, ["the configuration is larger than 64 KiB"]),
     ):

@@ -114,11 +114,11 @@ async def test_anything_but_a_picture_is_refused_once_and_keeps_the_former_pictu
 @pytest.mark.parametrize(
     ("component", "keys", "reason"),
     [
-        ("image", {"image_topic": None, "url_topic": "x/url"}, "the hub fetches nothing from such addresses"),
-        ("image", {"image_topic": None, "url_topic": "x/url", "url_template": "{{ value }}"}, "fetches nothing"),
+        ("image", {"image_topic": None, "url_topic": "x/url"}, "which the hub does not fetch"),
+        ("image", {"image_topic": None, "url_topic": "x/url", "url_template": "{{ value }}"}, "does not fetch"),
         ("image", {"image_topic": None}, "has no usable image_topic"),
         ("camera", {"topic": "x/#/y"}, "has no usable topic: topic is not a topic"),
-        ("camera", {"image_encoding": "hex"}, "image_encoding is 'hex'; b64 alone is known"),
+        ("camera", {"image_encoding": "hex"}, "image_encoding is 'hex'; only b64 is supported"),
     ],
 )
 async def test_an_announcement_without_a_picture_to_take_is_refused_with_the_reason(

@@ -1,4 +1,5 @@
-"""The publisher: this hub's devices, scenes and automations on a broker, commands from there, and the way back."""
+"""The publisher: this hub's devices, scenes and automations on a broker, commands from the broker, and their
+answers."""
 
 from __future__ import annotations
 
@@ -26,19 +27,19 @@ from appliance.home.model import Device
 from appliance.tasks import Tasks
 
 GATHER_SECS = 0.05
-"""Seconds of collecting the changes of a device before they are published."""
+"""Seconds during which the changes of a device are collected before they are published."""
 
 CATALOG_SECS = 1.0
 """Seconds between two comparisons of scenes and automations with their published form."""
 
 RETAINED_QUIET_SECS = 1.0
-"""Seconds without a retained message that end the wait for them."""
+"""Seconds without a retained message that end the wait for retained messages."""
 
 MAX_EVENTS = 50
-"""Names of events that are remembered of one device."""
+"""Names of events that are remembered for one device."""
 
 MAX_FRAMES = 1_000
-"""Events that wait to be published; the oldest make room."""
+"""Events that wait to be published; the oldest are dropped."""
 
 MAX_COMMAND_BYTES = 64 * 1024
 """Bytes of a command."""
@@ -53,7 +54,7 @@ MAX_SENDING = 1_000
 """Answers and events that wait for the broker; further ones are dropped."""
 
 MIN_REPUBLISH_SECS = 60.0
-"""Seconds between two times that a topic is published again because another client changed it."""
+"""Least number of seconds before a topic is published again because another client changed it."""
 
 log = logging.getLogger("adapters")
 
@@ -91,13 +92,13 @@ class HubPublisher:
         self._automations: set[str] = set()  # the topics of their states
         self._queues: dict[tuple[str, str], deque[Command | bool | None]] = {}
         self._sending = 0
-        self._overwritten: dict[str, float] = {}  # topics that hold something else, and since when
+        self._overwritten: dict[str, float] = {}  # topics that hold a message of another client, and since when
         self._republished_at: dict[str, float] = {}
         self._connection: BrokerConnection | None = None
 
     @property
     def is_connected(self) -> bool:
-        """Whether the broker is there."""
+        """Whether the broker is connected."""
         return self._connection is not None
 
     async def __aenter__(self) -> HubPublisher:
@@ -128,7 +129,7 @@ class HubPublisher:
                 self._publish_event(id_, name, data)
 
     def _is_own(self, event: events.Event) -> bool:
-        """Return whether it is not of a device that came in over MQTT."""
+        """Return whether the device did not come in over MQTT."""
         device = getattr(event, "device", None)
         device_id = getattr(event, "device_id", "") if device is None else device.id
         return device_id.partition(":")[0] not in self._brokers
@@ -144,7 +145,7 @@ class HubPublisher:
         except LaresError:
             raise
         except Exception as error:
-            log.exception("out: publishing failed and starts again with a new connection")
+            log.exception("out: publishing failed; it restarts with a new connection")
             raise Unreachable(f"publishing failed ({type(error).__name__}: {error})") from error
 
     async def _publish_all(self, connection: BrokerConnection) -> None:
@@ -163,7 +164,7 @@ class HubPublisher:
                 self._mark_changed(device.id)
             await self._publish_changes(connection)
             await self._publish_catalogs(connection)
-            # The retained messages of an earlier run come now. Own new ones come too, and stay.
+            # The retained messages of an earlier run arrive now. New messages of this run also arrive, and stay.
             await connection.subscribe([*self._topics.leftovers, self._topics.status])
             looked_at = self._clock.monotonic()
             while True:
@@ -189,7 +190,7 @@ class HubPublisher:
                 raise end
 
     async def _keep(self, connection: BrokerConnection, topic: str, payload: str) -> None:
-        """Let the broker keep this at a topic, unless it does already; an empty payload makes it forget."""
+        """Have the broker retain this message at a topic, unless it does already; an empty payload removes it."""
         if self._published.get(topic, "") == payload:
             return
         self._published[topic] = payload
@@ -202,7 +203,7 @@ class HubPublisher:
         now = self._clock.monotonic()
         recent = {topic: at for topic, at in self._republished_at.items() if now - at < MIN_REPUBLISH_SECS}
         self._republished_at = recent
-        # An own message that a newer one follows comes back within a moment, as does the newer one.
+        # When a newer message follows one of our own, both come back within a moment.
         due = [topic for topic, at in self._overwritten.items() if now - at >= CATALOG_SECS and topic not in recent]
         for topic in due:
             del self._overwritten[topic]
@@ -234,7 +235,8 @@ class HubPublisher:
         await self._keep(connection, state_topic, orjson.dumps(state).decode())
 
     def _find(self, device_id: str) -> Device | None:
-        """Return the device that this hub publishes under an id; None for an unknown one and for one from MQTT."""
+        """Return the device that this hub publishes under an id; None for an unknown id, and for a device from
+        MQTT."""
         found = self._home.registry.find_devices([device_id])
         return found[0] if found and found[0].metadata.source not in self._brokers else None
 
@@ -265,21 +267,19 @@ class HubPublisher:
             await self._keep(connection, topic, states.get(topic, ""))
 
     def _on_message(self, received: Received) -> None:
-        """Take a command, or check the retained messages of this hub."""
+        """Handle a command, or check the retained messages of this hub."""
         levels = received.topic.split("/")
         if received.topic.startswith(f"{self._topics.prefix}/") or levels[-1] in ("state", "status"):
             self._check_kept(received)
         elif received.is_retained:
-            log.warning(
-                "the command at %s is retained and was left alone: it would come again and again", received.topic
-            )
+            log.warning("the command at %s is retained and was ignored: the broker would repeat it", received.topic)
         elif len(levels) == 5:
             self._take_command(levels[2], unquote(levels[3]), received.payload)
 
     def _check_kept(self, received: Received) -> None:
-        """Clear a message of an earlier run, and note a message of another client in the place of ours.
+        """Clear a message of an earlier run, and note a message of another client in place of ours.
 
-        Own messages come back in order, so the last message at a topic is the retained one.
+        Our own messages come back in order, so the last message at a topic is the retained one.
         """
         published = self._published.get(received.topic)
         if published is None:
@@ -291,7 +291,7 @@ class HubPublisher:
             self._overwritten[received.topic] = self._clock.monotonic()
 
     def _take_command(self, target: str, id_: str, payload: bytes) -> None:
-        """Let a command wait for its turn; only its meaning is kept, not the message."""
+        """Queue a command; only its meaning is kept, not the message."""
         queue = self._queues.get((target, id_))
         if queue is None and len(self._queues) < MAX_BUSY_TARGETS:
             queue = deque()
@@ -307,7 +307,7 @@ class HubPublisher:
             self._tasks.start(self._run_commands(target, id_), f"commands of the broker to {target} {id_[:100]}")
 
     async def _run_commands(self, target: str, id_: str) -> None:
-        """Run the waiting commands in order; a failure does not stop the next ones."""
+        """Run the waiting commands in order; a failed command does not stop the next ones."""
         queue = self._queues[target, id_]
         try:
             while queue:
@@ -338,7 +338,8 @@ class HubPublisher:
                     await self._publish_catalogs(self._connection)
 
     def _answer(self, target: str, id_: str, error: LaresError) -> None:
-        """Report why a command was not run: devices have a topic for that, scenes and automations the log."""
+        """Report why a command was not run: for a device, at its topic for errors; for scenes and automations, in the
+        log."""
         if target == "devices":
             self._answer_device(id_, "busy" if isinstance(error, Busy) else "error", str(error))
         else:
@@ -349,7 +350,7 @@ class HubPublisher:
         self._send(Outgoing(self._topics.of("devices", id_, "result"), orjson.dumps(result).decode(), qos=1))
 
     def _send(self, message: Outgoing) -> None:
-        """Publish in the background while the broker is there."""
+        """Publish in the background while the broker is connected."""
 
         async def send(connection: BrokerConnection) -> None:
             self._sending += 1
@@ -365,7 +366,8 @@ class HubPublisher:
 
 
 def _parse(target: str, payload: bytes) -> Command | bool | None:
-    """Return a command to a device, whether to enable an automation, or nothing for a scene. Raises `LaresError`."""
+    """Return a command to a device; for an automation, whether to enable it; for a scene, None. Raises
+    `LaresError`."""
     if target == "devices":
         if len(payload) > MAX_COMMAND_BYTES:
             raise Invalid(f"a command has at most {MAX_COMMAND_BYTES // 1024} KiB")
@@ -378,7 +380,7 @@ def _parse(target: str, payload: bytes) -> Command | bool | None:
 
 
 def _retained(topic: str, payload: str) -> Outgoing:
-    """Return a message that the broker keeps; an empty one makes it forget."""
+    """Return a message for the broker to retain; an empty payload removes it."""
     return Outgoing(topic, payload, qos=1, retain=True)
 
 
@@ -388,8 +390,8 @@ async def withdrawal(
 ) -> AsyncIterator[None]:
     """While entered, clear the retained messages of a hub, once; retry until the broker answers.
 
-    `after` are the topics that the hub uses from now on; their messages stay. They are stored once the old ones are
-    cleared.
+    `after` are the topics that the hub uses from now on; messages at them stay. These topics are stored once the old
+    ones are cleared.
     """
     kept = () if after is None else after.leftovers
     filters = [each for each in topics.leftovers if each not in kept]
@@ -406,7 +408,7 @@ async def withdrawal(
                 async with broker.connect() as connection:
                     await _clear(connection, filters, found, clock)
                 if found:
-                    log.info("out: took back %d announcements and states of %s", len(found), topics.hub_id)
+                    log.info("out: removed %d announcements and states of %s", len(found), topics.hub_id)
                 await keep_published(secrets, after)
                 return
             except Unreachable as error:
@@ -415,14 +417,14 @@ async def withdrawal(
             pause = min(pause * 2, MAX_PAUSE_SECS)
 
     async with Tasks() as tasks:
-        tasks.start(withdraw(), "taking back what was published")
+        tasks.start(withdraw(), "removal of published topics")
         yield
 
 
 async def _clear(
     connection: BrokerConnection, filters: Sequence[str], found: Mapping[str, None], clock: Clock
 ) -> None:
-    """Clear the topics that are found once their messages have come."""
+    """Clear the topics that hold messages, once these messages have arrived."""
     await connection.subscribe(filters)
     count = -1
     while count != len(found):

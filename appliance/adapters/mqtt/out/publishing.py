@@ -22,14 +22,15 @@ _ENCODED = str.maketrans({"%": "%25", "/": "%2F", "+": "%2B", "#": "%23"})
 
 
 MAX_LEVEL_CHARS = 200
-"""Characters of a level; of a longer one the end is replaced by digits of its SHA-256."""
+"""Characters of a level; the end of a longer level is replaced by digits of its SHA-256."""
 
 
 def discovery_id(id_: str) -> str:
-    """Return an id as a level of a discovery topic, which knows only letters, digits, `_` and `-`; no two have the
-    same.
+    """Return an id as a level of a discovery topic, which allows only letters, digits, `_` and `-`; two ids never
+    give the same level.
 
-    Any other character is its code between two `_`; so is a `_` that seems to begin such a code.
+    Any other character becomes its code between two `_`; so does a `_` that would look like the beginning of such a
+    code.
     """
     level = re.sub(r"[^a-zA-Z0-9_-]|_(?=[0-9a-f]{2,}[^a-zA-Z0-9-])", lambda char: f"_{ord(char[0]):x}_", id_)
     if len(level) <= MAX_LEVEL_CHARS:
@@ -60,7 +61,7 @@ class HubTopics(Struct, frozen=True):
 
     @property
     def leftovers(self) -> tuple[str, ...]:
-        """The topics if an earlier run may have left outdated messages."""
+        """The topics at which an earlier run may have left outdated messages."""
         states = (f"lares/{self.hub_id}/{each}/+/state" for each in ("devices", "automations"))
         return self.config("+"), *states
 
@@ -103,14 +104,14 @@ class HomeAccess(Struct, frozen=True, kw_only=True):
 
 
 def published_topics(secrets: Secrets) -> HubTopics | None:
-    """Return the topics of a former run that still hold its messages; None if all are cleared."""
+    """Return the topics of an earlier run that still hold its messages; None if all are cleared."""
     kept = secrets.get("published")
     hub_id, prefix = orjson.loads(kept) if kept else ("", "")
     return HubTopics(hub_id, prefix) if hub_id else None
 
 
 async def keep_published(secrets: Secrets, topics: HubTopics | None) -> None:
-    """Store that a hub publishes at these topics, or at none. Raises `StoreFailed`."""
+    """Store that a hub publishes at these topics; None: at none. Raises `StoreFailed`."""
     if published_topics(secrets) != topics:
         await secrets.put(
             "published", "" if topics is None else orjson.dumps([topics.hub_id, topics.prefix]).decode()

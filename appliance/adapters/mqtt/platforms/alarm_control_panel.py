@@ -18,14 +18,15 @@ _ALARM_MODES: Mapping[str, str] = {
     "armed_custom_bypass": "arm_custom_bypass",
     "triggered": "trigger",
 }
-"""The modes of an alarm panel, and the word that asks for each."""
+"""The modes of an alarm panel, and the word that sets each."""
 
 
 _ALARM_STATES = ("disarmed", *_ALARM_MODES, "arming", "disarming", "pending")
 
 
 class AlarmPanel(Entity):
-    """An alarm panel: its custom attribute shows its mode and is set to a supported one, by default any."""
+    """An alarm panel: its custom attribute shows its mode, and can be set to a supported mode (by default, all
+    are)."""
 
     def setup(self) -> None:
         self.need()
@@ -35,7 +36,7 @@ class AlarmPanel(Entity):
         self.offer(self.custom, ("set",), self._write, type="enum", values=["disarmed", *modes])
 
     def _write(self, command: Command) -> Intent:
-        """Return the payload of the mode as `action` of the template, with the code if it asks for one."""
+        """Return the payload of the mode as `action` of the template, with the code if the command has one."""
         mode = str(command.value)
         feature = "disarm" if mode == "disarmed" else _ALARM_MODES[mode]
         action, code = self.payload(feature), self._checked_code(command, feature)

@@ -9,7 +9,7 @@ from appliance.home.classes import BINARY_SENSORS
 
 
 class BinarySensor(Entity):
-    """A yes or no that can only be read; without a capability that it comes to it is a boolean custom attribute."""
+    """A binary value that can only be read; if no capability fits, it is a boolean custom attribute."""
 
     device_class = ""
     is_renamed = True

@@ -7,7 +7,7 @@ from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice,
 
 
 class Button(Entity):
-    """A button or a scene: nothing to read, one thing to do, which is done when it is sent."""
+    """A button or a scene: it shows nothing, and takes one command, which is done when it is sent."""
 
     def setup(self) -> None:
         is_button = self.announcement.component == "button"

@@ -25,7 +25,7 @@ _WORDS = {
     "preset_mode": "preset_mode",
     "custom.mqtt.swing_horizontal_mode": "swing_horizontal_mode",
 }
-"""Attributes that are words, and how the announcement calls them."""
+"""Attributes whose values are words, and their names in announcements."""
 
 _DEFAULT_RANGE = {"°C": (7, 35), "°F": (44.6, 95)}
 """The temperatures that can be set if the announcement states no bounds, as in Home Assistant."""
@@ -70,7 +70,7 @@ class Climate(Regulated):
 
 
 def _text_parser(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
-    """Return a parser of modes by their announced names; the preset `None` means none."""
+    """Return a parser of modes by their announced names; the preset `None` means no preset."""
     is_preset = attribute == "preset_mode"
 
     def parse(text: str) -> Update:

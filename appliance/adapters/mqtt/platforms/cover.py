@@ -29,7 +29,7 @@ _PERCENT = (0.0, 100.0)
 
 
 class Scale:
-    """The announced numbers that stand for 0 and 100 percent; the first may be the larger."""
+    """The announced numbers for 0 and 100 percent; the first may be the larger."""
 
     def __init__(self, low: float, high: float) -> None:
         self.low, self.high = low, high
@@ -46,7 +46,7 @@ class Scale:
 class Cover(Entity):
     """A cover, garage door or door. `motion` is the last state that it announced: open, opening, closed … or stopped.
 
-    A step is done when it begins to move, a stop when it is sent.
+    A step is done when the cover begins to move, a stop when it is sent.
     """
 
     def setup(self) -> None:
@@ -101,7 +101,7 @@ class Cover(Entity):
         return "stopped" if position is None else "closed" if position == 0 else "open"
 
     def _parse_position(self, text: str) -> Update:
-        """Return the position, or it and the tilt in one object."""
+        """Return the position, or the position and tilt of one object."""
         if text == "" or is_unknown(text):
             return {}
         if text.startswith("{"):
@@ -153,7 +153,7 @@ class Cover(Entity):
         return self.intent("tilt_command", raw, shown, tilt_position=raw)
 
     def _begins(self, target: int) -> Callable[[Entity], bool]:
-        """Return whether the cover moves, or is if it should be."""
+        """Return whether the cover moves, or is already in place."""
         before, said = self.attributes.get("cover_position"), self.motion
 
         def begins(entity: Entity) -> bool:

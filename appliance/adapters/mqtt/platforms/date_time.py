@@ -11,7 +11,7 @@ from appliance.errors import Invalid
 from appliance.home.commands import Command
 
 _EXAMPLES = {"date": "2026-11-23", "time": "07:30:00", "datetime": "2026-11-23T07:30:00+01:00"}
-"""What each component shows and takes."""
+"""Examples of the values that each component shows and accepts."""
 
 
 class Moment(Input):
@@ -41,6 +41,6 @@ class Moment(Input):
                 return time.fromisoformat(text).isoformat()
             found = datetime.fromisoformat(text)
         except ValueError:
-            raise Invalid(f"{text[:40]!r} is no {self._component} like {_EXAMPLES[self._component]}") from None
+            raise Invalid(f"{text[:40]!r} is not a {self._component} like {_EXAMPLES[self._component]}") from None
         found = found.replace(tzinfo=self._zone) if found.tzinfo is None else found
         return (found if found.tzinfo is None else found.astimezone(UTC)).isoformat()

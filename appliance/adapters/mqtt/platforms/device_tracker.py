@@ -6,9 +6,9 @@ from appliance.adapters.mqtt.platforms.entity import Entity, Update, is_unknown
 
 
 class DeviceTracker(Entity):
-    """A person's device: `presence`, and the name of the zone or room that it is in.
+    """A person's device: `presence`, and the name of its zone or room.
 
-    A zone of GPS is away from home; a room that anything else sees, such as Bluetooth, is at home.
+    A GPS zone is away from home; a room that another sensor detects, such as Bluetooth, is at home.
     """
 
     device_class = "person"

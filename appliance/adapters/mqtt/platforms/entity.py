@@ -1,4 +1,5 @@
-"""What every announced entity has: the topics that it reads, what their messages mean, and the commands it takes."""
+"""The common parts of every announced entity: the topics that it reads, the meaning of their messages, and its
+commands."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from appliance.home.values import Value
 from appliance.tables.checks import is_number
 
 Update = Mapping[str, Value]
-"""New values by attribute; None: from now on unknown."""
+"""New values by attribute; None: unknown from now on."""
 
 UNKNOWN = ("none", "unknown", "unavailable", "nan", "inf", "-inf", "infinity", "-infinity")
 """Texts that announcers write for an unknown value, in upper or lower case."""
@@ -35,11 +36,11 @@ class EntityEvent(Struct, frozen=True):
 
 
 PayloadParser = Callable[[str], Update | EntityEvent | None]
-"""Parses the text of a message; an empty update or None: it means nothing. Raises `Invalid`."""
+"""Parses the text of a message; an empty update or None means that the text is ignored. Raises `Invalid`."""
 
 
 class TopicReader(Struct, frozen=True):
-    """A topic to subscribe to, the template that its payloads pass through, and what parses the text."""
+    """A topic to subscribe to, the template that renders its payloads, and the parser of the rendered text."""
 
     topic: str
     template: Template | None
@@ -49,9 +50,9 @@ class TopicReader(Struct, frozen=True):
 class Intent(Struct, frozen=True, kw_only=True):
     """The messages of a command, and the attributes that the device shows once it is done.
 
-    Without `shows`, the command is done when it is sent. With `begins`, the command is done as soon as that returns
-    true for the entity. After a new announcement, this entity is another object than the commanded one. `fails` are
-    states after which the result cannot come any more.
+    Without `shows`, the command is done when it is sent. With `begins`, the command is done as soon as `begins`
+    returns true for the entity. After a new announcement, this entity is a different object from the commanded one.
+    `fails` are states after which the result cannot come any more.
     """
 
     messages: tuple[Outgoing, ...]
@@ -78,17 +79,18 @@ class Entity:
     """One announced entity.
 
     `attributes` holds the known values by capability or `custom.mqtt.<field>`. `claims` are the capabilities that it
-    shows unless another entity has them, `offers` the attributes that can be commanded. An entity that
+    shows unless another entity has them; `offers` are the attributes that take commands. An entity that
     `reports_events` has no state: retained messages of its topics are ignored. `written_at` is the time of the
-    present command in the home's zone. It is expired before its first value, and after `expire_after` seconds without
-    a value. `unconfirmed` are the attributes from before a restart that no message has confirmed since.
+    current command, in the home's zone. It counts as expired before its first value, and after `expire_after` seconds
+    without a value. `unconfirmed` are the attributes from before a restart that no message has confirmed since.
     """
 
     device_class: str | None = None
-    """The class of a device with this main entity; None: the component; empty: as announced."""
+    """The class of a device whose main entity this is; None: the component; empty: as announced."""
     reports_events = False
     is_renamed = False
-    """Whether its value follows `use_custom`; the attributes of any other have the names of their capabilities."""
+    """Whether its attribute is renamed by `use_custom`; the attributes of any other entity have the names of their
+    capabilities."""
     event_names: tuple[str, ...] = ()
     """The events that it announces; empty if they are unknown."""
     more_keys: tuple[str, ...] = ()
@@ -113,17 +115,17 @@ class Entity:
         self._confirmed: set[str] = set()
         for key in announcement.config:
             if "command" in key and key.endswith("_template"):
-                self.config.template(key)  # they are read with each command; report a fault now
+                self.config.template(key)  # these fields are read with each command; report a fault now
         try:
             self.setup()
             if not self.readers and not self.offers:
-                raise Invalid("has no topic that can be used")
+                raise Invalid("has no usable topic")
         except Invalid as fault:
             raise Invalid(": ".join(filter(None, (str(fault), "; ".join(self.config.problems))))) from None
         self.is_expired = self.expire_after > 0 and bool(self.readers) and not self.reports_events
 
     def setup(self) -> None:
-        """Fill readers, offers and claims from the configuration; raises `Invalid` if a needed key is missing."""
+        """Fill readers, offers and claims from the configuration; raise `Invalid` if a required key is missing."""
 
     @property
     def is_available(self) -> bool:
@@ -137,7 +139,7 @@ class Entity:
 
     @property
     def label(self) -> str:
-        """The attribute that is for it in a sentence."""
+        """The attribute that names the entity in a sentence."""
         return self.claims[0] if self.claims else self.custom
 
     @property
@@ -155,7 +157,7 @@ class Entity:
         return update
 
     def use_custom(self, suffix: str = "") -> None:
-        """Show and offer it under a name of its own, because another entity has the capability or the name."""
+        """Show and offer the value under a name of its own, because another entity has the capability or the name."""
         offer = self.offers.pop(self.custom, None)
         self.custom, self.claims = self.custom + suffix, ()
         if offer is not None:
@@ -180,8 +182,8 @@ class Entity:
     def read(self, key: str, parse: PayloadParser, *templates: str, shows: tuple[str, ...] = ("",)) -> None:
         """Read the topic under a key, if there is one, and further topics under `_<key>s`.
 
-        The first of the templates that is announced is rendered. `shows` are the attributes that its messages
-        confirm after a command, `""` is for any.
+        The first announced template is rendered. `shows` are the attributes that its messages confirm after a
+        command; `""` stands for any.
         """
         if topic := self.config.topic(key):
             template = self.config.template(*templates)
@@ -192,7 +194,7 @@ class Entity:
     def offer(
         self, attribute: str, actions: tuple[str, ...], write: Callable[[Command], Intent], **schema: Value
     ) -> None:
-        """Let the attribute be commanded."""
+        """Let the attribute take commands."""
         self.offers[attribute] = Offer(actions=actions, write=write, schema=schema)
 
     def add(
@@ -205,10 +207,10 @@ class Entity:
         to_payload: Callable[[Any], Any] = lambda value: value,
         to_shown: Callable[[Any], Value] = lambda payload: payload,
     ) -> None:
-        """Read an attribute at `<name>_state_topic`; with a schema offer to set it at `<name>_command_topic`.
+        """Read an attribute at `<name>_state_topic`; with a schema, also let it be set at `<name>_command_topic`.
 
         The template is `<name>_state_template`, otherwise `<name>_value_template`, otherwise `value_template`.
-        Without conversions a value is in the messages as it is commanded. If there is no state topic a command is
+        Without conversions, a message has the same value as the command. If there is no state topic, a command is
         done when it is sent.
         """
         is_shown = f"{name}_state_topic" in self.config
@@ -224,18 +226,18 @@ class Entity:
             self.offer(attribute, ("set",), write, **schema)
 
     def can(self, name: str) -> bool:
-        """Return whether `<name>_topic` can be published to: it is a topic, and `<name>_template` is missing or
+        """Return whether publishing to `<name>_topic` is possible: it is a topic, and `<name>_template` is missing or
         readable.
         """
         return self.has_target(f"{name}_topic") and not is_unreadable(self.config.template(f"{name}_template"))
 
     def need(self, name: str = "command") -> None:
-        """Raise `Invalid` where `<name>_topic` cannot be published to."""
+        """Raise `Invalid` if publishing to `<name>_topic` is not possible."""
         if not self.can(name):
             raise Invalid(f"has no {name} topic")
 
     def has_target(self, key: str) -> bool:
-        """Return whether a topic to publish to is under this key."""
+        """Return whether this key has a topic to publish to."""
         return self.config.target(key) is not None
 
     def intent(self, name: str, payload: Value, shows: Update | None = None, **names: Value) -> Intent:
@@ -257,13 +259,13 @@ class Entity:
         return Outgoing(topic, text, self.qos, self.retains)
 
     def payload(self, word: str) -> str:
-        """Return the payload that is for a word, which is the word in capitals unless it is announced otherwise."""
+        """Return the payload for a word: as announced, otherwise the word in capitals."""
         return self.config.text(f"payload_{word}", word.upper())
 
     def code_of(self, command: Command) -> str:
         """Return the code of the command; `Invalid` if it has no code."""
         if command.code is None:
-            raise Invalid(f"{command.capability} asks for a code: the command must have the field code")
+            raise Invalid(f"{command.capability} requires a code: add the field code to the command")
         return command.code
 
     def toggled(self, action: str) -> str:
@@ -273,7 +275,7 @@ class Entity:
         return "off" if self.attributes.get("power") == "on" else "on"
 
     def words(self, words: Mapping[str, Value], attribute: str = "") -> Callable[[str], Update]:
-        """Parses the words of one attribute. `None` makes it unknown, any other text changes nothing.
+        """Return a parser for the words of one attribute. `None` makes it unknown; any other text changes nothing.
 
         Without `attribute`, the update is of the entity's own attribute.
         """
@@ -314,7 +316,7 @@ def stated_number(value: Any) -> int | float | None:
 def number_parser(
     attribute: str, convert: Callable[[float], Value] | None = None, *, ignores_unknown: bool = False
 ) -> Callable[[str], Update]:
-    """Parses the numbers of one attribute, each as `convert` makes it.
+    """Return a parser for the numbers of one attribute, each converted by `convert`.
 
     A text that stands for an unknown value makes the attribute unknown, unless `ignores_unknown` is set.
     """
@@ -331,18 +333,18 @@ def number_parser(
 
 
 def plain_number(value: float) -> int | float:
-    """Return the number without a point if it is whole, as announcers expect it."""
+    """Return the number without a decimal point if it is whole, as announcers expect it."""
     return int(value) if value == int(value) else value
 
 
 def scaled(value: float, low: float, high: float, *, to: tuple[float, float]) -> float:
-    """If the value lies between low and high, between the two others; low may be above high."""
+    """Return the value scaled from the range low to high to the other range; low may be greater than high."""
     share = (value - low) / (high - low) if high != low else 0.0
     return to[0] + share * (to[1] - to[0])
 
 
 def clamped(value: float, low: int = 0, high: int = 100) -> int:
-    """Return the value as a whole number from low to high."""
+    """Return the value as a whole number, at least low and at most high."""
     return round(min(max(value, low), high))
 
 

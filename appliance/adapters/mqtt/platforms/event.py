@@ -23,7 +23,7 @@ MAX_EVENT_CHARS = 100
 class EventEntity(Entity):
     """An entity whose messages are events: JSON with `event_type`.
 
-    `source` is its object id if the device has several such entities; it is `entity` in the data of the events.
+    `source` is its object id if the device has several such entities; the data of its events contain it as `entity`.
     """
 
     device_class = "button"
@@ -42,12 +42,12 @@ class EventEntity(Entity):
         return event_of(name, self.own_data() | found)
 
     def own_data(self) -> dict[str, Value]:
-        """Which of several entities it is."""
+        """The part of the data that names the entity if there are several."""
         return {"entity": self.source} if self.source else {}
 
 
 class ActionSensor(EventEntity):
-    """A sensor named `action` whose texts are presses, as Zigbee2MQTT announces them to old readers."""
+    """A sensor named `action` whose texts are presses, as Zigbee2MQTT announces them for older clients."""
 
     def _parse(self, text: str) -> EntityEvent | None:
         return event_of(text, self.own_data()) if text and not is_unknown(text) else None

@@ -8,7 +8,7 @@ from appliance.home.commands import Command
 
 
 class Humidifier(Regulated):
-    """A humidifier: on and off, a mode, a target, and its measurements."""
+    """A humidifier: power, a mode, a target, and its measurements."""
 
     def setup(self) -> None:
         words = {self.payload(power): power for power in ("on", "off")}
@@ -18,7 +18,7 @@ class Humidifier(Regulated):
         self.add(key, "target_humidity", parse, {"type": "number", "unit": "%", **schema})
         self.add_current("humidity", "%")
         self.add_modes(self.config.texts("modes"))
-        if self.can("command"):  # the first that is offered stands for the entity: its target, or its mode
+        if self.can("command"):  # the first of target and mode that is offered represents the entity
             self.offer("power", SWITCHED, self._switch)
         self.claim_shown({"humidity": "current_humidity_topic", "power": "state_topic"})
 

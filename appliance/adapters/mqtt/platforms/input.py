@@ -27,5 +27,5 @@ class Input(Entity):
         return {self.custom: None if is_null else text[:1000]}
 
     def set_value(self, command: Command) -> Intent:
-        """Return the value, through the template if there is one. Raises `Invalid`."""
+        """Return the payload of the value, rendered by the template if there is one. Raises `Invalid`."""
         return self.intent("command", command.value, {self.custom: command.value})

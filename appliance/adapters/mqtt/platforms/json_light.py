@@ -22,7 +22,7 @@ class JsonLight(LightEntity):
 
     def setup(self) -> None:
         modes = frozenset(self.config.texts("supported_color_modes"))
-        if not modes:  # announcers before Home Assistant 2021.5
+        if not modes:  # announcers from before Home Assistant 2021.5
             modes = frozenset(mode for mode in ("color_temp", "xy", "hs", "rgb") if self.config.flag(mode))
         self._modes = modes
         self._has_brightness = self.config.flag("brightness") or bool(modes - {"onoff"})
@@ -61,7 +61,7 @@ class JsonLight(LightEntity):
         return update
 
     def _likely_mode(self, state: Mapping[str, Any]) -> str:
-        """Return the mode that a message without one speaks of, if it can only be one."""
+        """Return the mode of a message that does not name it, if only one mode is possible."""
         color = state.get("color")
         if isinstance(color, dict):
             for mode, key in (("xy", "x"), ("hs", "h"), ("rgb", "r")):
@@ -71,7 +71,7 @@ class JsonLight(LightEntity):
         return "color_temp" if has_temperature and "color_temp" in self._modes else ""
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return one object, with the fade in it."""
+        """Return one object, including the fade."""
         body: dict[str, Value] = {"state": change.power.upper()}
         if change.name == "hs":
             body["color"] = {"h": change.value["hue"], "s": change.value["saturation"]}

@@ -33,25 +33,25 @@ COLOR_OF_MODE = {
     "hs": "color_hs",
     **dict.fromkeys(RGB_MODES, "color_rgb"),
 }
-"""The attribute that a colour mode is shown by."""
+"""The attribute that shows the colour in each colour mode."""
 
 NOTATIONS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
     "rgb": (("red", "r", 255), ("green", "g", 255), ("blue", "b", 255)),
     "hs": (("hue", "hue", 360), ("sat", "saturation", 100)),
     "xy": (("x", "x", 1.0), ("y", "y", 1.0)),
 }
-"""The parts of a colour: what command templates call one, what Lares calls it, and its largest number."""
+"""The parts of a colour: the name in command templates, the name in Lares, and the largest number."""
 
 WHITES = ("custom.mqtt.white", "custom.mqtt.cold_white", "custom.mqtt.warm_white")
-"""Channels of white in addition to three colours, in percent: the only one, or cold and warm."""
+"""White channels in addition to three colours, in percent: the only one, or cold and warm."""
 
 
 class LightChange(Struct, frozen=True):
-    """The power that a command to a light leads to, and at most one property.
+    """The power that a command to a light leads to, and at most one other property.
 
     `name` and `value` are the property in the light's own notation: `brightness`, `color_temp`, `rgb`, `hs`, `xy`,
     `white` (the whole light), `whites` (channels in addition to a colour, by attribute), `effect` or `flash` (short
-    or long). `shows` are the values that the light shows of it once it is done.
+    or long). `shows` are the values that the light shows once the command is done.
     """
 
     power: str
@@ -126,7 +126,7 @@ class LightEntity(Entity):
         return next((each for each in self.effect_names if each.lower() == effect), "")
 
     def _kelvin_range(self) -> tuple[int, int]:
-        """Return the kelvin that the light takes, within the range of the capability."""
+        """Return the range of kelvin that the light accepts, within the range of the capability."""
         warm, cold = self.config.number("max_mireds", 0), self.config.number("min_mireds", 0)
         low = self.config.number("min_kelvin", 1e6 / warm if warm > 0 else 0)
         high = self.config.number("max_kelvin", 1e6 / cold if cold > 0 else 1e6)
@@ -147,17 +147,17 @@ class LightEntity(Entity):
         return {"value": clamped(kelvin, *KELVIN_RANGE), "unit": "kelvin"}
 
     def parse_temperature(self, text: str) -> Update:
-        """Return the colour temperature of a message; nothing if it is unknown or no temperature can be so."""
+        """Return the colour temperature of a message; empty if it is unknown or impossible."""
         if text == "" or is_unknown(text) or (raw := parse_number(text)) <= 0:
             return {}
         return {"color_temperature": self.kelvin_of(raw)}
 
     def raw_temperature(self, value: Mapping[str, Value]) -> int:
-        """Return a canonical colour temperature as the light wants it."""
+        """Return a canonical colour temperature in the light's own unit."""
         return kelvin_in(value) if self.config.flag("color_temp_kelvin") else mireds_in(value)
 
     def mode_update(self, mode: str) -> dict[str, Value]:
-        """Return the canonical mode, and the notations of colour that it ends."""
+        """Return the canonical mode, and None for the notations of colour that it ends."""
         kept = COLOR_OF_MODE.get(mode, "")
         if not kept and mode not in ("white", "brightness", "onoff"):
             return {}
@@ -173,12 +173,12 @@ class LightEntity(Entity):
         return {**self.mode_update(mode), **update}
 
     def power_update(self, word: str) -> dict[str, Value]:
-        """Return the power for on, off or none in any case; empty for other words."""
+        """Return the power for on, off or none, in upper or lower case; empty for other words."""
         power = word.lower()
         return {"power": None if power == "none" else power} if power in ("on", "off", "none") else {}
 
     def effect_update(self, name: Value) -> Update:
-        """Return an effect by the light's own name: of the catalog if it is known there, otherwise a custom
+        """Return an effect by the light's own name: as a capability if the catalog has it, otherwise as a custom
         attribute.
         """
         word = name.lower() if isinstance(name, str) and name else None
@@ -187,7 +187,7 @@ class LightEntity(Entity):
         return {"effect": None, "custom.mqtt.effect": name}
 
     def change(self, command: Command) -> LightChange:
-        """Return the change of a command. Brightness 0 switches off, any other property switches on."""
+        """Return the change of a command. Brightness 0 switches the light off; any other property switches it on."""
         capability, value = command.capability, command.value
         if capability == "power":
             return LightChange(self.toggled(command.action))
@@ -219,12 +219,12 @@ class LightEntity(Entity):
         return LightChange("on", "effect", effect) if effect else LightChange("on", "flash", "short")
 
     def color_with(self, whites: list[int]) -> list[int]:
-        """Return red, green and blue as shown, black if unknown, followed by the channels of white."""
+        """Return red, green and blue as shown, black if unknown, followed by the white channels."""
         shown: Any = self.attributes.get("color_rgb") or {"r": 0, "g": 0, "b": 0}
         return [shown["r"], shown["g"], shown["b"], *whites]
 
     def whites_update(self, levels: Sequence[Any]) -> dict[str, Value]:
-        """Return levels of white from 0 to 255 in percent; empty unless there is one for each channel."""
+        """Return levels of white from 0 to 255 in percent; empty unless each channel has one."""
         attributes = self._whites()
         if len(levels) != len(attributes) or not all(map(is_number, levels)):
             return {}
@@ -237,7 +237,7 @@ def rgb_of_hex(text: str) -> dict[str, int]:
 
 
 def color_of(notation: str, numbers: Iterable[float]) -> dict[str, Value]:
-    """Return the attribute of a colour, its numbers within their ranges, and whole if the range is."""
+    """Return the attribute of a colour, with its numbers limited to their ranges, and whole if the range is."""
     parts = zip(NOTATIONS[notation], numbers, strict=True)
     color = {
         key: clamped(number, 0, top) if isinstance(top, int) else min(max(number, 0.0), top)
@@ -285,7 +285,7 @@ def announce(device: PublishedDevice) -> Fields | None:
 
 
 def _dimmed(device: PublishedDevice) -> Fields:
-    """Return the fields of a light that has no power: brightness switches it, and 0 is off."""
+    """Return the fields of a light without power: brightness switches it on, and 0 switches it off."""
     full, dark = (command_text("brightness", "set", value) for value in ("100", "0"))
     state = f"{{% if {expression('brightness')} > 0 %}}{full}{{% else %}}{dark}{{% endif %}}"
     return {

@@ -12,7 +12,7 @@ from appliance.home.values import Value
 class Number(Input):
     """A number within the announced range, by default 1 to 100 in steps of 1.
 
-    A fractional bound removes the default steps. `payload_reset` makes the value unknown.
+    A fractional bound means that there are no default steps. `payload_reset` makes the value unknown.
     """
 
     def schema(self) -> dict[str, Value]:

@@ -8,7 +8,8 @@ from appliance.home.values import Value
 
 
 class OnOff(Entity):
-    """What switches, fans and sirens have in common: a topic to switch, and two payloads each way."""
+    """The common parts of switches, fans and sirens: a topic to switch, and separate payloads for command and
+    state."""
 
     def setup(self) -> None:
         self.states: dict[str, Value] = {

@@ -1,4 +1,4 @@
-"""Base of vacuum cleaner and lawn mower: orders and states are different words."""
+"""Base of vacuum cleaner and lawn mower, whose commands and states are different words."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def shows_one_of(attribute: str, states: tuple[str, ...]) -> Callable[[Entity], 
 
 
 class Ordered(Entity):
-    """An entity whose states and orders are different words: its custom attribute is set to an order."""
+    """An entity whose states and commands are different words: its custom attribute is set to a command word."""
 
     def offer_orders(
         self, orders: Mapping[str, tuple[str, ...]], taken: list[Value], message: Callable[[str], Outgoing]
     ) -> None:
-        """Offer those orders that it takes.
+        """Offer the commands that the entity supports.
 
-        A command is done when one of the states of its order is shown; at once if there is no state.
+        A command is done when one of its states is shown, or at once if there is no state.
         """
 
         def write(command: Command) -> Intent:

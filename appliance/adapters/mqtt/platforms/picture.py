@@ -10,11 +10,11 @@ from appliance.errors import Invalid
 from appliance.home.values import Value
 
 MAX_PICTURE_BYTES = 1024 * 1024
-"""Bytes of a picture, as it is shown."""
+"""Bytes of a decoded picture."""
 
 
 PICTURE_EVENT = "picture"
-"""The name of the event that an entity shows another picture."""
+"""The name of the event for a new picture."""
 
 
 HEAD_BYTES = 12
@@ -25,9 +25,10 @@ _BLANKS = b" \t\r\n"
 
 
 class StillPicture(Entity):
-    """A camera or an image: its custom attribute shows the media type of the newest picture, once one has come.
+    """A camera or an image: its custom attribute shows the media type of the newest picture, once a picture has
+    arrived.
 
-    Messages of `picture_filter` are pictures, in base64 if it `is_base64`; nothing else is read.
+    Messages of `picture_filter` are pictures, in base64 if it `is_base64`; no other messages are read.
     """
 
     def setup(self) -> None:
@@ -35,18 +36,18 @@ class StillPicture(Entity):
         self.event_names = (PICTURE_EVENT,)
         topic = self.config.topic(key)
         if topic is None and "url_topic" in self.config:
-            raise Invalid("names its picture by an address (url_topic); the hub fetches nothing from such addresses")
+            raise Invalid("gives its picture as an address (url_topic), which the hub does not fetch")
         if topic is None:
             raise Invalid(f"has no usable {key}")
         encoding = self.config.text("image_encoding")
         if encoding not in ("", "b64"):
-            raise Invalid(f"image_encoding is {encoding[:40]!r}; b64 alone is known")
+            raise Invalid(f"image_encoding is {encoding[:40]!r}; only b64 is supported")
         self.is_base64 = encoding == "b64"
         self.picture_filter = topic
         self.readers.append(TopicReader(topic, None, lambda _: {}))
 
     def restore(self, shown: Mapping[str, Value]) -> bool:
-        """Restore nothing: no picture outlives a restart."""
+        """Restore nothing: pictures are lost at a restart."""
         return False
 
     def media_type_of(self, payload: bytes) -> str:
@@ -60,7 +61,7 @@ class StillPicture(Entity):
         return media_type
 
     def decode(self, payload: bytes) -> bytes:
-        """Return the picture of a message with a media type; raises `Invalid` if its base64 is cut off."""
+        """Return the picture of a message with a media type; raise `Invalid` if its base64 is incomplete."""
         if not self.is_base64:
             return payload
         try:

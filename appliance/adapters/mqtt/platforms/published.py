@@ -33,12 +33,12 @@ class PublishedDevice:
     def show_and_set(
         self, name: str, key: str, value: str, shown: str = "", template: str = "value_template"
     ) -> Fields:
-        """Return the fields of one property: how it is shown, and how it is set if it can be commanded."""
+        """Return the fields of one property: how it is shown, and how it is set if it takes commands."""
         fields = {f"{name}_state_topic": self.state_topic, f"{name}_{template}": shown or shown_text(key)}
         return fields | self.sends(f"{name}_command", key, value) if key in self.specs else fields
 
     def switched(self, key: str, payloads: Mapping[str, str], otherwise: str = "") -> Fields:
-        """Return the fields of a switch: the same text is command and state. On comes first."""
+        """Return the fields of a switch: the same text is both command and state. On comes first."""
         shown, (on, off) = expression(key), payloads.values()
         is_on, is_off = (f"{shown} == {value}" for value in payloads)
         state = f"{{% if {is_on} %}}{on}{{% elif {is_off} %}}{off}{{% else %}}{otherwise}{{% endif %}}"
@@ -51,7 +51,7 @@ class PublishedDevice:
 
 
 def command_text(capability: str, action: str, value: str | None = None) -> str:
-    """Return a command as text; `value` is JSON or a template that makes some."""
+    """Return a command as text; `value` is JSON, or a template that makes JSON."""
     head = f'{{"capability":"{capability}","action":"{action}"'
     return head + "}" if value is None else f'{head},"value":{value}}}'
 

@@ -15,7 +15,7 @@ class Regulated(Entity):
         self.unit = "°F" if self.config.text("temperature_unit", "C").upper().startswith("F") else "°C"
 
     def add_power(self) -> None:
-        """Offer to switch it on and off, which is not shown."""
+        """Offer to switch it on and off; its power is not shown."""
         if self.can("power_command"):
             self.offer("power", ("on", "off"), lambda each: self.intent("power_command", self.payload(each.action)))
 
@@ -27,12 +27,12 @@ class Regulated(Entity):
                  to_payload=lambda value: plain_number(value["value"]))  # fmt: skip
 
     def range_of(self, name: str, low: float, high: float) -> dict[str, Value]:
-        """Return the range of a target, `min_<name>` to `max_<name>`, as it is announced or by default."""
+        """Return the range of a target, `min_<name>` to `max_<name>`, as announced or by default."""
         low, high = self.config.bounds(f"min_{name}", f"max_{name}", low, high)
         return {"min": plain_number(low), "max": plain_number(high)}
 
     def add_modes(self, modes: tuple[str, ...]) -> None:
-        """Read the mode and the present action, and offer to set the mode if any is known."""
+        """Read the mode and the current action, and offer to set the mode if any mode is known."""
         key, action = "custom.mqtt.mode", "custom.mqtt.action"
         parse = self.or_reset("mode", _text_of(key, self.config.texts("modes")))
         self.add(key, "mode", parse, {"type": "enum", "values": list(modes)} if modes else None)
@@ -45,12 +45,12 @@ class Regulated(Entity):
         self.read(f"current_{name}_topic", parse, f"current_{name}_template", "value_template", shows=(name,))
 
     def or_reset(self, name: str, parse: Callable[[str], Update]) -> Callable[[str], Update]:
-        """Return the parser, with `payload_reset_<name>` as the word for unknown."""
+        """Return the parser, with `payload_reset_<name>` as a word for unknown."""
         reset = self.config.text(f"payload_reset_{name}", "None")
         return lambda text: parse("None" if text == reset else text)
 
     def claim_shown(self, topics: Mapping[str, str]) -> None:
-        """Claim the attributes with commands or an announced topic."""
+        """Claim the attributes that have commands or an announced topic."""
         shown = (attribute for attribute, topic in topics.items() if topic in self.config)
         self.claims = tuple(dict.fromkeys((*self.offers, *shown)))
 

@@ -14,16 +14,16 @@ _SPELLED = {"C": "°C", "F": "°F", "ºC": "°C", "ºF": "°F", "℃": "°C", "�
 """Units as some announcers write them."""
 
 _WORD_CLASSES = ("", "date", "enum", "timestamp", "uptime")
-"""Device classes whose values are not numbers; an empty text is a missing class."""
+"""Device classes whose values are not numbers; an empty text means that there is no class."""
 
 _PERIODS = (
     "hourly", "daily", "weekly", "monthly", "yearly", "event", "today", "hour", "day", "week", "month", "year",
 )  # fmt: skip
-"""Words in a name that give the period of a sum."""
+"""Words in a name that state the period of a sum."""
 
 
 class Sensor(Entity):
-    """A value that can only be read; without a capability that it comes to it is a custom attribute."""
+    """A value that can only be read; if no capability fits, it is a custom attribute."""
 
     device_class = ""
     is_renamed = True

@@ -8,7 +8,8 @@ from appliance.home.commands import Command
 
 
 class SentText(Input):
-    """What takes texts: messages to show, codes to send by infrared; a receiver of codes shows the last one."""
+    """An entity that takes texts: messages to show, or infrared codes to send; a receiver of codes shows the last
+    one."""
 
     device_class = None
 

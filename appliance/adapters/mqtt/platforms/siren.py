@@ -11,7 +11,7 @@ from appliance.home.values import Value
 
 
 class Siren(OnOff):
-    """A siren: a boolean custom attribute; tone, volume and duration switch it on with that."""
+    """A siren: a boolean custom attribute; setting tone, volume or duration also switches it on."""
 
     def setup(self) -> None:
         super().setup()
@@ -26,7 +26,7 @@ class Siren(OnOff):
             self._offer_extra("volume_level", type="number", min=0, max=1)
 
     def _can_vary(self, key: str, variable: str) -> bool:
-        """Return whether a template or a key mentions the variable; Home Assistant assumes it."""
+        """Return the flag `key`; if it is missing, return whether the command template mentions the variable."""
         return self.config.flag(key, variable in self.config.text("command_template"))
 
     def _offer_extra(self, name: str, **schema: Value) -> None:
@@ -35,7 +35,7 @@ class Siren(OnOff):
         self.offer(key, ("set",), lambda command: self._write("on", **{name: command.value}), **schema)
 
     def _parse(self, text: str) -> Update:
-        """Return a word, or `{"state": …, "tone": …}`."""
+        """Parse a word, or `{"state": …, "tone": …}`."""
         more: dict[str, Value] = {}
         if text.startswith("{"):
             state = parse_object(text, "a state")

@@ -81,10 +81,10 @@ _TASMOTA: Mapping[str, type[Entity]] = {"light": TasmotaLight, "event": TasmotaP
 
 
 def build_entity(announcement: Announcement) -> Entity:
-    """Return the entity of an announcement; raises `Invalid` with the reason why it cannot be used."""
+    """Return the entity of an announcement; raise `Invalid` with the reason if it cannot be used."""
     kind = COMPONENTS.get(announcement.component)
     if kind is None:
-        raise Invalid(f"the component {announcement.component[:60]!r} is not taken in")
+        raise Invalid(f"the component {announcement.component[:60]!r} is not supported")
     if announcement.key.startswith("tasmota/"):
         kind = _TASMOTA.get(announcement.component, kind)
     if kind is TopicLight:
@@ -101,7 +101,8 @@ def build_entity(announcement: Announcement) -> Entity:
 
 
 def is_excluded(announcement: Announcement) -> bool:
-    """Return whether it is disabled by default, or of category config or diagnostic; batteries are never excluded."""
+    """Return whether it is disabled by default, or in the category config or diagnostic; batteries are never
+    excluded."""
     config = announcement.config
     if str(config.get("enabled_by_default", True)).strip().lower() in ("false", "0", "no", "off", "disable"):
         return True

@@ -15,7 +15,7 @@ from appliance.home.values import Value
 
 
 class TemplateLight(LightEntity):
-    """A light whose one command is made by templates."""
+    """A light with a single command, which templates make."""
 
     def setup(self) -> None:
         self._has_brightness = "brightness_template" in self.config
@@ -45,7 +45,8 @@ class TemplateLight(LightEntity):
         return self.has_target("command_topic") and not is_unreadable(template)
 
     def _part(self, part: str) -> Callable[[str], Update]:
-        """Parse one of three colours; the last one decides. Unknown ones end the colour, as lamps with white do."""
+        """Parse one of three colours; the last one completes the update. An unknown colour clears the colour, as
+        lamps with white channels report it."""
 
         def parse(text: str) -> Update:
             if text:

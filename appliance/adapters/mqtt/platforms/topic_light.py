@@ -35,7 +35,8 @@ class TopicLight(LightEntity):
         self._has_mode_topic = self.config.topic("color_mode_state_topic") is not None
         self.read("state_topic", self.words(states, "power"), "state_value_template", "value_template",
                   shows=("power",))  # fmt: skip
-        self._read("color_mode", "color_mode", self._parse_mode)  # first: one message may hold the mode and colours
+        # first, because one message may hold the mode and colours
+        self._read("color_mode", "color_mode", self._parse_mode)
         self._read("brightness", "brightness", parse_brightness)
         self._read("color_temp", "color_temperature", self._parse_temperature)
         for name in (*RGB_MODES, "hs", "xy"):
@@ -58,9 +59,9 @@ class TopicLight(LightEntity):
         return {**update, **self._by_notation.get(COLOR_OF_MODE.get(text, ""), {})} if update else update
 
     def _of_notation(self, mode: str, update: Update) -> Update:
-        """Return a colour with the mode that it begins.
+        """Return a colour with the mode that it sets.
 
-        If a topic names the mode, a colour begins no mode and is shown only while the topic names its mode.
+        If a topic reports the mode, a colour sets no mode, and is shown only while the topic reports its mode.
         """
         if not self._has_mode_topic:
             return {**self.mode_update(mode), **update}
@@ -73,7 +74,7 @@ class TopicLight(LightEntity):
         return self._of_notation("color_temp", update) if update else {}
 
     def _color_parser(self, notation: str) -> Callable[[str], Update]:
-        """Return a parser of lists such as `255,0,64`; one or two whites may follow three colours."""
+        """Return a parser of lists such as `255,0,64`; one or two white values may follow the three colours."""
 
         def parse(text: str) -> Update:
             if text == "" or is_unknown(text):
@@ -92,12 +93,12 @@ class TopicLight(LightEntity):
         return replace(intent, shows=change.shows) if change.name and not self._switches_on(change) else intent
 
     def _switches_on(self, change: LightChange) -> bool:
-        """Return whether a property has to be followed or preceded by the message that switches on."""
+        """Return whether a property needs a switch-on message before or after it."""
         is_brightness = change.name == "brightness" and self.config.text("on_command_type") == "brightness"
         return "power" in self.offers and not is_brightness
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return the message of the property, and the message that switches on before or after it."""
+        """Return the message of the property, with the switch-on message before or after it."""
         if not change.name:
             return (self._switch(change.power),)
         message, order = self._property(change), self.config.text("on_command_type", "last")
@@ -112,7 +113,7 @@ class TopicLight(LightEntity):
         return self.publish_with(None, "command_topic", self.payload(power))
 
     def _property(self, change: LightChange) -> Outgoing:
-        """Return the message of one property; a colour is the list of its parts, with whites of 0."""
+        """Return the message of one property; a colour is the list of its parts, with 0 for white."""
         if change.name == "whites":
             return self._with_whites(self.color_with(change.value))
         if change.name not in ("rgb", "hs", "xy"):
@@ -124,7 +125,7 @@ class TopicLight(LightEntity):
         return self.publish(f"{change.name}_command", ",".join(map(str, names.values())), **names)
 
     def _with_whites(self, parts: list[Any]) -> Outgoing:
-        """Return the message of a colour followed by the channels of white."""
+        """Return the message of a colour followed by the white channels."""
         whites = ("white",) if len(parts) == 4 else ("cold_white", "warm_white")
         names: dict[str, Any] = dict(zip(("red", "green", "blue", *whites), parts, strict=True))
         return self.publish(f"rgb{'w' * len(whites)}_command", ",".join(map(str, parts)), **names)

@@ -13,7 +13,8 @@ from appliance.tables.checks import is_number
 
 
 class UpdateEntity(Entity):
-    """Whether there is a newer firmware, `{installed, latest, progress?}` (in percent), and its installation."""
+    """Whether newer firmware is available, `{installed, latest, progress?}` (in percent), and the command to install
+    it."""
 
     device_class = ""
 
@@ -35,7 +36,7 @@ class UpdateEntity(Entity):
         return self._show(installed=text)
 
     def _note_progress(self, state: Mapping[str, Any]) -> None:
-        """Note how many percent of an installation are done, which goes with it."""
+        """Note the progress of an installation in percent, which is part of the value."""
         done: Any = state.get("update_percentage")
         if is_number(done) and state.get("in_progress", True) is not False:
             self._versions["progress"] = clamped(done)

@@ -17,11 +17,11 @@ _VACUUM: Mapping[str, tuple[str, ...]] = {
     "clean_spot": ("cleaning",),
     "locate": (),
 }
-"""Orders of a vacuum cleaner, and the states that confirm each."""
+"""Commands of a vacuum cleaner, and the states that confirm each."""
 
 
 class Vacuum(Ordered):
-    """A vacuum cleaner: its state as JSON, its battery and the speed of its fan."""
+    """A vacuum cleaner: its state as JSON, its battery, and its fan speed."""
 
     def setup(self) -> None:
         features = self.config.texts("supported_features", ("start", "stop", "return_home", "clean_spot"))

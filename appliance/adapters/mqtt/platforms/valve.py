@@ -15,7 +15,7 @@ _ENDS = {"payload_open": "open", "payload_close": "closed"}
 
 
 class Valve(Entity):
-    """A valve: a custom attribute, a percentage if it reports positions, otherwise open or closed."""
+    """A valve: a custom attribute; a percentage if it reports positions, otherwise open or closed."""
 
     def setup(self) -> None:
         self._reports_position = self.config.flag("reports_position")

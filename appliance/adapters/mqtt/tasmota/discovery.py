@@ -1,4 +1,4 @@
-"""Tasmota's native discovery: `tasmota/discovery/<MAC>/config` and `/sensors` become announcements."""
+"""Tasmota's native discovery: the messages `tasmota/discovery/<MAC>/config` and `/sensors` become announcements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DIMMER, CCT, RGB, RGBW, RGBCCT = 1, 2, 3, 4, 5
 """Values of `lt_st`."""
 
 SEPARATE_WHITE = 128
-"""Lowest value of SetOption37 that makes colour and white two lights."""
+"""SetOption37 from this value on separates colour and white into two lights."""
 
 INVERTED = 1
 """Bit of `sho` for a shutter whose position counts from the open end."""
@@ -45,7 +45,7 @@ BUTTON_EVENTS = ("single", "double", "triple", "quad", "penta", "hold")
 """Events of a button, which Tasmota writes in capitals."""
 
 SWITCH_WORDS = ("off", "on", "toggle", "hold")
-"""Meaning of each word in `state`, which its owner can change."""
+"""Meaning of each word in `state`; the owner can change the words."""
 
 SWITCH_EVENTS: Mapping[int, Mapping[str, str]] = {
     **{mode: {"toggle": "single"} for mode in (3, 4, 7, 11, 12)},
@@ -53,13 +53,13 @@ SWITCH_EVENTS: Mapping[int, Mapping[str, str]] = {
     8: {"toggle": "single", "hold": "double"},
     **{mode: {"hold": "double"} for mode in (9, 10)},
 }
-"""Events of a switch by its mode and word, if they have another name than the word."""
+"""Events of a switch by its mode and word, if their names differ from the word."""
 
 STATE_MODES = frozenset((1, 2, 3, 4, 5, 6, 9, 10, 13, 14, 15, 16))
-"""Modes of a switch with a state."""
+"""Modes in which a switch has a state."""
 
 PIR_MODES = frozenset((13, 14))
-"""Modes that report ON only."""
+"""Modes that report only ON."""
 
 _MAC = re.compile(r"[0-9A-Fa-f]{12}")
 
@@ -73,7 +73,7 @@ def mac_of(topic: str) -> tuple[str, str]:
 
 
 def announced(mac: str, config: Mapping[str, Any], sensors: Mapping[str, Any]) -> list[Announcement]:
-    """Return the announcements in both messages of a device; empty without the first. Raises `Invalid`."""
+    """Return the announcements in both messages of a device; empty if the first is missing. Raises `Invalid`."""
     return list(_Tasmota(mac, config).announcements(sensors)) if config else []
 
 
@@ -100,7 +100,7 @@ class _Tasmota:
         self._full = full
         self._prefixes = [str(each) for each in prefixes]
         if not all(is_topic(self._topic(kind, "X")) for kind in range(3)):
-            raise Invalid("t, ft and tp make no topic")
+            raise Invalid("t, ft and tp do not form a topic")
         self._words = self._list("state", ["OFF", "ON", "TOGGLE", "HOLD"])
         self._device = DeviceFacts(
             identifiers=(mac,),
@@ -159,14 +159,15 @@ class _Tasmota:
         found = sensors.get("sn")
         if isinstance(found, dict):
             units = units_of(found)
-            values = islice(sensor_values(found), MAX_COMPONENTS + 1)  # one more, to report the excess
+            # one more than allowed, so that the excess is reported
+            values = islice(sensor_values(found), MAX_COMPONENTS + 1)
             for path, value in values:
                 yield from self._sensor(path, value, units)
 
     def _outputs(self) -> Iterator[Announcement]:
         relays = self._numbers("rl")
         if self._number("if"):
-            relays = [LIGHT for kind in relays[:1] if kind]  # the others switch the fan
+            relays = [LIGHT for kind in relays[:1] if kind]  # the other relays switch the fan
         shutters = [at for at, kind in enumerate(relays) if kind == SHUTTER and relays[:at].count(SHUTTER) % 2 == 0]
         others = [at for at, kind in enumerate(relays) if kind in (RELAY, LIGHT)]
         is_only = len(shutters) + len(others) == 1
@@ -205,9 +206,9 @@ class _Tasmota:
         return str(name)[:200] if name else f"{default or self._device.name} {at + 1}"
 
     def _read(self, key: str, commands: Iterable[str], *more: str) -> dict[str, Any]:
-        """Return the topics of a state: the answers to these commands, and `more`.
+        """Return the topics of a state: the answers to these commands, and those in `more`.
 
-        With SetOption4, each answer comes on a topic that is named after its command.
+        With SetOption4, each answer comes at a topic that is named after its command.
         """
         answers = [self._topic(1, each.upper()) for each in (commands if self._option(4) else ())]
         return {key: self._topic(1, "RESULT"), f"_{key}s": [*answers, *more]}
@@ -231,7 +232,7 @@ class _Tasmota:
         }
 
     def _light(self, at: int, relays: list[int]) -> dict[str, Any]:
-        """Return a light: one for all channels, one each for colour and white, or one for each channel."""
+        """Return a light: one for all channels, one each for colour and white, or one per channel."""
         kind, command, key = self._number("lt_st"), "Dimmer", "Dimmer"
         place = relays[:at].count(LIGHT)
         is_separate = not self._number("lk") or self._option(37) >= SEPARATE_WHITE
@@ -316,7 +317,7 @@ class _Tasmota:
         return self._announcement("fan", "fan", None, config)
 
     def _button(self, number: int) -> Announcement:
-        """Return a button. SetOption11 swaps single and double presses, SetOption13 leaves only single ones."""
+        """Return a button. SetOption11 swaps single and double presses; SetOption13 leaves only single ones."""
         events = {word.upper(): word for word in BUTTON_EVENTS}
         if self._option(13):
             events = {"SINGLE": "single"}
@@ -330,7 +331,7 @@ class _Tasmota:
         name, words = self._name(number - 1, "swn", "Switch"), dict(zip(self._words, SWITCH_WORDS, strict=True))
         key = self._name(number - 1, "swn") if self._has_own_name(number) else f"Switch{number}"
         if mode in STATE_MODES:
-            # Between two messages nothing reports that a motion sensor is off.
+            # No message reports that a motion sensor is off again.
             off = {"off_delay": PIR_SECS} if mode in PIR_MODES else {}
             config: dict[str, Any] = {
                 **self._read("state_topic", (key,), *(() if off else self._sensors)),
@@ -373,7 +374,7 @@ class _Tasmota:
         return self._announcement("sensor", "battery", "Battery", config)
 
     def _sensor(self, path: JsonPath, value: Any, units: Mapping[str, str]) -> Iterator[Announcement]:
-        """Yield a sensor; a card reader also gets an event, because a card that is read twice shows the same text."""
+        """Yield a sensor; a card reader also gets an event, because reading a card twice gives the same text."""
         shown, asked = self._sensors
         topics = {"state_topic": shown, "_state_topics": [asked]}
         place = JsonPaths(("StatusSNS", *path), path)
@@ -385,5 +386,5 @@ class _Tasmota:
 
 
 def _anywhere(*path: str) -> JsonPaths:
-    """Return the place of a value in the message of sensors and in the answer that repeats it."""
+    """Return the place of a value, both in the sensors message and in the answer that repeats it."""
     return JsonPaths(path, ("StatusSNS", *path))

@@ -77,7 +77,7 @@ class TasmotaLight(LightEntity):
         return self.effect_update(word or name)
 
     def _colors(self, state: Mapping[str, Any]) -> Update:
-        """Return the colour or the white that is on; with both kinds of channels `White` decides."""
+        """Return the colour or the white that is on; if there are both kinds of channels, `White` decides."""
         white: Any = state.get("White")
         mired: Any = state.get("CT")
         color = _hue_and_saturation(state.get("HSBColor"))
@@ -99,7 +99,8 @@ class TasmotaLight(LightEntity):
         return intent
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return a fade if one is asked for, and the commands of the property, which switch on unless SetOption20."""
+        """Return a fade if one is requested, and the commands of the property, which switch on unless SetOption20 is
+        set."""
         power = (self.config.text("command_topic"), self.payload(change.power))
         sent = [(self._base + name, str(value)) for name, value in self._commands(change)] or [power]
         if change.name and self.config.flag("is_power_separate"):
@@ -123,7 +124,8 @@ class TasmotaLight(LightEntity):
         return []
 
     def _fade(self, change: LightChange, command: Command) -> list[tuple[str, int]]:
-        """Return the commands of a fade. `Speed` counts half-seconds from dark to bright unless SetOption117."""
+        """Return the commands of a fade. `Speed` counts half-seconds from dark to bright, unless SetOption117 is
+        set."""
         secs = command.transition_secs
         if secs is None or not self.config.flag("can_fade"):
             return []

@@ -1,4 +1,4 @@
-"""Sensors of Tasmota's discovery: the names of their values, with units, and what each value is."""
+"""Sensors of Tasmota's discovery: the names and units of their values, and the kind of each value."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ MAX_KEYS = 100
 """Keys of one object, and elements of one list, that are read."""
 
 MAX_PATH_KEYS = 4
-"""Levels of objects and lists that are read."""
+"""Levels of nested objects and lists that are read."""
 
 MAX_TEXT_CHARS = 500
-"""Characters of an announced text; a longer one is not a value."""
+"""Characters of an announced text; a longer text is not a value."""
 
 TEMPERATURE, PRESSURE, SPEED = "TempUnit", "PressureUnit", "SpeedUnit"
 """Units that the device announces next to its sensors."""
@@ -114,7 +114,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     "ORP": Quantity("mV"),
     "DO": Quantity("mg/L"),
 }
-"""The values that Tasmota's drivers name alike. A name without a class never takes a capability."""
+"""Names that all of Tasmota's drivers give the same meaning. A name without a class never takes a capability."""
 
 _WIND = re.compile(r"TX2[03]|WINDMETER")
 """Sensors of the wind, whose values are `Speed` and `Dir`."""
@@ -129,7 +129,7 @@ CARD_READERS = ("RDM6300", "PN532", "MFRC522", "WIEGAND")
 """Readers that send a card's `UID` when they see it."""
 
 _DIAGNOSTIC = ("Id", "Address", "TotalStartTime")
-"""Texts that name the hardware or a moment long ago."""
+"""Texts that name the hardware, or a time long ago."""
 
 _KEY = re.compile(r"[A-Za-z0-9_. -]{1,60}")
 
@@ -137,7 +137,7 @@ _KEY = re.compile(r"[A-Za-z0-9_. -]{1,60}")
 def sensor_values(found: Mapping[str, Any]) -> Iterator[tuple[JsonPath, Any]]:
     """Return the path and value of each number, text, and null inside the objects of an announcement.
 
-    A null is a value that the sensor had not measured when the device announced itself.
+    A null is a value that the sensor had not measured yet when the device announced itself.
     """
     for key, value in list(found.items())[:MAX_KEYS]:
         if isinstance(value, dict) and _KEY.fullmatch(key):

@@ -1,1 +1,1 @@
-"""Templates as announcers write them: Jinja's syntax, evaluated within bounds, with no Python object in reach."""
+"""Templates in announcements: Jinja's syntax, evaluated within limits, without access to Python objects."""

@@ -1,4 +1,4 @@
-"""Conversions, calculations, points in time and durations, as Home Assistant's filters and functions do them."""
+"""Conversions, calculations, points in time and durations, equal to Home Assistant's filters and functions."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ MAX_NUMBER_CHARS = 100
 """Characters of a text that is read as a number or a time."""
 
 MAX_SLUG_CHARS = 1_000
-"""Characters of a text that becomes a slug: taking its accents apart takes the square of their number."""
+"""Characters of a text that becomes a slug: separating its accents takes time in proportion to the square of their
+number."""
 
 MAX_QUICK_WEIGHT = 1_000
-"""Weight of a value that orjson writes: it reserves eight times the memory of a text."""
+"""Weight of a value that orjson may write: it reserves eight times the memory of a text."""
 
 NOT_GIVEN = object()
 """Stands for a default that was not given."""
 
 
 class Undefined(jinja2.Undefined):
-    """A missing value: empty text, false, no elements. Any other use of it raises `ValueMissing`."""
+    """A missing value: empty text, false, no elements. Any other use raises `ValueMissing`."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        super().__init__("asks for a missing value", exc=ValueMissing)  # type: ignore[arg-type]
+        super().__init__("reads a missing value", exc=ValueMissing)  # type: ignore[arg-type]
 
 
 UNDEFINED = Undefined()
@@ -52,16 +53,16 @@ _FALSE = ("false", "no", "off", "disable", "0")
 
 
 def or_default(value: Any, default: Any, expected: str) -> Any:
-    """Return the default if there is one; otherwise raise `TemplateFailed` with the needed kind of value."""
+    """Return the default, if given; otherwise raise `TemplateFailed` with the required kind of value."""
     if default is not NOT_GIVEN:
         return default
     if isinstance(value, Undefined):
-        raise ValueMissing(f"needs {expected} that is not there")
+        raise ValueMissing(f"needs {expected}, which is missing")
     raise TemplateFailed(f"needs {expected}, not {type(value).__name__}")
 
 
 def converted(value: Any, default: Any, expected: str, convert: Callable[[], Any]) -> Any:
-    """Return the result of `convert`; if Python cannot convert the value, act as `or_default`."""
+    """Return the result of `convert`; if Python cannot convert the value, do the same as `or_default`."""
     try:
         return whole(convert())
     except (TypeError, ValueError, ArithmeticError, OSError, ValueMissing):
@@ -74,7 +75,8 @@ def number(value: Any) -> float:
 
 
 def defaulting(expected: str, count: int = 1) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a filter of this number of values, followed by a default for values that Python cannot convert."""
+    """Return a filter of this number of values, followed by a default that replaces values that Python cannot
+    convert."""
 
     def decorate(work: Callable[..., Any]) -> Callable[..., Any]:
         def convert(run: Rendering, *given: Any, default: Any = NOT_GIVEN, **named: Any) -> Any:
@@ -94,7 +96,7 @@ def to_float(run: Rendering, value: Any) -> Any:
 
 @defaulting("a number")
 def to_int(run: Rendering, value: Any, base: Any = 10) -> Any:
-    """Return the value as an integer, the fraction cut off."""
+    """Return the value as an integer, without its fraction."""
     if not isinstance(value, str):
         return int(value)
     try:
@@ -105,7 +107,7 @@ def to_int(run: Rendering, value: Any, base: Any = 10) -> Any:
 
 @defaulting("a number", 3)
 def rounded(run: Rendering, value: Any, digits: Any = 0, method: Any = "common") -> Any:
-    """Return the value rounded; without digits, return an integer, like Home Assistant's filter."""
+    """Return the value rounded; without digits, return an integer, as Home Assistant's filter does."""
     found, places = number(value), max(-20, min(int(digits), 20))
     scale = 10.0**places
     if method == "half":
@@ -164,7 +166,7 @@ def to_bool(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
 
 
 def iif(run: Rendering, value: Any, yes: Any = True, no: Any = False, none: Any = NOT_GIVEN) -> Any:
-    """Return `yes` or `no` by the truth of the value; for None, return `none` if it is given."""
+    """Return `yes` or `no`, depending on the truth of the value; for None, return `none` if it is given."""
     if value is None and none is not NOT_GIVEN:
         return none
     return yes if value else no
@@ -172,7 +174,7 @@ def iif(run: Rendering, value: Any, yes: Any = True, no: Any = False, none: Any 
 
 def to_json(run: Rendering, value: Any, ensure_ascii: Any = False, pretty_print: Any = False,
             sort_keys: Any = False) -> Any:  # fmt: skip
-    """JSON without spaces."""
+    """Return JSON without spaces."""
     parts = weight(value)
     run.charge(parts // WEIGHT_PER_STEP)
     try:
@@ -188,7 +190,8 @@ def to_json(run: Rendering, value: Any, ensure_ascii: Any = False, pretty_print:
 
 
 def html_safe_json(run: Rendering, value: Any) -> Any:
-    """JSON as Jinja's own filter writes it: spaces after `,` and `:`, keys sorted, `<`, `>`, `&`, `'` escaped."""
+    """Return JSON as Jinja's own filter writes it: spaces after `,` and `:`, keys sorted, `<`, `>`, `&`, `'`
+    escaped."""
     try:
         return run.bounded(str(htmlsafe_json_dumps(run.weighed(value), sort_keys=True)))
     except (TypeError, ValueError):
@@ -212,7 +215,7 @@ def text_of_base64(run: Rendering, value: Any, encoding: Any = "utf-8") -> str:
 
 
 def slug(run: Rendering, value: Any, separator: Any = "_") -> str:
-    """Lower case letters and digits of ASCII, without accents, with a separator between the words."""
+    """Return lower-case ASCII letters and digits, without accents, with a separator between the words."""
     if len(text := run.text(value)) > MAX_SLUG_CHARS:
         raise TemplateFailed(f"makes a slug of more than {MAX_SLUG_CHARS:,} characters")
     text = run.bounded(unicodedata.normalize("NFKD", text.replace("ß", "ss")))
@@ -229,13 +232,13 @@ def is_number(run: Rendering, value: Any) -> bool:
 
 
 def _moment(text: str) -> datetime:
-    """Return the time of a text in ISO 8601; `ValueError` for any other."""
+    """Return the time of a text in ISO 8601; raise `ValueError` for any other text."""
     return datetime.fromisoformat(text[: MAX_NUMBER_CHARS + 1])
 
 
 def as_datetime(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
-    """Return the point in time of seconds since 1970, as number or text, or of a text in ISO 8601; None for another
-    text.
+    """Return the point in time of seconds since 1970 (as a number or text), or of a text in ISO 8601; None for other
+    texts.
     """
     if isinstance(value, datetime):
         return value
@@ -249,7 +252,7 @@ def as_datetime(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
 
 
 def as_local(run: Rendering, value: Any) -> Any:
-    """Return the time on the home's clocks; a time without a zone counts as theirs."""
+    """Return the time in the home's zone; a time without a zone counts as local time."""
     if not isinstance(value, datetime):
         return or_default(value, NOT_GIVEN, "a time")
     return value.replace(tzinfo=run.now.tzinfo) if value.tzinfo is None else value.astimezone(run.now.tzinfo)
@@ -257,39 +260,39 @@ def as_local(run: Rendering, value: Any) -> Any:
 
 @defaulting("a time")
 def as_timestamp(run: Rendering, value: Any) -> Any:
-    """Seconds since 1970 of a point in time."""
+    """Return the seconds since 1970 of a point in time."""
     moment = _moment(value) if isinstance(value, str) else value
     return as_local(run, moment).timestamp() if isinstance(moment, datetime) else number(moment)
 
 
 def shown(run: Rendering, moment: datetime, pattern: Any) -> str:
-    """Return the point in time as a pattern of `strftime` shows it; a pattern with a width is refused."""
+    """Return the point in time in the form of a `strftime` pattern; a pattern with a width is rejected."""
     if not isinstance(pattern, str) or not _FORMAT.fullmatch(pattern):
-        raise TemplateFailed("has a pattern of a time that is not supported")
+        raise TemplateFailed("has an unsupported time pattern")
     return run.bounded(moment.strftime(pattern))
 
 
 @defaulting("a number of seconds", 3)
 def timestamp_custom(run: Rendering, value: Any, pattern: Any = "%Y-%m-%d %H:%M:%S", local: Any = True) -> Any:
-    """Seconds since 1970 as a pattern shows them, in the home's zone or in UTC."""
+    """Return seconds since 1970 in the form of a pattern, in the home's zone or in UTC."""
     return shown(run, datetime.fromtimestamp(number(value), run.now.tzinfo if local else UTC), pattern)
 
 
 @defaulting("a number of seconds")
 def timestamp_local(run: Rendering, value: Any) -> Any:
-    """Seconds since 1970 in ISO 8601, in the home's zone."""
+    """Return seconds since 1970 in ISO 8601, in the home's zone."""
     return datetime.fromtimestamp(number(value), run.now.tzinfo).isoformat()
 
 
 @defaulting("a number of seconds")
 def timestamp_utc(run: Rendering, value: Any) -> Any:
-    """Seconds since 1970 in ISO 8601, in UTC."""
+    """Return seconds since 1970 in ISO 8601, in UTC."""
     return datetime.fromtimestamp(number(value), UTC).isoformat()
 
 
 @defaulting("a short text of a time, and its pattern", 2)
 def parsed(run: Rendering, text: Any, pattern: Any) -> Any:
-    """Return the point in time that a text shows by a pattern of `strptime`."""
+    """Return the point in time that a text states, read by a `strptime` pattern."""
     if not isinstance(text, str) or len(text) > 100 or not isinstance(pattern, str) or len(pattern) > 100:
         raise ValueError
     run.charge(50)
@@ -302,7 +305,7 @@ def duration(run: Rendering, *given: Any, **named: Any) -> timedelta:
 
 
 def today_at(run: Rendering, text: Any = "00:00") -> datetime:
-    """Today at a time of day on the home's clocks."""
+    """Return today at a time of day in the home's zone."""
     match = re.fullmatch(r"(\d{1,2}):(\d\d)(?::(\d\d))?", run.text(text)[:20])
     if match is None:
         raise TemplateFailed("needs a time of day such as 07:30")

@@ -1,6 +1,6 @@
-"""The evaluator: walks the tree of Jinja's parser, and writes its text within bounds.
+"""The evaluator: walks the syntax tree from Jinja's parser, and produces its text within limits.
 
-Parts outside of the subset are refused at the announcement, not at each rendering.
+Parts outside of the subset are rejected when the template is announced, not at each rendering.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from appliance.adapters.mqtt.templates.template_limits import (
 from appliance.adapters.mqtt.templates.texts import check, joined
 
 _WRITTEN = "__written__"
-"""The name of the text of the statements before a filter."""
+"""The name under which a filter block's text is passed to its filters."""
 
 _PARTS = (nodes.Keyword, nodes.NSRef, nodes.Operand, nodes.Pair, nodes.Slice)
-"""Nodes that only hold other nodes; those count."""
+"""Nodes that only hold other nodes and are not counted themselves."""
 
 
 class Jump(Enum):
-    """How a statement ends the round of the loop that it is in."""
+    """The ways in which a statement ends the current round of its loop."""
 
     BREAK = "break"
     CONTINUE = "continue"
@@ -68,7 +68,7 @@ def parse(text: str) -> tuple[Sequence[nodes.Node], frozenset[str]]:
         if not isinstance(node, _PARTS) and getattr(node, "ctx", "load") == "load":
             count += 1
             if type(node) not in _EXPRESSIONS and type(node) not in _STATEMENTS:
-                raise TemplateFailed(f"the statement {type(node).__name__.lower()!r} is not known")
+                raise TemplateFailed(f"unknown statement {type(node).__name__.lower()!r}")
             if count > MAX_NODES:
                 raise TemplateFailed(f"has more than {MAX_NODES} parts")
             if depth > MAX_TEMPLATE_DEPTH:
@@ -82,7 +82,7 @@ def parse(text: str) -> tuple[Sequence[nodes.Node], frozenset[str]]:
 
 
 def _check(node: Any, literals: set[str]) -> None:
-    """Raise `TemplateFailed` for a node with an unknown name; note its text and its function."""
+    """Raise `TemplateFailed` for a node with an unknown name; note its texts and functions."""
     match node:
         case nodes.Name(name=name):
             check_name(name)
@@ -90,7 +90,7 @@ def _check(node: Any, literals: set[str]) -> None:
             if isinstance(whole(value), str):
                 literals.add(value)
         case nodes.For(recursive=True):
-            raise TemplateFailed("the statement 'recursive' is not known")
+            raise TemplateFailed("unknown statement 'recursive'")
         case nodes.AssignBlock() | nodes.FilterBlock():
             innermost: Any = node.filter
             while innermost is not None and innermost.node is not None:
@@ -106,7 +106,7 @@ def _check(node: Any, literals: set[str]) -> None:
 
 
 def _function_of(node: Any) -> tuple[Callable[..., Any], list[Any]]:
-    """Return the function of a filter, a test or a call, and the node of its first value, if it has one."""
+    """Return the function of a filter, test or call, and the node of its first value, if any."""
     match node:
         case nodes.Filter(name=name):
             if name.startswith("regex_"):
@@ -126,7 +126,7 @@ def _function_of(node: Any) -> tuple[Callable[..., Any], list[Any]]:
 
 
 def _check_pattern(node: Any) -> None:
-    """Check a constant pattern, so that a useless one is reported at the announcement."""
+    """Check a constant pattern, so that an unusable pattern is reported when the template is announced."""
     for each in [*node.args[:1], *(each.value for each in node.kwargs if each.key == "find")]:
         if isinstance(each, nodes.Const):
             check(str(each.value))
@@ -157,7 +157,7 @@ def _getitem(run: Rendering, node: Any) -> Any:
     if not isinstance(key, nodes.Slice):
         return item(found, _value(run, key))
     if not isinstance(found, str | list | tuple):
-        raise ValueMissing("cuts a part out of a missing value")
+        raise ValueMissing("slices a missing value")
     bounds = [None if each is None else _value(run, each) for each in (key.start, key.stop, key.step)]
     return run.made(found[slice(*bounds)])
 
@@ -218,7 +218,7 @@ _EXPRESSIONS: Mapping[type, Callable[[Rendering, Any], Any]] = {
 
 
 def write(run: Rendering, output: list[str], body: Iterable[Any]) -> Jump | None:
-    """Run statements, which append texts to the output, up to the first that jumps."""
+    """Run statements, which append texts to the output; stop at the first that jumps."""
     for node in body:
         if (jump := _STATEMENTS[node.__class__](run, output, node)) is not None:
             return jump
@@ -265,7 +265,7 @@ def _passes(run: Rendering, node: Any, value: Any, outside: dict[str, Any]) -> b
 
 
 def _written(run: Rendering, node: Any) -> Any:
-    """Return the text of a node's body, through its filters; names that it sets end with it."""
+    """Return the text of a node's body, after its filters; names that the body sets are local to it."""
     outside, texts = run.names, list[str]()
     run.names = {**outside}
     run.charge()
@@ -298,7 +298,7 @@ def _set(run: Rendering, target: Any, value: Any) -> None:
             raise TemplateFailed("only the fields of a namespace can be set")
         found.fields[target.attr] = value
     elif not isinstance(value, list | tuple) or len(value) != len(target.items):
-        raise TemplateFailed("a value does not have as many parts as it is unpacked to")
+        raise TemplateFailed("unpacks a value into the wrong number of names")
     else:
         for each, part in zip(target.items, value, strict=True):
             _set(run, each, part)

@@ -1,4 +1,4 @@
-"""The filters, tests, functions and methods of templates, one table each; other names are refused."""
+"""The filters, tests, functions and methods of templates, one table each; other names are rejected."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from appliance.adapters.mqtt.templates.operators import COMPARISONS, contains, h
 from appliance.adapters.mqtt.templates.template_limits import Namespace, Rendering, TemplateFailed, ValueMissing
 
 TemplateFunction = Callable[..., Any]
-"""A filter or test takes the rendering and the value first, a function the rendering, then arguments."""
+"""A filter or test takes the rendering, then the value; a function takes the rendering, then its arguments."""
 
 
 def _plain(function: Any) -> TemplateFunction:
-    """Return the template function of a function that costs little for any argument, and makes nothing."""
+    """Return the template function for a Python function that is cheap for all arguments, and creates no new
+    value."""
     return lambda run, *given, **named: function(*given, **named)
 
 
 def _is_defined(run: Rendering, value: Any) -> Any:
     if isinstance(value, Undefined):
-        raise ValueMissing("asks for a missing value")
+        raise ValueMissing("reads a missing value")
     return value
 
 
@@ -102,7 +103,7 @@ _BOTH: Mapping[str, TemplateFunction] = {
     "typeof": lambda run, value: type(value).__name__,
     "union": operators.united(operator.or_),
 }
-"""Names that can be called and also follow `|`."""
+"""Names that can be called, and can also follow `|`."""
 
 FILTERS: Mapping[str, TemplateFunction] = {
     **_BOTH,
@@ -199,8 +200,8 @@ FUNCTIONS: Mapping[str, TemplateFunction] = {
 CONSTANTS: Mapping[str, Any] = {"e": math.e, "pi": math.pi, "tau": math.tau}
 
 _UNKNOWN_NAMES = ("cycler", "hass", "joiner", "lipsum", "states", "trigger")
-"""Names that Home Assistant or Jinja knows and that are not offered here. `this` is undefined: announcers ask for
-`this.state` if the value is to stay as it was, and so it does.
+"""Names that Home Assistant or Jinja supports but Lares does not. `this` is undefined: announcers use `this.state` if
+the value should stay as it was, and an undefined value has that effect.
 """
 
 
@@ -229,20 +230,20 @@ METHODS: Mapping[type, Mapping[str, TemplateFunction]] = {
         "cycle": lambda run, loop, *values: loop.cycle(*values),
     },
 }  # fmt: skip
-"""The methods that may be called on a value of a type; nothing else of Python's can be reached."""
+"""The methods that templates may call on a value, by its type; nothing else of Python is accessible."""
 
 
 def named(table: Mapping[str, TemplateFunction], kind: str, name: Any) -> TemplateFunction:
-    """Return the entry of a table; `TemplateFailed` with the kind and the name for an unknown one."""
+    """Return the entry of a table; raise `TemplateFailed` with the kind and the name if it is unknown."""
     if isinstance(name, str) and name in table:
         return table[name]
-    raise TemplateFailed(f"the {kind} {str(name)[:60]!r} is not known")
+    raise TemplateFailed(f"unknown {kind} {str(name)[:60]!r}")
 
 
 def check_name(name: str) -> None:
-    """Raise `TemplateFailed` for a name that only another hub knows."""
+    """Raise `TemplateFailed` for a name that only other hubs support."""
     if name in _UNKNOWN_NAMES or name in FUNCTIONS:
-        raise TemplateFailed(f"the name {name!r} is not known")
+        raise TemplateFailed(f"unknown name {name!r}")
 
 
 def _method(name: str) -> TemplateFunction:
@@ -253,11 +254,11 @@ def _method(name: str) -> TemplateFunction:
         if method is None and isinstance(value, Undefined):
             raise ValueMissing(f"calls {name} of a missing value")
         if method is None:
-            raise TemplateFailed(f"calls {name} of {type(value).__name__}, which has none")
+            raise TemplateFailed(f"calls {name} on {type(value).__name__}, which does not have it")
         return method(run, value, *given, **fields)
 
     return call
 
 
 METHOD_CALLS: Mapping[str, TemplateFunction] = {name: _method(name) for each in METHODS.values() for name in each}
-"""Names that can be called after a point."""
+"""Methods that can be called on a value."""

@@ -16,9 +16,10 @@ _MISSING = object()
 
 
 class JsonPaths(Template):
-    """The value at the first of these paths that a message has, as the text that a template would make of it.
+    """The value at the first of these paths that exists in a message, as the text that a template would give.
 
-    Index 0 of a value that is not a list is the value itself: some devices send a list only if it has two elements.
+    Index 0 of a value that is not a list means the value itself: some devices send a list only for two or more
+    elements.
     """
 
     def __init__(self, *paths: JsonPath) -> None:

@@ -1,4 +1,4 @@
-"""What templates may do with values: operators, their parts, and lists, tuples and objects of them."""
+"""Operations of templates on values: operators, access to parts, and lists, tuples and objects."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def item(value: Any, key: Any) -> Any:
     if isinstance(value, dict):
         return UNDEFINED if isinstance(key, list | tuple | dict) else value.get(key, UNDEFINED)
     if isinstance(value, Undefined):
-        raise ValueMissing(f"asks for {key[:60] if isinstance(key, str) else 'a part'!r} of a missing value")
+        raise ValueMissing(f"reads {key[:60] if isinstance(key, str) else 'a part'!r} of a missing value")
     if isinstance(value, list | tuple | str) and isinstance(key, int):
         return value[key] if -len(value) <= key < len(value) else UNDEFINED
     if isinstance(value, Namespace):
@@ -51,9 +51,9 @@ def item(value: Any, key: Any) -> Any:
 
 
 def hashable(key: Any) -> Any:
-    """Return the key or needle; a list, tuple or object can be neither."""
+    """Return the value if it can be a key or be searched for; a list, tuple or object cannot."""
     if isinstance(key, list | tuple | dict):
-        raise TemplateFailed("a list or object can be no key, and not be looked for")
+        raise TemplateFailed("a list or object can be neither a key nor searched for")
     return key
 
 
@@ -77,7 +77,7 @@ _SUM, _PRODUCT, _REMAINDER = (_calculated(each) for each in (operator.add, opera
 
 
 def add(run: Rendering, left: Any, right: Any) -> Any:
-    """Return the sum of two numbers, or two texts, lists or tuples one after the other."""
+    """Return the sum of two numbers, or two texts, lists or tuples joined together."""
     if type(left) is type(right) and isinstance(left, _SEQUENCES):
         if len(left) + len(right) > MAX_STRING_CHARS:
             raise TemplateFailed("makes a value that is too large")
@@ -143,7 +143,7 @@ ARITHMETIC: Mapping[str, Operator] = {
     "Mod": _modulo,
     "Pow": _power,
 }
-"""The operators that make a value, by the names of their nodes."""
+"""The operators whose result is a value, by the names of their nodes."""
 
 COMPARISONS: Mapping[str, Operator] = {
     "==": _equals,
@@ -155,14 +155,14 @@ COMPARISONS: Mapping[str, Operator] = {
     "in": contains,
     "not in": lambda run, left, right: not contains(run, left, right),
 }
-"""The operators that answer yes or no."""
+"""The operators whose result is true or false."""
 
 OPERANDS = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">=", "in": "in", "notin": "not in"}
 """The operators by the names that Jinja's parser gives them."""
 
 
 MAX_TOKENS = 4 * MAX_NODES
-"""Tokens of a template: brackets and commas are not nodes, and reading them takes time."""
+"""Tokens of a template: brackets and commas are not nodes, but reading them takes time."""
 
 
 class _Bounded(Extension):
@@ -176,7 +176,7 @@ class _Bounded(Extension):
 
 
 class _TemplateParser(Environment):
-    """Its own filters reach the parts of values as templates do."""
+    """Jinja's own filters access parts of values by the same rules as templates."""
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         return item(obj, argument)
@@ -190,16 +190,17 @@ ENVIRONMENT = _TemplateParser(extensions=["jinja2.ext.loopcontrols", _Bounded], 
 
 
 KEYS_PER_STEP = 16
-"""Parts of a path that are followed in one step: a text has a part in a part in a part without end."""
+"""Parts of a path that are followed in one step, because one character of a text has itself as its first part,
+without end."""
 
 MAX_BUILTIN_ARGUMENT = 1_000
-"""The largest number that is passed to one of Jinja's own filters, as a width or a number of parts."""
+"""The largest number that may be passed to one of Jinja's own filters, as a width or a number of parts."""
 
 _BY_PATH = ("groupby", "max", "min", "sort", "sum", "unique")
-"""Filters that look for a part in each element, under one path or several."""
+"""Filters that look up a part of each element, by one path or several."""
 
 _LISTING = ("batch", "groupby", "sort", "striptags", "title", "unique", "wordcount")
-"""Filters that take a text apart, which needs many times its size."""
+"""Filters that split a text, which needs many times its size."""
 
 
 def items(run: Rendering, value: Any) -> Any:
@@ -208,7 +209,7 @@ def items(run: Rendering, value: Any) -> Any:
 
 
 def part(run: Rendering, value: Any, path: Any, default: Any = None) -> Any:
-    """Return the part of an element under an index, or under a path such as `a.b.0`; `default` for each that is
+    """Return the part of an element under an index, or under a path such as `a.b.0`; return `default` if it is
     missing.
     """
     if isinstance(path, str):
@@ -228,7 +229,7 @@ def numbers(run: Rendering, *bounds: Any) -> Any:
 
 
 def zipped(run: Rendering, *values: Any) -> Any:
-    """Tuples of the elements of several lists, up to the end of the shortest."""
+    """Return tuples of the elements of several lists, up to the end of the shortest."""
     return run.made(list(zip(*(list(run.elements(each)) for each in values), strict=False)))
 
 
@@ -241,7 +242,7 @@ def dictionary(run: Rendering, pairs: Any = (), **fields: Any) -> Any:
 
 
 def extreme(name: str) -> Callable[..., Any]:
-    """Return the largest or smallest of a list, or of several values."""
+    """Return the largest or smallest element of a list, or of several values."""
     choose = builtin(name)
 
     def extreme(run: Rendering, *values: Any, **named: Any) -> Any:
@@ -251,13 +252,13 @@ def extreme(name: str) -> Callable[..., Any]:
 
 
 def builtin(name: str) -> Callable[..., Any]:
-    """Return one of Jinja's own filters, which charges its input and output."""
+    """Return one of Jinja's own filters; it charges its input and output to the budget."""
     function: Any = ENVIRONMENT.filters[name]
 
     def apply(run: Rendering, value: Any, *given: Any, **named: Any) -> Any:
         for each in (*given, *named.values()):
             if isinstance(each, int) and abs(each) > MAX_BUILTIN_ARGUMENT:
-                raise TemplateFailed(f"gives {name} a number beyond {MAX_BUILTIN_ARGUMENT:,}")
+                raise TemplateFailed(f"passes {name} a number above {MAX_BUILTIN_ARGUMENT:,}")
             run.made(each)
         value = run.made(value) if isinstance(value, list | tuple | dict | int | float | None) else run.text(value)
         if name in _LISTING and isinstance(value, Sized) and len(value) > MAX_RENDER_STEPS:
@@ -276,7 +277,7 @@ def builtin(name: str) -> Callable[..., Any]:
 
 
 def combined(run: Rendering, *objects: Any) -> Any:
-    """Return one object of several; the last one wins."""
+    """Return one object made of several; for equal keys, the last one wins."""
     return run.made({key: value for each in objects for key, value in run.weighed(each).items()})
 
 

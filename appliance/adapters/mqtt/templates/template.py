@@ -1,4 +1,4 @@
-"""A template, rendered often: the text that Jinja would give, or the reason why not."""
+"""A template for repeated rendering: gives the same text as Jinja, or the reason why it cannot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from appliance.adapters.mqtt.templates.template_limits import (
 )
 
 MAX_PARSED_CHARS = 512 * 1024
-"""Characters of the templates that are kept as they were parsed, those rendered last; others are parsed again.
+"""Total characters of the templates whose parsed form is kept, most recently rendered first; others are parsed again.
 
 A character takes up to 120 bytes; 13,000 usual templates of 40 characters fit.
 """
@@ -26,7 +26,7 @@ _SIMPLE = re.compile(rf"\s*\{{\{{\s*value_json({_PATH}+)\s*\}}\}}\s*")
 _STEP = re.compile(r"\.(\w+)|\['([^']*)'\]|\[\"([^\"]*)\"\]")
 
 SIMPLE_TEMPLATES = re.compile(rb"\{\{ ?value_json(?:\.[A-Za-z_]\w*|\['[^'\\{}]*'\]|\[\\\"[^\"\\{}]*\\\"\])+ ?\}\}")
-"""Templates inside the JSON of a configuration that are only a path; they need no compiler."""
+"""Templates inside the JSON of a configuration that consist only of a path; they need no compiler."""
 
 _MISSING = object()
 
@@ -41,7 +41,7 @@ class _Path:
         value = names.get("value_json", _MISSING)
         for key in self._keys:
             if value is _MISSING:
-                raise ValueMissing(f"asks for {key[:60]!r} of a missing value")
+                raise ValueMissing(f"reads {key[:60]!r} of a missing value")
             value = value.get(key, _MISSING) if isinstance(value, dict) else _MISSING
         if value is _MISSING:
             return ""
@@ -70,7 +70,7 @@ _Parsed = _Path | _Tree
 
 
 class Template:
-    """One template. It holds its text alone: its parsed form takes far more memory, and `PARSED` bounds that."""
+    """One template. It keeps only its text: the parsed form takes far more memory, which `PARSED` limits."""
 
     def __init__(self, text: str) -> None:
         """Raises `TemplateFailed` for a text that is not in the subset or beyond its limits."""
@@ -87,7 +87,7 @@ class Template:
     def render(self, names: Mapping[str, Any], now: datetime) -> str:
         """Return the text without white space around it; `now` has the zone of the home.
 
-        Raises `ValueMissing` if it looks into a missing value, and `TemplateFailed` for anything it cannot do.
+        Raises `ValueMissing` if it reads a missing value, and `TemplateFailed` for anything that it cannot do.
         """
         parsed = self._parsed()
         try:
@@ -101,14 +101,14 @@ class Template:
 
 
 class ParsedTemplates:
-    """The parsed forms of texts, bounded by the number of characters; the latest used stay."""
+    """The parsed forms of templates, limited by the number of characters; the most recently used stay."""
 
     def __init__(self) -> None:
         self._chars = 0
         self._kept: OrderedDict[str, _Parsed | str] = OrderedDict()
 
     def find(self, text: str) -> _Parsed | str:
-        """Return the parsed template, otherwise the reason why it cannot be read."""
+        """Return the parsed template, or the reason why it cannot be read."""
         if (found := self._kept.get(text)) is not None:
             self._kept.move_to_end(text)
             return found
@@ -134,5 +134,5 @@ def _parse(text: str) -> _Parsed | str:
         return str(fault)
     except RecursionError:
         return "is nested too deep"
-    except Exception as error:  # a syntax error, or what Jinja's parser does not foresee
+    except Exception as error:  # a syntax error, or an error that Jinja's parser does not expect
         return f"cannot be read: {str(error)[:200]}"

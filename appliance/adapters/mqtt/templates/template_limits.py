@@ -14,22 +14,23 @@ MAX_NODES = 500
 """Nodes of the tree of a template."""
 
 MAX_TEMPLATE_DEPTH = 100
-"""How deeply the tree of a template may be nested; a chain of operators nests too."""
+"""How deep the tree of a template may be nested; a chain of operators adds to the depth."""
 
 MAX_RENDER_STEPS = 2_000
 """Steps of one rendering; work on large values counts as many."""
 
 MAX_RENDER_SECS = 0.02
-"""Seconds of the processor for one rendering. The steps end one far earlier, except on a very slow machine."""
+"""Processor seconds of one rendering. The limit on steps ends a rendering far earlier, except on a very slow
+machine."""
 
 MAX_STRING_CHARS = 64 * 1024
-"""Characters of any text that a template makes, its result included."""
+"""Characters of any text that a template makes, including its result."""
 
 MAX_WEIGHT = 10_000
 """The largest weight of a value that a template makes. Parts that are shared count each time."""
 
 MAX_VALUE_DEPTH = 32
-"""How deeply lists, tuples and objects of a template may be nested, as in the JSON of a message."""
+"""How deep lists, tuples and objects of a template may be nested; the same as in the JSON of a message."""
 
 MAX_INTEGER = 2**63
 """The largest whole number in a template."""
@@ -37,7 +38,7 @@ MAX_INTEGER = 2**63
 TOO_LONG = f"makes a text of more than {MAX_STRING_CHARS // 1024} KiB"
 
 CHARS_PER_STEP = 128
-"""Characters that are read or made in one step; twice the slowest change of case was measured."""
+"""Characters that are read or made in one step; derived from the measured speed of the slowest change of case."""
 
 WEIGHT_PER_STEP = 6
 """Weight that is read or made in one step."""
@@ -46,11 +47,11 @@ _STEPS_BETWEEN_LOOKS = 50
 
 
 class TemplateFailed(Exception):
-    """A template that does not fit the subset, costs too much, or met a value that it cannot work with."""
+    """A template that is outside of the subset, costs too much, or got a value that it cannot use."""
 
 
 class ValueMissing(TemplateFailed):
-    """A template asked for a value that the payload lacks. That is normal: the value stays."""
+    """A template asked for a value that the payload lacks. This is normal: the attribute keeps its value."""
 
 
 class Namespace:
@@ -96,7 +97,7 @@ def whole(number: Any) -> Any:
 
 
 class Rendering:
-    """One rendering under way: its names, its budget, and the instant that it takes for now, in the home's zone."""
+    """One rendering in progress: its names, its budget, and the instant that it uses as now, in the home's zone."""
 
     __slots__ = ("_deadline", "_look_at", "left", "literals", "names", "now")
 
@@ -109,7 +110,7 @@ class Rendering:
         self._deadline = 0.0
 
     def charge(self, steps: int = 1) -> None:
-        """Count steps; `TemplateFailed` beyond `MAX_RENDER_STEPS` and `MAX_RENDER_SECS`."""
+        """Count steps; raise `TemplateFailed` beyond `MAX_RENDER_STEPS` and `MAX_RENDER_SECS`."""
         self.left -= steps
         if self.left < self._look_at:
             self._look()
@@ -125,21 +126,21 @@ class Rendering:
             raise TemplateFailed(f"takes longer than {MAX_RENDER_SECS * 1000:.0f} ms")
 
     def weighed(self, value: Any) -> Any:
-        """Return a list, tuple or object that all of is read of or that was made, its weight charged; any other as it
-        is.
+        """Charge the weight of a list, tuple or object that was made, or is read as a whole, and return it; return
+        any other value unchanged.
         """
         if isinstance(value, list | tuple | dict):
             self.charge(weight(value) // WEIGHT_PER_STEP)
         return value
 
     def made(self, value: Any) -> Any:
-        """Return a value that the template made; refused beyond the limit of its kind."""
+        """Return a value that the template made; reject it beyond the limit of its kind."""
         if isinstance(value, str):
             return self.bounded(value)
         return self.weighed(value) if isinstance(value, list | tuple | dict) else whole(value)
 
     def text(self, value: Any) -> str:
-        """Return the value as Python prints it; refused beyond `MAX_STRING_CHARS`."""
+        """Return the value as Python prints it; reject it beyond `MAX_STRING_CHARS`."""
         if isinstance(value, str):
             return value if len(value) < CHARS_PER_STEP else self.bounded(value)
         if isinstance(value, list | tuple | dict):
@@ -149,16 +150,17 @@ class Rendering:
         return str(value)
 
     def bounded(self, text: str) -> str:
-        """Return the text, its length charged; refused beyond `MAX_STRING_CHARS`."""
+        """Return the text, and charge its length; reject it beyond `MAX_STRING_CHARS`."""
         if len(text) > MAX_STRING_CHARS:
             raise TemplateFailed(TOO_LONG)
         self.charge(len(text) // CHARS_PER_STEP)
         return text
 
     def elements(self, value: Any) -> Iterator[Any]:
-        """Return the elements of a list, tuple, text or the keys of an object, each charged when it is taken."""
+        """Yield the elements of a list, tuple or text, or the keys of an object; charge each element when it is
+        taken."""
         if not isinstance(value, Iterable):
-            raise TemplateFailed("goes through something that has no elements")
+            raise TemplateFailed("loops over something that has no elements")
         for each in value:
             self.charge()
             yield each

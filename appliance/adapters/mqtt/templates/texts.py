@@ -1,4 +1,4 @@
-"""What templates may do with texts: formats, searching and replacing, also by regular expressions within bounds."""
+"""Operations of templates on texts: formats, search and replace, also by regular expressions within limits."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ MAX_PATTERN_CHARS = 512
 """Characters of a regular expression."""
 
 MAX_COMPARISONS = 200_000
-"""Comparisons of one search at worst, about 2 ms: Python cannot interrupt a search."""
+"""Comparisons of one search in the worst case, about 2 ms: Python cannot interrupt a search."""
 
 MAX_RANGES_CHARS = 70_000
-"""Characters in all ranges of a regular expression: if case is ignored, Python goes through each of them."""
+"""Characters in all ranges of a regular expression: if case is ignored, Python tries each of them."""
 
 _PARSER: Any = importlib.import_module("re._parser")
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
@@ -63,12 +63,12 @@ def replace(run: Rendering, value: Any, pattern: Any = "", new: Any = "", ignore
     """Return the value with each part that fits the pattern replaced."""
     (compiled, text), by = _ready(run, value, pattern, ignorecase), run.text(new)
     if len(by) > MAX_SUBJECT_CHARS:
-        raise TemplateFailed(f"replaces by a text of more than {MAX_SUBJECT_CHARS} characters")
+        raise TemplateFailed(f"replaces with a text of more than {MAX_SUBJECT_CHARS} characters")
     return run.bounded(compiled.sub(by, text))
 
 
 def check(pattern: str) -> None:
-    """Raise `TemplateFailed` for a pattern that cannot be read, or is too costly even for a short text."""
+    """Raise `TemplateFailed` for a pattern that cannot be read, or that is too costly even for a short text."""
     _tries(pattern, 16)
 
 
@@ -81,7 +81,7 @@ def fits(text: str, pattern: str) -> bool:
 
 
 def _ready(run: Rendering, value: Any, pattern: Any, ignorecase: Any) -> tuple[re.Pattern[str], str]:
-    """Return the pattern, and the text that it is to search; `TemplateFailed` if that could take long."""
+    """Return the pattern, and the text to search; raise `TemplateFailed` if the search could take long."""
     text = value if isinstance(value, str) else str(value) if isinstance(value, int | float) else None
     if text is None:
         raise TemplateFailed(f"searches {type(value).__name__}, not a text")
@@ -116,14 +116,14 @@ def _tries(pattern: str, length: int) -> int:
 
 
 def _in_ranges(parsed: Any) -> int:
-    """Count the characters in all ranges of a pattern or a part of it; Python goes through none beyond U+FFFF."""
+    """Count the characters in all ranges of a pattern or a part of it; Python tries none beyond U+FFFF."""
     if isinstance(parsed, tuple) and str(parsed[0]) == "RANGE":
         return min(int(parsed[1][1]), 0xFFFF) - min(int(parsed[1][0]), 0xFFFF)
     return sum(map(_in_ranges, parsed)) if isinstance(parsed, tuple | list | _PARSER.SubPattern) else 0
 
 
 def _ways(items: Iterable[Any], length: int) -> int:
-    """Return the largest number of ways to match these items, one after another; exact only up to the maximum."""
+    """Return the maximum number of ways to match these items one after another; exact only up to the limit."""
     ways = 1
     for operator, argument in items:
         ways *= _ways_of(str(operator), argument, length)
@@ -145,7 +145,8 @@ def _ways_of(operator: str, argument: Any, length: int) -> int:
             return MAX_COMPARISONS + 1
         choices = max(high - low, 0) + 1
         if argument[2].getwidth()[0] == 0:
-            choices *= max(low, 1)  # a part that may be empty is matched as often as required, and no text ends that
+            # a part that can be empty is matched as often as required, and no end of the text stops that
+            choices *= max(low, 1)
         return choices if inner == 1 else choices * inner ** min(high, 32)
     return MAX_COMPARISONS + 1
 
@@ -158,7 +159,7 @@ _SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?#?0?\d{0,3}[,_]?(?:\.\d{1,2})?[a-zA-Z%]?
 
 
 def joined(run: Rendering, value: Any, between: Any = "") -> str:
-    """Return the texts of the elements with another between them; refused before it is too long."""
+    """Return the texts of the elements, joined by a separator; reject the result before it is too long."""
     texts, length, gap = [], 0, run.text(between)
     for each in run.elements(value):
         texts.append(run.text(each))
@@ -169,7 +170,7 @@ def joined(run: Rendering, value: Any, between: Any = "") -> str:
 
 
 def replaced(run: Rendering, text: str, old: Any, new: Any, count: Any = None) -> str:
-    """Return the text with every `old` as `new`; refused before it would grow too long."""
+    """Return the text with every `old` replaced by `new`; reject the result before it is too long."""
     old, new = run.text(old), run.text(new)
     run.search(text, old)
     times = text.count(old) if count is None or count < 0 else min(text.count(old), count)
@@ -180,7 +181,7 @@ def replaced(run: Rendering, text: str, old: Any, new: Any, count: Any = None) -
 
 
 def split(run: Rendering, text: str, by: Any = None, most: Any = -1, *, from_end: bool = False) -> list[str]:
-    """Return the parts between separators, by default white space; refuse too many before they are made."""
+    """Return the parts between separators, by default white space; reject too many parts before making them."""
     run.search(text, by or " ")
     most = most if 0 <= most <= MAX_WEIGHT else MAX_WEIGHT
     return run.made(text.rsplit(by, most) if from_end else text.split(by, most))  # type: ignore[no-any-return]
@@ -217,17 +218,17 @@ def formatted(run: Rendering, text: str, *given: Any, **named: Any) -> str:
 
 def _short(text: str) -> str:
     if len(text) > MAX_WEIGHT:
-        raise TemplateFailed(f"takes apart a text of more than {MAX_WEIGHT:,} characters")
+        raise TemplateFailed(f"splits a text of more than {MAX_WEIGHT:,} characters")
     return text
 
 
 def _check_growth(directives: int, longest: int) -> None:
     if directives * (longest + 1) > MAX_STRING_CHARS or directives > 100:
-        raise TemplateFailed("has a format that makes too much")
+        raise TemplateFailed("has a format that makes too long a text")
 
 
 def _plain(name: str, *, searches: bool = False) -> Callable[..., Any]:
-    """Return a method of Python's texts whose result is hardly longer than text and arguments."""
+    """Return a method of Python's texts whose result is at most slightly longer than the text and arguments."""
     method = getattr(str, name)
 
     def call(run: Rendering, text: str, *given: Any) -> Any:
@@ -236,7 +237,7 @@ def _plain(name: str, *, searches: bool = False) -> Callable[..., Any]:
             if isinstance(each, str) and searches:
                 run.search(text, each)
             elif isinstance(each, str):
-                run.charge(len(text) * len(each) // 20_000)  # `strip` looks for each character in all of these
+                run.charge(len(text) * len(each) // 20_000)  # `strip` compares each character with all of these
             if isinstance(each, int) and abs(each) > (MAX_STRING_CHARS if searches else MAX_WIDTH):
                 raise TemplateFailed(f"makes a text wider than {MAX_WIDTH}")
         return run.made(method(text, *given))

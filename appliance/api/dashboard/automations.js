@@ -170,12 +170,13 @@ function causeOf({ type, device_id: id, attribute, value, event, name, hook }) {
 export const runItem = (conditions) => (entry, at) => {
 	const { status, executed_at: when, duration_ms: duration = 0, trace = [], warnings = [], trigger_payload: payload } = entry;
 	const isBad = status === "error" || warnings.length > 0;
+	const addsTo = (reason) => !reason || trace.length > 1 || trace.some(({ step }) => step !== "condition");
 	return li({ key: at, class: status },
 		p(`${moment(when)} · `, strong({ class: isBad ? "problem" : "" }, outcomeOf(entry)), ` · ${inSeconds(duration)}`),
 		p({ class: "hint", dir: "auto" }, causeOf(payload ?? {})),
 		status !== "ok" && p({ dir: "auto" }, reasonOf(entry, conditions)),
 		warnings.filter((each) => !(entry.error ?? "").includes(each)).map((each, key) => p({ key, class: "problem", lang: HUB, dir: "auto" }, each)),
-		trace.length > 0 && ol({ class: "trace" }, trace.map((step) => li(`${inSeconds(step.at_ms ?? 0)} · ${STEPS[step.step](step, conditions)}`))));
+		trace.length > 0 && addsTo(entry.error) && ol({ class: "trace" }, trace.map((step) => li(`${inSeconds(step.at_ms ?? 0)} · ${STEPS[step.step](step, conditions)}`))));
 };
 
 // The words for each step of a run.

@@ -38,7 +38,7 @@ export function Settings({ id }) {
 	if (section && mayAdmin()) return use(EditSection, { key: section, name: section });
 	const page = found.find(([name]) => name === id)?.[1];
 	if (page) return [a({ class: "back", href: "#/settings" }, icon("back"), t("nav.settings")), h1({ tabindex: "-1" }, t(`settings.${id}`)), page.draw()];
-	return [h1({ tabindex: "-1" }, t("nav.settings")), use(Changes), card(found.filter(([, { isHidden }]) => !isHidden).map(([name, { symbol }]) =>
+	return [div({ class: "heading" }, h1({ tabindex: "-1" }, t("nav.settings"))), use(Changes), card(found.filter(([, { isHidden }]) => !isHidden).map(([name, { symbol }]) =>
 		a({ key: name, class: "entry", href: `#/settings/${name}` }, icon(symbol), span({ class: "title" }, strong(t(`settings.${name}`)), small(t(`settings.${name}.what`))), icon("forth"))))];
 }
 

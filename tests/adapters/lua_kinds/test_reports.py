@@ -77,6 +77,27 @@ async def test_hue(pool: WorkerPool, tmp_path: Path, parts: dict[str, Any], show
     assert lamp.attributes == {"power": "off", "state": "online", **shown}
 
 
+SENSED: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
+    ("motion", {"motion": {"motion": False, "motion_valid": False}}, {}),
+    ("motion", {"motion": {"motion_valid": False, "motion_report": {"motion": False}}}, {}),
+    ("motion", {"motion": {"motion_valid": True, "motion_report": {"motion": False}}}, {"motion": "clear"}),
+    ("temperature", {"temperature": {"temperature": 0.0, "temperature_valid": False}}, {}),
+    ("light_level", {"light": {"light_level": 0, "light_level_valid": False}}, {}),
+    ("light_level", {"light": {"light_level": 0, "light_level_valid": True}}, {"illuminance": 0}),
+)
+"""Type of a resource of a Hue bridge, its parts, and the attributes of its device."""
+
+
+@pytest.mark.parametrize(("what", "parts", "shown"), SENSED)
+async def test_values_that_a_hue_bridge_marks_as_invalid(
+    pool: WorkerPool, tmp_path: Path, what: str, parts: dict[str, Any], shown: dict[str, Any]
+) -> None:
+    bridge = HueBridge()
+    bridge.others = {"device": [{"id": "d2"}], what: [{"id": "r1", "owner": {"rid": "d2"}, **parts}]}
+    sensor = (await (await start(pool, tmp_path, None, bridge, "hue")).poll())["d2"]
+    assert sensor.attributes == {"state": "online", **shown}
+
+
 async def test_a_chip_of_a_tasmota_is_not_the_room(pool: WorkerPool, tmp_path: Path) -> None:
     vendor = Tasmota()
     vendor.status["StatusSNS"] = {"ESP32": {"Temperature": 53.3}, "SI7021": {"Temperature": 20.1}}

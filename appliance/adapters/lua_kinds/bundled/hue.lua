@@ -51,19 +51,26 @@ local function commands_of(light)
   return found
 end
 
--- The attributes of a resource, or of the part that the bridge pushes. Newer firmware reports values of sensors in a table
--- of their own.
+-- The value of a sensor; nil if the bridge marks it as invalid. Newer firmware reports it in a table of its own.
+local function reading(each, what, name)
+  local told = part(each, what)
+  local value = part(told, name .. "_report")[name]
+  if value == nil then value = told[name] end
+  if told[name .. "_valid"] == false then return nil end
+  return value
+end
+
+-- The attributes of a resource, or of the part that the bridge pushes.
 local function attributes_of(each)
-  local mirek, xy, moves = mired(part(each, "color_temperature").mirek), part(each, "color").xy, part(each, "motion", "motion_report").motion
-  if moves == nil then moves = part(each, "motion").motion end
-  local bright = tonumber(part(each, "dimming").brightness)
-  local level = tonumber(part(each, "light", "light_level_report").light_level or part(each, "light").light_level)
+  local mirek, xy = mired(part(each, "color_temperature").mirek), part(each, "color").xy
+  local bright, level = tonumber(part(each, "dimming").brightness), tonumber(reading(each, "light", "light_level"))
   return {
     power = ON[part(each, "on").on], brightness = bright and (bright > 0 and math.max(1, round(bright)) or 0),
     color_temperature = mirek and measure(round(1000000 / mirek), "kelvin"), color_xy = not mirek and xy or nil,
-    color_mode = mirek and "color_temp" or xy and "xy", motion = MOTIONS[moves], contact = CONTACTS[part(each, "contact_report").state],
-    temperature = measure(part(each, "temperature", "temperature_report").temperature or part(each, "temperature").temperature, "°C"),
-    illuminance = level and round(10 ^ ((level - 1) / 10000)), battery = part(each, "power_state").battery_level,
+    color_mode = mirek and "color_temp" or xy and "xy",
+    motion = MOTIONS[reading(each, "motion", "motion")], contact = CONTACTS[part(each, "contact_report").state],
+    temperature = measure(reading(each, "temperature", "temperature"), "°C"),
+    illuminance = level and (level > 0 and round(10 ^ ((level - 1) / 10000)) or 0), battery = part(each, "power_state").battery_level,
   }
 end
 

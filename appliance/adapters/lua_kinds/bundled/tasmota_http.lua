@@ -92,7 +92,7 @@ end
 local function read_sensors(sensors, attributes)
   local unit, pressure = sensors.TempUnit == "F" and "°F" or "°C", text(sensors.PressureUnit, "hPa")
   for name, each in parts(sensors) do
-    attributes.temperature = attributes.temperature or not name:find("^ESP") and measure(each.Temperature, unit) or nil
+    attributes.temperature = attributes.temperature or not name:find("^ESP") and measure(each.Temperature or each.Temperature1, unit) or nil
     attributes.humidity = attributes.humidity or measure(each.Humidity, "%")
     attributes.pressure = attributes.pressure or measure(each.Pressure, pressure)
     attributes.illuminance = attributes.illuminance or round(each.Illuminance)

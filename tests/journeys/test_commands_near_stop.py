@@ -18,7 +18,7 @@ from tests.fakes.process import PYTHONPATH, Process, configure, running
 
 pytestmark = pytest.mark.slow  # needs a C compiler, and each sync takes 0.6 s
 
-MOMENTS_SECS = (0.0, 0.3, 1.2)
+MOMENTS_SECS = (0.0, 1.2)
 """When a command is begun, in seconds from the signal that ends the hub; the stop waits for some syncs."""
 
 

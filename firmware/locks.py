@@ -41,7 +41,7 @@ def write_locks(environment: Environment, arguments: Sequence[str]) -> int:
     if list(arguments) not in ([], ["--upgrade"]):
         raise BuildFailed("lock takes only --upgrade", USAGE_ERROR)
     if sys.version_info[:2] != (3, 11):
-        raise BuildFailed("lock needs Python 3.11, the oldest that the locks are for", UNAVAILABLE)
+        raise BuildFailed("lock needs Python 3.11, the oldest version in the locks", UNAVAILABLE)
     toml = tomllib.loads((environment.root / "pyproject.toml").read_text())
     runtime = toml["project"]["dependencies"]
     tests = [*toml["project"]["optional-dependencies"]["test"], *toml["build-system"]["requires"], *EDITABLE]

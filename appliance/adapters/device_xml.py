@@ -33,7 +33,7 @@ def parse_xml(text: bytes) -> Element:
 def _repaired(text: bytes) -> bytes:
     """Remove characters that XML 1.0 forbids, also as references; escape bare ampersands; replace broken UTF-8.
 
-    The text has one byte per ASCII.
+    The text has one byte per ASCII character.
     """
     if text.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)):
         return text

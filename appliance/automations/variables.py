@@ -146,7 +146,9 @@ class Variables:
         if len(others) >= MAX_VARIABLES:
             raise Invalid(f"variable '{name}': there are {MAX_VARIABLES} already; remove one first")
         if sum(others.values()) + size > MAX_TOTAL_BYTES:
-            raise Invalid(f"variable '{name}': all together may take {MAX_TOTAL_BYTES} bytes; remove one first")
+            raise Invalid(
+                f"variable '{name}': all variables together may take {MAX_TOTAL_BYTES} bytes; remove one first"
+            )
         return size
 
     def _bytes_used(self) -> dict[str, int]:
@@ -167,7 +169,7 @@ class Variables:
             self._bus.publish(VariableChanged(name=name, value=value, previous=previous, known=known))
 
     def _known(self, name: str) -> tuple[Value, ...]:
-        """Return its value, and the equivalent of `Device.last`."""
+        """Return its value, and the value that corresponds to `Device.last`."""
         value, last = self._values.get(name), self._last.get(name, ())
         return last if value is None else (value, *last)
 

@@ -155,7 +155,8 @@ class SimulatedContext(Context):
 
 
 def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict[str, int]:
-    """Create the devices that appear only in the events; return them, with the first line that names each."""
+    """Create the devices that appear only in the events; return them with the first line of events that names
+    each."""
     made: dict[str, int] = {}
     for event in events:
         device_id = registry.id_of(event.device_id)

@@ -166,7 +166,7 @@ OWNERSHIP: Mapping[str, Value] = {
     "rules": [
         "An attribute whose key stands in this catalog holds a value of that capability's schema.",
         "What no capability covers may be an attribute named custom.<adapter>.<field>.",
-        "A vendor's own data lives under metadata.vendor_specific and never moves updated_at.",
+        "A vendor's own data is under metadata.vendor_specific; its changes do not change updated_at.",
         "Commands name a capability of this catalog and one of its actions, nothing else.",
     ],
 }

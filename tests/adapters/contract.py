@@ -1,4 +1,4 @@
-"""What every kind of adapter keeps, whatever its vendor speaks: one suite, run over each kind with its simulator."""
+"""The contract of every kind of adapter, for any vendor: one suite, run over each kind with its simulator."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class FastClock(Clock):
         return super().monotonic() * self._speed
 
     async def sleep(self, seconds: float) -> None:
-        """A part of it."""
+        """Sleep for a fraction of the time."""
         await super().sleep(seconds / self._speed)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
-        """A part of it."""
+        """Sleep for a fraction of the time."""
         return await super().wait(event, seconds / self._speed)
 
 
@@ -79,19 +79,19 @@ class HeldClock(Clock):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """One kind, and a device of it. `simulate` and `settings` take the place of the kind's simulation.
+    """One kind, and a device of it. `simulate` and `settings` replace the kind's own simulation.
 
-    `wishes` are what the device takes: `on`, `off` and, where it knows that, `toggle`; unless it is only read.
+    `wishes` are the commands of the device: `on`, `off` and, if it supports it, `toggle`; empty if it is only read.
 
-    `open_kinds` gives what runs kinds in Lua, for a section of one.
+    `open_kinds` runs kinds in Lua, for a section of one.
 
-    `fewer` takes a device away at the vendor and `more` gives it back, where the kind has more than one. One that is
-    not `is_polled` keeps a connection: until that is back, commands fail, and garbage is noticed by who waits.
+    `fewer` removes a device at the vendor and `more` returns it, if the kind has more than one. A kind that is not
+    `is_polled` keeps a connection: until it is back, commands fail, and only callers notice garbage.
 
-    `change` lets the device show something else at the vendor, which is then its attribute `changed`. Where a polled
-    vendor tells that unasked too, `is_heard` says whether the adapter listens now. `happen` lets the `event` happen
-    there. `lose` cuts the device off from its bridge, and `find` brings it back. Where devices say by a message of
-    their own that they are there, which may come after the adapter has started, `is_online_later`.
+    `change` makes the device show something else at the vendor, which then becomes its attribute `changed`. If a
+    polled vendor also pushes that change, `is_heard` returns whether the adapter listens now. `happen` causes the
+    `event` there. `lose` cuts the device off from its bridge, and `find` reconnects it. If devices announce their
+    presence in a separate message, which may come after the adapter's start, `is_online_later` is set.
     """
 
     name: str
@@ -117,7 +117,7 @@ class Subject:
 
 
 class Trial:
-    """One adapter at work against its simulator."""
+    """A running adapter and its simulator."""
 
     def __init__(self, subject: Subject, vendor: Any) -> None:
         self.subject = subject
@@ -139,7 +139,7 @@ class Trial:
 
     @property
     def status(self) -> AdapterStatus:
-        """How the adapter does."""
+        """The status of the adapter."""
         return self.health.get_adapter(self.subject.name).status
 
     def states(self) -> set[Any]:
@@ -153,7 +153,7 @@ class Trial:
 
     @property
     def polls_ended(self) -> int:
-        """How many polls were answered."""
+        """The number of answered polls."""
         return self._answers
 
     def _count(self, event: events.Event) -> None:
@@ -168,7 +168,7 @@ class Trial:
         return [(each.device_id, each.event) for each in self.happened if isinstance(each, events.DeviceEvent)]
 
     async def at_vendor(self, act: Callable[[Any], object]) -> None:
-        """Do this at the vendor, and wait for it if it takes time."""
+        """Do this at the vendor, and wait if it takes time."""
         if inspect.isawaitable(done := act(self.vendor)):
             await done
 
@@ -183,7 +183,7 @@ class Trial:
         return bool(self.device.attributes.get(wish.command.capability) == wish.shown)
 
     async def obeys(self, action: str) -> bool:
-        """Whether it is switched; a kind that keeps a connection has as long as it needs to have it again."""
+        """Whether it is switched; a kind that keeps a connection has as much time as it needs to reconnect."""
         if not self.subject.is_polled:
             async with asyncio.timeout(10):
                 while (await self.command(action)).status is not Status.OK:  # noqa: ASYNC110 - nobody tells

@@ -82,7 +82,7 @@ class MeterSimulator(SimulatedDevice):
         return [web.get("/meter", self._answer), web.get("/stream", self._stream)]
 
     def _note(self, request: web.Request, body: bytes) -> None:
-        """Nothing is noted."""
+        """Record nothing."""
 
     async def _answer(self, request: web.Request) -> web.Response:
         return self._json(self.told)

@@ -1,4 +1,4 @@
-"""The adapters of a configuration: which they are, and how they begin."""
+"""The adapters of a configuration: their number, and how they start."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LAMPS = 50
 
 
 class Turns:
-    """Counts the turns of the running loop, and how many requests begin in each; none is ever answered."""
+    """Counts the turns of the running loop, and how many requests begin in each; no request is answered."""
 
     def __init__(self) -> None:
         self.brief = self.lasting = self

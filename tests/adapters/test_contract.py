@@ -62,7 +62,7 @@ class TestElgatoLights(AdapterContract):
 
 
 class TestMeter(ReadingContract):
-    """A device that is only read, which pushes, tells events, and may be out of reach of its bridge."""
+    """A device that is only read, which pushes, sends events, and may be out of reach of its bridge."""
 
     subject = Subject(
         name="house",
@@ -217,7 +217,7 @@ return {
 
 @pytest.mark.slow
 class TestMeterInLua(ReadingContract):
-    """The meter once more, in Lua: it pushes by server-sent events, tells events, and may be out of reach."""
+    """The meter again, in Lua: it pushes by server-sent events, sends events, and may be out of reach."""
 
     subject = replace(
         TestMeter.subject,
@@ -230,7 +230,7 @@ class TestMeterInLua(ReadingContract):
 
 @pytest.mark.slow
 class TestStripInLua(AdapterContract):
-    """The strip of two segments once more, in Lua: it pushes over a WebSocket."""
+    """The strip of two segments again, in Lua: it pushes over a WebSocket."""
 
     subject = replace(
         TestWled.subject,
@@ -253,7 +253,7 @@ FAULTS: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.slow
 class TestOllama:
-    """A model, in Lua: it has no devices, and who asks it is told of each fault until that has passed."""
+    """A model, in Lua: it has no devices, and its callers get each error until it is over."""
 
     async def test_each_fault_is_a_sentence_and_passes(self) -> None:
         async with trial(BUNDLED["ollama"].subject()) as it:
@@ -273,7 +273,7 @@ class TestOllama:
 
 
 class TestThePage(AdapterContract):
-    """The example of docs/adapters.md, as it stands there."""
+    """The example of docs/adapters.md, exactly as on the page."""
 
     subject = Subject(
         name="boiler",

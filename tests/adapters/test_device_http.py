@@ -1,4 +1,4 @@
-"""The one way to vendors: whatever is at the other end, a body comes out, or `Unreachable`, or `BadAnswer`."""
+"""The only way to vendors: for any server at the other end, the result is a body, `Unreachable`, or `BadAnswer`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a name in a device's address may mean: what was judged is what is connected to."""
+"""The addresses that a device's name may have: the checked address is the one that is connected to."""
 
 from __future__ import annotations
 

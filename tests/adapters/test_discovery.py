@@ -1,4 +1,4 @@
-"""Discovery: what devices announce becomes a section to paste; what else comes costs nothing and raises nothing."""
+"""Discovery: announcements of devices become sections to paste; other messages cost nothing and raise nothing."""
 
 from __future__ import annotations
 

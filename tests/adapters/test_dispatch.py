@@ -1,4 +1,5 @@
-"""The dispatcher: each device's outcome, in order, at once where the addresses differ, and to its end."""
+"""The dispatcher: the outcome of each device, in order, at the same time if the addresses differ, and always
+complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elgato lights as devices, against a simulated light and in virtual time, and what one light may say of itself."""
+"""Elgato lights as devices, with a simulated light and in virtual time, and the possible states of one light."""
 
 from __future__ import annotations
 

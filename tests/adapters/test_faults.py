@@ -37,9 +37,9 @@ LAMPS = 40
 
 
 class Scripted(Adapter):
-    """Does one step after another each time it is run, and then works without end.
+    """Does one step after another each time it is run, and then works endlessly.
 
-    `orders` are what it does for one command after another, `farewell` what it does when it is left.
+    `orders` are its reactions to successive commands, `farewell` its action when it is left.
     """
 
     steps: list[Callable[[Scripted], Any]]
@@ -79,7 +79,8 @@ class Scripted(Adapter):
 
 
 class Bridge(Adapter):
-    """Forty lamps behind one address, of which so many may be commanded side by side; an outage is that of all."""
+    """Forty lamps behind one address, of which a limited number can be commanded at the same time; an outage affects
+    all."""
 
     shares_outages = True
 
@@ -102,7 +103,7 @@ class Bridge(Adapter):
         await asyncio.Event().wait()
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Obey after a while, or fail."""
+        """Do the command after a while, or fail."""
         self.asked.append(device_id)
         self.under_way += 1
         self.most = max(self.most, self.under_way)
@@ -195,7 +196,7 @@ async def _hang(_: Scripted) -> None:
 
 
 async def _swallow(_: Scripted) -> None:
-    """Refuse to be cancelled, for as long as the test runs."""
+    """Ignore cancellation for as long as the test runs."""
     while not Scripted.is_over.is_set():
         with suppress(asyncio.CancelledError):
             await Scripted.is_over.wait()
@@ -337,7 +338,7 @@ async def _play_on(stage: Stage, clock: VirtualClock) -> None:
 
 
 async def _command_all(stage: Stage, dispatcher: Dispatcher, prefix: str) -> set[Status]:
-    """Switch on the devices whose ids begin so; what came of it."""
+    """Switch on the devices whose ids begin so; return the results."""
     devices = [device for device in stage.registry.list_devices() if device.id.startswith(prefix)]
     return {outcome.status for outcome in await dispatcher.send(devices, ON, "group")}
 

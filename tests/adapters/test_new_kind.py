@@ -1,4 +1,4 @@
-"""A kind that is added: its folder is enough, nothing else of `appliance/` changes."""
+"""Adding a kind: its folder is enough, and nothing else in `appliance/` changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Messages to people: what a real HTTP server and a real SMTP server receive, and what is said where they do not."""
+"""Messages to people: the requests that a real HTTP server and a real SMTP server receive, and the errors if they
+fail."""
 
 from __future__ import annotations
 
@@ -406,7 +407,7 @@ def test_keys_that_do_not_go_together_are_faults_without_secrets(lines: str, fau
 
 
 class MailServer:
-    """A mail server: EHLO, STARTTLS, AUTH PLAIN, MAIL, RCPT, DATA. `refusals` answers a command otherwise."""
+    """A mail server: EHLO, STARTTLS, AUTH PLAIN, MAIL, RCPT, DATA. `refusals` has other answers to commands."""
 
     def __init__(self, tls: ssl.SSLContext | None, refusals: dict[str, list[str]]) -> None:
         self.mails: list[str] = []

@@ -1,4 +1,4 @@
-"""One adapter that polls: who is online, what is taken in and what is dropped, and what is said of it, once."""
+"""One polling adapter: which devices are online, which values are accepted or dropped, and what is reported, once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WRONG = BadAnswer("it talks nonsense")
 
 
 class Bench:
-    """A link between a test that plays the vendor and a registry whose events are kept."""
+    """A link between a test that acts as the vendor and a registry whose events are recorded."""
 
     def __init__(self, session: DeviceSession, clock: VirtualClock) -> None:
         self.clock = clock
@@ -339,7 +339,7 @@ class Site:
 
 
 SLACK_SECS = 10.0
-"""What a busy machine may need beyond a limit; where a limit does not hold, what the vendors do never ends."""
+"""Extra seconds for a busy machine; if a limit fails, the vendor's action never ends."""
 
 
 async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session: DeviceSession) -> None:
@@ -384,7 +384,7 @@ async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session
     assert (CONNECT_TIMEOUT_SECS, COMMAND_TIMEOUT_SECS) == (2.0, 5.0)
     for name in ("hole, poll", "hole, command", "hole, toggle"):
         assert 2 * CONNECT_TIMEOUT_SECS + 0.24 < took.pop(name) < COMMAND_TIMEOUT_SECS + SLACK_SECS, name
-    del took["flood, command"]  # that responses without end are not waited for, its sentence says
+    del took["flood, command"]  # its sentence shows that endless responses are not awaited
     for name, seconds in took.items():
         assert COMMAND_TIMEOUT_SECS - 0.05 < seconds < COMMAND_TIMEOUT_SECS + SLACK_SECS, name
     assert (hole.misses, quiet.misses) == (1, 1)

@@ -1,4 +1,4 @@
-"""The supervisor: when each adapter is polled, and how long it is left alone while it does not answer."""
+"""The supervisor: when each adapter is polled, and how long it pauses while there is no answer."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Watched(StubAdapter):
         self._time = clock
 
     async def poll(self) -> Report:
-        """As the test set it."""
+        """Poll as the test defines."""
         self.times.append(self._time.monotonic())
         self._stirred.set()
         if self.takes:

@@ -1,4 +1,5 @@
-"""The simulated light and TV: clients of others take them for real ones, and each fault does what it says."""
+"""The simulated light and TV: third-party clients accept them as real ones, and each fault has its documented
+effect."""
 
 from __future__ import annotations
 
@@ -114,7 +115,8 @@ async def test_a_client_reads_the_tv_and_presses_its_keys(tv: TvSimulator, roku:
 
 
 async def _put(light: LightSimulator) -> bytes:
-    """What comes back until the connection ends: asked by hand, since aiohttp asks again when it is cut off."""
+    """Return everything until the connection ends; the request is sent by hand, because aiohttp repeats it when it is
+    cut off."""
     reader, writer = await asyncio.open_connection(light.host, light.port)
     body = json.dumps(WRITE).encode()
     head = f"PUT /elgato/lights HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"

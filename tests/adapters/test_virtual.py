@@ -1,4 +1,4 @@
-"""Virtual devices: what is wrong with a section, what each command makes of the state, observations, restarts."""
+"""Virtual devices: faults of a section, the effect of each command on the state, observations, and restarts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""WLED: what a strip tells becomes devices, what it pushes arrives; others' client takes our simulator for one."""
+"""WLED: a strip's state becomes devices, and its pushes arrive; a third-party client accepts the simulator as a
+strip."""
 
 from __future__ import annotations
 
@@ -251,11 +252,11 @@ class Redirected:
         self._port = port
 
     def request(self, method: str, url: URL, **more: Any) -> Any:
-        """To the simulator."""
+        """Redirect to the simulator."""
         return self._session.request(method, URL(url).with_port(self._port), **more)
 
     def ws_connect(self, url: URL, **more: Any) -> Any:
-        """To the simulator."""
+        """Redirect to the simulator."""
         return self._session.ws_connect(URL(url).with_port(self._port), **more)
 
 

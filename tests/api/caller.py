@@ -92,7 +92,7 @@ class Caller:
         return reply
 
     async def rest(self, within: float = 20.0) -> bytes:
-        """Everything until the server closes or resets the connection."""
+        """Return everything until the server closes or resets the connection."""
         came = bytearray()
         async with asyncio.timeout(within):
             try:
@@ -160,7 +160,8 @@ async def turns_while(read: Callable[[], Awaitable[T]], count: int) -> tuple[lis
 
 @asynccontextmanager
 async def call(url: str, *, small: bool = False) -> AsyncIterator[Caller]:
-    """Provide a connection to the hub at this URL. A small one lets the system take little that we do not read."""
+    """Provide a connection to the hub at this URL. With a small buffer, the system accepts few bytes that we do not
+    read."""
     host, _, port = url.removeprefix("http://").partition(":")
     mine = socket.socket()
     mine.setblocking(False)

@@ -20,7 +20,7 @@ async def shared() -> AsyncIterator[App]:
 
 @pytest.fixture
 def quiet_log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
-    """Fails the test if the log got an error, or a traceback that it shows at the level that is usual."""
+    """Fail the test if the log contains an error, or a traceback at the usual level."""
     caplog.set_level(logging.INFO)
     yield caplog
     for entry in caplog.get_records("call"):

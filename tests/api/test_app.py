@@ -59,7 +59,7 @@ class TestTheTableOfRoutes:
 
 
 class TestHealth:
-    """Alive and ready are different things."""
+    """Alive and ready are different states."""
 
     async def test_health_is_exactly_this_and_ready_too(self, app: App) -> None:
         for path in ("/health", "/ready"):

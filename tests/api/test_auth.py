@@ -43,7 +43,7 @@ def make_authenticator() -> Iterator[Callable[..., Authenticator]]:
 
 @contextmanager
 def busy(keys: Authenticator) -> Iterator[None]:
-    """Provide no check begins before this ends: otherwise it may be over within one turn of the loop."""
+    """Ensure that no check begins before this ends: otherwise it may be over within one turn of the loop."""
     is_over = threading.Event()
     keys.hasher._thread.submit(is_over.wait)
     try:
@@ -98,7 +98,7 @@ class TestTokens:
 
 
 class TestCost:
-    """Checking stays cheap."""
+    """Checking a token stays cheap."""
 
     async def test_an_unknown_key_id_costs_no_hash(self, make_authenticator: Callable[..., Authenticator]) -> None:
         before, keys = hashing_threads(), make_authenticator(MASTER_KEY)
@@ -221,7 +221,7 @@ class TestFirstUse:
 
 
 class KeysByName(dict[str, Key]):
-    """Keys by name, which a test takes away and puts back."""
+    """Keys by name, which a test removes and returns."""
 
     def __init__(self, *keys: Key) -> None:
         super().__init__({key.name: key for key in keys})
@@ -246,7 +246,7 @@ def keys(stored: KeysByName) -> Iterator[Authenticator]:
 
 
 class TestRevocation:
-    """A key that is gone opens nothing, whatever was known of it."""
+    """A revoked key opens nothing, even if it was cached."""
 
     async def test_a_known_token_is_turned_away_as_soon_as_its_key_is_gone(
         self, stored: KeysByName, keys: Authenticator

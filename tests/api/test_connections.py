@@ -1,4 +1,4 @@
-"""Connections: how many there may be, and which idle one makes room for a newcomer."""
+"""Connections: their maximum number, and which idle one is closed for a new one."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ ALLOWED = frozenset({ORIGIN, OTHER})
 ON = ApiLimits(origins=ALLOWED)
 
 PUBLIC = {"/health", "/ready"}
-"""What is answered without a key, next to the dashboard's own files."""
+"""Paths that respond without a key, in addition to the dashboard's own files."""
 
 ASKS = ("Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization,content-type")
 

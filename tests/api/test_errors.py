@@ -119,7 +119,7 @@ SAID = {
 """Sentences that must contain the problem, the place, and the remedy."""
 
 GOES_ON = {"a WebSocket without an upgrade", "a handshake without Connection"}
-"""After these the connection can be used further; after the others the start of the next request is unknown."""
+"""After these, the connection can still be used; after the others, the start of the next request is unknown."""
 
 
 def check(reply: Reply, *, to_head: bool = False) -> None:
@@ -331,7 +331,7 @@ async def test_a_client_that_sends_expect_gets_the_refusal_before_its_body(share
 
 @dataclass
 class Asked:
-    """As much of a request as an error's answer looks at."""
+    """The part of a request that an error's answer uses."""
 
     method: str = "GET"
     path: str = "/nothing"
@@ -350,7 +350,7 @@ def below(kind: type[errors.LaresError]) -> set[type[errors.LaresError]]:
 
 
 NEVER_ANSWERED = {errors.LaresError, errors.ConfigFailed, errors.StartFailed}
-"""They end the start, or are never raised themselves."""
+"""Errors that end the start, or are never raised themselves."""
 
 
 WORDS: dict[type[errors.LaresError], tuple[Any, ...]] = {
@@ -361,7 +361,7 @@ WORDS: dict[type[errors.LaresError], tuple[Any, ...]] = {
     errors.UnfitValue: ("a sentence", {}),
     errors.ScriptFailed: (errors.Fault("config/scenes/x.lua", 12, "boo"),),
 }
-"""What those are made of that are not made of a sentence."""
+"""Values for arguments that are not a sentence."""
 
 
 async def test_every_error_has_a_status_and_its_own_message() -> None:

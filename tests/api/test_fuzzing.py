@@ -1,4 +1,4 @@
-"""Schemathesis, which knows nothing of us but `/openapi.json`, finds nothing there that is not so.
+"""Schemathesis, which knows only `/openapi.json`, finds no difference between that and the hub.
 
 The quick run has `test_properties.py`. `PROOF_FUZZ_SECS=600 python3 build.py test --slow -k fuzzing` tries as many
 examples as fit into ten minutes.

@@ -1,6 +1,6 @@
-"""A vendor that answers as none should: floods, bombs, what never ends. `python -m` it; it prints its port.
+"""A hostile vendor: its answers are floods, bombs, and endless data. `python -m` runs it; it prints its port.
 
-A thread a connection, plain sockets: what is sent is what stands here. HOSTILE_MESSAGES bounds floods.
+One thread per connection, with plain sockets: it sends exactly these bytes. HOSTILE_MESSAGES limits floods.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def frame(text: bytes, opcode: int = 1, *, is_deflated: bool = False) -> bytes:
 
 
 def deflated(text: bytes) -> bytes:
-    """As permessage-deflate has it."""
+    """Compress a message as permessage-deflate does."""
     packer = zlib.compressobj(wbits=-15)
     return (packer.compress(text) + packer.flush(zlib.Z_SYNC_FLUSH)).removesuffix(b"\0\0\xff\xff")
 
@@ -56,7 +56,7 @@ def dripping(head: bytes) -> Iterator[bytes]:
 
 
 def dripping_nothing() -> Iterator[bytes]:
-    """Nothing, for a long time."""
+    """Send nothing for a long time."""
     time.sleep(60)
     yield b""
 
@@ -69,7 +69,7 @@ def later(piece: bytes) -> Iterator[bytes]:
 
 
 def bomb(encoding: str) -> Iterator[bytes]:
-    """64 MiB of zeros, packed into little."""
+    """64 MiB of zeros, compressed."""
     body = (gzip.compress if encoding == "gzip" else zlib.compress)(bytes(64 << 20))
     yield JSON + f"Content-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
 

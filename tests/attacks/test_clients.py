@@ -39,7 +39,7 @@ from tests.fakes.app import LIGHT, MASTER, NO_MORE, App, open_app
 from tests.fakes.patience import until
 
 SLACK = 120.0
-"""Seconds that a busy machine may need for what takes next to none."""
+"""Extra seconds of a busy machine for work that takes almost no time."""
 
 MAX_CPU_SECS = 10.0
 """Processor seconds within which others are answered: of the hub and the test, including the floods."""
@@ -96,7 +96,7 @@ async def sockets_to(app: App) -> AsyncIterator[Sockets]:
 
 
 async def is_well(caller: Caller) -> None:
-    """See that a command, a listing and a change are answered on this connection."""
+    """Check that a command, a listing and a change are answered on this connection."""
     turn = b'{"capability":"power","action":"toggle"}'
     began = time.process_time()
     for asked in (
@@ -194,7 +194,7 @@ FLOODS: dict[str, tuple[Callable[[Caller], Coroutine[Any, Any, None]], int | Non
     "20,000 pings whose pongs nobody reads": (_send_pings, None),
     "64 messages as large as may be": (_send_whole_messages, None),
 }
-"""What floods the event stream, and the code that ends it, if one does."""
+"""Floods of the event stream, and the close code, if one applies."""
 
 
 @pytest.mark.slow

@@ -56,7 +56,7 @@ def test_values_have_their_limits() -> None:
         variables.set("x", "y" * ((16 << 10) - 1), WHO)
     for number in range(15):
         variables.set(f"big{number}", "y" * ((16 << 10) - 2), WHO)
-    with pytest.raises(Invalid, match="all together may take 262144 bytes"):
+    with pytest.raises(Invalid, match="all variables together may take 262144 bytes"):
         variables.set("more", 1, WHO)
     variables.set("x", None, WHO)
     variables.set("more", 1, WHO)

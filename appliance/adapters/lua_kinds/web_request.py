@@ -138,7 +138,7 @@ def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS, *, repeat: bool |
 
 
 def for_lua(response: HttpResponse) -> dict[str, Any]:
-    """Return the response for `ctx:http`, as input of `orjson.dumps`; with `json` if the body is JSON."""
+    """Return the response for `ctx:http`, ready for `orjson.dumps`; if the body is JSON, it includes `json`."""
     answer: dict[str, Any] = {
         "status": response.status,
         "headers": dict(response.headers),

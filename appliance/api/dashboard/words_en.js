@@ -241,7 +241,7 @@ revoke: Revoke
 made: Key for {name}
 once: Shown only once: scan it with a phone to open the page there, or copy the text.
 qr: QR code with the address and the key
-loopback: "{host}" is an address of this device alone: a phone cannot use the code. Let the hub listen in your network, [api] bind_address = "0.0.0.0:3000", or use a reverse proxy, and open this page at the box's own address.
+loopback: "{host}" is an address that only this device can use, so a phone cannot use the code. Let the hub listen in your network, [api] bind_address = "0.0.0.0:3000", or use a reverse proxy, and open this page at the box's own address.
 [pairing]
 code: Pairing code, or text of the QR code
 pair: Pair
@@ -453,7 +453,7 @@ make: Add
 this: Add this device
 done: Added. It starts now.
 other: Every other kind and key: edit the configuration.
-confirm_remove: Remove {name} from the configuration? Its devices go; their rooms and names stay.
+confirm_remove: Remove {name} from the configuration? Its devices disappear; their rooms and names are kept.
 more: More settings
 test: Test
 found: It answers: {names}
@@ -463,7 +463,7 @@ edit: Change {name}
 kept: Unchanged
 in_file: Change this one in the file.
 token: Token (if any)
-default: As usual: {value}
+default: Default: {value}
 saved: Saved. It starts again now.
 [kind]
 mqtt: MQTT broker (Zigbee2MQTT, ESPHome, Tasmota)

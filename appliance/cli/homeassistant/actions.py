@@ -218,7 +218,8 @@ class Actions:
                 self._without_wait(action)
 
     def _protect(self, start: int) -> None:
-        """Let the run go on after an error of the lines from the start on. Commands of devices raise no error."""
+        """Let the run continue after an error in the lines from `start` on. Commands of devices do not raise
+        errors."""
         lines = self.lines.lines[start:]
         if any(call in line for line in lines for call in RAISING) and not any("local " in line for line in lines):
             self.lines.lines[start:] = [
@@ -808,7 +809,7 @@ class Actions:
                 self._skip({str(entity_id): state}, words_)
 
     def _script(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
-        """Run a scene, or call the function that a script with fields became."""
+        """Run a scene, or call the Lua function that replaces a script with fields."""
         if verb in ("turn_off", "toggle", "reload"):
             raise NotTranslated(f"the service script.{verb} has no counterpart: use POST /scenes/ID/cancel")
         if verb == "turn_on":

@@ -229,7 +229,7 @@ class _Translator:
         return f"ha.is_true({self.render(node)})"
 
     def single(self, node: nodes.Node) -> Comparison | None:
-        """Return the one comparison that a node consists of."""
+        """Return the single comparison that a node consists of."""
         if _is_call(node, {"is_state"}) and isinstance(node, nodes.Call):
             entity_id, state = self._constants(node.args, 2)
             return None if isinstance(state, list) else self._entities.compare(entity_id, state)

@@ -25,7 +25,7 @@ class ShellyOne(Vendor):
 
     @property
     def status(self) -> dict[str, Any]:
-        """What `GET /status` answers."""
+        """The answer to `GET /status`."""
         found: dict[str, Any] = self.capture["status"]
         return found
 
@@ -39,8 +39,8 @@ class ShellyOne(Vendor):
 class ShellyTwo(Vendor):
     """A Shelly of the second generation, as aioshelly captured it; it takes calls by HTTP and over its WebSocket.
 
-    `config` has the configuration of parts, beyond their ids. `behind` are the components of devices behind a
-    Bluetooth gateway. With a `password`, its WebSocket asks for it.
+    `config` has the configuration of parts, beyond their ids. `behind` are the components of devices that a Bluetooth
+    gateway connects. With a `password`, its WebSocket requires it.
     """
 
     def __init__(self, name: str = "shelly-pro-3.json", password: str = "", **base: Any) -> None:
@@ -87,7 +87,7 @@ class ShellyTwo(Vendor):
 
     @property
     def status(self) -> dict[str, Any]:
-        """What `Shelly.GetStatus` answers."""
+        """The answer to `Shelly.GetStatus`."""
         found: dict[str, Any] = self.capture["status"]
         return found
 
@@ -147,7 +147,7 @@ class ShellyTwo(Vendor):
 
 
 class Tasmota(Vendor):
-    """A Tasmota, put together of Gladys's captures: `status` answers `Status 0`. It asks for a `password` if set."""
+    """A Tasmota, made from Gladys's captures: `status` answers `Status 0`. It asks for a `password` if set."""
 
     def __init__(self, status: Mapping[str, Any] | None = None, password: str = "", **base: Any) -> None:
         super().__init__({"/cm": self._command}, **base)
@@ -219,7 +219,7 @@ class HomeWizardSocket(Vendor):
 class HueBridge(Vendor):
     """A bridge with two lamps, by the resources of aiohue's models; it pushes changes.
 
-    With `key` it knows that application alone.
+    With `key`, it accepts only that application.
     """
 
     pushes = "/eventstream/clip/v2"
@@ -256,7 +256,7 @@ class HueBridge(Vendor):
         }
 
     def remove(self, number: int) -> None:
-        """Take the lamp of this number away."""
+        """Remove the lamp with this number."""
         del self.lamps[f"light{number}"]
 
     async def show(self, number: int, **parts: Any) -> None:

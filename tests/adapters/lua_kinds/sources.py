@@ -78,7 +78,7 @@ type ContactInfo { email: String mobile: String }
 
 
 class OpenMeteo(Vendor):
-    """Weather, by the fields of Open-Meteo's captured answers: those parts and fields that a request names.
+    """Weather, with the fields of Open-Meteo's captured answers: only the parts and fields that a request names.
 
     Times are numbers if the request asks for them, otherwise texts.
     """
@@ -120,7 +120,7 @@ def _in_texts(times: Any, *, only_date: bool) -> Any:
 class Tibber(Vendor):
     """Prices, by Tibber's published GraphQL schema: one home with a subscription, one without.
 
-    A query is executed by the schema's own rules, so that a field that is not there is refused.
+    A query is executed by the schema's own rules, so that an unknown field is rejected.
     """
 
     def __init__(self, **base: Any) -> None:

@@ -30,7 +30,7 @@ class Locked(SimulatedDevice):
         return [web.get("/digest", self._digest), web.get("/plain", self._plain), web.get("/socket", self._open)]
 
     def _note(self, request: web.Request, body: bytes) -> None:
-        """Nothing is noted."""
+        """Record nothing."""
 
     async def _plain(self, request: web.Request) -> web.Response:
         return web.Response(text=request.headers.get("Authorization", "none"))

@@ -424,7 +424,7 @@ async def test_a_kind_without_poll_is_offline_once_it_was_silent_for_too_long(
     text = """return { name = "Sleeper", hook = function(ctx, request)
       return { devices = { { id = "door", kind = "Sensor" } } } end }"""
     it = await start(pool, tmp_path, text, Vendor({}), max_silence_secs=1)
-    it.adapter.max_silence_secs = 86_400  # which does not pass by itself, however busy the machine
+    it.adapter.max_silence_secs = 86_400  # this does not pass by itself, however busy the machine is
     states = []
     for days, is_heard in ((0, True), (0, False), (1, False), (0, True)):
         if is_heard:

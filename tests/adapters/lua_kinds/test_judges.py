@@ -1,7 +1,7 @@
-"""Independent clients judge the simulators: they read and command them, and agree with the kinds in Lua.
+"""Independent clients test the simulators: they read and command them, and agree with the kinds in Lua.
 
-Without a judge: Daikin (`pydaikin` needs netifaces, which has no wheel), Tasmota over HTTP (`hatasmota` speaks MQTT:
-`tests/adapters/mqtt/test_tasmota_judge.py`).
+Not tested this way: Daikin (`pydaikin` needs netifaces, which has no wheel), Tasmota over HTTP (`hatasmota` speaks
+MQTT: `tests/adapters/mqtt/test_tasmota_judge.py`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ TLS = Path(__file__).parents[2] / "fixtures" / "tls"
 
 
 class PortConnector(aiohttp.TCPConnector):
-    """Leads every request to one port of this machine, for clients that know their vendor's alone, over TLS too."""
+    """Redirects every request to one port of this machine, also over TLS, for clients that know only their vendor's
+    port."""
 
     def __init__(self, port: int) -> None:
         super().__init__(ssl=False)

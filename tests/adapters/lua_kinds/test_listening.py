@@ -83,7 +83,7 @@ class Chatty(SimulatedDevice):
         return web.Response()
 
     def _note(self, request: web.Request, body: bytes) -> None:
-        """Nothing is noted."""
+        """Record nothing."""
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         socket = web.WebSocketResponse()

@@ -183,7 +183,7 @@ def settings_of(base_url: str, **values: Any) -> SectionSettings:
 
 
 class Spiteful(SimulatedDevice):
-    """Answers like no device should."""
+    """Answers as no device should."""
 
     content_type = "text/plain"
     target = ""
@@ -192,7 +192,7 @@ class Spiteful(SimulatedDevice):
         return [web.get("/{path:.*}", self._answer)]
 
     def _note(self, request: web.Request, body: bytes) -> None:
-        """Nothing is noted."""
+        """Record nothing."""
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         match request.path:

@@ -23,7 +23,7 @@ from tests.fakes.context import context_of
 FOLDER = Path(__file__).parents[2] / "fixtures" / "matter"
 NAMES = ("commands", "commission", "events", "errors", "outage", "restart", "missed", "test-node")
 GAP_SECS = 0.1
-"""Seconds without a message that end what belongs together."""
+"""Seconds without a message that end a group of messages."""
 
 
 @cache
@@ -72,7 +72,7 @@ def steps(name: str) -> Iterator[list[dict[str, Any]]]:
 
 
 class RecordedServer(MatterSimulator):
-    """Says what stands in a recording, line by line (`in`), after the requests that stand there (`out`).
+    """Replays a recording line by line (`in`), after the requests in it (`out`).
 
     It comes `pace` real seconds later for each second of the recording.
     """
@@ -141,7 +141,7 @@ class HearingHome:
         self.live = LiveNodes("matter", context.publish)
 
     def hear(self, messages: list[dict[str, Any]]) -> None:
-        """Return the first messages of the server."""
+        """Receive the first messages of the server."""
         for message in messages:
             if isinstance(message.get("result"), list) and message["message_id"] == "1":
                 list(self.live.replacing_all(message["result"]))

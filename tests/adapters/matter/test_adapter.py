@@ -1,4 +1,5 @@
-"""The adapter at a server that answers late, not at all, in another version, or begins again; and its operations."""
+"""The adapter with a server that answers late, not at all, or in another version, or that restarts; and its
+operations."""
 
 from __future__ import annotations
 
@@ -309,7 +310,7 @@ async def test_a_failed_pairing_is_reported_with_a_remedy() -> None:
 
 @pytest.mark.slow
 async def test_the_outage_as_it_was_recorded() -> None:
-    """Ten times as fast, with what is made of a device that is dead while the server says otherwise."""
+    """Ten times as fast, including a device that is dead although the server reports otherwise."""
     lines = load("outage")[:-1]
     async with trial(_subject(lambda: RecordedServer(lines, pace=0.1), device="uid-plug:1")) as it:
         changed = _changed_values(it)
@@ -335,7 +336,7 @@ async def test_the_restart_of_the_server_as_it_was_recorded() -> None:
         changed = _changed_values(it)
         await until(lambda: not it.vendor.script, within=60)
         await until(lambda: it.registry.get_device("matter:uid-dimmer:1").attributes["state"] == "online")
-        # The thermometer was colder when the server had come back, and nothing else was different.
+        # The thermometer was colder when the server came back; nothing else had changed.
         assert changed == ["matter:uid-sensors:2"]
         assert not [each for each in it.happened if isinstance(each, events.DeviceEvent | events.DeviceRemoved)]
 

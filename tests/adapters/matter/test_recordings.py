@@ -333,7 +333,7 @@ def test_a_server_that_comes_back_changes_reachability_alone(home: HearingHome) 
     home.happened.clear()
     home.hear_all("restart")
     assert home.changed() == {"state", "temperature"}
-    # The thermometer was turned down while the server was away; all that it said later is the new value.
+    # The thermometer was turned down while the server was away; everything it reported later is the new value.
     assert home.values_seen("uid-sensors:2", "temperature")[-1] == _measured(11.11, "°C")
     assert set(home.values_seen("uid-plug:1", "state")) == {"online", "unavailable"}
 
@@ -413,14 +413,14 @@ async def test_every_refusal_has_its_status_and_meaning() -> None:
 
 
 class _Answered:
-    """A connection whose server answers everything with this."""
+    """A connection whose server gives this answer to everything."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         self._answer = answer
         self.connection = ServerConnection(self, Clock(), "ws://server")  # type: ignore[arg-type]
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Take the question."""
+        """Accept the request."""
         self.connection.receive({**self._answer, "message_id": message["message_id"]}, lambda *_: None)
 
 
@@ -433,7 +433,7 @@ class _Answered:
     ],
 )
 def test_a_light_that_is_off_takes_its_colour(node: int, raw: dict[str, Any]) -> None:
-    """Without these options it answers that all is well, and does nothing."""
+    """Without these options it answers with success, but does nothing."""
     payload = request_for(endpoint(node, 1), Command.parse(raw)).arguments["payload"]
     assert (payload["optionsMask"], payload["optionsOverride"]) == (1, 1)
 

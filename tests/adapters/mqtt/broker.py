@@ -22,7 +22,7 @@ USER, PASSWORD = "lares", "only-for-tests"
 
 TLS = Path(__file__).parents[2] / "fixtures" / "tls"
 CERTIFICATE, KEY = TLS / "cert.pem", TLS / "key.pem"
-"""Of 127.0.0.1, signed by itself, for a hundred years; no secret."""
+"""A certificate for 127.0.0.1, self-signed, valid for a hundred years; not secret."""
 
 both_brokers = pytest.mark.parametrize(
     "broker", ["own", pytest.param("mosquitto", marks=pytest.mark.slow)], indirect=True
@@ -45,7 +45,7 @@ class Broker:
         raise NotImplementedError
 
     def client(self, name: str = "announcer", user: str = USER) -> aiomqtt.Client:
-        """Return a client as announcers have it."""
+        """Return a client as announcers use it."""
         return aiomqtt.Client("127.0.0.1", self.port, username=user, password=PASSWORD, identifier=name)
 
 

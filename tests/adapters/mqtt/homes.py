@@ -32,7 +32,7 @@ PLAIN = Mqtt(**{**_DEFAULTS, "host": "127.0.0.1", "username": USER, "password": 
 
 
 class BrokerHome:
-    """A home with one broker. `events` is all that happened."""
+    """A home with one broker. `events` has everything that happened."""
 
     def __init__(self, broker: Broker, **settings: Any) -> None:
         self.clock = Clock()
@@ -61,7 +61,7 @@ class BrokerHome:
         return found[0].attributes if found else {}
 
     async def shows(self, device_id: str, **attributes: Any) -> None:
-        """Wait until a device shows this."""
+        """Wait until a device shows these attributes."""
         await until(
             lambda: (
                 all(self.attributes(device_id).get(key) == value for key, value in attributes.items())
@@ -106,7 +106,7 @@ class BrokerHome:
 
 
 async def until(holds: Callable[[], bool], failure: Callable[[], str] = lambda: "it did not come") -> None:
-    """Wait until something holds, at most 20 seconds."""
+    """Wait until a condition holds, at most 20 seconds."""
     for _ in range(2000):
         if holds():
             return

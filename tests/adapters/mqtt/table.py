@@ -44,7 +44,7 @@ def rebuild(catalog: Router) -> list[MqttDevice]:
 
 
 def take(catalog: Router, messages: tuple[Sent, ...]) -> list[tuple[str, str, dict[str, Any]]]:
-    """Let a catalog take in messages, configurations first; the happenings, as device, event and data."""
+    """Process messages in a catalog, configurations first; return the events as device, event and data."""
     for sent in messages:
         if catalog.is_config(sent.topic):
             catalog.take_config(sent.topic, sent.payload)
@@ -63,7 +63,7 @@ def take(catalog: Router, messages: tuple[Sent, ...]) -> list[tuple[str, str, di
 
 
 def hear(live: LiveDevices, topic: str, payload: bytes, *, is_retained: bool = False) -> None:
-    """Let the devices take a message, and publish its changes."""
+    """Let the devices process a message, and publish its changes."""
     deque(live.taking(Received(topic, payload, is_retained)), maxlen=0)
     deque(live.flushing(), maxlen=0)
 
@@ -121,7 +121,7 @@ def described(device: MqttDevice) -> dict[str, Any]:
 
 
 def write() -> None:
-    """Write the table again; look at the difference before it is committed."""
+    """Write the table again; check the difference before committing it."""
     EXPECTED.write_text("".join(f"{line}\n" for line in expected_lines()))
 
 

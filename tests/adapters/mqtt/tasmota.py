@@ -32,7 +32,7 @@ class TasmotaDevice:
 
     @property
     def announcements(self) -> tuple[Sent, ...]:
-        """The retained messages: both of the discovery, and the will of a device that is there."""
+        """The retained messages: both of the discovery, and the will of a connected device."""
         prefix = f"tasmota/discovery/{MAC}"
         config, sensors = json.dumps(self.config), json.dumps({"sn": self.sensors, "ver": 1})
         return (

@@ -94,7 +94,7 @@ TASMOTA = {"t": "<n>", "ft": "%prefix%/%topic%/", "tp": [1, 2, 3], **MANY}
 
 
 def parts_of(component: str, **fields: Any) -> str:
-    """Return a configuration in the device form with as many components as it may have."""
+    """Return a configuration in the device form with the maximum number of components."""
     return json.dumps({**fields, "cmps": {number: {"p": component, "t": "c", "cmd_t": "c"} for number in range(256)}})
 
 

@@ -19,7 +19,7 @@ from tests.adapters.mqtt.broker import PASSWORD, USER, Broker, both_brokers
 
 
 class Impatient(Clock):
-    """The box's clock with pauses that end once `may_go_on` is set; `pauses` has their lengths."""
+    """The box's clock, whose pauses end once `may_go_on` is set; `pauses` has their lengths."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,8 @@ class Impatient(Clock):
 
 @asynccontextmanager
 async def losing(ours: hub.Broker, clock: Clock) -> AsyncIterator[tuple[asyncio.Event, asyncio.Queue[str]]]:
-    """Return a connection that is kept within the context: each time that it is, and why it was lost."""
+    """Return a connection that is kept within the context, with each time of a connection and the reason of each
+    loss."""
     connected, losses = asyncio.Event(), asyncio.Queue[str]()
 
     async def session(_: hub.BrokerConnection) -> None:

@@ -1,4 +1,4 @@
-"""Every capture becomes the devices of the table; nothing that is broken does any harm."""
+"""Every capture becomes the devices in the table; broken messages do no harm."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_field_of_another_type_never_harms() -> None:
 
 
 def take_all(catalog: Router, messages: list[Sent]) -> None:
-    """Let the catalog take in the messages, and everything that it offers be commanded; nothing may escape."""
+    """Let the catalog process the messages, and send every command that it offers; no exception may escape."""
     readable = []
     for each in messages:
         try:

@@ -203,7 +203,7 @@ WRITTEN: list[tuple[str, dict[str, Any], dict[str, str], dict[str, Any], list[tu
     ("siren", {**TOPICS, "command_template": "{{ value }}"}, {},
      {"capability": "custom.mqtt.x", "action": "set", "value": True}, [("c", "ON")]),
 ]  # fmt: skip
-"""Component, keys, states by topic, a command, and the messages that it comes to; JSON as an object."""
+"""Component, keys, states by topic, a command, and the resulting messages; JSON as an object."""
 
 HANDS_ON = (
     ("zigbee2mqtt/qbkg12lm", "mqtt:zigbee2mqtt_0x00158d000000a10a:switch_right", "power", "on", None,
@@ -246,7 +246,7 @@ def announced(
 async def commanded(
     live: LiveDevices, device_id: str, command: Mapping[str, Any], answers: Mapping[str, str], *, waits: bool = False
 ) -> list[Outgoing]:
-    """Return the messages that a command comes to; if it `waits`, it is not done before these answers have come."""
+    """Return the messages of a command; if it `waits`, it is not done before these answers arrive."""
     connection: Any = Noted()
     work = asyncio.ensure_future(live.command(connection, device_id, Command.parse(dict(command))))
     await until(lambda: bool(connection.sent))

@@ -51,24 +51,24 @@ class AnnouncedSwitches:
         await self._has_announced.wait()
 
     async def unplug(self) -> None:
-        """End both without a word."""
+        """End both without notice."""
         for task in tuple(self._work):
             task.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)
         self.broker.stop(signal.SIGKILL)
 
     def remove(self) -> None:
-        """Take the second switch away."""
+        """Remove the second switch."""
         self.names.remove("b")
         self._start(self._announce_all())
 
     def add(self) -> None:
-        """Bring it back."""
+        """Return it."""
         self.names.append("b")
         self._start(self._announce_all())
 
     async def say(self, topic: str, payload: str) -> None:
-        """Let something happen at a switch."""
+        """Make something happen at a switch."""
         async with self.broker.client("hand") as client:
             await client.publish(topic, payload, qos=1)
 

@@ -1,4 +1,4 @@
-"""Which announcements are one device, and the ids of devices: stable, and no two the same."""
+"""Which announcements belong to one device, and the ids of devices: stable and unique."""
 
 from __future__ import annotations
 

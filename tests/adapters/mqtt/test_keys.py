@@ -20,14 +20,14 @@ from tests.fakes.rows import each_row
 
 PAGE = Path(__file__).parents[3] / "docs" / "mqtt.md"
 TOLD = {"url_topic"}
-"""Keys that are read only to report that they are useless."""
+"""Keys that are read only to report that they are not supported."""
 
 OLD = {"color_mode", "components", "json_attributes", "payload_turn_off", "payload_turn_on"}
 """Keys with a short name that no component documents now."""
 
 
 class NotingConfig(dict[str, Any]):
-    """A configuration that notes which of its keys are asked for."""
+    """A configuration that records which of its keys are read."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__(config)
@@ -93,7 +93,7 @@ MESSAGES = ("1", "on", "None", "unknown", "{}", '{"state": "on", "effect": "none
 
 
 def plausible(key: str) -> Any:
-    """Return a value that a configuration may have under a key."""
+    """Return a value that is plausible for a key."""
     if key in GIVEN:
         return GIVEN[key]
     if key.endswith("topic"):
@@ -106,7 +106,7 @@ def plausible(key: str) -> Any:
 
 
 def keys_read(component: str) -> set[str]:
-    """Return the keys that are asked for while such an entity is made, shown, sent messages and commanded."""
+    """Return the keys that are read while such an entity is made, shown, sent messages and commanded."""
     keys = {*DOCUMENTED[component], *EVERYWHERE} - {"optimistic"}
     asked: set[str] = set()
     for variant in VARIANTS.get(component, ({},)):
@@ -177,7 +177,7 @@ def rows() -> Iterator[tuple[str, list[str], list[str]]]:
 
 
 def matches(key: str, patterns: list[str]) -> bool:
-    """Return whether one of the patterns is of this key."""
+    """Return whether one of the patterns matches this key."""
     return any(fnmatch(key, each) for each in patterns)
 
 

@@ -189,7 +189,7 @@ async def test_a_command_is_answered_after_a_new_announcement_of_its_device(
 
 
 class Interrupted(Noted):
-    """A connection that does something while a message is on its way."""
+    """A connection that does something while a message is being sent."""
 
     def __init__(self, meanwhile: Callable[[], None]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Every change is published in order, and nothing that an unavailable device shows proves a command."""
+"""Every change is published in order, and a state that an unavailable device shows never confirms a command."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEMPERATURE = ("sensor/x", {"state_topic": "s", "value_template": "{{ value_json
 
 
 def home_of(*configs: Sent) -> tuple[LiveDevices, list[dict[str, Any]]]:
-    """Live devices, and what each change shows of the device in full."""
+    """Return live devices, and what each change shows of the device in full."""
     clock, bus, shown = VirtualClock(), Bus(), list[dict[str, Any]]()
 
     def note(event: events.Event) -> None:

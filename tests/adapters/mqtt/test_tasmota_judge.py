@@ -30,7 +30,8 @@ UNJUDGED = ("reader of cards",)
 
 
 class JudgeClient:
-    """The judge's way to a broker: it notes what the judge publishes, and hands it the messages of the device."""
+    """The connection of the reference reader to a broker: it records the reader's messages, and passes the device's
+    messages to it."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, str]] = []
@@ -55,7 +56,7 @@ class JudgeClient:
 
 
 class JudgedEntity:
-    """One entity of the judge: what it last told, and the object id that the hub gives to the same output."""
+    """One entity of the reference reader: its last state, and the object id that the hub gives to the same output."""
 
     def __init__(self, config: Any, client: JudgeClient) -> None:
         self.config = config
@@ -77,7 +78,7 @@ class JudgedEntity:
         return words.get(self.config.platform, "fan").format(number)
 
     def shown(self) -> Iterator[tuple[str, Any]]:
-        """Return the hub's attributes that follow from what the judge told."""
+        """Return the hub's attributes that correspond to the reader's state."""
         told = self.told
         match self.config.platform:
             case "fan":
@@ -91,7 +92,7 @@ class JudgedEntity:
 
 
 async def judged(device: TasmotaDevice, client: JudgeClient) -> list[JudgedEntity]:
-    """Return the entities that the judge makes of a device, subscribed to their topics."""
+    """Return the entities that the reference reader makes of a device, subscribed to their topics."""
     config = judge.TasmotaDiscoveryMsg(device.config)
     found = [
         each

@@ -48,7 +48,7 @@ class _Dict(dict[Any, Any]):
 
 
 def oracle() -> jinja2.Environment:
-    """Jinja with the filters that Home Assistant adds, written here after their documentation."""
+    """Jinja with the filters that Home Assistant adds, written from their documentation."""
     environment = ImmutableSandboxedEnvironment(extensions=["jinja2.ext.loopcontrols"])
 
     def rounded(value: Any, digits: int = 0) -> Any:
@@ -368,7 +368,7 @@ USES = [
     "ns.x | unique | list", "ns.x | to_json", "ns.x | join", "ns.x ~ ns.x", "'%s' % ns.x", "'{}'.format(ns.x)",
     "ns.x | flatten", "ns.x | float", "[ns.x] | first",
 ]  # fmt: skip
-"""What could be done with a value of 2^60 parts, if it were made."""
+"""Possible operations on a value of 2^60 parts, if it could be made."""
 
 SLOW = [
     "value.title()", "value | title", "value.split()", "value.split('x')", "value.splitlines()", "value[::-1]",
@@ -385,7 +385,7 @@ SLOW = [
 
 
 def attacks() -> Iterator[str]:
-    """Templates that would take for ever, or much memory, without a bound on weight, work and time."""
+    """Templates that would take forever, or much memory, without limits on weight, work and time."""
     yield from REFUSED
     yield from (f"{DOUBLED}{{{{ {use} }}}}" for use in USES)
     for start in ("(ns.x, ns.x)", "[ns.x, ns.x]", "{'a': ns.x, 'b': ns.x}", "ns.x + ns.x", "ns.x * 2", "[ns.x] * 2"):
@@ -407,7 +407,7 @@ LONG_STEPS = [
     + ") | slugify }}",
     "{% set x, y = 'x' * 32000, '\u4e00' * 32000 %}{{ (x ~ x).strip(y ~ y ~ 'x') }}",
 ]  # fmt: skip
-"""Templates with a step that would take seconds, were it not charged or refused before."""
+"""Templates with a step that would take seconds, if it were not charged or rejected before."""
 
 
 def rendering_cost(text: str, **names: Any) -> tuple[float, int]:
@@ -477,7 +477,7 @@ LITERALS = ["0", "1", "-3", "2.5", "'ab'", "'x' * 99", "true", "none", "[]", "{}
 
 
 class TemplateGenerator:
-    """Templates drawn by lot from everything that Jinja's parser and the tables of functions know."""
+    """Templates drawn at random from everything that Jinja's parser and the tables of functions support."""
 
     def __init__(self, seed: int) -> None:
         self.choose = random.Random(seed)
@@ -533,7 +533,7 @@ class TemplateGenerator:
 
 @pytest.mark.slow
 def test_no_generated_template_does_more_than_fail_within_its_time_and_two_megabytes() -> None:
-    """`PROOF_TEMPLATE_SECS=600` looks for ten minutes; a fault names the seed that draws it again."""
+    """`PROOF_TEMPLATE_SECS=600` searches for ten minutes; a fault names the seed that reproduces it."""
     until, seed = time.monotonic() + float(os.environ.get("PROOF_TEMPLATE_SECS", "15")), random.randrange(2**32)
     payloads = [("ab" * 30_000, list(range(20_000))), ('{"a": 1}', {"a": "x,y", "l": [1, "a", None, {"b": 2.5}]})]
     rendered = 0

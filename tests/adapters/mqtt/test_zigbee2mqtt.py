@@ -1,4 +1,4 @@
-"""Zigbee2MQTT's own code announces every model that it knows; each is taken in and commanded."""
+"""Zigbee2MQTT's own code announces every model that it supports; each is built and commanded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.fakes.programs import need
 SCRIPT = Path(__file__).with_name("zigbee2mqtt.js")
 PACKAGES = ("zigbee2mqtt@2.14.1",)
 MIN_SHARE = 0.97
-"""Share of the models that are understood in full: everything is shown, and every command has its result."""
+"""The share of models that are fully supported: everything is shown, and every command has its result."""
 
 
 _VALUES: Mapping[str, tuple[Any, ...]] = {
@@ -43,7 +43,7 @@ _VALUES: Mapping[str, tuple[Any, ...]] = {
 
 
 class Verdict(Struct):
-    """What became of one model: `commands` that were tried, and why others failed or entities were left out."""
+    """The result for one model: the tested `commands`, and why others failed or entities were omitted."""
 
     model: str
     entities: int = 0
@@ -144,8 +144,8 @@ def _shown(entity: Entity, wanted: Mapping[str, Any]) -> str:
 def answers(message: Outgoing, known: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Return the states that a device publishes that does what `<base>/<name>[/endpoint]/set[/property]` says.
 
-    The device's own names an endpoint behind each property, that of the endpoint does not; a property that bears the
-    endpoint's name is there in both ways, since models differ in that. `known` is kept up.
+    A device's own names put the endpoint after each property, an endpoint's names do not; a property whose name
+    contains the endpoint has both forms, because models differ. `known` is updated.
     """
     before, _, name = message.topic.partition("/set")
     base, device, *endpoints = before.split("/")

@@ -45,7 +45,7 @@ _CLASSES = {
     **{each.capability: (name, str(each.on), str(each.off)) for name, each in reversed(BINARY_SENSORS.items())},
     "presence": ("presence", "True", "False"),
 }
-"""The first class of each capability, and its values in templates."""
+"""The first device class for each capability, and the texts for on and off in templates."""
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:

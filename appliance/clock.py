@@ -108,7 +108,7 @@ class SimulatedClock(Clock):
         alarm = self._alarm(seconds)
         try:
             async with asyncio.timeout(None) as limit:
-                alarm.add_done_callback(lambda rung: None if rung.cancelled() else limit.reschedule(0))
+                alarm.add_done_callback(lambda done: None if done.cancelled() else limit.reschedule(0))
                 await event.wait()
         except TimeoutError:
             return event.is_set()

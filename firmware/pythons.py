@@ -39,16 +39,16 @@ def pythons() -> Iterator[tuple[str, str]]:
     seen = set()
     for found in filter(None, (shutil.which(name) for name in names)):
         try:
-            told = subprocess.run([found, "-c", TELL], capture_output=True, text=True, check=False)
+            done = subprocess.run([found, "-c", TELL], capture_output=True, text=True, check=False)
         except OSError as error:
             say(f"build.py: {found} cannot be run: {error.strerror}")
             continue
-        if told.returncode and (lacks := re.search(r"ModuleNotFoundError: No module named '?(\w+)", told.stderr)):
+        if done.returncode and (lacks := re.search(r"ModuleNotFoundError: No module named '?(\w+)", done.stderr)):
             say(f"build.py: {found} lacks {lacks[1]}, so it is skipped")
-        said = re.search(r"^(3\.(\d+)\.\S+) (/.*)$", told.stdout, re.MULTILINE)
-        if said and told.returncode == 0 and int(said[2]) in MINORS and said[2] not in seen:
-            seen.add(said[2])
-            yield said[1], said[3]
+        version = re.search(r"^(3\.(\d+)\.\S+) (/.*)$", done.stdout, re.MULTILINE)
+        if version and done.returncode == 0 and int(version[2]) in MINORS and version[2] not in seen:
+            seen.add(version[2])
+            yield version[1], version[3]
 
 
 def compile_with(

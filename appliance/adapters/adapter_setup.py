@@ -185,8 +185,8 @@ class LinePost:
         headers = {"Content-Type": "text/plain; charset=utf-8"}
         response = await self._http.exchange("POST", self._path, headers=headers, data=body)
         text = response.body[: 4 * MAX_ANSWER_CHARS].decode(errors="replace")[:MAX_ANSWER_CHARS]
-        said = " ".join(text.split())
-        return response.status, said if self._token is None else said.replace(self._token, "***")
+        answer = " ".join(text.split())
+        return response.status, answer if self._token is None else answer.replace(self._token, "***")
 
 
 PUBLISH_RETRY_SECS = 60.0

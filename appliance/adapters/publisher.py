@@ -217,12 +217,12 @@ class Publisher:
 
     def crashed(self, error: BaseException, *, is_first: bool) -> None:
         """Publish that the adapter itself failed; log the traceback the first time, unless it is a `LaresError`."""
-        is_told = isinstance(error, LaresError)
-        reason = str(error) if is_told else f"{type(error).__name__}: {error}"
+        is_foreseen = isinstance(error, LaresError)
+        reason = str(error) if is_foreseen else f"{type(error).__name__}: {error}"
         failure = LaresError(f"the adapter failed and restarts ({reason})")
         self.record_error(failure)
         if is_first:
-            traceback = None if is_told else error
+            traceback = None if is_foreseen else error
             self._report(failure, lambda words, message: log.error(words, message, exc_info=traceback))
 
     def faulted(self, error: BaseException) -> AdapterFailed:

@@ -115,8 +115,8 @@ class Reasons:
         catalogs = (("automation", self._hub.automations.catalog), ("scene", self._hub.scenes.catalog))
         for kind, catalog in catalogs:
             if faults := await catalog.find_unloaded(word):
-                told = [f"it is not loaded: {fault}" for fault in faults]
-                return {"kind": kind, "summary": [*self._is_safe(), *told, HOW_TO_LOAD]}
+                sentences = [f"it is not loaded: {fault}" for fault in faults]
+                return {"kind": kind, "summary": [*self._is_safe(), *sentences, HOW_TO_LOAD]}
         past = self._hub.names.removed
         named = (id_ for id_, each in past.items() if each.name.casefold() == word.casefold())
         word = next(named, self._hub.registry.id_of(word))
@@ -128,15 +128,15 @@ class Reasons:
             return {"kind": "adapter" if word == section else "device", "summary": [*removed, off]}
         if health is None:
             return {"kind": "device", "id": word, "summary": removed} if removed else None
-        told = [*_describe_adapter(health, word)]
+        sentences = [*_describe_adapter(health, word)]
         if word == section:
-            return {"kind": "adapter", "summary": told}
-        told = [*removed, *told]
+            return {"kind": "adapter", "summary": sentences}
+        sentences = [*removed, *sentences]
         if self._hub.registry.layout.keeps(word):
-            told = [f"{section} does not show it now; its room, name and groups are kept", *told]
+            sentences = [f"{section} does not show it now; its room, name and groups are kept", *sentences]
         elif not removed and health.file_fault is None and not _drops_of(health, word):
             return None
-        return {"kind": "device", "id": word, "summary": told}
+        return {"kind": "device", "id": word, "summary": sentences}
 
     def _listeners_to(self, device: Device) -> Iterator[str]:
         """Yield the automations' triggers that wait for the device, its room or a group, and the conditions that
@@ -341,8 +341,8 @@ def _run(entry: ExecutionEntry, word_for: Callable[[str], str]) -> ReportedDecis
         return at, f"did not run{trigger}: {entry.error}"
     others = [each for each in entry.warnings if each.partition(": ")[2] not in (entry.error or "")]
     reached = [word_for(each["target"]) for each in entry.results if each["status"] == "ok"]
-    told = "; ".join([*(f"{each} ok" for each in reached), *others])
-    took = f"{trigger} in {entry.duration_ms} ms" + (f": {told}" if told else "")
+    sentences = "; ".join([*(f"{each} ok" for each in reached), *others])
+    took = f"{trigger} in {entry.duration_ms} ms" + (f": {sentences}" if sentences else "")
     if entry.status is ExecutionStatus.OK:
         return at, f"ran{took}"
     ended = {ExecutionStatus.CANCELLED: "was cancelled", ExecutionStatus.TIMEOUT: "took too long"}

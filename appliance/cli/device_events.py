@@ -164,10 +164,10 @@ def _attribute_reader(attribute: str) -> Callable[[str], Value]:
         if entry is not None and entry.type == "measurement" and not isinstance(value, dict):
             value = _measured(raw)
         dropped: Dropped = {}
-        sound = check_attributes({attribute: value}, {}, dropped)
+        valid = check_attributes({attribute: value}, {}, dropped)
         if dropped:
             raise Invalid(f"{attribute} {dropped[attribute]}")
-        return sound[attribute]
+        return valid[attribute]
 
     return read
 

@@ -159,8 +159,8 @@ def _describe(device: Mapping[str, Any]) -> Iterator[str]:
     yield f"  id: {device['id']}"
     yield f"  alias: {device.get('alias') or '-'}"
     yield "  room: " + ("-" if device["room"] is None else f"{device['room']} ({device['room_id']})")
-    is_told = info.get("class") in (None, device["kind"].lower())
-    yield f"  kind: {device['kind']}" + ("" if is_told else f", {info['class']}")
+    is_obvious = info.get("class") in (None, device["kind"].lower())
+    yield f"  kind: {device['kind']}" + ("" if is_obvious else f", {info['class']}")
     product = " ".join(str(info[key]) for key in ("manufacturer", "model") if key in info)
     if product:
         yield f"  model: {product}"

@@ -89,9 +89,9 @@ class HubPaths(Struct, frozen=True, kw_only=True):
 
     def _first(self, path: Path) -> Path:
         """Return the path under the working directory; if it exists only next to the executable, return that path."""
-        beside = self.executable_dir / path
+        next_to_program = self.executable_dir / path
         here = self._from_here(path)
-        return beside if os.access(beside, os.F_OK) and not os.access(here, os.F_OK) else here
+        return next_to_program if os.access(next_to_program, os.F_OK) and not os.access(here, os.F_OK) else here
 
     def _from_here(self, path: Path) -> Path:
         if self.working_dir is None and not path.is_absolute():

@@ -123,7 +123,7 @@ class _Attempt:
     ) -> None:
         self._section = section
         self._record = record
-        self._wanted = command
+        self._command_to_send = command
         self._replay = replay
         self._clock = Clock()
         self._home = TrialHome(section.name, self._clock)
@@ -184,8 +184,8 @@ class _Attempt:
             self._registry.apply(report)
             await adapter.publish_events()
             adapter.publish.started()
-            if self._wanted is not None:
-                await self._command(adapter, *self._wanted)
+            if self._command_to_send is not None:
+                await self._command(adapter, *self._command_to_send)
         except LaresError as error:
             raise StartFailed(f"{self._section.name}: {error}", os.EX_UNAVAILABLE) from None
 

@@ -86,20 +86,20 @@ def _find_target(file: str | None) -> Path:
 
 def _read_verified(file: Path) -> bytes:
     """Return the file; raise `StartFailed` if it differs from the checksum next to it."""
-    beside = file.with_name(f"{file.name}.sha256")
+    checksum_file = file.with_name(f"{file.name}.sha256")
     try:
         with open_named(file) as stream:
             data = stream.read(MAX_FILE_BYTES)
         stated = None
-        if beside.exists():
-            with open_named(beside) as stream:
+        if checksum_file.exists():
+            with open_named(checksum_file) as stream:
                 stated = stream.read(MAX_CHECKSUM_BYTES).split()
     except OSError as error:
         raise StartFailed(f"{error.filename} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     if stated is not None:
         if stated[:1] != [hashlib.sha256(data).hexdigest().encode()]:
-            raise StartFailed(f"{file} does not match {beside.name}; download both again", os.EX_DATAERR)
-        say(f"{file} matches {beside.name}")
+            raise StartFailed(f"{file} does not match {checksum_file.name}; download both again", os.EX_DATAERR)
+        say(f"{file} matches {checksum_file.name}")
     return data
 
 
@@ -118,7 +118,7 @@ def _read_installer(data: bytes, file: Path) -> str:
     return script
 
 
-def _name_beside(target: Path, word: str) -> Path:
+def _sibling_of(target: Path, word: str) -> Path:
     """Return the path `lares.WORD.pyz` next to `lares.pyz`."""
     return target.with_name(f"{target.stem}.{word}{target.suffix}")
 
@@ -135,7 +135,7 @@ def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> 
 
     The lock stays held by descriptor 9, the highest that a shell can name.
     """
-    words, new = ["rollback"], _name_beside(target, "new")
+    words, new = ["rollback"], _sibling_of(target, "new")
     if data is not None:
         _write(new, data)
         words = ["install", str(new)]
@@ -147,7 +147,7 @@ def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> 
 
 def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) -> int:
     """Replace a file without a service by the data or by the previous version, after a check of the new content."""
-    disk, new, previous = Disk(target.parent), _name_beside(target, "new"), _name_beside(target, "previous")
+    disk, new, previous = Disk(target.parent), _sibling_of(target, "new"), _sibling_of(target, "previous")
     if data is None and not previous.exists():
         raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)

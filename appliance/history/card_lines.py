@@ -91,7 +91,7 @@ def encode_changes(device_id: str, attribute: str, changes: Iterable[ValueChange
 
 def encode_command(event: CommandEnded, at: int) -> bytes:
     """Return the line of a command."""
-    said = {
+    line = {
         "t": at,
         "s": event.source,
         "r": event.room_id,
@@ -99,17 +99,17 @@ def encode_command(event: CommandEnded, at: int) -> bytes:
         "o": event.status,
         "m": _cut(event.message),
     }
-    return command_beginning(event.device_id) + orjson.dumps(said, default=str)[1:]
+    return command_beginning(event.device_id) + orjson.dumps(line, default=str)[1:]
 
 
 def encode_execution(kind: str, entry: ExecutionEntry, at: int) -> bytes:
     """Return the line of an execution of a scene or automation."""
-    said = {"t": at, "o": entry.status, "ms": entry.duration_ms, "e": _cut(entry.error)}
+    line = {"t": at, "o": entry.status, "ms": entry.duration_ms, "e": _cut(entry.error)}
     if (because := (entry.trigger_payload or {}).get("type")) is not None:
-        said["b"] = _cut(str(because))
+        line["b"] = _cut(str(because))
     if entry.warnings:
-        said["w"] = _cut(entry.warnings[0])
-    return execution_beginning(kind, entry.subject) + orjson.dumps(said)[1:]
+        line["w"] = _cut(entry.warnings[0])
+    return execution_beginning(kind, entry.subject) + orjson.dumps(line)[1:]
 
 
 def encode_written(at: int, used: int, days: int) -> bytes:

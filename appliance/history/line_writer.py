@@ -281,11 +281,11 @@ class LineWriter:
         if status == 413 and len(batches) > 1:
             self._max_request_bytes = max(BATCH_BYTES, sum(each.size for each in batches) // 2)
             return False
-        said = f"{status} {text}".strip()[:MAX_REASON_CHARS]
+        answer = f"{status} {text}".strip()[:MAX_REASON_CHARS]
         if status in (400, 413, 422):
-            self._note_refusal(count, said)
+            self._note_refusal(count, answer)
             return True
-        return self._note_failure(f"it answers {said}")
+        return self._note_failure(f"it answers {answer}")
 
     def _note_success(self, count: int) -> None:
         if self._failure is not None:
@@ -294,11 +294,11 @@ class LineWriter:
         self._sent += count
         self._last_success = timestamp(self._clock.now())
 
-    def _note_refusal(self, count: int, said: str) -> None:
+    def _note_refusal(self, count: int, answer: str) -> None:
         if self._refusal is None:
-            log.warning("%s rejects values, which are dropped: %s", self._where, said)
+            log.warning("%s rejects values, which are dropped: %s", self._where, answer)
         self._failure, self._failures_in_row = None, 0
-        self._refusal = said
+        self._refusal = answer
         self._refused += count
 
     def _note_failure(self, reason: str) -> bool:

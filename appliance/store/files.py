@@ -45,8 +45,8 @@ log = logging.getLogger("store")
 
 def explain_os_error(error: OSError) -> str:
     """Return the system's message in a form for the end of a sentence."""
-    said = error.strerror or str(error)
-    return said[:1].lower() + said[1:]
+    message = error.strerror or str(error)
+    return message[:1].lower() + message[1:]
 
 
 class Journal:

@@ -46,7 +46,7 @@ CLOCK = "clock/trust"
 log = logging.getLogger("store")
 
 
-class _Handed(Struct, frozen=True):
+class _PendingValue(Struct, frozen=True):
     """A value to write under a key, and the number of the call that passed it."""
 
     value: dict[str, Any] | None
@@ -71,7 +71,7 @@ class Recorder:
         self._dirty: set[str] = set()
         self._offline: set[str] = set()
         self._is_last = False
-        self._handed: dict[str, _Handed] = {}
+        self._pending: dict[str, _PendingValue] = {}
         self._flushing: Collection[str] = ()
         self._is_flush_free = asyncio.Lock()
         self._puts: dict[int, Collection[str]] = {}
@@ -115,9 +115,9 @@ class Recorder:
             raise
         for _ in self._encoding(dirty & self._dirty, devices):  # they changed meanwhile
             pass
-        handed = {key: each for key, each in self._handed.items() if not self._is_being_put(key, each)}
-        self._handed = {key: each for key, each in self._handed.items() if key not in handed}
-        values = {key: each.value for key, each in handed.items() if self._is_json(key, each.value)}
+        pending = {key: each for key, each in self._pending.items() if not self._is_being_put(key, each)}
+        self._pending = {key: each for key, each in self._pending.items() if key not in pending}
+        values = {key: each.value for key, each in pending.items() if self._is_json(key, each.value)}
         forgets = self.trust.forgotten is not None and not self._is_forgotten
 
         def prepare(before: EncodedChanges) -> EncodedChanges:
@@ -128,17 +128,17 @@ class Recorder:
                 return {}
             return {**devices, **encode_values({**changes, CARD: to_builtins(self._count())})}
 
-        self._flushing = handed
+        self._flushing = pending
         try:
             await self._document.change(prepare)
             self._is_forgotten = self._is_forgotten or forgets
         except StoreFailed:
-            self._keep(dirty, handed)
+            self._keep(dirty, pending)
         except asyncio.CancelledError:  # the hub is stopping, and the last flush writes it
-            self._keep(dirty, handed)
+            self._keep(dirty, pending)
             raise
         except Exception as error:  # no exception may end the recording
-            self._keep(dirty, handed)
+            self._keep(dirty, pending)
             log.error("changes cannot be recorded: %s: %s", type(error).__name__, error)
         finally:
             self._flushing = ()
@@ -159,14 +159,14 @@ class Recorder:
         self._puts[call] = changes.keys()
         try:
             await self._document.put_many(changes)
-            kept = {key: each for key, each in self._handed.items() if key not in changes or each.call > call}
-            self._handed = kept
+            kept = {key: each for key, each in self._pending.items() if key not in changes or each.call > call}
+            self._pending = kept
         finally:
             del self._puts[call]
 
-    def _is_being_put(self, key: str, handed: _Handed) -> bool:
+    def _is_being_put(self, key: str, pending: _PendingValue) -> bool:
         """Return whether something newer is being written, which this flush must not overwrite."""
-        return any(call > handed.call and key in keys for call, keys in self._puts.items())
+        return any(call > pending.call and key in keys for call, keys in self._puts.items())
 
     async def record(self, devices: Iterable[Device]) -> None:
         """Store these devices as given, regardless of what the home shows; raise `StoreFailed`."""
@@ -175,7 +175,7 @@ class Recorder:
     def remember(self, key: str, value: dict[str, Any] | None) -> None:
         """Write the value with the next flush if it differs from the stored value; None removes the key."""
         self._calls += 1
-        self._handed[key] = _Handed(value, self._calls)
+        self._pending[key] = _PendingValue(value, self._calls)
 
     def is_being_flushed(self, key: str) -> bool:
         """Return whether a flush in progress writes the key, so that the document does not have it yet."""
@@ -185,8 +185,8 @@ class Recorder:
         """Return the values under the prefixes, including those not written yet."""
         stored = {prefix + key: value for prefix in prefixes for key, value in self._document.items(prefix)}
         devices = [self._record_device(device_id) for device_id in self._dirty]
-        handed = {key: each.value for key, each in self._handed.items()}
-        unwritten = {key: value for each in (*devices, handed) for key, value in each.items()}
+        pending = {key: each.value for key, each in self._pending.items()}
+        unwritten = {key: value for each in (*devices, pending) for key, value in each.items()}
         found = {key: value for key, value in unwritten.items() if key.startswith(tuple(prefixes))}
         return {key: value for key, value in {**stored, **found}.items() if value is not None}
 
@@ -218,9 +218,9 @@ class Recorder:
             return False
         return True
 
-    def _keep(self, dirty: set[str], handed: dict[str, _Handed]) -> None:
+    def _keep(self, dirty: set[str], pending: dict[str, _PendingValue]) -> None:
         self._dirty |= dirty
-        self._handed = handed | self._handed
+        self._pending = pending | self._pending
 
     async def _flush_later(self) -> None:
         while True:

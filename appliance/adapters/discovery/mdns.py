@@ -88,12 +88,12 @@ class MdnsAnswers:
     def list_instances(self) -> list[Instance]:
         """Return the instances whose port is known, each at the address that fits the local network best."""
         found = []
-        for address, said in self._senders.items():
-            for id_, (service, name) in said.instances.items():
-                located = said.located.get(id_)
+        for address, sender in self._senders.items():
+            for id_, (service, name) in sender.instances.items():
+                located = sender.located.get(id_)
                 if located is not None and located.port:
-                    text = said.texts[id_].text if id_ in said.texts else {}
-                    host = choose_address(address, said.addresses.get(fold(located.target), ()))
+                    text = sender.texts[id_].text if id_ in sender.texts else {}
+                    host = choose_address(address, sender.addresses.get(fold(located.target), ()))
                     found.append(Instance(service=service, name=name[0], host=host, port=located.port, text=text))
         return found
 

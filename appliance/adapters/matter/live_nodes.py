@@ -365,8 +365,8 @@ def events_of(endpoint: Endpoint) -> list[str]:
 
 def press_of(endpoint: Endpoint, event_id: Any, data: Any) -> tuple[str, Mapping[str, Value]] | None:
     """Return the event of the device and its data; None if the switch also reports the press in another event."""
-    told = data if isinstance(data, dict) else {}
-    position = told.get("newPosition", told.get("previousPosition"))
+    fields = data if isinstance(data, dict) else {}
+    position = fields.get("newPosition", fields.get("previousPosition"))
     more: dict[str, Value] = {"position": position} if isinstance(position, int) else {}
     counts = endpoint.has_feature(SWITCH, _COUNTS) or endpoint.has_feature(SWITCH, _TAKES_ACTIONS)
     releases = endpoint.has_feature(SWITCH, _RELEASES)
@@ -377,7 +377,7 @@ def press_of(endpoint: Endpoint, event_id: Any, data: Any) -> tuple[str, Mapping
     if event_id == _LONG_RELEASE:
         return "release", more
     if event_id == _COUNTED:
-        count = told.get("totalNumberOfPressesCounted")
+        count = fields.get("totalNumberOfPressesCounted")
         if not isinstance(count, int) or count < 1:  # an interrupted press
             return None
         return _BY_COUNT.get(count, "triple"), {**more, "count": count}

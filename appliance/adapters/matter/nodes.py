@@ -155,16 +155,16 @@ class Node:
     def info_of(self, endpoint: Endpoint, parent_id: str | None, device_class: str) -> Info:
         """Return the vendor's data of the device."""
 
-        def told(attribute: int) -> str | None:
+        def text_of(attribute: int) -> str | None:
             found = self._bridged(endpoint, attribute) or self._root(attribute)
             return found if isinstance(found, str) else None
 
         area = next((value for name, value in endpoint.labels() if name.lower() in _AREAS), None)
         return Info(
-            manufacturer=told(VENDOR),
-            model=told(PRODUCT),
-            firmware=told(FIRMWARE),
-            serial=told(SERIAL),
+            manufacturer=text_of(VENDOR),
+            model=text_of(PRODUCT),
+            firmware=text_of(FIRMWARE),
+            serial=text_of(SERIAL),
             area=area,
             parent_id=parent_id,
             device_class=device_class,

@@ -56,7 +56,7 @@ class Reports:
         self._clock = clock
         self._reported: dict[str, Refusal] = {}
         self._reported_at: deque[float] = deque(maxlen=MAX_REPORTED)
-        self._limits_said: dict[str, float] = {}
+        self._limits_logged_at: dict[str, float] = {}
 
     def report(self, refused: Mapping[str, Refusal], limits: Mapping[str, str]) -> None:
         """Publish the reports since the last call; repeat a limit every `REPEAT_SECS`."""
@@ -79,10 +79,10 @@ class Reports:
     def _report_limits(self, limits: Mapping[str, str]) -> None:
         now = self._clock.monotonic()
         for kind, reason in limits.items():
-            if (said_at := self._limits_said.get(kind)) is None:
+            if (logged_at := self._limits_logged_at.get(kind)) is None:
                 self._publish.dropped(self._publish.name, kind, reason)
-            elif now - said_at >= REPEAT_SECS:
+            elif now - logged_at >= REPEAT_SECS:
                 log.warning("%s: %s: %s", self._publish.name, kind, reason)
             else:
                 continue
-            self._limits_said[kind] = now
+            self._limits_logged_at[kind] = now

@@ -184,10 +184,10 @@ class NotifySection(Settings, frozen=True, kw_only=True):
         if self.url is not None and PLACEHOLDER.search(self.url):
             raise Invalid(f"must give the server of {self.service} in url, without placeholders")
 
-    def _refuse(self, beside: str, *names: str) -> None:
+    def _refuse(self, other: str, *names: str) -> None:
         for name in names:
             if getattr(self, name) is not None:
-                raise Invalid(f"has {name.rstrip('_')}, which cannot be combined with {beside}")
+                raise Invalid(f"has {name.rstrip('_')}, which cannot be combined with {other}")
 
 
 NOTIFY = AdapterKind(

@@ -116,5 +116,5 @@ def _parse_query(call: Call) -> tuple[Period, Resolution]:
 
 
 def _show_entry(entry: AttributeEntry) -> dict[str, Any]:
-    beside = {"min": entry.low, "max": entry.high, "increase": entry.gain}
-    return {"observed_at": entry.observed_at, "value": entry.value, **beside}
+    bounds = {"min": entry.low, "max": entry.high, "increase": entry.gain}
+    return {"observed_at": entry.observed_at, "value": entry.value, **bounds}

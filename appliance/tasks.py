@@ -106,6 +106,11 @@ class _Loop(asyncio.SelectorEventLoop):
         self.lag = LoopLag()
         super().__init__(_Selector(self.lag))
 
+    @property
+    def has_waiting(self) -> bool:
+        """Whether other callbacks wait for the one that runs now, those of sockets that became ready included."""
+        return bool(self._ready)  # type: ignore[attr-defined]
+
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Do the same as `asyncio.run`, on a loop whose turns stay short even if many sockets are ready."""
@@ -121,13 +126,15 @@ def loop_lag() -> LoopLag:
 
 async def in_steps(clock: Clock, work: Iterable[object]) -> None:
     """Do long work that yields after each step; pause for other tasks after every `STEP_SECS`."""
-    began = clock.monotonic()
+    loop, began = asyncio.get_running_loop(), clock.monotonic()
     for _ in work:
         if (took := clock.monotonic() - began) >= STEP_SECS:
             if took > 2 * STEP_SECS:
                 await clock.sleep(took)
             for _ in range(REQUEST_TURNS):
                 await clock.sleep(0)
+                if isinstance(loop, _Loop) and not loop.has_waiting:
+                    break
             began = clock.monotonic()
 
 

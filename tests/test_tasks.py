@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 
+from appliance.clock import Clock
 from appliance.errors import Invalid
 from appliance.tasks import (
     MAX_EVENTS_PER_TURN,
+    REQUEST_TURNS,
     STALL_SECS,
     Tasks,
     end_within,
+    in_steps,
     loop_lag,
     run,
     run_together,
@@ -305,3 +308,33 @@ async def test_cancelling_the_runner_ends_its_works_first() -> None:
     with pytest.raises(asyncio.CancelledError):
         await running
     assert ended == [True, True]
+
+
+class SteppingClock(Clock):
+    """A clock on which each step takes just long enough for a pause after it."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def monotonic(self) -> float:
+        """Return a time 1.5 ms later than the last."""
+        self._now += 0.0015
+        return self._now
+
+
+@pytest.mark.parametrize(("others", "turns_per_step"), [(0, 1), (1, REQUEST_TURNS), (3, REQUEST_TURNS)])
+def test_long_work_gives_the_turns_of_a_request_to_those_that_wait(others: int, turns_per_step: int) -> None:
+    async def wait() -> None:
+        for _ in range(1000):
+            await asyncio.sleep(0)
+
+    async def work() -> int:
+        async with Tasks() as tasks:
+            for number in range(others):
+                tasks.start(wait(), f"waiting {number}")
+            await asyncio.sleep(0)
+            before = loop_lag().turns
+            await in_steps(SteppingClock(), range(10))
+            return loop_lag().turns - before
+
+    assert run(work()) == 10 * turns_per_step

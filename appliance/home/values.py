@@ -131,7 +131,10 @@ def _object(title: str, /, **fields: Check) -> Check:
 
     def run(value: Value) -> dict[str, Value]:
         stated = _fields(value, *checks)
-        return {name: _in(name, check, stated) for name, check in checks.items()}
+        try:
+            return {name: check(stated[name]) for name, check in checks.items()}
+        except Invalid:
+            return {name: _in(name, check, stated) for name, check in checks.items()}  # names the field
 
     properties = {name: check.schema for name, check in fields.items()}
     schema = {"title": title, "type": "object", "required": [*fields], "properties": properties}

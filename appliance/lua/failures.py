@@ -285,10 +285,26 @@ def _strange(_: re.Match[str], context: ErrorContext) -> str | None:
     return None
 
 
+def _changed_in_place(_: re.Match[str], context: ErrorContext) -> str | None:
+    found = re.search(r"(\w+)\s*([-+*/])(?:=|\2)", context.line)
+    return found and f"write {found[1]} = {found[1]} {found[2]} …"
+
+
+def _without_return(_: re.Match[str], context: ErrorContext) -> str | None:
+    return 'begin the file with "return {"' if context.text.lstrip().startswith(b"{") else None
+
+
 _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | None]], ...] = (
     (r" near '<\\\d+>'", _strange),
     (r" near |<eof>", _reserved),
     (r" near |<eof>", _misspelt),
+    (r" near '!'", "write ~= for not equal, and not x for !x"),
+    (r"'then' expected near '='", "write == to compare"),
+    (r"unexpected symbol near '[&|]'", "write and, or"),
+    (r"unexpected symbol near '(?:#|/|//)'", "a comment begins with --"),
+    (r"(?:syntax error|unexpected symbol) near '[-+*/]'", _changed_in_place),
+    (r"<name> expected near '[\"'\d]", "a field is written with =, not with a colon: name = value"),
+    (r"unexpected symbol near '{'", _without_return),
     (r"'}' expected .* near '\w+'", "is there a comma at the end of the line before?"),
     (r"\Amust return a table, not nothing", 'does the file end with "return { … }"?'),
     (r"\Aattempt to (?:index|call) a boolean value", lambda _, context: _NO_RETURN if context.has_scripts else None),

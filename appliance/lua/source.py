@@ -280,6 +280,8 @@ def _find(sources: Sequence[Source], others: Sequence[Source], known: Known, met
 def _sentence(name: str, member: str | None, near: str | None) -> str:
     if member is None:
         return f"{name} has no value in any file, so it is nil" + (f"; did you mean {near}" if near else "")
+    if member.startswith("."):
+        return f"call it with a colon: {name}:{member[1:]}(...), not {name}{member}(...)"
     dot = ":" if name == "ctx" else "."
     return f"{name} has no {member}" + (f"; did you mean {name}{dot}{near}" if near else "")
 
@@ -333,9 +335,17 @@ def _undefined(
 def _no_methods(
     tokens: Sequence[LuaToken], methods: frozenset[str], given: set[str]
 ) -> Iterator[tuple[int, str, str]]:
-    """Yield the line of each call of a missing method of ctx, with "ctx" and the method's name."""
+    """Yield the line of each call of a missing method of ctx, with "ctx" and the method's name.
+
+    A method that is called with a dot, and without ctx as the first argument, has a dot before its name.
+    """
     for index, token in enumerate(tokens[:-2]):
-        method = tokens[index + 2].word
-        is_call = token.word == "ctx" and tokens[index + 1].word == ":" and tokens[index - 1].word not in (".", ":")
-        if is_call and method not in methods and method not in given:
+        sign, method = tokens[index + 1].word, tokens[index + 2].word
+        if token.word != "ctx" or tokens[index - 1].word in (".", ":") or method in given:
+            continue
+        if sign == ":" and method not in methods:
             yield token.line, "ctx", method
+        elif sign == "." and method in methods:
+            bracket, first = (*(each.word for each in tokens[index + 3 : index + 5]), "", "")[:2]
+            if bracket == "(" and first != "ctx":
+                yield token.line, "ctx", f".{method}"

@@ -34,6 +34,10 @@ WRONG: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("if math.hug then end", ("1: math has no hug; did you mean math.huge",)),
     ("return os.getenv('HOME')", ("1: os has no getenv",)),
     ("return { execute = function() os.execute('ls') end }", ("1: os has no execute",)),
+    (
+        "return { execute = function(ctx) ctx.sleep(5) pcall(ctx.sleep, ctx, 5) ctx.sleep(ctx, 5) end }",
+        ("1: call it with a colon: ctx:sleep(...), not ctx.sleep(...)",),
+    ),
     ("io.write('x')", (f"1: io {NIL}",)),
     ("nope() nope()\nnope()", (f"1: nope {NIL}", f"2: nope {NIL}")),
     ("local x = 1\n" * 150 + "pritn()", (f"151: {PRINT}",)),

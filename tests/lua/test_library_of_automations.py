@@ -52,7 +52,7 @@ EITHER = {
     "device_state_change": {"device_id"},
     "weather_state": {"device_id"},
     "device_event": {"device_id"},
-    "wall_clock": {"hour", "minute"},
+    "wall_clock": {"time"},
     "variable": {"equals"},
     "room_state": {"min_devices"},
     "group_state": {"min_devices"},

@@ -42,11 +42,11 @@ class WallClock(TimedTrigger, frozen=True, kw_only=True):
     def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
         weekdays = table.take("weekdays", check.weekdays) or frozenset()
         at = table.take("time", parse_time)
+        stated = [name for name in ("hour", "minute") if table.raw(name) is not None]
         if table.has("time"):
-            for name in ("hour", "minute"):
-                if table.raw(name) is not None:
-                    table.fault(name, "cannot be used together with time; choose one")
-        elif not table.has("hour") and not table.has("minute"):
+            for name in stated:
+                table.fault(name, "cannot be used together with time; choose one")
+        elif not stated:
             table.fault("time", 'is missing; write time = "HH:MM"')
         else:
             hour = table.need("hour", check.integer_from(0, 23))

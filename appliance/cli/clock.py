@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from appliance.cli.hub_client import HubRequest, ask_or_act
+from appliance.cli.hub_client import HubRequest, ask, ask_or_act
 from appliance.cli.key import open_document
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
@@ -25,7 +25,7 @@ def clock(arguments: argparse.Namespace) -> int:
     data_dir = HubPaths.of_process(arguments.config, arguments.data_dir).need_data_dir()
     become_owner(data_dir)
     request = HubRequest(method="POST", path="/diagnostics/clock/trust")
-    asyncio.run(ask_or_act(data_dir, request, lambda: _trust_alone(data_dir)))
+    asyncio.run(ask_or_act(data_dir, lambda: ask(data_dir, request), lambda: _trust_alone(data_dir)))
     say(f"the clock is trusted: {timestamp(Clock().now())}")
     return os.EX_OK
 

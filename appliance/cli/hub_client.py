@@ -9,7 +9,7 @@ import select
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -23,6 +23,8 @@ from appliance.errors import StartFailed
 from appliance.store.disk import for_its_user
 from appliance.store.lock import DirectoryLock, holder_of
 from appliance.store.replacement import finish_at_start, read_present
+
+T = TypeVar("T")
 
 HUB_TIMEOUT_SECS = 60.0
 """The time limit of a request."""
@@ -165,8 +167,8 @@ def ask_hub(arguments: argparse.Namespace, request: HubRequest) -> Any:
         raise StartFailed(f"no hub answers on {folder}; `lares run` starts one", os.EX_UNAVAILABLE) from None
 
 
-async def ask_or_act(data_dir: Path, request: HubRequest, act: Callable[[], Awaitable[Any]]) -> Any:
-    """Return the answer of the hub that holds the data directory; without a hub, return the answer of `act`.
+async def ask_or_act(data_dir: Path, ask_hub: Callable[[], T], act: Callable[[], Awaitable[T]]) -> T:
+    """Return the result of `ask_hub` if a hub holds the data directory, otherwise the result of `act`.
 
     While it runs, `act` has exclusive access. Finish an interrupted restore first; otherwise it would undo the
     changes of `act`. Raise `StartFailed` if the request is rejected, or if no answer comes within `HUB_START_SECS`.
@@ -180,7 +182,7 @@ async def ask_or_act(data_dir: Path, request: HubRequest, act: Callable[[], Awai
             if in_use.exit_code != os.EX_TEMPFAIL:
                 raise
             try:
-                return ask(data_dir, request)
+                return ask_hub()
             except OSError:
                 if clock.monotonic() > deadline:
                     raise StartFailed(f"{in_use}, which does not answer; try again", os.EX_TEMPFAIL) from None

@@ -20,7 +20,7 @@ from appliance.cli.homeassistant import scripts
 from appliance.cli.homeassistant.automation import MARK, LuaFile, translate
 from appliance.cli.homeassistant.entities import Entities, KnownDevice, NotTranslated
 from appliance.cli.homeassistant.source import Installation, read_installation
-from appliance.cli.hub_client import HubRequest, ask, read_state
+from appliance.cli.hub_client import HubRequest, ask, ask_or_act, read_state
 from appliance.cli.owner import as_owner, as_owner_of_all, become_owner_of_both, give_new_files
 from appliance.cli.paths import HubPaths, config_folder, make_data_dir, read_template, write_config
 from appliance.cli.terminal import counted, say
@@ -30,9 +30,7 @@ from appliance.home.texts import identifier
 from appliance.home.texts import name as checked_name
 from appliance.store.disk import Disk, write_file
 from appliance.store.document import Document
-from appliance.store.lock import DirectoryLock
 from appliance.store.records import DEVICE_PREFIX, NAME_PREFIX, PLACE_PREFIX, ROOM_PREFIX, DocumentSnapshot
-from appliance.store.replacement import finish_at_start
 from appliance.tables.plain_files import read_plain
 
 MODULE = Path("scripts") / "homeassistant.lua"
@@ -72,7 +70,9 @@ def import_(arguments: argparse.Namespace) -> int:
         write_config(file.parent, read_template(config.bundled_config()))
     entities = Entities(installation, _mqtt_section(file), known)
     with as_owner(data_dir):
-        steps = asyncio.run(_import_items(_items(installation, entities), data_dir))
+        items = list(_items(installation, entities))
+        through_hub, in_store = partial(_through_hub, items, data_dir), partial(_in_store, items, data_dir)
+        steps = asyncio.run(ask_or_act(data_dir, through_hub, in_store))
     with give_new_files(file.parent):
         steps += _import_locale(installation.locale, file)
         steps += _import_files(installation, entities, config_folder(file))
@@ -155,25 +155,6 @@ def _post(path: str, body: Any) -> HubRequest:
     return HubRequest(path=path, method="POST", body=body)
 
 
-async def _import_items(items: Iterable[Item], data_dir: Path) -> list[tuple[bool, str]]:
-    """Create the items: through the running hub, otherwise in the store."""
-    try:
-        lock = DirectoryLock(data_dir, is_brief=True)
-    except StartFailed as in_use:
-        if in_use.exit_code != os.EX_TEMPFAIL:
-            raise
-        try:
-            state = read_state(data_dir)
-            return [_through_hub(each, state, data_dir) for each in items]
-        except OSError:
-            raise StartFailed(f"{in_use}, which does not answer; try again", os.EX_TEMPFAIL) from None
-    try:
-        finish_at_start(data_dir, Clock().now())
-        return await _in_store(items, data_dir)
-    finally:
-        lock.release()
-
-
 async def _in_store(items: Iterable[Item], data_dir: Path) -> list[tuple[bool, str]]:
     steps: list[tuple[bool, str]] = []
     async with Document(Disk(data_dir), Clock()) as document:
@@ -201,7 +182,12 @@ def _fault(item: Item) -> str | None:
     return None
 
 
-def _through_hub(item: Item, state: Collection[str], data_dir: Path) -> tuple[bool, str]:
+def _through_hub(items: Iterable[Item], data_dir: Path) -> list[tuple[bool, str]]:
+    state = read_state(data_dir)
+    return [_post_item(each, state, data_dir) for each in items]
+
+
+def _post_item(item: Item, state: Collection[str], data_dir: Path) -> tuple[bool, str]:
     if item.key in state:
         return False, f"{item.sentence}: already set"
     if item.device_id is not None and DEVICE_PREFIX + item.device_id not in state:

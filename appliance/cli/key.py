@@ -18,7 +18,7 @@ from appliance.api import schemas
 from appliance.api.codes import status_of
 from appliance.api.keyring import KEY_BODY, Keyring
 from appliance.cli.first_key import keyring_of
-from appliance.cli.hub_client import EXIT_CODE_OF_STATUS, HubRequest, ask_or_act
+from appliance.cli.hub_client import EXIT_CODE_OF_STATUS, HubRequest, ask, ask_or_act
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import say
@@ -53,7 +53,7 @@ def key(arguments: argparse.Namespace) -> int:
     is_for_reading = arguments.do in ("list", "revoke") and os.access(data_dir, os.R_OK | os.X_OK)
     if is_for_reading and not (generations_of(Disk(data_dir).list_names()) or (data_dir / LOCK).exists()):
         raise StartFailed(f"there is no store in {data_dir}; `lares run` creates it", os.EX_NOINPUT)
-    show(asyncio.run(ask_or_act(data_dir, request, lambda: _act_alone(data_dir, act, auth))))
+    show(asyncio.run(ask_or_act(data_dir, lambda: ask(data_dir, request), lambda: _act_alone(data_dir, act, auth))))
     return os.EX_OK
 
 

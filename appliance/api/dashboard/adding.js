@@ -57,20 +57,24 @@ export function AddPage() {
 	const now = added && state.adapters.find(({ name }) => name === added);
 	if (!data) return titled(t("add.title"), card(empty(error ?? "…")));
 	const name = freeName(kind, data.sections);
-	const choices = select({ value: kind, onchange: ({ target: { value } }) => setKind(value) }, data.kinds.map((each) => option({ key: each.name, value: each.name }, titleOf(each))));
+	const choose = ({ target: { value } }) => {
+		setKind(value);
+		setAdded(null);
+	};
+	const choices = select({ value: kind, onchange: choose }, data.kinds.map((each) => option({ key: each.name, value: each.name }, titleOf(each))));
 	return [
 		titled(t("add.title"), div({ class: "card form" },
 			label(span(t("add.kind")), choices),
 			use(SectionForm, { key: `${kind} ${name}`, kind: data.kinds.find((each) => each.name === kind), name, known: data.sections, onDone: setAdded }),
-			now && use(Added, { key: now.name, adapter: now }))),
+			now && use(Added, { key: now.name, adapter: now, next: name }))),
 		card(row(span(t("add.other")), a({ class: "button", href: fileAddress("config/default.toml") }, icon("file"), "default.toml"))),
 	];
 }
 
-// The adapter that was just added, below a form that may be longer than the screen.
-function Added({ adapter: { name, status } }) {
+// The adapter that was just added, below a form that may be longer than the screen, and that is then drawn anew for the `next` one.
+function Added({ adapter: { name, status }, next }) {
 	const place = useRef();
-	useEffect(() => place.current?.scrollIntoView({ block: "nearest" }), []);
+	useEffect(() => place.current?.scrollIntoView({ block: "center" }), [next]);
 	return p({ role: "status", class: status === "degraded" ? "problem" : "", ref: place }, strong(name), `: ${word(status)} `, a({ href: "#/settings/devices" }, t("settings.devices")));
 }
 

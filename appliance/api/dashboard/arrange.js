@@ -7,7 +7,7 @@ import { busy, card, Editable, errorLine, Field, iconButton, row, titled } from 
 import { nameOf } from "./values.js";
 import { t } from "./words.js";
 
-const { div, input, option, select, span } = tags;
+const { div, input, option, p, select, small, span } = tags;
 
 const MAX_ID = 60;
 
@@ -54,7 +54,26 @@ function named(kind, { id, name }) {
 const listRooms = () => [{ id: "", name: t("home.unassigned") }, ...state.rooms.values()];
 const assign = (id, room) => act(`place ${id}`, "room", async () => put("devices", await post(`devices/${segment(id)}/room`, { room_id: room || null })));
 
-// The room of each device; several chosen devices move together.
+export const renameDevice = (id, name) => act(id, "name", async () => {
+	put("devices", await post(`devices/${segment(id)}/name`, { name: name || null }));
+	return true;
+});
+
+// The short id that people choose: offered after a new name, and changed here.
+export function Alias({ device, isOffered, onDone }) {
+	const { id, alias } = device;
+	const target = `alias ${id}`;
+	const taken = new Set([...state.devices.values()].filter((each) => each.id !== id).flatMap((each) => [each.alias, each.id]));
+	const save = (text) => act(target, "set", async () => {
+		put("devices", { alias: undefined, ...await post(`devices/${segment(id)}/alias`, { alias: text || null }) });
+		onDone();
+	});
+	return card(isOffered && p(t("alias.offer")),
+		use(Field, { key: String(isOffered), label: t("alias.label"), action: t("save"), initial: alias ?? (isOffered ? idFor(nameOf(device), taken) : ""), canBeEmpty: true, maxlength: "64", pattern: "[a-z][a-z0-9_]*", onSend: save }),
+		errorLine(target));
+}
+
+// The room, the name, and the short id of each device; several chosen devices move together, or join a group.
 function Places({ devices }) {
 	const [chosen, setChosen] = useState([]);
 	const flip = (id) => setChosen(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id]);
@@ -63,31 +82,44 @@ function Places({ devices }) {
 		setChosen([]);
 		for (const id of chosen) await assign(id, room === "-" ? null : room);
 	};
-	const label = t("arrange.move", { count: chosen.length });
+	const join = ({ target }) => {
+		const { id, members } = state.groups.get(target.value);
+		setChosen([]);
+		setMembers(id, [...members, ...chosen.filter((each) => !members.includes(each))]);
+	};
+	const forChosen = (label, onchange, things) => row(span(label), select({ "aria-label": label, value: "", onchange },
+		option({ value: "" }, "…"), things.map(({ id, name }) => option({ key: id, value: id || "-" }, name))));
+	const count = chosen.length;
 	return card(
-		mayWrite() && chosen.length > 0 && row(span(label), select({ "aria-label": label, value: "", onchange: move },
-			option({ value: "" }, "…"), listRooms().map(({ id, name }) => option({ key: id, value: id || "-" }, name)))),
-		devices.map((device) => place(device, mayWrite() && input({ type: "checkbox", "aria-label": t("arrange.choose", { name: nameOf(device) }), checked: chosen.includes(device.id), onchange: () => flip(device.id) }))));
+		mayWrite() && count > 0 && [forChosen(t("arrange.move", { count }), move, listRooms()),
+			state.groups.size > 0 && forChosen(t("arrange.join", { count }), join, [...state.groups.values()])],
+		devices.map((device) => use(Place, { key: device.id, device, box: mayWrite() && input({ type: "checkbox", "aria-label": t("arrange.choose", { name: nameOf(device) }), checked: chosen.includes(device.id), onchange: () => flip(device.id) }) })));
 }
 
-function place(device, box) {
+function Place({ device, box }) {
 	const target = `place ${device.id}`;
+	const [isOpen, setOpen] = useState(false);
+	const name = nameOf(device);
 	const rooms = listRooms();
-	return div({ key: device.id },
-		row(span({ class: "chosen-one" }, box, nameOf(device)), select({
-			"aria-label": nameOf(device),
+	return div(
+		row(span({ class: "chosen-one" }, box, span(name, device.alias && small({ class: "hint" }, ` ${device.alias}`)),
+			mayWrite() && iconButton("edit", t("rename", { name }), () => setOpen(!isOpen))), select({
+			"aria-label": name,
 			disabled: !mayWrite(),
 			"aria-busy": busy(state.pending.has(target)),
 			value: device.room_id ?? "",
 			onchange: ({ target: chosen }) => assign(device.id, chosen.value),
 		}, rooms.map(({ id, name }) => option({ key: id, value: id }, name)))),
-		errorLine(target));
+		errorLine(target),
+		isOpen && [use(Field, { label: t("rename", { name }), action: t("save"), initial: name, canBeEmpty: true, isFocused: true, onSend: async (text) => void (await renameDevice(device.id, text)) }),
+			errorLine(device.id), use(Alias, { device, isOffered: !device.alias, onDone: () => setOpen(false) })]);
 }
+
+const setMembers = (id, members) => act(`groups/${id}`, "members", async () => put("groups", await post(`groups/${segment(id)}/members`, { members })));
 
 function groupCard(group) {
 	const { id, name, members } = group;
-	const save = (wanted) =>
-		act(`groups/${id}`, "members", async () => put("groups", await post(`groups/${segment(id)}/members`, { members: wanted })));
+	const save = (wanted) => setMembers(id, wanted);
 	const move = (at, by) => {
 		const wanted = [...members];
 		wanted.splice(at + by, 0, ...wanted.splice(at, 1));

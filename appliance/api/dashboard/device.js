@@ -2,7 +2,7 @@
 // last commands.
 
 import { get, post, segment } from "./api.js";
-import { idFor } from "./arrange.js";
+import { Alias, renameDevice } from "./arrange.js";
 import { control, toDevice } from "./controls.js";
 import { tags, use, useEffect, useState } from "./dom.js";
 import { icon } from "./icons.js";
@@ -13,7 +13,7 @@ import { lookOf, stateOf } from "./look.js";
 import { panelOf } from "./sheet.js";
 import { Devices, hasTile } from "./summary.js";
 import { marks } from "./tiles.js";
-import { act, inOrder, mayAdmin, mayWrite, put, state } from "./store.js";
+import { act, inOrder, mayAdmin, mayWrite, state } from "./store.js";
 import { card, Copy, Editable, empty, errorLine, facts, Field, titled, useLoaded } from "./ui.js";
 import { actionWord, attributesOf, isAway, labelOf, nameOf, numberOf, orderOf, show, word } from "./values.js";
 import { moment, t, time } from "./words.js";
@@ -31,11 +31,7 @@ export function Device({ id }) {
 	if (!device) return [h1({ tabindex: "-1" }, t("device.gone")), p(id)];
 	const to = toDevice(device);
 	const { symbol, tone } = lookOf(device);
-	const onSave = (name) =>
-		act(id, "name", async () => {
-			put("devices", await post(`${to.path}/name`, { name: name || null }));
-			setOffered(Boolean(name) && !device.alias);
-		});
+	const onSave = async (name) => (await renameDevice(id, name)) && setOffered(Boolean(name) && !device.alias);
 	const title = { text: nameOf(device), level: "h1", label: t("rename", { name: nameOf(device) }), canEdit: mayWrite(), onSave };
 	return [
 		a({ class: "back", href: "#/" }, icon("back"), t("nav.home")),
@@ -87,20 +83,6 @@ function factsOf(device) {
 		updated: time(device.updated_at), seen: time(device.last_seen),
 	};
 	return facts(Object.entries(known).map(([name, value]) => [t(`fact.${name}`), value]), "card");
-}
-
-// The short id that people choose: offered after a new name, and changed here.
-function Alias({ device, isOffered, onDone }) {
-	const { id, alias } = device;
-	const target = `alias ${id}`;
-	const taken = new Set([...state.devices.values()].filter((each) => each.id !== id).flatMap((each) => [each.alias, each.id]));
-	const save = (text) => act(target, "set", async () => {
-		put("devices", { alias: undefined, ...await post(`devices/${segment(id)}/alias`, { alias: text || null }) });
-		onDone();
-	});
-	return card(isOffered && p(t("alias.offer")),
-		use(Field, { key: String(isOffered), label: t("alias.label"), action: t("save"), initial: alias ?? (isOffered ? idFor(nameOf(device), taken) : ""), canBeEmpty: true, maxlength: "64", pattern: "[a-z][a-z0-9_]*", onSend: save }),
-		errorLine(target));
 }
 
 const asLua = (value) => (value?.constructor === Object ? `{ ${Object.entries(value).map(([name, each]) => `${name} = ${asLua(each)}`).join(", ")} }` : JSON.stringify(value));

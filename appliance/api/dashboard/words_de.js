@@ -221,6 +221,7 @@ add: Gerät zu {name} hinzufügen
 new_rooms: Name eines neuen Raums
 new_groups: Name einer neuen Gruppe
 choose: {name} auswählen
+join: Gewählte Geräte in eine Gruppe: {count}
 move: Ausgewählte Geräte verschieben: {count}
 [box]
 adapters: Adapter

@@ -205,6 +205,7 @@ add: Add a device to {name}
 new_rooms: Name of a new room
 new_groups: Name of a new group
 choose: Choose {name}
+join: Add chosen devices to a group: {count}
 move: Move chosen devices: {count}
 [box]
 adapters: Adapters

@@ -221,6 +221,7 @@ add: Añadir un dispositivo a {name}
 new_rooms: Nombre de una habitación nueva
 new_groups: Nombre de un grupo nuevo
 choose: Elegir {name}
+join: Añadir los elegidos a un grupo: {count}
 move: Mover los dispositivos elegidos: {count}
 [box]
 adapters: Adaptadores

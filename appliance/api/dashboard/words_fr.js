@@ -221,6 +221,7 @@ add: Ajouter un appareil à {name}
 new_rooms: Nom d’une nouvelle pièce
 new_groups: Nom d’un nouveau groupe
 choose: Choisir {name}
+join: Ajouter les appareils choisis à un groupe : {count}
 move: Déplacer les appareils choisis : {count}
 [box]
 adapters: Adaptateurs

@@ -221,6 +221,7 @@ add: Aggiungi un dispositivo a {name}
 new_rooms: Nome di una nuova stanza
 new_groups: Nome di un nuovo gruppo
 choose: Scegliere {name}
+join: Aggiungi i dispositivi scelti a un gruppo: {count}
 move: Spostare i dispositivi scelti: {count}
 [box]
 adapters: Adattatori

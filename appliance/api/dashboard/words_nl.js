@@ -221,6 +221,7 @@ add: Een apparaat aan {name} toevoegen
 new_rooms: Naam van een nieuwe kamer
 new_groups: Naam van een nieuwe groep
 choose: {name} kiezen
+join: Gekozen apparaten in een groep: {count}
 move: Gekozen apparaten verplaatsen: {count}
 [box]
 adapters: Adapters

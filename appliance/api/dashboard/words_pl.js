@@ -221,6 +221,7 @@ add: Dodaj urządzenie do: {name}
 new_rooms: Nazwa nowego pokoju
 new_groups: Nazwa nowej grupy
 choose: Wybierz {name}
+join: Dodaj wybrane urządzenia do grupy: {count}
 move: Przenieś wybrane urządzenia: {count}
 [box]
 adapters: Adaptery

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, Page, expect
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from tests.adapters.lua_kinds.simulators import Tasmota
+from tests.adapters.lua_kinds.simulators import ShellyTwo, Tasmota
+from tests.adapters.mqtt.broker import PASSWORD, USER, OwnBroker, running
 from tests.dashboard.conftest import visiting
 from tests.dashboard.npm import AXE, script
+from tests.fakes.announced import ANNOUNCED, announce
 from tests.fakes.app import LIGHT, READER, App, open_app
 from tests.fakes.patience import until
+from tests.fakes.process import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -93,9 +97,10 @@ async def test_names_of_the_home_are_completed_and_a_device_is_shown(browser: Br
         await app.post(f"/devices/{LIGHT}/name", {"name": HOSTILE})
         await visit.open(f"#/file/{PATH.replace('/', '%2F')}")
         await page.locator(".cm-content").click()
-        name = page.locator(".cm-content").get_by_text(LIGHT)
-        for way in range(10):  # each transaction restarts the delay, and the editor may draw the line again
-            await name.hover(position={"x": 40 + way, "y": 8})
+        name = await page.locator(".cm-content").get_by_text(LIGHT).bounding_box()
+        assert name is not None
+        for way in range(10):  # each transaction restarts the delay
+            await page.mouse.move(name["x"] + 40 + way, name["y"] + 8, steps=3)
             await page.wait_for_timeout(500)
             if await page.locator(".cm-state").count():
                 break
@@ -315,3 +320,107 @@ KIND = """return {
   end,
 }
 """
+
+
+SCRATCH = """return {
+  id = "window_light",
+  name = "Light at the window",
+  trigger = {
+    type = "device_state_change", device_id = "mqtt:binary_sensor", attribute = "contact", equals = "open",
+  },
+  execute = function(ctx)
+    ctx:command("reading_light", { capability = "power", action = "on" })
+    ctx:command("mqtt:climate", {
+      capability = "target_temperature", action = "set", value = { value = 17, unit = "°C" },
+    })
+    ctx:sleep(1)
+  end,
+}
+"""
+MISTAKES = {
+    "the name of a device": ('ctx:command("reading_light"', 'ctx:command("Light"', "which is the name of mqtt:light"),
+    "an attribute": ('attribute = "contact"', 'attribute = "contakt"', "did you mean contact"),
+    "a method of ctx": ("ctx:sleep(1)", "ctx:slep(1)", "did you mean ctx:sleep"),
+    "the syntax": ("ctx:sleep(1)", "ctx:sleep(1", "')' expected"),
+    "a unit": ('unit = "°C"', 'unit = "C"', "unknown unit C; write °C"),
+}
+RECIPES: dict[str, dict[str, str | bool]] = {
+    "Door left open": {"Binary sensor": True},
+    "Evening light": {"The lights": "Lights"},
+    "Heating schedule": {"The room": "Bedroom"},
+    "Low batteries": {},
+}
+
+
+async def test_a_broker_a_shelly_and_five_automations_are_made_on_the_page_alone(
+    browser: Browser, tmp_path: Path
+) -> None:
+    file = tmp_path / "config" / "default.toml"
+    shutil.copytree(ROOT / "config" / "scripts", file.parent / "scripts")
+    file.write_text("")
+    async with (
+        running(OwnBroker(tmp_path)) as broker,
+        broker.client() as announcer,
+        ShellyTwo() as shelly,
+        open_app(root=tmp_path, file=file, wait_until_ready=False) as app,
+        visiting(browser, app) as visit,
+    ):
+        await announce(announcer)
+        page = visit.page
+        await visit.open("#/settings/add")
+        broker_form = {
+            "Host name": "127.0.0.1",
+            "Port": str(broker.port),
+            "User name": USER,
+            "Password (if": PASSWORD,
+        }
+        await add_section(page, "mqtt", broker_form, "Light")
+        await add_section(page, "shelly", {"Address (URL)": shelly.url.removeprefix("http://")}, "Test Name")
+        await until(lambda: len(app.hub.registry.list_devices()) > len(ANNOUNCED), 20)
+        await visit.go("settings/rooms")
+        await page.get_by_placeholder("Name of a new room").fill("Bedroom")
+        await page.keyboard.press("Enter")
+        await page.get_by_placeholder("Name of a new group").fill("Lights")
+        await page.keyboard.press("Enter")
+        for name in ("Light", "Switch"):
+            await page.get_by_label(f"Choose {name}", exact=True).check()
+        await page.get_by_label("Add chosen devices to a group: 2").select_option("Lights")
+        await page.get_by_role("button", name="Rename Light", exact=True).click()
+        await page.get_by_role("textbox", name="Short id").fill("reading_light")
+        await page.keyboard.press("Enter")
+        await until(lambda: app.hub.registry.id_of("reading_light") == "mqtt:light", 20)
+        groups = (await app.get("/groups")).json
+        assert [each["members"] for each in groups] == [["mqtt:light", "mqtt:switch"]]
+        for name, fields in RECIPES.items():
+            await visit.go("new")
+            await page.get_by_role("link", name=name).click()
+            for label, value in fields.items():
+                field = page.locator("label", has_text=label).locator("select, input").first
+                await (field.check() if value is True else field.select_option(str(value)))
+            await page.get_by_role("button", name="Create").click()
+            await expect(page.locator("h1.title")).to_have_text(name)
+        await visit.go("new")
+        await page.get_by_label("Name").fill("Window")
+        await page.get_by_role("button", name="Automation", exact=True).click()
+        for old, wrong, sentence in MISTAKES.values():
+            assert old in SCRATCH
+            await type_text(page, SCRATCH.replace(old, wrong))
+            await expect(page.locator("p.problem, p.warning", has_text=sentence)).to_have_count(1)
+            assert not (file.parent / "automations" / "window.lua").exists()
+        await type_text(page, SCRATCH)
+        await expect(page.locator("p.problem, p.warning")).to_have_count(0)
+        await page.keyboard.press("ControlOrMeta+S")
+        await expect(page.get_by_role("status").filter(has_text=re.compile("^Saved, and in force"))).to_be_visible()
+        armed = {each.definition.id for each in app.hub.automations.list_views() if each.is_enabled}
+        assert armed == {"window_light", "door_left_open", "evening_light", "heating_schedule", "low_batteries"}
+
+
+async def add_section(page: Page, kind: str, values: dict[str, str], answer: str) -> None:
+    """Fill in the form of a kind, test it, and add it."""
+    await page.get_by_label("Kind").select_option(kind)
+    for label, value in values.items():
+        await page.get_by_label(label).first.fill(value)
+    await page.get_by_role("button", name="Test", exact=True).click()
+    await expect(page.get_by_role("status").filter(has_text=answer)).to_be_visible()
+    await page.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.get_by_role("status").filter(has_text=re.compile(f"^{kind}: Running"))).to_be_in_viewport()

@@ -74,7 +74,7 @@ export function AddPage() {
 // The adapter that was just added, below a form that may be longer than the screen, and that is then drawn anew for the `next` one.
 function Added({ adapter: { name, status }, next }) {
 	const place = useRef();
-	useEffect(() => place.current?.scrollIntoView({ block: "center" }), [next]);
+	useEffect(() => void place.current?.scrollIntoView({ block: "center" }), [next]);
 	return p({ role: "status", class: status === "degraded" ? "problem" : "", ref: place }, strong(name), `: ${word(status)} `, a({ href: "#/settings/devices" }, t("settings.devices")));
 }
 

@@ -21,14 +21,14 @@ from appliance.store.month_files import MonthFiles
 from tests.cli.test_backup import CARD, HOME, Command, ask, command, home
 from tests.cli.test_commands_line import LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares, until
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["command"]
 
 
 AS_NOBODY = """
 import contextlib, io, os, sys
 from appliance.cli.main import main
-
-pytestmark = pytest.mark.slow
 with contextlib.redirect_stdout(io.StringIO()):
     main(["doctor"])  # imports all that nobody may not read
 os.setuid(65534)

@@ -16,6 +16,8 @@ import pytest
 from firmware.pack import WHEN_CUT
 from tests.fakes.programs import known_to_pyenv
 
+pytestmark = pytest.mark.slow
+
 BOOT = Path(__file__).parents[2] / "firmware" / "boot"
 HELD = tuple(
     f"cpython-{python}-{machine}-linux-{libc}"
@@ -30,7 +32,6 @@ NEEDS = (
 FEIGN = """
 import os, runpy, sys, importlib.machinery
 
-pytestmark = pytest.mark.slow
 sys.path.insert(0, sys.argv[1])
 sys.version_info = tuple(int(part) for part in sys.argv[2].split(".")) + ("final", 0)
 importlib.machinery.EXTENSION_SUFFIXES[:] = ["." + sys.argv[3] + ".so"]

@@ -319,7 +319,7 @@ class Hub:
         return HomeNames(adapters=self._config.adapter_names, rooms=layout.rooms, groups=layout.groups)
 
     async def _surroundings(self) -> object:
-        """Return what the definition of a file depends on besides its text."""
+        """Return everything, except its text, on which the definition of a file depends."""
         scripts = folder_of(self._config.scripts, self._config.root, is_deep=True)
         return (await read_folder(scripts)).sources, self._places()
 

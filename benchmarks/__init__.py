@@ -1,1 +1,1 @@
-"""What is measured: each file a measure, run in a process of its own; RESULTS.md has what a user feels."""
+"""The measures: each file is one, run in its own process; RESULTS.md has the figures that users notice."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct, to_builtins
 
 TABLE = Path(__file__).with_name("RESULTS.md")
-"""What a user feels."""
+"""The table of figures that users notice."""
 
 DETAILS = TABLE.with_name("DETAILS.md")
 """All other rows."""
@@ -54,7 +54,8 @@ class Skipped(Exception):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A line of a table. Next to a floor, its target is a ratio to that, unless `is_absolute`; else a value."""
+    """A line of a table. With a floor (the same work by bare means), its target is a ratio to the floor, unless
+    `is_absolute`; without a floor, it is a value."""
 
     label: str
     unit: str = ""
@@ -63,7 +64,7 @@ class Row(Struct, frozen=True, kw_only=True):
     at_least: float | None = None
     is_absolute: bool = False
     is_felt: bool = False
-    """Whether a user feels it, so that it belongs to RESULTS.md."""
+    """Whether users notice it, so that it belongs in RESULTS.md."""
 
     def sample(self, value: float, floor: float | None = None, node_red: float | None = None) -> Sample:
         """Return the sample of one round: figures of the hub, the floor, and Node-RED if it does the same."""

@@ -1,4 +1,5 @@
-"""Commands at instant simulated lamps, next to the vendor's own round trips done bare with aiohttp, and Node-RED."""
+"""Commands to instant simulated lamps, compared with the same requests sent directly with aiohttp, and with
+Node-RED."""
 
 from __future__ import annotations
 

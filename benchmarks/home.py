@@ -49,7 +49,7 @@ username = "{USER}"
 password = "{PASSWORD}"
 """
 PAGE = ("/devices?include=commands", "/rooms", "/groups", "/scenes", "/automations", "/capabilities", "/diagnostics")
-"""What a page asks for when it opens."""
+"""The requests of a page when it opens."""
 
 
 def measure(_rounds: int) -> Iterator[Sample]:

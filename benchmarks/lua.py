@@ -73,7 +73,7 @@ def measure(rounds: int) -> Iterator[Sample]:
 
 
 def _measure_events(rounds: int) -> Iterator[Sample]:
-    """Hub, bare worker, and Node-RED by turns, each with a strip and a lamp of its own."""
+    """Measure hub, bare worker, and Node-RED alternately, each with its own strip and lamp."""
     with ExitStack() as stack:
         strips = [stack.enter_context(peer("strip")) for _ in range(3)]
         told = [stack.enter_context(peer("told_lamp")) for _ in range(3)]
@@ -99,7 +99,7 @@ def _measure_events(rounds: int) -> Iterator[Sample]:
 
 
 def _follow(push: int, told: int) -> float:
-    """Milliseconds from asking the strip to push until the lamp has received the command, p50."""
+    """Return the median milliseconds from the request for a push until the lamp has received the command."""
     durations = []
     with (
         socket.create_connection(("127.0.0.1", push)) as pushing,

@@ -27,7 +27,7 @@ STREAMS = ((1_000, 30), (10_000, 10))
 """States per second, and the number of seconds."""
 
 MAX_CORE = {1_000: 30}
-"""Limits of the processor's use, by states per second; these are felt."""
+"""Limits of processor use, by states per second; users notice these figures."""
 
 TOPIC = "bench/+"
 

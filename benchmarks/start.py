@@ -1,4 +1,5 @@
-"""From the start of the process to its first answer with a key, next to `import sanic` and Node-RED."""
+"""The time from the start of the process to its first answer with a key, compared with `import sanic` and
+Node-RED."""
 
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ def _start(command: Sequence[str], folder: Path, config: str = "") -> tuple[floa
 
 
 def _start_node_red() -> float | None:
-    """Milliseconds to the first answer of a flow of one route."""
+    """Return the milliseconds until the first answer of a flow with one route."""
     with node_red() as running:
         return 1000 * running.started_after if running else None
 

@@ -1,4 +1,5 @@
-"""From a change to the last of its readers, and frames a second, next to a bare broadcast and Node-RED."""
+"""The time from a change to the last of its readers, and frames per second, compared with a bare broadcast and
+Node-RED."""
 
 from __future__ import annotations
 

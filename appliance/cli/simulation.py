@@ -142,7 +142,7 @@ class SimulationPrinter(ExecutionHistory):
         return self._zone is not None and not self._runs_lua
 
     def repeat(self, source: str, times: int) -> None:
-        """Count the only line of the source so often again; its next time is printed as the last."""
+        """Count this many repetitions of the source's only line; its next time is printed as the last."""
         for (of, what), (count, last) in self._repeated.items():
             if of == source:
                 self._repeated[of, what] = count + times, last
@@ -227,7 +227,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
         return pretended
 
     async def _collapse(self, active: ActiveTrigger, until: datetime) -> None:
-        """Let the equal times of an interval pass as one, except for the first times and the last."""
+        """Treat the equal times of an interval as one step, except the first ones and the last."""
         timer = active.due
         if not isinstance(timer, TimerHandle) or (every := timer.every) is None:
             return

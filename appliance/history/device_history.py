@@ -33,7 +33,7 @@ SERIES_BYTES = 480
 """Bytes of a series in addition to its entries: objects, table entries, and its first form if that is short."""
 
 ENTRY_BYTES = 18
-"""Bytes of an entry: its time, its number, and a part of the room for further ones."""
+"""Bytes of an entry: its time, its number, and a share of the room for later entries."""
 
 FORM_BYTES = 150
 """Bytes of one form of a value in addition to its text."""
@@ -60,7 +60,7 @@ JSON text."""
 class Series:
     """Entries in order of time, in milliseconds since 1970. A value of None means an absent attribute.
 
-    One array holds times and numbers by turns; a second one holds the form of each entry once the forms differ.
+    One array holds times and numbers alternately; a second array holds the form of each entry once the forms differ.
     """
 
     __slots__ = ("_columns", "_forms", "_forms_bytes", "_forms_of", "_index_of")
@@ -287,7 +287,8 @@ class DeviceHistory:
         self._clock = clock
         self._max_bytes = max_bytes
         self._devices: dict[str, dict[str, _KeptSeries]] = {}
-        self._by_size: dict[int, dict[_KeptSeries, None]] = {}  # of each size the least recently changed series first
+        # of each size, the least recently changed series comes first
+        self._by_size: dict[int, dict[_KeptSeries, None]] = {}
         self._bytes = 0
         bus.listen(self._on_event, DeviceStateChanged, DeviceRoomChanged)
 
@@ -337,7 +338,7 @@ class DeviceHistory:
             self._append(event.device_id, _ROOM, to_millis(self._clock.now()), event.room_id)
 
     def _append_changes(self, event: DeviceStateChanged) -> None:
-        """Add the attributes that differ from the kept values; None for a missing one."""
+        """Add the attributes that differ from the stored values; None for a missing one."""
         device, attributes = event.device, event.device.attributes
         at, known = to_millis(device.updated_at), self._devices.get(device.id, {})
         missing = attributes.keys() - known.keys()

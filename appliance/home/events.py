@@ -258,7 +258,7 @@ class HookCalled(Event, frozen=True, kw_only=True):
 
 
 class SystemErrorReported(Event, frozen=True, kw_only=True):
-    """An error of an adapter or of the hub: once at its begin, not again while it lasts."""
+    """An error of an adapter or of the hub: sent once when it begins, and not again while it lasts."""
 
     message: str
 

@@ -46,7 +46,7 @@ Inspect = Callable[[Source], Iterable[Fault]]
 """Gives warnings about a file's text."""
 
 Surroundings = Callable[[], Awaitable[object]]
-"""Returns everything but its file that a definition depends on, such as the modules that it may require."""
+"""Returns everything, except its file, on which a definition depends, such as the modules that it may require."""
 
 
 class Asset(Struct, Generic[D], frozen=True, kw_only=True):

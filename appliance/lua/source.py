@@ -24,7 +24,7 @@ MAX_FILE_BYTES = 1 << 20
 """Bytes of a Lua file; files written by people are far smaller."""
 
 MAX_TEXTS_KNOWN = 1024
-"""Texts whose results a function of files remembers."""
+"""The number of texts whose results are remembered."""
 
 T = TypeVar("T")
 

@@ -714,7 +714,10 @@ def test_each_helper_is_a_variable_and_each_script_and_scene_a_file(home: Path, 
     party = (home / "config" / "automations" / "party.lua").read_text()
     assert 'require("notify_all")(ctx, { message = "Party " .. ha.text(ctx:get("note")), level = 70 })' in party
     assert 'local got = require("answer")(ctx, {})' in party and 'ha.text(got["value"])' in party
-    assert "it has neither triggers nor actions" in house.out and "!secret is not read: write the value" in house.out
+    assert (
+        "it has neither triggers nor actions" in house.out
+        and "!secret is not supported: write the value" in house.out
+    )
 
 
 @pytest.mark.parametrize(
@@ -989,7 +992,10 @@ def test_a_condition_that_only_lua_computes(entities: Entities, condition: Any, 
         ({"condition": "calendar.is_event_active", "target": {}}, "no calendars"),
         ({"condition": "todo.is_incomplete"}, "no lists"),
         ({"condition": "state", "entity_id": "light.hall", "state": "on", "enabled": "no"}, "disabled"),
-        ({"condition": "state", "entity_id": "light.hall", "state": Tagged("!secret", "x")}, "!secret is not read"),
+        (
+            {"condition": "state", "entity_id": "light.hall", "state": Tagged("!secret", "x")},
+            "!secret is not supported",
+        ),
         ({"condition": "vacuum.is_docked"}, "is not translated: compare an attribute"),
     ],
 )

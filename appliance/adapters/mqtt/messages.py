@@ -75,7 +75,8 @@ class Message:
             raise Invalid(f"a payload is larger than {MAX_MQTT_PAYLOAD_BYTES // 1024} KiB")
         errors = "replace" if payload[:1] in (b"{", b"[") else "strict"  # a name in Latin-1 costs no more than itself
         try:
-            self.text = payload.decode("utf-8-sig", errors).rstrip("\0")  # C programs send the end of their texts
+            # C programs also send the zero byte that ends a text
+            self.text = payload.decode("utf-8-sig", errors).rstrip("\0")
         except UnicodeDecodeError:
             raise Invalid("a payload is not text") from None
         self.topic = topic

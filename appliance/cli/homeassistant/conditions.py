@@ -95,7 +95,7 @@ def check_part(value: Mapping[str, Any]) -> None:
         raise NotTranslated("whether it is enabled is computed")
     for each in (each for row in value.values() for each in as_list(row)):
         if isinstance(each, Tagged):
-            raise NotTranslated(f"{each.tag} is not read: write the value")
+            raise NotTranslated(f"the YAML tag {each.tag} is not supported: write the value")
 
 
 def in_lua(value: Any, scope: Scope) -> str:

@@ -18,7 +18,7 @@ WITHOUT_COUNTERPART: Mapping[str, str] = {
     **dict.fromkeys(["shell_command", "python_script", "rest_command"], "Lares runs no other programs: call a hook"),
     **dict.fromkeys(["todo", "shopping_list"], "Lares has no lists of tasks"),
     **dict.fromkeys(["camera", "image", "image_processing"], "Lares has no cameras"),
-    **dict.fromkeys(["recorder", "update", "backup", "hassio"], "Lares keeps itself: this needs no counterpart"),
+    **dict.fromkeys(["recorder", "update", "backup", "hassio"], "Lares maintains itself: this needs no counterpart"),
     "automation": "an automation cannot switch another one: use a variable and a condition",
     "calendar": "Lares has no calendars",
     "event": "Lares has no bus of named events: use device_event, a hook, or a timer",
@@ -76,7 +76,8 @@ SHADES = re.compile(r"(?:awning|blind|curtain|shade|shutter)_(opened|closed|is_o
 
 
 class Named(Struct, frozen=True, kw_only=True):
-    """The meaning of a name: a state, the value of an attribute, or (`is_measured`) a number of the entities."""
+    """The meaning of a name: a state, the value of an attribute, or (`is_measured`) a number that the entities
+    measure."""
 
     domain: str
     state: str | None = None

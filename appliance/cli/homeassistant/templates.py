@@ -54,7 +54,7 @@ _FILTERS: Mapping[str, str] = {
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """Names in reach of a template: Lua expressions by name, and the entities that can have fired the trigger.
+    """The names that a template can use: Lua expressions by name, and the entities that can have fired the trigger.
 
     `state_entity` is the entity whose `state` a template of a number reads. Scripts have no event.
     """

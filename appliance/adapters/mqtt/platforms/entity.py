@@ -52,7 +52,7 @@ class Intent(Struct, frozen=True, kw_only=True):
 
     Without `shows`, the command is done when it is sent. With `begins`, the command is done as soon as `begins`
     returns true for the entity. After a new announcement, this entity is a different object from the commanded one.
-    `fails` are states after which the result cannot come any more.
+    `fails` are states after which the result can no longer come.
     """
 
     messages: tuple[Outgoing, ...]

@@ -150,6 +150,24 @@ async def test_a_web_service_receives_the_message_escaped_for_its_place(
     assert expected[3] in body
 
 
+@pytest.mark.parametrize(
+    ("lines", "text", "expected"),
+    [
+        ("service = 'ntfy'\ntopic = 'home'", "a" * 4096, "a" * 4096),
+        ("service = 'ntfy'\ntopic = 'home'", "ü" * 2049, "ü" * 2046 + "…"),  # more bytes would be an attachment
+        ("url = '{url}/'", "ü" * 5000, "ü" * 5000),
+    ],
+)
+async def test_a_text_is_as_long_as_the_service_takes(
+    session: DeviceSession, lines: str, text: str, expected: str
+) -> None:
+    received: list[Request] = []
+    async with listening([], received) as url:
+        more = f"url = '{url}'\n" if "url" not in lines else ""
+        await send(section(more + lines.replace("{url}", url), session, InstantClock()), text)
+    assert received[0][3] == expected
+
+
 @pytest.mark.parametrize("failures", [1, 2, 3])
 async def test_there_are_three_tries_with_pauses_and_then_a_failure_without_the_token(
     session: DeviceSession, caplog: pytest.LogCaptureFixture, failures: int

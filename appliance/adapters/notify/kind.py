@@ -37,7 +37,8 @@ class PartlySent(BadAnswer):
 class Service(Struct, frozen=True, kw_only=True):
     """A web service as values of a section; `needs` are the keys that the section must add.
 
-    `max_chars` is the maximum length of a message. With `joins_title`, the title is the first line of the message.
+    A message may have `max_chars` characters, or bytes of UTF-8 with `counts_bytes`. With `joins_title`, the title is
+    the first line of the message.
     """
 
     url: str
@@ -46,11 +47,14 @@ class Service(Struct, frozen=True, kw_only=True):
     body: str | None = None
     needs: tuple[str, ...]
     max_chars: int = 4096
+    counts_bytes: bool = False
     joins_title: bool = False
 
 
 SERVICES: Mapping[str, Service] = {
-    "ntfy": Service(url="https://ntfy.sh", path="/{topic}", headers={"Title": "{title}"}, needs=("topic",)),
+    "ntfy": Service(
+        url="https://ntfy.sh", path="/{topic}", headers={"Title": "{title}"}, needs=("topic",), counts_bytes=True
+    ),
     "gotify": Service(
         url="",
         path="/message",

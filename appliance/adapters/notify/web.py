@@ -57,7 +57,8 @@ class WebSender:
         if self._service is not None:
             if self._service.joins_title and title:
                 message = f"{title}\n{message}"
-            message = shortened(message, self._service.max_chars)
+            encoding = "utf-8" if self._service.counts_bytes else "utf-32-le"
+            message = shortened(message, self._service.max_chars, encoding)
         actions = [{"label": each.label, "url": each.url, "method": "POST", "token": each.key} for each in buttons]
         texts = {
             "message": message,
@@ -137,9 +138,11 @@ def _reason_in(response: HttpResponse) -> str:
     return one_line("; ".join(map(str, stated)) if isinstance(stated, list) else str(stated))
 
 
-def shortened(text: str, max_chars: int) -> str:
-    """Return the text, shortened with an ellipsis if necessary."""
-    return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
+def shortened(text: str, max_units: int, encoding: str) -> str:
+    """Return the text, shortened with an ellipsis if it has too many bytes of UTF-8, or characters in UTF-32."""
+    encoded, dots = text.encode(encoding, "replace"), "…".encode(encoding)
+    room = max_units * (1 if encoding == "utf-8" else len(dots))
+    return text if len(encoded) <= room else encoded[: room - len(dots)].decode(encoding, "ignore") + "…"
 
 
 def _fill_body(body: str, texts: Texts, stated: str | None, *, is_plain: bool) -> tuple[str, str]:

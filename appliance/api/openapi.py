@@ -134,7 +134,7 @@ def _path_parameters(route: Route) -> list[dict[str, Any]]:
 
 def _query_parameters(route: Route) -> list[dict[str, Any]]:
     return [
-        {"name": name, "in": "query", "required": field.required, "schema": field.check.schema}
+        {"name": name, "in": "query", "required": field.is_needed, "schema": field.check.schema}
         for name, field in route.query.items()
     ]
 

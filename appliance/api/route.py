@@ -106,7 +106,7 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def unstated_query(self) -> Mapping[str, Any] | None:
         """The result of `Call.query` for an empty query; None if a parameter is required."""
-        return None if any(each.required for each in self.query.values()) else dict.fromkeys(self.query)
+        return None if any(each.is_needed for each in self.query.values()) else dict.fromkeys(self.query)
 
     @property
     def summary(self) -> str:

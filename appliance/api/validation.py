@@ -42,7 +42,7 @@ def body(title: str, fields: RequestFields) -> Check:
     schema = {
         "title": title,
         "type": "object",
-        "required": [name for name, field in fields.items() if field.required],
+        "required": [name for name, field in fields.items() if field.is_needed],
         "properties": {name: field.check.schema for name, field in fields.items()},
     }
     return Check(schema=schema, run=lambda raw: parse(fields, raw))

@@ -108,7 +108,7 @@ def _sorted(settings: Iterable[KindSetting]) -> list[KindSetting]:
 def _setting(name: str, field: Field[Any], note: Note | None, *, is_rare: bool | None = None) -> KindSetting:
     schema: Mapping[str, Any] = getattr(field.check, "schema", {})
     items = schema.get("items", schema)
-    is_required = field.required and field.default is None and field.example is None
+    is_required = field.is_needed and field.example is None
     return KindSetting(
         name=name,
         type="table" if note is not None and isinstance(note.example, dict) else _type_of(field, schema),

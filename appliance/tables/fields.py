@@ -40,6 +40,11 @@ class Field(Struct, Generic[C], frozen=True):
     example: str | None = None
     is_section: bool = False
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether it is a fault to leave the field out."""
+        return self.required and self.default is None
+
 
 Fields = Mapping[str, Field[Any]]
 """The fields that a table may hold, by name."""
@@ -167,7 +172,7 @@ class Table:
         if each.example is not None:
             built = [table.build(each.check) for table in self.tables(name, each.example)]
             return tuple(row for row in built if row is not None)
-        is_needed = is_needed and each.required and each.default is None
+        is_needed = is_needed and each.is_needed
         count = len(self.findings.faults)
         value = self.need(name, each.check) if is_needed else self.take(name, each.check)
         is_stated = name in self._raw and len(self.findings.faults) == count

@@ -129,6 +129,14 @@ def test_ids_of_the_query_may_be_repeated() -> None:
     assert stated == {"name": "ids", "in": "query", "required": False, "schema": array_of({"type": "string"})}
 
 
+@pytest.mark.parametrize(
+    ("title", "required"),
+    [("SimulateRequest", []), ("SectionRequest", ["kind"]), ("TrialRequest", ["kind"])],
+)
+def test_a_field_with_a_default_may_be_left_out(title: str, required: list[str]) -> None:
+    assert DOCUMENT["components"]["schemas"][title]["required"] == required
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-600, 8000) | st.floats(-2, 300) | st.sampled_from(["#aa00FF", "x", ""]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("rgbxy"), inner, max_size=4),

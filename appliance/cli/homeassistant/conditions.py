@@ -187,6 +187,8 @@ def _combine(kind: str, value: Mapping[str, Any], scope: Scope) -> Declared | Co
 
 def _all(parts: Sequence[Declared], *, is_any: bool = False) -> Declared:
     """Return conditions that must all hold, or any of them, as one expression."""
+    if not parts:
+        raise NotTranslated("the condition compares nothing")
     if len(parts) == 1:
         return parts[0]
     lua = None

@@ -558,7 +558,8 @@ def test_an_action_is_translated(entities: Entities, action: Any, expected: list
         ),
         (
             "automations.yaml",
-            "- alias: ']] return os.exit() --\\nx'\n  action: ['{{ 1 ', {choose: 5}, {repeat: 1}]\n",
+            "- alias: ']] return os.exit() --\\nx'\n  trigger: [{platform: state, entity_id: [{a: 1}]}, 5]\n"
+            "  condition: [{condition: state, state: []}]\n  action: ['{{ 1 ', {choose: 5}, {repeat: 1}]\n",
             0,
             "",
         ),

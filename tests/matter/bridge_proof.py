@@ -263,6 +263,7 @@ class Proof:
             self.press,
             self.name_and_move,
             self.run_rename_and_remove_a_scene,
+            self.limit_to_voice,
             self.kill_the_hub,
             self.kill_the_bridge,
             self.kill_the_controller,
@@ -313,7 +314,7 @@ class Proof:
         async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {KEY}"}) as session:
             async with session.request(method, HUB + path, json=body) as answer:
                 assert answer.status < 300, await answer.text()
-                return await answer.json()
+                return None if answer.status == 204 else await answer.json()
 
     def prepare_bridge(self) -> None:
         """Copy the plugin, with the modules of Matterbridge, and write its settings."""
@@ -515,6 +516,14 @@ class Proof:
         file.write_text(SCENE)
         await self.hub("POST", "/scenes/reload")
         await self.until_named("Calm")
+
+    async def limit_to_voice(self) -> None:
+        """While a group `voice` exists, only its members are shown, and the scenes."""
+        await self.hub("POST", "/groups", {"id": "voice", "name": "Voice", "members": ["virtual:lamp"]})
+        await self.until_named("My lamp", "Calm", gone="My leak")
+        assert set(await self.endpoints(await self.controller.attributes())) <= {"My lamp", "Calm"}
+        await self.hub("DELETE", "/groups/voice")
+        await self.until_equal()
 
     async def _is_lost(self) -> bool:
         """Return whether the controller shows every device as unreachable."""

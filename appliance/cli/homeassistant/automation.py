@@ -20,6 +20,9 @@ from appliance.cli.homeassistant.triggers import Trigger
 MODES = ("single", "restart", "queued", "parallel")
 MAX_ID_CHARS = 60
 
+ODD_FORMS = (NotTranslated, AttributeError, KeyError, TypeError, ValueError)
+"""Errors of one part, which becomes a comment. A file may hold anything."""
+
 MARK = "-- Imported from Home Assistant: "
 """Start of a comment line of each translated file."""
 
@@ -90,8 +93,8 @@ def _triggers(definition: Mapping[str, Any], entities: Entities, notes: list[str
             found += [
                 structs.replace(row, id=str(number - 1)) if is_asked and row.id is None else row for row in made
             ]
-        except NotTranslated as reason:
-            notes.append(_note(f"trigger {number}", str(reason), each))
+        except ODD_FORMS as reason:
+            notes.append(_note(f"trigger {number}", _words(reason), each))
     return found
 
 
@@ -148,8 +151,8 @@ def _conditions(
     for number, each in enumerate(as_list(definition.get("conditions", definition.get("condition"))), 1):
         try:
             made = conditions.translate(each, actions.scope)
-        except NotTranslated as reason:
-            notes.append(_note(f"condition {number}", str(reason), each))
+        except ODD_FORMS as reason:
+            notes.append(_note(f"condition {number}", _words(reason), each))
             actions.stop(f"condition {number}")
             continue
         if isinstance(made, Declared) and (is_declared or made.lua is None):
@@ -159,6 +162,10 @@ def _conditions(
             actions.lines.add("return")
             actions.lines.close()
     return declared
+
+
+def _words(reason: Exception) -> str:
+    return str(reason) if isinstance(reason, NotTranslated) else "its form is not known"
 
 
 def _note(what: str, reason: str, part: Any) -> str:

@@ -165,7 +165,7 @@ def _conditions(
 
 
 def _words(reason: Exception) -> str:
-    return str(reason) if isinstance(reason, NotTranslated) else "its form is not known"
+    return str(reason) if isinstance(reason, NotTranslated) else "its form is unknown"
 
 
 def _note(what: str, reason: str, part: Any) -> str:

@@ -230,7 +230,7 @@ async def test_three_crashes_make_it_safe_and_a_reload_of_the_automations_ends_t
         safe = (await hub.get("/diagnostics"))["hub"]["safe"]
         assert safe.startswith("safe mode: the hub crashed three times") and safe in hub.log.read_text()
         assert safe in (await asked(tmp_path, "status")).out
-        assert "warning store: the hub before this one was cut off" in hub.log.read_text()
+        assert "warning store: the previous hub was stopped by a power cut" in hub.log.read_text()
         assert "lares_safe_mode 1" in await hub.text("/metrics")
         status, body = await hub.ask("POST", "/automations/reload")
         assert (status, body["status"], body["loaded_count"]) == (200, "ok", 1)
@@ -239,4 +239,4 @@ async def test_three_crashes_make_it_safe_and_a_reload_of_the_automations_ends_t
         assert await hub.stop() == 0
     async with running(tmp_path) as hub:
         assert len(await hub.get("/automations")) == 1, "a stop in order ends the series"
-        assert "cut off" not in hub.log.read_text()
+        assert "power cut" not in hub.log.read_text()

@@ -59,7 +59,6 @@ from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.lock import CRASHED_OFTEN, SAFE_SECS, STARTED_SAFE, CrashCounter
 from appliance.store.recorder import Recorder
-from appliance.store.records import Storage
 from appliance.store.store_setup import Changes, Store
 from appliance.store.stored_keys import Keys
 from appliance.watch import Target, Watcher
@@ -152,13 +151,7 @@ class Hub:
             self.recorder.on_beat = self.history.beat
             stack.push_async_callback(self.recorder.flush)  # a stop may end inside the history, which takes longer
             self.pool = await enter(self._build_pool())
-            self.storage = Storage(
-                stored=self.document,
-                remember=self.recorder.remember,
-                put=self.recorder.put,
-                is_being_flushed=self.recorder.is_being_flushed,
-            )
-            self._unfinished = await enter(UnfinishedExecutions(self.storage, self.clock))
+            self._unfinished = await enter(UnfinishedExecutions(self.document, self.clock))
             file, describe = Path(config.file), self.pool.describe
             self.kinds = await enter_kinds(stack, file, config.adapters, describe, self.bus, self._build_pool)
             runners = self._build_runners(session.open)
@@ -274,12 +267,12 @@ class Hub:
             self.bus,
             self.clock,
             self.recorder.trust,
-            self.storage,
+            self.document,
             limits=config.automations.runner,
             began=self.began,
             stopped_at=self._store.stopped_at,
         )
-        self.environment, self.variables, storage = environment, environment.variables, environment.storage
+        self.environment, self.variables = environment, environment.variables
         describe = self.pool.describe
         names, around = self._places, self._surroundings
         catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, names, around)
@@ -289,7 +282,7 @@ class Hub:
         self.schedule, self.timers = automations.scheduler, automations.timers
         if self.safe_because == CRASHED_OFTEN:
             self.schedule.after("safe mode", SAFE_SECS, self._try_again)
-        self.names = NameWatcher(self.bus, self.clock, storage, self._view_names, self.health.have_all_started)
+        self.names = NameWatcher(self.bus, self.clock, self.document, self._view_names, self.health.have_all_started)
         await stack.enter_async_context(self.names)
         automations.hold_until(self.health.have_all_started, self.bus)
         self._calls = CtxCalls(environment, self.timers, self.scenes.run, config.notify.targets).table()
@@ -401,7 +394,7 @@ class Hub:
             self._disk,
             checks,
             self.clock,
-            self.environment.storage,
+            self.document,
             run=self.document.run,
             reload_sound=reloads,
             secret_settings=self.kinds.list_secrets,

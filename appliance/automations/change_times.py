@@ -53,7 +53,7 @@ class ChangeTimes:
         self._steps = ClockSteps(clock)
         self._remember = storage.remember
         self._watched: Mapping[str, Collection[Comparison]] = {}
-        self._times = read_all(storage.stored, CHANGED_PREFIX, _decode_times, skip)
+        self._times = read_all(storage, CHANGED_PREFIX, _decode_times, skip)
         self._seen: dict[str, set[str]] = {}
         bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
 

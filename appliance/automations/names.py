@@ -417,8 +417,8 @@ class NameWatcher:
         self._tasks = Tasks()
         self._is_due = True
         self._remember = storage.remember
-        self._past = read_past(storage.stored)
-        self.removed = read_removed(storage.stored)
+        self._past = read_past(storage)
+        self.removed = read_removed(storage)
 
     async def find_known(self) -> HomeNames:
         """Return the present names of the home; the home is read on the loop, the scripts folder on a thread."""

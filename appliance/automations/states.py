@@ -109,14 +109,14 @@ class States:
     effect."""
 
     def __init__(self, storage: Storage) -> None:
-        self._stored = storage.stored
+        self._stored = storage
         self._remember = storage.remember
-        self._put = storage.put
+        self._put = storage.put_many
         self._is_being_flushed = storage.is_being_flushed
         self._removing: Counter[str] = Counter()
         self._tasks = Tasks()
-        self._states = read_all(storage.stored, AUTOMATION_PREFIX, lambda _, value: State.decode(value), skip)
-        self._switched = read_all(storage.stored, TOGGLE_PREFIX, lambda _, value: convert(value, bool), skip)
+        self._states = read_all(storage, AUTOMATION_PREFIX, lambda _, value: State.decode(value), skip)
+        self._switched = read_all(storage, TOGGLE_PREFIX, lambda _, value: convert(value, bool), skip)
         self._at_first: Mapping[str, bool] = {}
         self.begin_with({})
 

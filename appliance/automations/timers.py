@@ -117,7 +117,7 @@ class Timers:
 
     def __init__(self, environment: Environment) -> None:
         self._remember = environment.storage.remember
-        self._put = environment.storage.put
+        self._put = environment.storage.put_many
         self._clock = environment.clock
         self._trust = environment.trust
         self._bus = environment.bus
@@ -128,7 +128,7 @@ class Timers:
         self._starting = self._starting_bytes = 0
         self._over: list[RunningTimer] = []
         self._clock_steps = 0
-        self._timers = read_all(environment.storage.stored, TIMER_PREFIX, RunningTimer.load, skip)
+        self._timers = read_all(environment.storage, TIMER_PREFIX, RunningTimer.load, skip)
         self._bytes = sum(len(timer.payload) for timer in self._timers.values())
         environment.list_timers = lambda: {timer.name: timer.due_at for timer in self.list_all()}
 

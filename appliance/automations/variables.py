@@ -65,7 +65,7 @@ class Variables:
 
     def __init__(self, storage: Storage, bus: Bus, brake: Brake) -> None:
         self._remember = storage.remember
-        self._put = storage.put
+        self._put = storage.put_many
         self._bus = bus
         self._brake = brake
         self._tasks = Tasks()
@@ -74,7 +74,7 @@ class Variables:
         self._watched: frozenset[str] = frozenset()
         self._sizes: dict[str, int] = {}
         self._pending: list[_Pending] = []
-        for name, stored in read_variables(storage.stored).items():
+        for name, stored in read_variables(storage).items():
             if stored.value is not None:
                 self._store(name, stored.value, len(orjson.dumps(stored.value)))
             if stored.last:

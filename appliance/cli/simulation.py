@@ -47,7 +47,7 @@ from appliance.lua.context import Context, CtxCall
 from appliance.lua.executor import Execution, Executor
 from appliance.lua.kind_catalog import DescribeKind, catalog_of_kinds
 from appliance.scenes import Scene, Scenes, build_catalog
-from appliance.store.records import DocumentSnapshot, Storage, read_devices, read_layout
+from appliance.store.records import DocumentSnapshot, read_devices, read_layout
 from appliance.tables.checks import rounded
 from appliance.tasks import Tasks
 
@@ -327,11 +327,7 @@ def _environment(settings: Config, stored: DocumentSnapshot, bus: Bus, clock: Cl
         bus,
         clock,
         ClockTrust(clock, EPOCH),
-        Storage(stored=stored, remember=lambda key, value: None, put=_put_nothing),
+        stored,
         limits=settings.automations.runner,
         stopped_at=clock.now() - MICROSECOND,  # fire everything that is due at the first instant
     )
-
-
-async def _put_nothing(values: Mapping[str, Any]) -> None:
-    """Store nothing: a simulation leaves no trace."""

@@ -132,7 +132,7 @@ class HomeFiles:
         self._key = b""
 
     async def __aenter__(self) -> HomeFiles:
-        found = read_all(self._storage.stored, VERSION_KEY, lambda _, value: convert(value, _VersionKey), skip)
+        found = read_all(self._storage, VERSION_KEY, lambda _, value: convert(value, _VersionKey), skip)
         if (kept := found.get("")) is None:
             kept = _VersionKey(key=secrets.token_hex(16))
             self._storage.remember(VERSION_KEY, {"key": kept.key})

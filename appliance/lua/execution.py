@@ -51,7 +51,7 @@ _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
 
 class Channel(Protocol):
-    """The worker, as seen by an execution."""
+    """The worker, as seen by an execution: a worker knows its executions, so their file cannot import it."""
 
     async def exchange(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> WorkerFrame:
         """Send the frame to the execution's Lua as soon as another one may run; return the reply."""
@@ -67,6 +67,7 @@ FindWorker = Callable[["LuaExecution", str], Channel | str]
 """Finds the worker for an execution, or the reason why it does not begin.
 
 Its argument is the reason why the last worker was lost.
+The pool decides again each time a worker ends before it has the file.
 """
 
 

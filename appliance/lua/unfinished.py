@@ -43,7 +43,7 @@ class UnfinishedExecutions:
         self._young: dict[str, _Mark] = {}
         self._marked: dict[str, _Mark] = {}
         self._is_waiting = False
-        found = read_all(storage.stored, RUNNING, lambda _, value: convert(value, dict[str, _Mark]), skip)
+        found = read_all(storage, RUNNING, lambda _, value: convert(value, dict[str, _Mark]), skip)
         self._cut_off = list(found.get("", {}).values())
 
     async def __aenter__(self) -> UnfinishedExecutions:
@@ -101,4 +101,4 @@ class UnfinishedExecutions:
     async def _write(self) -> None:
         marks = {each: {"kind": mark.kind, "of": mark.of, "at": mark.at} for each, mark in self._marked.items()}
         with contextlib.suppress(StoreFailed):  # the home keeps running without the mark
-            await self._storage.put({RUNNING: marks or None})
+            await self._storage.put_many({RUNNING: marks or None})

@@ -2,7 +2,7 @@
 
 It is kept in memory and in two files per generation, a snapshot and a journal. Changes that wait at the same time
 share one record and one sync, which run on the store's own thread. When the journal has become larger than the
-snapshot, the next generation begins.
+snapshot, the next generation begins. Values that may be lost for some minutes are an overlay, which a flush writes.
 """
 
 from __future__ import annotations
@@ -114,6 +114,8 @@ class Document:
         self._failure: str | None = None
         self._failures = 0
         self._last_write: datetime | None = None
+        self._later: dict[str, Any] = {}
+        self._flushing: dict[str, Any] = {}
 
     async def __aenter__(self) -> Document:
         self._thread = _Thread()
@@ -151,11 +153,46 @@ class Document:
         """Change all the keys or none; None removes a key. Returns once the change survives a power cut.
 
         Raises `StoreFailed` if the card does not accept it; the document is then unchanged. Raises `TypeError` if a
-        key or a value cannot be JSON.
+        key or a value cannot be JSON. Discards earlier values of these keys that wait for a flush, unless this fails.
         """
-        if changes:
-            encoded = encode_values(changes)
+        if not changes:
+            return
+        encoded = encode_values(changes)
+        discarded = {key: self._later.pop(key) for key in changes if key in self._later}
+        for key in changes:
+            self._flushing.pop(key, None)
+        try:
             await self.change(lambda _: encoded)
+        except Exception:
+            self._later = discarded | self._later
+            raise
+
+    def remember(self, key: str, value: dict[str, Any] | None) -> None:
+        """Have the value written with the next flush if it differs from the stored one; None removes the key."""
+        self._later[key] = value
+
+    def list_later(self) -> dict[str, Any]:
+        """Return the values that wait for a flush."""
+        return dict(self._later)
+
+    def is_being_flushed(self, key: str) -> bool:
+        """Return whether a flush in progress writes the key, so that the value is not stored yet."""
+        return key in self._flushing
+
+    async def flush(self, prepare: Callable[[Mapping[str, Any], EncodedChanges], EncodedChanges]) -> None:
+        """Store the changes that `prepare` makes of the values that wait for a flush, and of earlier changes.
+
+        The values wait for the next flush if this fails.
+        """
+        given, self._later = self._later, {}
+        self._flushing = dict(given)
+        try:
+            await self.change(lambda before: prepare(given, before))
+        except BaseException:
+            self._later = self._flushing | self._later
+            raise
+        finally:
+            self._flushing = {}
 
     async def change(self, prepare: Prepare, commit: Callable[[], None] | None = None) -> None:
         """Store the changes that `prepare` returns, then call `commit`, which puts them in force; otherwise like

@@ -9,10 +9,8 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -237,12 +235,9 @@ class CrashCounter:
     when the series ends.
     """
 
-    def __init__(
-        self, document: Document, clock: Clock, remember: Callable[[str, dict[str, Any] | None], None]
-    ) -> None:
+    def __init__(self, document: Document, clock: Clock) -> None:
         self._document = document
         self._clock = clock
-        self._remember = remember
 
     async def note_start(self, *, has_crashed: bool) -> bool:
         """Count the crash of the previous run, if it was one; return true if there were `MAX_CRASHES` recently."""
@@ -257,7 +252,7 @@ class CrashCounter:
     def end_series(self) -> None:
         """Start counting again, because the hub stopped in order or the automations were reloaded."""
         if self._document.get(CRASHES) is not None:
-            self._remember(CRASHES, None)
+            self._document.remember(CRASHES, None)
 
     def _list_recent(self, now: float, boot: str) -> list[float]:
         """Return the crashes within the window; empty for a malformed record."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
-from msgspec import Struct, to_builtins
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from appliance.clock import Clock, ClockTrust, from_millis, timestamp, to_millis
@@ -46,16 +46,9 @@ CLOCK = "clock/trust"
 log = logging.getLogger("store")
 
 
-class _PendingValue(Struct, frozen=True):
-    """A value to write under a key, and the number of the call that passed it."""
-
-    value: dict[str, Any] | None
-    call: int
-
-
 class Recorder:
-    """Writes changes every `flush_secs`, and a last time when its context is left: changes of devices, and changes
-    that other parts pass to it. `trust` decides whether the clock can be trusted. `on_beat` is awaited after each
+    """Writes changes every `flush_secs`, and a last time when its context is left: changes of devices, and values
+    that wait in the document. `trust` decides whether the clock can be trusted. `on_beat` is awaited after each
     write; it must not raise.
 
     The offline state of a device is written only with the last flush, because an outage does not justify a write; the
@@ -71,11 +64,7 @@ class Recorder:
         self._dirty: set[str] = set()
         self._offline: set[str] = set()
         self._is_last = False
-        self._pending: dict[str, _PendingValue] = {}
-        self._flushing: Collection[str] = ()
         self._is_flush_free = asyncio.Lock()
-        self._puts: dict[int, Collection[str]] = {}
-        self._calls = 0
         self._unencodable: set[str] = set()
         self._tasks = Tasks()
         self.on_beat: Callable[[], Awaitable[None]] | None = None
@@ -115,12 +104,10 @@ class Recorder:
             raise
         for _ in self._encoding(dirty & self._dirty, devices):  # they changed meanwhile
             pass
-        pending = {key: each for key, each in self._pending.items() if not self._is_being_put(key, each)}
-        self._pending = {key: each for key, each in self._pending.items() if key not in pending}
-        values = {key: each.value for key, each in pending.items() if self._is_json(key, each.value)}
         forgets = self.trust.forgotten is not None and not self._is_forgotten
 
-        def prepare(before: EncodedChanges) -> EncodedChanges:
+        def prepare(later: Mapping[str, Any], before: EncodedChanges) -> EncodedChanges:
+            values = {key: value for key, value in later.items() if self._is_json(key, value)}
             changes = {key: value for key, value in values.items() if self._differs(key, value, before)}
             if forgets:
                 changes |= forgetting(self.trust, self._clock.now())
@@ -128,20 +115,16 @@ class Recorder:
                 return {}
             return {**devices, **encode_values({**changes, CARD: to_builtins(self._count())})}
 
-        self._flushing = pending
         try:
-            await self._document.change(prepare)
+            await self._document.flush(prepare)
             self._is_forgotten = self._is_forgotten or forgets
-        except StoreFailed:
-            self._keep(dirty, pending)
         except asyncio.CancelledError:  # the hub is stopping, and the last flush writes it
-            self._keep(dirty, pending)
+            self._dirty |= dirty
             raise
         except Exception as error:  # no exception may end the recording
-            self._keep(dirty, pending)
-            log.error("changes cannot be recorded: %s: %s", type(error).__name__, error)
-        finally:
-            self._flushing = ()
+            self._dirty |= dirty
+            if not isinstance(error, StoreFailed):  # the document logs it
+                log.error("changes cannot be recorded: %s: %s", type(error).__name__, error)
 
     def _encoding(self, device_ids: Iterable[str], encoded: dict[str, bytes | None]) -> Iterator[None]:
         """Encode the records of devices that differ from the stored ones, one device per step."""
@@ -152,41 +135,16 @@ class Recorder:
                     encoded |= encode_values({key: value})
             yield
 
-    async def put(self, changes: Mapping[str, Any]) -> None:
-        """Like `Document.put_many`; discards earlier pending values of these keys, unless this fails."""
-        self._calls += 1
-        call = self._calls
-        self._puts[call] = changes.keys()
-        try:
-            await self._document.put_many(changes)
-            kept = {key: each for key, each in self._pending.items() if key not in changes or each.call > call}
-            self._pending = kept
-        finally:
-            del self._puts[call]
-
-    def _is_being_put(self, key: str, pending: _PendingValue) -> bool:
-        """Return whether something newer is being written, which this flush must not overwrite."""
-        return any(call > pending.call and key in keys for call, keys in self._puts.items())
-
     async def record(self, devices: Iterable[Device]) -> None:
         """Store these devices as given, regardless of what the home shows; raise `StoreFailed`."""
-        await self.put({key: value for device in devices for key, value in encode_device(device).items()})
-
-    def remember(self, key: str, value: dict[str, Any] | None) -> None:
-        """Write the value with the next flush if it differs from the stored value; None removes the key."""
-        self._calls += 1
-        self._pending[key] = _PendingValue(value, self._calls)
-
-    def is_being_flushed(self, key: str) -> bool:
-        """Return whether a flush in progress writes the key, so that the document does not have it yet."""
-        return key in self._flushing
+        records = (encode_device(device).items() for device in devices)
+        await self._document.put_many({key: value for record in records for key, value in record})
 
     def list_present(self, prefixes: Iterable[str]) -> dict[str, Any]:
         """Return the values under the prefixes, including those not written yet."""
         stored = {prefix + key: value for prefix in prefixes for key, value in self._document.items(prefix)}
         devices = [self._record_device(device_id) for device_id in self._dirty]
-        pending = {key: each.value for key, each in self._pending.items()}
-        unwritten = {key: value for each in (*devices, pending) for key, value in each.items()}
+        unwritten = {key: value for each in (*devices, self._document.list_later()) for key, value in each.items()}
         found = {key: value for key, value in unwritten.items() if key.startswith(tuple(prefixes))}
         return {key: value for key, value in {**stored, **found}.items() if value is not None}
 
@@ -217,10 +175,6 @@ class Recorder:
                 log.error("%s", error)
             return False
         return True
-
-    def _keep(self, dirty: set[str], pending: dict[str, _PendingValue]) -> None:
-        self._dirty |= dirty
-        self._pending = pending | self._pending
 
     async def _flush_later(self) -> None:
         while True:

@@ -8,7 +8,7 @@ online, so that is not stored.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 import orjson
@@ -96,17 +96,17 @@ def read_card_counts(document: DocumentReader) -> CardCounts | None:
         return None
 
 
-class Storage(Struct, frozen=True, kw_only=True):
-    """Storage for other parts: the `stored` values, and two ways to write. None removes a key.
+class Storage(DocumentReader, Protocol):
+    """The document as other parts use it: its stored values, and two ways to write. None removes a key."""
 
-    `remember` writes with the next flush and never waits; `put` returns when everything is on the card, or raises
-    `StoreFailed`. `is_being_flushed`: whether a flush in progress writes the key, so that it is not stored yet.
-    """
+    def remember(self, key: str, value: dict[str, Any] | None) -> None:
+        """Write with the next flush; never wait."""
 
-    stored: DocumentReader
-    remember: Callable[[str, dict[str, Any] | None], None]
-    put: Callable[[Mapping[str, Any]], Awaitable[None]]
-    is_being_flushed: Callable[[str], bool] = lambda key: False
+    async def put_many(self, changes: Mapping[str, Any]) -> None:
+        """Return when everything is on the card, or raise `StoreFailed`."""
+
+    def is_being_flushed(self, key: str) -> bool:
+        """Return whether a flush in progress writes the key, so that the value is not stored yet."""
 
 
 def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:
@@ -116,7 +116,7 @@ def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:
 
 
 class DocumentSnapshot:
-    """Keys and values as read at one moment, listed by prefix."""
+    """Keys and values as read at one moment, listed by prefix. It discards changes, as in a simulation."""
 
     def __init__(self, values: Mapping[str, bytes]) -> None:
         self._values = values
@@ -124,6 +124,16 @@ class DocumentSnapshot:
     def items(self, prefix: str) -> list[tuple[str, Any]]:
         """Return the keys that begin with the prefix, without it and in order, and their values."""
         return items_of(self._values, prefix)
+
+    def remember(self, key: str, value: dict[str, Any] | None) -> None:
+        """Discard the value."""
+
+    async def put_many(self, changes: Mapping[str, Any]) -> None:
+        """Discard the changes."""
+
+    def is_being_flushed(self, key: str) -> bool:
+        """Return False: nothing is written."""
+        return False
 
 
 def encode_layout_change(made: LayoutChange) -> dict[str, Any]:

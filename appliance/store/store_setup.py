@@ -124,7 +124,7 @@ class Store:
             self._registry.restore(layout, filter(self._is_ours, devices))
             recorder = Recorder(self._registry, self._bus, self.document, self._clock, flush_secs=self._flush_secs)
             self.recorder = await stack.enter_async_context(recorder)
-            self.crashes = CrashCounter(self.document, self._clock, recorder.remember)
+            self.crashes = CrashCounter(self.document, self._clock)
             self.changes = Changes(self._registry, self.document)
             self.keys = Keys(self.document, self._bus, self._leave_out)
             self._stack = stack.pop_all()

@@ -19,7 +19,7 @@ from appliance.home.model import Device, DeviceKind, Metadata, changed_attribute
 from appliance.home.registry import Registry
 from appliance.home.values import Value
 from appliance.home_locale import Locale, load_zone
-from appliance.store.records import DocumentSnapshot, Storage
+from appliance.store.records import DocumentSnapshot
 from appliance.tables.checks import LUA
 from appliance.tables.fields import Findings, Table
 from tests.fakes.clock import VirtualClock
@@ -73,12 +73,8 @@ def environment_of(
     for device_id, times in (changed or {}).items():
         millis = {attribute: to_millis(at) for attribute, at in times.items()}
         values[f"changed/{device_id}"] = orjson.dumps(millis)
-    storage = Storage(stored=DocumentSnapshot(values), remember=lambda key, value: None, put=_put_nothing)
+    storage = DocumentSnapshot(values)
     return Environment(registry, bus, clock, ClockTrust(clock, NOW), storage)
-
-
-async def _put_nothing(values: Mapping[str, Any]) -> None:
-    """Keep nothing."""
 
 
 def home(*devices: Device, **state: Any) -> Environment:

@@ -13,7 +13,6 @@ from appliance.automations.fields import Matcher
 from appliance.clock import to_millis
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report
-from appliance.store.records import Storage
 from tests.automations.homes import LAMP, device
 from tests.fakes.automations import Card, automation, bench
 from tests.fakes.clock import START, VirtualClock
@@ -65,12 +64,7 @@ class Bench:
 
     def times(self) -> ChangeTimes:
         """As after a start."""
-
-        async def put(_: Any) -> None:
-            raise AssertionError("no caller awaits the card")
-
-        storage = Storage(stored=self.card, remember=self.card.values.__setitem__, put=put)
-        times = ChangeTimes(storage, self.registry, self.bus, self.clock)
+        times = ChangeTimes(self.card, self.registry, self.bus, self.clock)
         times.watch(WATCHED)
         return times
 
@@ -141,12 +135,12 @@ def test_unused_baselines_and_deleted_devices_are_forgotten() -> None:
     times = it.times()
     it.show(power="on", brightness=1)
     times.watch({})
-    assert it.card.values == {CHANGED_PREFIX + LAMP: None}
+    assert it.card.values == {}
     times.watch(WATCHED)
     it.show(power="off", brightness=1)
     assert it.card.values[CHANGED_PREFIX + LAMP] is not None
     it.registry.remove("desk", LAMP)
-    assert it.card.values == {CHANGED_PREFIX + LAMP: None}
+    assert it.card.values == {}
 
 
 def test_invalid_entries_on_the_card_are_ignored() -> None:

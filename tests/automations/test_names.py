@@ -22,7 +22,6 @@ from appliance.home.layout import Layout
 from appliance.home.model import Metadata
 from appliance.lua.catalog import Asset
 from appliance.lua.source import Source
-from appliance.store.records import Storage
 from appliance.tables.checks import Function
 from tests.automations.homes import change, device, home, parse
 from tests.fakes.automations import Card, automation, bench
@@ -159,10 +158,9 @@ async def test_names_are_judged_a_minute_after_the_start_and_after_each_reload(t
         return names(), []
 
     card = Card()
-    storage = Storage(stored=card, remember=card.remember, put=card.put)
     async with (
         bench(tmp_path, automation()) as it,
-        NameWatcher(it.bus, it.clock, storage, view, lambda: True) as watcher,
+        NameWatcher(it.bus, it.clock, card, view, lambda: True) as watcher,
     ):
         it.bus.publish(DeviceEvent(device_id=LAMP, event="press", data={}))
         await it.pass_by(30)

@@ -14,7 +14,6 @@ from appliance.automations.environment import Environment
 from appliance.automations.schedule import Scheduler
 from appliance.clock import ClockTrust
 from appliance.home.bus import Bus
-from appliance.store.records import Storage
 from tests.fakes.automations import Card
 from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
@@ -78,9 +77,8 @@ class Bench:
 def environment_of(clock: VirtualClock, believed_after: datetime, stopped_at: datetime | None = None) -> Environment:
     """Return an empty home whose clock is believed so."""
     bus, nothing = Bus(), Card()
-    storage = Storage(stored=nothing, remember=nothing.remember, put=nothing.put)
     trust = ClockTrust(clock, believed_after)
-    return Environment(PromptRegistry(bus, clock), bus, clock, trust, storage, stopped_at=stopped_at)
+    return Environment(PromptRegistry(bus, clock), bus, clock, trust, nothing, stopped_at=stopped_at)
 
 
 @asynccontextmanager

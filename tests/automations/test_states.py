@@ -21,7 +21,6 @@ from appliance.home.registry import Registry
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.recorder import Recorder
-from appliance.store.records import Storage
 from tests.automations.homes import NOW
 from tests.fakes.automations import Card, automation, bench
 from tests.fakes.clock import VirtualClock
@@ -148,7 +147,7 @@ def test_remembered_events_are_limited_and_expire() -> None:
 
 def states(card: Card) -> States:
     """Return the states on the card."""
-    return States(Storage(stored=card, remember=card.remember, put=card.put))
+    return States(card)
 
 
 def test_kept_state_survives_a_restart() -> None:
@@ -180,8 +179,12 @@ def test_a_memory_without_anything_leaves_nothing_on_the_card() -> None:
 
 def test_unchanged_state_is_not_written_again() -> None:
     written: list[str] = []
-    card = Card()
-    them = States(Storage(stored=card, remember=lambda key, value: written.append(key), put=card.put))
+
+    class NotingCard(Card):
+        def remember(self, key: str, value: Any) -> None:
+            written.append(key)
+
+    them = States(NotingCard())
     for _ in range(3):
         them.remember("a", Memory(ended_at=NOW))
     assert written == ["automation/a"]
@@ -278,9 +281,7 @@ async def test_a_fired_wait_is_removed_from_the_card_before_its_execution_begins
     clock, bus, disk = VirtualClock(), Bus(), HeldDisk(tmp_path)
     async with Document(disk, clock) as document:
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
-            put, flushes = recorder.put, recorder.is_being_flushed
-            kept = Storage(stored=document, remember=recorder.remember, put=put, is_being_flushed=flushes)
-            async with States(kept) as them:
+            async with States(document) as them:
                 for key in ("one", "two"):
                     them.note_wait("a", key, StoredWait(began_at=1, event={}))
                 disk.is_free.clear()

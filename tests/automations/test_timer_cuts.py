@@ -61,11 +61,11 @@ class SlowCard(Card):
         """As the recorder's; what could not be stored is tried with the next."""
         handed, self.handed = self.handed, {}
         try:
-            await self.put(handed)
+            await self.put_many(handed)
         except StoreFailed:
             self.handed = handed | self.handed
 
-    async def put(self, values: Mapping[str, Any]) -> None:
+    async def put_many(self, values: Mapping[str, Any]) -> None:
         """Store all at once, and return only then, as the document does."""
         before, done = self.last, asyncio.Event()
         self.last = done

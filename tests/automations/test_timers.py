@@ -27,11 +27,11 @@ class SlowCard(Card):
         self.may_write.set()
         self.later: list[tuple[str, Any]] = []
 
-    async def put(self, values: Any) -> None:
+    async def put_many(self, values: Any) -> None:
         """As the card's, once it may."""
         await self.may_write.wait()
         try:
-            await super().put(values)
+            await super().put_many(values)
         finally:
             for key, value in self.later:
                 super().remember(key, value)
@@ -343,9 +343,9 @@ async def test_timers_due_together_are_one_record(tmp_path: Path) -> None:
     class CountingCard(Card):
         puts = 0
 
-        async def put(self, values: Any) -> None:
+        async def put_many(self, values: Any) -> None:
             self.puts += 1
-            await super().put(values)
+            await super().put_many(values)
 
     card, triggers = CountingCard(), [{**OFF, "name": f"t{number}"} for number in range(100)]
     definition = automation(id_="a", triggers=triggers)

@@ -13,7 +13,6 @@ from appliance.automations.variables import Variables
 from appliance.errors import Invalid
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged
-from appliance.store.records import Storage
 from tests.fakes.automations import Card, automation, bench
 from tests.fakes.clock import VirtualClock
 
@@ -28,8 +27,7 @@ class Shelf:
         self.changes: list[tuple[str, Any, Any]] = []
         bus = Bus()
         bus.listen(self._note)
-        storage = Storage(stored=self.card, remember=self.card.remember, put=self.card.put)
-        self.variables = Variables(storage, bus, Brake(bus, VirtualClock()))
+        self.variables = Variables(self.card, bus, Brake(bus, VirtualClock()))
 
     def _note(self, event: object) -> None:
         if isinstance(event, VariableChanged):

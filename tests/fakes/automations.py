@@ -30,7 +30,6 @@ from appliance.lua.execution import Failure
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
 from appliance.lua.source import Source
-from appliance.store.records import Storage
 from appliance.tables.checks import Function
 from tests.automations.homes import BERLIN, NOW
 from tests.fakes.clock import VirtualClock
@@ -137,7 +136,7 @@ class Card:
         if value is not None:
             self.values[key] = json.loads(json.dumps(value))
 
-    async def put(self, values: Mapping[str, Any]) -> None:
+    async def put_many(self, values: Mapping[str, Any]) -> None:
         """Like the recorder: values to save later are saved later."""
         if not self.is_bad:
             for key, value in values.items():
@@ -145,6 +144,10 @@ class Card:
         await asyncio.sleep(0)
         if self.is_bad:
             raise StoreFailed("the card is full")
+
+    def is_being_flushed(self, _: str) -> bool:
+        """Return False: a flush takes no time."""
+        return False
 
 
 @dataclass(kw_only=True)
@@ -262,9 +265,8 @@ async def bench(
     registry = PromptRegistry(bus, clock)
     registry.restore(registry.layout, kept.devices)
     history, stage = FailingHistory(), stage or Stage()
-    storage = Storage(stored=kept, remember=kept.remember, put=kept.put)
     trust = ClockTrust(clock, believed_after)
-    environment = Environment(registry, bus, clock, trust, storage, stopped_at=stopped_at)
+    environment = Environment(registry, bus, clock, trust, kept, stopped_at=stopped_at)
     catalog: Catalog[AutomationDefinition] = Catalog(
         "automation", Folder(path=folder, name="config/automations"), _describe, automation_parser(locale, clock, 3)
     )

@@ -31,7 +31,6 @@ from appliance.lua.catalog import Catalog
 from appliance.lua.context import Context, CtxCall
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
-from appliance.store.records import Storage
 from tests.automations.homes import BERLIN
 from tests.fakes.automations import LONG_AGO, Card
 from tests.fakes.clock import VirtualClock
@@ -182,9 +181,8 @@ async def open_week(
         async with Dispatcher([runner], bus, clock) as dispatcher:
             new_context = partial(_SleepNoting, registry, dispatcher, clock)
             made = Executor(lua, lambda label: new_context(label, calls), clock, ExecutionHistory())
-            storage = Storage(stored=card, remember=card.remember, put=card.put)
             trust = ClockTrust(clock, LONG_AGO)
-            environment = Environment(registry, bus, clock, trust, storage, stopped_at=stopped_at)
+            environment = Environment(registry, bus, clock, trust, card, stopped_at=stopped_at)
             folder = Folder(path=config / "automations", name="config/automations")
             parser = automation_parser(BERLIN, clock, 8)
             catalog: Catalog[AutomationDefinition] = Catalog("automation", folder, lua.describe, parser)

@@ -8,19 +8,14 @@ from appliance.clock import to_millis
 from appliance.history.execution_history import ExecutionHistory, ExecutionStatus
 from appliance.history.period import Period
 from appliance.lua.unfinished import CUT_OFF, UnfinishedExecutions
-from appliance.store.records import RUNNING, Storage
+from appliance.store.records import RUNNING
 from tests.fakes.automations import Card
 from tests.fakes.clock import START, VirtualClock
 
 
-def storage_of(card: Card) -> Storage:
-    """The storage of this card."""
-    return Storage(stored=card, remember=card.remember, put=card.put)
-
-
 async def test_only_what_runs_for_a_moment_is_marked_and_only_until_it_ends() -> None:
     card, clock = Card(), VirtualClock()
-    async with UnfinishedExecutions(storage_of(card), clock) as it:
+    async with UnfinishedExecutions(card, clock) as it:
         for number in range(3):
             it.begin(str(number), "automation", f"a{number}", START)
         it.end("0")
@@ -41,7 +36,7 @@ async def test_interrupted_executions_are_in_their_history_once() -> None:
     }
     card = Card({RUNNING: marks})
     for entries in (1, 0):
-        async with UnfinishedExecutions(storage_of(card), VirtualClock()) as it:
+        async with UnfinishedExecutions(card, VirtualClock()) as it:
             history = ExecutionHistory()
             it.report("automation", history)
             found = history.list_runs("a", Period())
@@ -52,7 +47,7 @@ async def test_interrupted_executions_are_in_their_history_once() -> None:
 
 async def test_marks_of_another_form_are_left_out() -> None:
     for value in ({"1": {"kind": 7}}, ["x"], 3):
-        async with UnfinishedExecutions(storage_of(Card({RUNNING: value})), VirtualClock()) as it:
+        async with UnfinishedExecutions(Card({RUNNING: value}), VirtualClock()) as it:
             history = ExecutionHistory()
             it.report("automation", history)
             assert history.list_runs("a", Period()) == []

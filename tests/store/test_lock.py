@@ -147,7 +147,7 @@ async def test_it_is_held_until_the_last_byte_whatever_fails(tmp_path: Path, is_
     disk, bus, clock = WatchedDisk(tmp_path), Bus(), Clock()
     store = Store(disk, Registry(bus, clock), bus, clock, flush_secs=60, is_ours=lambda _: True)
     async with store:
-        store.recorder.remember("variable/x", {"value": 1})
+        store.document.remember("variable/x", {"value": 1})
         disk.is_broken, before = is_broken, len(disk.was_free)
     assert len(disk.was_free) > before + 1 and not any(disk.was_free)
     assert is_free(tmp_path)
@@ -176,7 +176,7 @@ class Card:
 async def start(card: Card, clock: VirtualClock, *, secs: float = 10, has_crashed: bool = True) -> bool:
     """Start a hub this many seconds later; whether it should be safe."""
     clock.suspend(secs)
-    counter = CrashCounter(card, clock, card.remember)  # type: ignore[arg-type]
+    counter = CrashCounter(card, clock)  # type: ignore[arg-type]
     return await counter.note_start(has_crashed=has_crashed)
 
 
@@ -192,14 +192,14 @@ async def test_crashes_that_lie_apart_do_not_count_and_runs_that_stop_in_order_w
     assert not any([await start(card, clock, secs=151) for _ in range(6)])
     untouched = Card()
     assert not any([await start(untouched, clock, has_crashed=False) for _ in range(6)])
-    CrashCounter(untouched, clock, untouched.remember).end_series()  # type: ignore[arg-type]
+    CrashCounter(untouched, clock).end_series()  # type: ignore[arg-type]
     assert untouched.values == {}
 
 
 async def test_the_series_ends_with_a_stop_in_order(clock: VirtualClock) -> None:
     card = Card()
     assert [await start(card, clock) for _ in range(3)] == [False, False, True]
-    CrashCounter(card, clock, card.remember).end_series()  # type: ignore[arg-type]
+    CrashCounter(card, clock).end_series()  # type: ignore[arg-type]
     assert card.values == {} and not await start(card, clock)
 
 

@@ -83,12 +83,12 @@ async def test_a_device_that_is_stored_during_a_flush_keeps_its_newest_state(tmp
 
 
 async def test_none_removes_and_leaving_writes_the_rest(tmp_path: Path) -> None:
-    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, _):
-        recorder.remember("fired/dusk", {"last": 1})
-        recorder.remember("fired/dawn", {"last": 1})
+    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
+        document.remember("fired/dusk", {"last": 1})
+        document.remember("fired/dawn", {"last": 1})
     async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
         assert stored(document, "fired/dusk") == {"last": 1}
-        recorder.remember("fired/dusk", None)
+        document.remember("fired/dusk", None)
         await recorder.flush()
         assert stored(document, "fired/dusk") is None
 
@@ -98,7 +98,7 @@ async def test_a_half_written_entry_is_written_at_the_stop(tmp_path: Path, monke
         await asyncio.Event().wait()
 
     async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
-        recorder.remember("fired/dusk", {"last": 1})
+        document.remember("fired/dusk", {"last": 1})
         with monkeypatch.context() as slow:
             slow.setattr(document, "change", hang)
             flush = asyncio.create_task(recorder.flush())
@@ -117,12 +117,12 @@ async def test_entries_of_a_failed_flush_are_in_the_next(
         raise error
 
     async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
-        recorder.remember("fired/dusk", {"last": 1})
-        recorder.remember("fired/dawn", {"last": 1})
+        document.remember("fired/dusk", {"last": 1})
+        document.remember("fired/dawn", {"last": 1})
         with monkeypatch.context() as failing:
             failing.setattr(document, "change", fail)
             await recorder.flush()
-        recorder.remember("fired/dawn", {"last": 2})
+        document.remember("fired/dawn", {"last": 2})
         await recorder.flush()
         assert (stored(document, "fired/dusk"), stored(document, "fired/dawn")) == ({"last": 1}, {"last": 2})
 
@@ -130,7 +130,7 @@ async def test_entries_of_a_failed_flush_are_in_the_next(
 async def written_at(folder: Path, clock: VirtualClock, number: int) -> tuple[bool, str]:
     """Start, write something, stop: whether the clock was believed, and the time that was noted."""
     async with recording(folder, clock) as (recorder, document):
-        recorder.remember("some/thing", {"number": number})
+        document.remember("some/thing", {"number": number})
         await recorder.flush()
         return recorder.trust.is_trusted(), stored(document, CARD)["at"]
 
@@ -154,12 +154,12 @@ async def test_a_clock_that_ran_ahead_and_was_set_back_while_the_hub_ran_is_beli
     tmp_path: Path,
 ) -> None:
     clock = VirtualClock(LATER + timedelta(days=3650))
-    async with recording(tmp_path, clock) as (recorder, _):
-        recorder.remember("some/thing", {"number": 1})
+    async with recording(tmp_path, clock) as (recorder, document):
+        document.remember("some/thing", {"number": 1})
         await recorder.flush()
         assert recorder.trust.is_trusted()
         clock.set(LATER)
-        recorder.remember("some/thing", {"number": 2})
+        document.remember("some/thing", {"number": 2})
     assert await written_at(tmp_path, VirtualClock(LATER + timedelta(seconds=1)), 3) == (
         True,
         timestamp(LATER + timedelta(seconds=1)),
@@ -173,8 +173,8 @@ async def test_a_value_without_json_is_reported_once_and_blocks_no_other(
     async with Document(RecordingDisk(), clock) as document:
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
             for turn in range(2):
-                recorder.remember("automation/bad", {"text": "\ud800", "turn": turn})
-                recorder.remember("automation/good", {"turn": turn})
+                document.remember("automation/bad", {"text": "\ud800", "turn": turn})
+                document.remember("automation/good", {"turn": turn})
                 await recorder.flush()
         assert dict(document.items("automation/")) == {"good": {"turn": 1}}
     assert len([each for each in caplog.messages if "'automation/bad' cannot be stored" in each]) == 1
@@ -184,28 +184,28 @@ async def test_a_durable_value_replaces_a_waiting_one_unless_it_fails(tmp_path: 
     clock, disk = VirtualClock(LATER), RecordingDisk()
     async with Document(disk, clock) as document:
         bus = Bus()
-        async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
-            recorder.remember("timer/a", {"end": 1})
-            await recorder.put({"timer/a": {"end": 2}})
-            recorder.remember("timer/b", {"end": 1})
-            putting = asyncio.ensure_future(recorder.put({"timer/b": {"end": 2}}))
+        async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300):
+            document.remember("timer/a", {"end": 1})
+            await document.put_many({"timer/a": {"end": 2}})
+            document.remember("timer/b", {"end": 1})
+            putting = asyncio.ensure_future(document.put_many({"timer/b": {"end": 2}}))
             await asyncio.sleep(0)
-            recorder.remember("timer/b", {"end": 3})
+            document.remember("timer/b", {"end": 3})
             await putting
-            recorder.remember("timer/c", {"end": 1})
+            document.remember("timer/c", {"end": 1})
             with pytest.raises(TypeError):
-                await recorder.put({"timer/c": {"end": "\ud800"}})
+                await document.put_many({"timer/c": {"end": "\ud800"}})
         assert dict(document.items("timer/")) == {"a": {"end": 2}, "b": {"end": 3}, "c": {"end": 1}}
 
 
 @pytest.mark.parametrize("is_put", [True, False])
 async def test_the_last_value_wins_while_an_earlier_one_is_being_saved(tmp_path: Path, *, is_put: bool) -> None:
     async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
-        await recorder.put({"timer/a": {"end": 1}})
-        recorder.remember("timer/a", {"end": 2})
-        on_its_way = asyncio.ensure_future(recorder.put({"timer/a": {"end": 2}}) if is_put else recorder.flush())
+        await document.put_many({"timer/a": {"end": 1}})
+        document.remember("timer/a", {"end": 2})
+        on_its_way = asyncio.ensure_future(document.put_many({"timer/a": {"end": 2}}) if is_put else recorder.flush())
         await asyncio.sleep(0)
-        recorder.remember("timer/a", {"end": 1})
+        document.remember("timer/a", {"end": 1})
         await recorder.flush()
         await on_its_way
         assert stored(document, "timer/a") == {"end": 1}

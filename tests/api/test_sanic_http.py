@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import logging
 import re
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,6 +21,16 @@ PAGE = ROOT / "appliance" / "api" / "sanic_http" / "README.md"
 ROWS = re.findall(
     r"^\| `([\w.]+):([\w.]+)` \| (.*?) \| .* \| `(tests/[\w/]+\.py)::(\w+)` \|$", PAGE.read_text(), re.MULTILINE
 )
+
+IMPORTS = """
+import sys
+import appliance.cli.run
+assert "sanic" not in sys.modules
+appliance.cli.run.leave_out_pages()
+import appliance.cli.serving
+print({"html5tagger", "tracerite"} & sys.modules.keys())
+"""
+"""The imports of `lares run`, in their order."""
 
 
 def test_every_name_on_the_page_is_there_and_so_is_its_test() -> None:
@@ -41,6 +53,11 @@ def test_everything_that_is_overridden_is_on_the_page() -> None:
 
 def test_sanic_is_pinned_to_the_version_whose_insides_these_are() -> None:
     assert f'"sanic=={version("sanic")}"' in (ROOT / "pyproject.toml").read_text()
+
+
+def test_the_pages_of_sanic_are_not_imported() -> None:
+    shown = subprocess.run([sys.executable, "-c", IMPORTS], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "set()"
 
 
 async def test_a_start_does_not_log_sanic(

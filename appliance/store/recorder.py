@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import ONLINE, Registry
+from appliance.home.values import number_in
 from appliance.store.document import Document, encode_values
 from appliance.store.file_format import EncodedChanges
 from appliance.store.records import (
@@ -43,12 +45,20 @@ from appliance.version import MADE_AT
 CLOCK = "clock/trust"
 """`{at, until}`, milliseconds since 1970: stored times after `at`, up to `until`, came from a wrong clock."""
 
+FEW_DEVICES = 10
+MEASURED_FLUSHES = 12
+"""If only numbers of more than `FEW_DEVICES` have changed, these wait for at most this many flushes.
+
+A hundred sensors that never rest would otherwise write 8 MB a day.
+"""
+
 log = logging.getLogger("store")
 
 
 class Recorder:
     """Writes changes every `flush_secs`, and a last time when its context is left: changes of devices, and values
-    that wait in the document. `trust` decides whether the clock can be trusted. `on_beat` is awaited after each
+    that wait in the document. Of many devices whose numbers alone have changed, it writes only every
+    `MEASURED_FLUSHES`th time. `trust` decides whether the clock can be trusted. `on_beat` is awaited after each
     write; it must not raise.
 
     The offline state of a device is written only with the last flush, because an outage does not justify a write; the
@@ -62,6 +72,7 @@ class Recorder:
         self._clock = clock
         self._flush_secs = flush_secs
         self._dirty: set[str] = set()
+        self._measured: set[str] = set()
         self._offline: set[str] = set()
         self._is_last = False
         self._is_flush_free = asyncio.Lock()
@@ -91,6 +102,11 @@ class Recorder:
 
     async def flush(self) -> None:
         """Write the changes since the last flush. Changes that cannot be stored are tried again at the next flush."""
+        self._dirty |= self._measured
+        self._measured = set()
+        await self._flush_dirty()
+
+    async def _flush_dirty(self) -> None:
         async with self._is_flush_free:
             await self._flush()
 
@@ -102,7 +118,7 @@ class Recorder:
         except asyncio.CancelledError:  # the hub is stopping, and the last flush writes it
             self._dirty |= dirty
             raise
-        for _ in self._encoding(dirty & self._dirty, devices):  # they changed meanwhile
+        for _ in self._encoding(dirty & (self._dirty | self._measured), devices):  # they changed meanwhile
             pass
         forgets = self.trust.forgotten is not None and not self._is_forgotten
 
@@ -143,7 +159,7 @@ class Recorder:
     def list_present(self, prefixes: Iterable[str]) -> dict[str, Any]:
         """Return the values under the prefixes, including those not written yet."""
         stored = {prefix + key: value for prefix in prefixes for key, value in self._document.items(prefix)}
-        devices = [self._record_device(device_id) for device_id in self._dirty]
+        devices = [self._record_device(device_id) for device_id in self._dirty | self._measured]
         unwritten = {key: value for each in (*devices, self._document.list_later()) for key, value in each.items()}
         found = {key: value for key, value in unwritten.items() if key.startswith(tuple(prefixes))}
         return {key: value for key, value in {**stored, **found}.items() if value is not None}
@@ -177,17 +193,21 @@ class Recorder:
         return True
 
     async def _flush_later(self) -> None:
-        while True:
+        for number in itertools.count(1):
             await self._clock.sleep(self._flush_secs)
             self._day = self._day_of(self._written())
-            await self.flush()
+            if len(self._measured) <= FEW_DEVICES or number % MEASURED_FLUSHES == 0:
+                await self.flush()
+            else:
+                await self._flush_dirty()
             if self.on_beat is not None:
                 await self.on_beat()
 
     def _mark(self, event: events.Event) -> None:
         match event:
-            case events.DeviceStateChanged(device=Device(id=device_id) as device):
-                self._dirty.add(device_id)
+            case events.DeviceStateChanged(device=Device(id=device_id) as device, changed=changed):
+                is_measured = all(number_in(device.attributes.get(name)) is not None for name in changed)
+                (self._measured if is_measured else self._dirty).add(device_id)
                 if device.attributes.get("state") == ONLINE:
                     self._offline.discard(device_id)
                 else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +19,7 @@ from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.registry import Registry
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.recorder import Recorder
+from appliance.store.recorder import FEW_DEVICES, MEASURED_FLUSHES, Recorder
 from appliance.store.records import CARD, STATE_PREFIX
 from appliance.version import MADE_AT
 from tests.fakes.clock import VirtualClock
@@ -80,6 +80,45 @@ async def test_a_device_that_is_stored_during_a_flush_keeps_its_newest_state(tmp
         await recorder.record(registry.list_devices())
         await flushing
         assert [stored(document, f"{STATE_PREFIX}a:{each}")["is"] for each in range(4)] == [{"battery": 2}] * 4
+
+
+@pytest.mark.parametrize(
+    ("devices", "attributes", "flushes"),
+    [
+        (FEW_DEVICES, {"battery": 2}, 1),
+        (FEW_DEVICES + 1, {"battery": 2}, MEASURED_FLUSHES),
+        (FEW_DEVICES + 1, {"temperature": {"value": 2, "unit": "celsius"}}, MEASURED_FLUSHES),
+        (FEW_DEVICES + 1, {"power": "on"}, 1),
+    ],
+)
+async def test_numbers_of_many_devices_are_written_less_often(
+    tmp_path: Path, devices: int, attributes: Mapping[str, Any], flushes: int
+) -> None:
+    clock, bus = VirtualClock(LATER), Bus()
+    registry = Registry(bus, clock)
+
+    def show(attributes: Mapping[str, Any]) -> None:
+        seen = [
+            Observation(device_id=f"a:{each}", kind=DeviceKind.SENSOR, attributes=attributes)
+            for each in range(devices)
+        ]
+        registry.apply(Report(adapter="a", observations=tuple(seen)))
+
+    async with (
+        Document(Disk(tmp_path), clock) as document,
+        Recorder(registry, bus, document, clock, flush_secs=300) as recorder,
+    ):
+        first = {"battery": 1, "temperature": {"value": 1, "unit": "celsius"}}
+        show(first)
+        await recorder.flush()
+        keys = [f"{STATE_PREFIX}a:{each}" for each in range(devices)]
+        before = [document.get(key) for key in keys]
+        show({**first, **attributes})
+        for number in range(1, flushes + 1):
+            await clock.advance(300, sleepers=1)
+            assert [document.get(key) != kept for key, kept in zip(keys, before, strict=True)] == [
+                number == flushes
+            ] * devices
 
 
 async def test_none_removes_and_leaving_writes_the_rest(tmp_path: Path) -> None:

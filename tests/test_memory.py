@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import subprocess
+import sys
 import weakref
+from pathlib import Path
 
 from appliance.memory import GROWTH_BYTES, keep_present, resident_bytes, return_unused
 from appliance.tasks import run
 from tests.fakes.clock import VirtualClock
+
+ROOT = Path(__file__).parents[1]
 
 
 class Node:
@@ -41,3 +46,9 @@ def test_returning_memory_continues_until_it_is_cancelled() -> None:
 
     assert resident_bytes() > 1 << 20
     assert run(work())
+
+
+def test_an_adapter_of_a_broker_imports_no_client_for_http() -> None:
+    code = "import sys, appliance.adapters.mqtt.adapter; print('aiohttp' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "False"

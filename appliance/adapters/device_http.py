@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ import orjson
 from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
 from msgspec import Struct
 
+from appliance.adapters.broken_json import repair_json, strip_json
 from appliance.adapters.device_connector import CONNECT_TIMEOUT_SECS, DeviceConnector, DeviceResolver
 from appliance.adapters.http_access import HttpAccess, HttpRefused, named_status, reason_of
 from appliance.adapters.http_push import EVENT_STREAM, DecodeMessage, Messages, PromptSocket, ServerEvent, read_events
@@ -38,20 +38,6 @@ MAX_RESPONSE_BYTES = 256 * 1024
 
 _WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """Arguments for zlib by Content-Encoding."""
-
-MAX_REPAIRED_BYTES = 1 << 20
-"""Size limit of JSON that is repaired."""
-
-_CONTROL = re.compile(r"[\0-\x1f]")
-_HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-_LONE_SURROGATE = re.compile(rf"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}")
-
-_ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
-
-# Texts are matched as a whole, so that only numbers outside of texts are replaced; the end of a text may be missing.
-_NOT_A_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"?|[-+]?\b(?:nan|inf(?:inity)?)\b', re.IGNORECASE | re.DOTALL)
-
-_BOM, _JSON_PADDING = b"\xef\xbb\xbf", b"\0\r\n\t "
 
 
 class DeviceSession:
@@ -350,19 +336,6 @@ def _busy_pause(response: HttpResponse) -> float:
     """Return the pause that a busy device asks for, within the limits."""
     stated = response.headers.get("Retry-After", "")
     return min(max(float(stated) if stated.isdecimal() else 0.0, BUSY_PAUSE_SECS), MAX_BUSY_PAUSE_SECS)
-
-
-def strip_json(body: bytes) -> bytes:
-    """Remove the byte order mark and the zero bytes that some devices put around JSON."""
-    return body.removeprefix(_BOM).rstrip(_JSON_PADDING)
-
-
-def repair_json(body: bytes) -> bytes:
-    """Replace what JSON forbids: broken UTF-8, lone surrogates, control characters, unknown escapes, and NaN."""
-    text = body.decode(errors="replace") if len(body) <= MAX_REPAIRED_BYTES else ""
-    text = _LONE_SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
-    text = _ESCAPE.sub(lambda found: found[0] if found[1] else r"\\", text)
-    return _NOT_A_NUMBER.sub(lambda found: found[0] if found[0][0] == '"' else "null", text).encode()
 
 
 def parse_json(body: bytes | str, address: str) -> Any:

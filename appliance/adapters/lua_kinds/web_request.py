@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from appliance.adapters.access_settings import url_path
 from appliance.adapters.base import AdapterContext
-from appliance.adapters.device_http import HttpClient, HttpResponse, repair_json, strip_json
+from appliance.adapters.broken_json import repair_json, strip_json
+from appliance.adapters.device_http import HttpClient, HttpResponse
 from appliance.adapters.http_access import HttpAccess
 from appliance.adapters.lua_kinds.libraries import compact_json
 from appliance.adapters.lua_kinds.section import SectionSettings

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from appliance.adapters.device_http import repair_json
+from appliance.adapters.broken_json import repair_json
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.adapters.mqtt.topics import is_topic
 from appliance.errors import Invalid

@@ -132,7 +132,7 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
 
 
 async def test_a_followed_log_continues_with_new_lines(hub: Process, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "appliance", "log", "-f", "--lines", "1", "--contains", "asked to"]
+    command = [sys.executable, "-m", "appliance", "log", "-f", "--lines", "1", "--contains", "reload requested"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
     follower = await asyncio.create_subprocess_exec(
         *command, cwd=tmp_path, env=environment, stdout=asyncio.subprocess.PIPE

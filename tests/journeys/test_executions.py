@@ -101,4 +101,4 @@ async def test_a_sleep_that_the_stop_cuts_leaves_a_line(tmp_path: Path, caplog: 
         await until(lambda: list_executions(app.hub.executors)[0].status == "waiting")
         app.hub.abort_all()
         await running
-    assert [each for each in caplog.messages if re.search(r"scene:sleepy is cut off by the stop: sleep until", each)]
+    assert [each for each in caplog.messages if "scene:sleepy was interrupted by the stop: sleep until" in each]

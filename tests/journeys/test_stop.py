@@ -142,7 +142,7 @@ async def test_running_commands_of_an_automation_have_the_same_time_as_a_request
             assert await hub.stop() == 0
             took = time.monotonic() - began
             log = hub.log.read_text().partition("stopping")[2]
-            assert ("is cut off by the stop" in log) == (not is_finished), log
+            assert ("was interrupted by the stop" in log) == (not is_finished), log
             assert took < (2.5 if "600" in lua else 4.8), took
         tv.faults.delay = 0
         async with running(tmp_path) as hub:

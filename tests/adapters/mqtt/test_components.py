@@ -322,7 +322,7 @@ def test_a_light_offers_flash_and_white_only_if_announced(keys: dict[str, Any]) 
 def test_a_malformed_moment_is_refused_with_an_example(component: str, value: str) -> None:
     device = announced(live_devices(), component, TOPICS, {})
     entity, _ = device.offers["custom.mqtt.x"]
-    with pytest.raises(Invalid, match=f"is no {component} like"):
+    with pytest.raises(Invalid, match=f"is not a {component} like"):
         entity.write(Command(capability="custom.mqtt.x", action="set", value=value))
 
 

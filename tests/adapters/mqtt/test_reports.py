@@ -155,7 +155,7 @@ def test_a_valve_takes_the_commands_that_have_a_payload(
         ("^\\d{4}$", "1234", None),
         ("^\\d{4}$", "12", "does not fit the lock's code_format"),
         ("^\\d{4}$", "x" * 300, "does not fit the lock's code_format"),
-        ("^\\d{4}$", None, "asks for a code"),
+        ("^\\d{4}$", None, "requires a code"),
         ("(a+)+$", "anything", None),
         ("[", "anything", None),
     ],

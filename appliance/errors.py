@@ -271,7 +271,7 @@ class ConfigFailed(LaresError):
 
 
 class InvalidFile(Invalid):
-    """A text that cannot be saved because it has faults."""
+    """A text that has faults, and is neither saved nor simulated."""
 
     code = "invalid_file"
 
@@ -279,7 +279,7 @@ class InvalidFile(Invalid):
         first = faults[0]
         place = f"line {first.line}: " if first.line else ""
         count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
-        super().__init__(f"{path} is not saved; it has {count}: {place}{first.message}")
+        super().__init__(f"{path} has {count}: {place}{first.message}")
         self.faults = faults
 
 

@@ -31,8 +31,8 @@ HEATS, COOLS, IS_AUTO = 1, 2, 32
 
 COOLING_SETPOINT, HEATING_SETPOINT, SYSTEM_MODE = 17, 18, 28
 
-NO_INT16, NO_UINT16 = -0x8000, 0xFFFF
-"""The numbers that stand for null in types of 16 bits."""
+NO_UINT8, NO_INT16, NO_UINT16 = 0xFF, -0x8000, 0xFFFF
+"""The numbers that stand for null in these types."""
 
 PERCENT_SETTING = "custom.matter.fan_control.percent_setting"
 SETPOINTS = {
@@ -58,6 +58,8 @@ class ClusterField(Struct, frozen=True):
     attribute: int
     key: str
     convert: Convert
+    missing: int | None = None
+    """The number that older firmware sends instead of null."""
 
 
 def percent_of_level(level: int) -> int:
@@ -76,11 +78,11 @@ def setpoint_of(endpoint: Endpoint) -> int:
     return COOLING_SETPOINT if is_cooling and endpoint.has_feature(THERMOSTAT, COOLS) else HEATING_SETPOINT
 
 
-def _amount(divisor: float, unit: str, digits: int = 2, *, missing: int | None = None) -> Convert:
-    """Convert a number in parts of a unit; `missing` is the number that older firmware sends instead of null."""
+def _amount(divisor: float, unit: str, digits: int = 2) -> Convert:
+    """Convert a number in parts of a unit."""
 
     def convert(value: Any, _: Endpoint) -> Value:
-        return None if value == missing else {"value": round(number(value) / divisor, digits), "unit": unit}
+        return {"value": round(number(value) / divisor, digits), "unit": unit}
 
     return convert
 
@@ -158,6 +160,10 @@ def _fan_power(mode: Any, endpoint: Endpoint) -> Value:
     return "on" if integer(mode if percent is None else percent, 0, 100) else "off"
 
 
+def _opened(value: Any, _: Endpoint) -> Value:
+    return 100 - round(integer(value, 0, 10_000) / 100)
+
+
 def _lux(value: Any, _: Endpoint) -> Value:
     measured = integer(value, 0, 65534)
     return round(10 ** ((measured - 1) / 10_000)) if measured else 0
@@ -181,7 +187,7 @@ _GASES = {
 
 FIELDS = (
     ClusterField(ON_OFF, 0, "power", lambda value, _: "on" if boolean(value) else "off"),
-    ClusterField(LEVEL_CONTROL, 0, "brightness", _brightness),
+    ClusterField(LEVEL_CONTROL, 0, "brightness", _brightness, NO_UINT8),
     ClusterField(
         COLOR,
         7,
@@ -191,11 +197,11 @@ FIELDS = (
     ClusterField(COLOR, 0, "color_hs", _in_mode(0, _hue_and_saturation)),
     ClusterField(COLOR, 3, "color_xy", _in_mode(1, _xy)),
     ClusterField(COLOR, 8, "color_mode", _named(COLOR_MODES)),
-    ClusterField(COVER, 14, "cover_position", lambda value, _: 100 - round(integer(value, 0, 10_000) / 100)),
-    ClusterField(COVER, 15, "cover_tilt", lambda value, _: 100 - round(integer(value, 0, 10_000) / 100)),
+    ClusterField(COVER, 14, "cover_position", _opened, NO_UINT16),
+    ClusterField(COVER, 15, "cover_tilt", _opened, NO_UINT16),
     ClusterField(DOOR_LOCK, 0, "lock", _named(_LOCK_STATES)),
     ClusterField(DOOR_LOCK, 3, "door", _named(_DOOR_STATES)),
-    ClusterField(THERMOSTAT, 0, "temperature", _amount(100, "°C", missing=NO_INT16)),
+    ClusterField(THERMOSTAT, 0, "temperature", _amount(100, "°C"), NO_INT16),
     ClusterField(THERMOSTAT, SYSTEM_MODE, "target_temperature", _target),
     *(ClusterField(THERMOSTAT, attribute, key, _setpoint) for key, attribute in SETPOINTS.items()),
     ClusterField(THERMOSTAT, SYSTEM_MODE, "hvac_mode", _named(MODES)),
@@ -203,11 +209,11 @@ FIELDS = (
     ClusterField(FAN, 0, "power", _fan_power),
     ClusterField(FAN, 0, "fan_mode", _named(FAN_MODES)),
     ClusterField(FAN, 2, PERCENT_SETTING, lambda value, _: integer(value, 0, 100)),
-    ClusterField(1026, 0, "temperature", _amount(100, "°C", missing=NO_INT16)),
-    ClusterField(1029, 0, "humidity", _amount(100, "%", missing=NO_UINT16)),
-    ClusterField(1027, 0, "pressure", _amount(1, "hPa", missing=NO_INT16)),
-    ClusterField(1028, 0, "custom.matter.flow_measurement.measured_value", _amount(10, "m³/h", missing=NO_UINT16)),
-    ClusterField(1024, 0, "illuminance", _lux),
+    ClusterField(1026, 0, "temperature", _amount(100, "°C"), NO_INT16),
+    ClusterField(1029, 0, "humidity", _amount(100, "%"), NO_UINT16),
+    ClusterField(1027, 0, "pressure", _amount(1, "hPa"), NO_INT16),
+    ClusterField(1028, 0, "custom.matter.flow_measurement.measured_value", _amount(10, "m³/h"), NO_UINT16),
+    ClusterField(1024, 0, "illuminance", _lux, NO_UINT16),
     ClusterField(1030, 0, "occupancy", lambda value, _: "occupied" if integer(value, 0) & 1 else "unoccupied"),
     ClusterField(
         BOOLEAN_STATE, 0, "contact", _of_type(_CONTACT, lambda value, _: "closed" if boolean(value) else "open")
@@ -238,7 +244,7 @@ FIELDS = (
 )
 """Every attribute that is shown."""
 
-_BATTERY = ClusterField(POWER_SOURCE, 12, "battery", lambda value, _: integer(value, 0, 200) // 2)
+_BATTERY = ClusterField(POWER_SOURCE, 12, "battery", lambda value, _: integer(value, 0, 200) // 2, NO_UINT8)
 
 CLUSTERS = frozenset({SWITCH, *(field.cluster for field in FIELDS)})
 """The clusters that make an endpoint a device."""
@@ -303,7 +309,7 @@ def read(endpoint: Endpoint, power_source: Endpoint | None) -> tuple[dict[str, V
     wrong: dict[str, str] = {}
     for field, source in _readable(endpoint, power_source):
         value = source.get(field.cluster, field.attribute)
-        if value is None:
+        if value is None or value == field.missing:
             continue
         try:
             meant = field.convert(value, source)

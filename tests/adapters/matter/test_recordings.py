@@ -523,6 +523,8 @@ def _first_piece() -> list[dict[str, Any]]:
         (1029, 65535, {}),
         (1027, -32768, {}),
         (513, -32768, {}),
+        (1024, 65535, {}),
+        (8, 255, {}),
     ],
 )
 def test_the_null_of_older_firmware_is_no_measurement(cluster: int, value: int, shown: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ import { panelOf } from "./sheet.js";
 import { Devices, hasTile } from "./summary.js";
 import { marks } from "./tiles.js";
 import { act, inOrder, mayAdmin, mayWrite, state } from "./store.js";
-import { card, Copy, Editable, empty, errorLine, facts, Field, titled, useLoaded } from "./ui.js";
+import { card, Copy, Editable, empty, facts, Field, titled, useLoaded } from "./ui.js";
 import { actionWord, attributesOf, isAway, labelOf, nameOf, numberOf, orderOf, show, word } from "./values.js";
 import { moment, t, time } from "./words.js";
 
@@ -29,7 +29,6 @@ export function Device({ id }) {
 	const device = state.devices.get(id);
 	const [isOffered, setOffered] = useState(false);
 	if (!device) return [h1({ tabindex: "-1" }, t("device.gone")), p(id)];
-	const to = toDevice(device);
 	const { symbol, tone } = lookOf(device);
 	const onSave = async (name) => (await renameDevice(id, name)) && setOffered(Boolean(name) && !device.alias);
 	const title = { text: nameOf(device), level: "h1", label: t("rename", { name: nameOf(device) }), canEdit: mayWrite(), onSave };

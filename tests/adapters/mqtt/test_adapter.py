@@ -177,5 +177,5 @@ async def test_a_flood_with_unusable_announcements_completes_and_reports_its_pro
             await until(lambda: any(isinstance(each, events.AdapterStarted) for each in home.events))
             assert len(home.registry.list_devices()) == 1_000
             assert not home.errors()
-            assert any("announcements taken in" in each.message for each in home.events
+            assert any("announcements accepted" in each.message for each in home.events
                        if isinstance(each, events.AdapterProgressed))  # fmt: skip

@@ -118,8 +118,8 @@ class MqttAdapter(Adapter):
         """Stay connected and publish changes until cancelled."""
         hub_id = self._hub_id = await hub_id_of(self._settings, self._secrets)
         is_full, prefix = self._settings.include_config_entities, self._settings.discovery_prefix
-        catalog = Router(self.name, prefix, hub_id, includes_config_entities=is_full)
-        self.live = LiveDevices(catalog, self.publish, self.clock, self._zone)
+        router = Router(self.name, prefix, hub_id, includes_config_entities=is_full)
+        self.live = LiveDevices(router, self.publish, self.clock, self._zone)
         self._pictures = self.live.pictures
         self.live.stopped_at = stopped_at(self._secrets)
         # If this hub publishes its devices, the connection for that has the status topic and the last will.

@@ -82,8 +82,8 @@ class LiveDevices:
     `stopped_at` is the time of the stop: values shown then had not expired, but their age is unknown.
     """
 
-    def __init__(self, catalog: Router, publish: Publisher, clock: Clock, zone: tzinfo = UTC) -> None:
-        self.router = catalog
+    def __init__(self, router: Router, publish: Publisher, clock: Clock, zone: tzinfo = UTC) -> None:
+        self.router = router
         self.stopped_at: datetime | None = None
         self.duplicates = Duplicates(clock)
         self.pictures = PictureStore(publish, clock)

@@ -1,4 +1,4 @@
-"""The catalog of one broker: its configurations, the devices built from them, and the changes in each message."""
+"""The router of one broker: its configurations, the devices built from them, and the changes in each message."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from appliance.adapters.base import CommandResult
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.elgato_lights import adapter as adapter_module
-from appliance.adapters.elgato_lights.adapter import LIGHT_COMMANDS, ElgatoAdapter, LightState, mired_of
+from appliance.adapters.elgato_lights.adapter import LIGHT_COMMANDS, ElgatoAdapter, LightState, clamped_mireds
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.errors import BadAnswer, Invalid, Unreachable
 from appliance.home.commands import Command
@@ -83,7 +83,7 @@ def _kelvin(value: int) -> dict[str, Any]:
 async def test_kelvin_becomes_mired_within_the_range_of_lights_and_the_light_shows_the_result(
     adapter: ElgatoAdapter, light: LightSimulator, kelvin: int, mired: int, shown: int
 ) -> None:
-    assert (mired_of(kelvin), kelvin_of(mired)) == (mired, shown)
+    assert (clamped_mireds(kelvin), kelvin_of(mired)) == (mired, shown)
     answer = await adapter.command(FIRST, temperature(kelvin))
     assert answer.error is None and answer.report is not None
     assert light.writes[0]["lights"][0]["temperature"] == mired == light.lights[0].temperature
@@ -92,14 +92,14 @@ async def test_kelvin_becomes_mired_within_the_range_of_lights_and_the_light_sho
 
 @given(st.integers(143, 344))
 def test_every_mired_of_a_light_survives_the_way_to_kelvin_and_back(mired: int) -> None:
-    assert mired_of(kelvin_of(mired)) == mired
+    assert clamped_mireds(kelvin_of(mired)) == mired
     assert 2900 <= kelvin_of(mired) <= 7000
 
 
 @given(st.integers(2900, 7000))
 def test_every_kelvin_that_a_light_takes_is_shown_within_one_mired(kelvin: int) -> None:
-    assert 143 <= mired_of(kelvin) <= 344
-    assert abs(kelvin_of(mired_of(kelvin)) - kelvin) <= kelvin**2 / 1_000_000
+    assert 143 <= clamped_mireds(kelvin) <= 344
+    assert abs(kelvin_of(clamped_mireds(kelvin)) - kelvin) <= kelvin**2 / 1_000_000
 
 
 # --- polls ---------------------------------------------------------------------------------------

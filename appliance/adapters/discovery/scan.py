@@ -43,7 +43,7 @@ _MDNS_TTL, _SSDP_TTL = 255, 1
 MAX_HEADERS = 64
 """Lines that are read of one answer."""
 
-SEARCH_SECS = 1
+SSDP_MX_SECS = 1
 """The seconds within which a device is asked to answer (MX)."""
 
 
@@ -167,7 +167,7 @@ def encode_search(target: str) -> bytes:
         "M-SEARCH * HTTP/1.1",
         "HOST: 239.255.255.250:1900",
         'MAN: "ssdp:discover"',
-        f"MX: {SEARCH_SECS}",
+        f"MX: {SSDP_MX_SECS}",
         f"ST: {target}",
     )
     return "\r\n".join((*lines, "", "")).encode()

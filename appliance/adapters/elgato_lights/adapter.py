@@ -91,7 +91,7 @@ class LightState(Struct, frozen=True, kw_only=True):
 LightWrite = Callable[[Command, LightState], dict[str, int]]
 
 
-def mired_of(kelvin: int) -> int:
+def clamped_mireds(kelvin: int) -> int:
     """Return a colour temperature in mired, within the range of the lights."""
     low, high = LIGHT_MIRED_RANGE
     return min(max(mireds_of(kelvin), low), high)
@@ -102,7 +102,7 @@ _CHANGES: Mapping[tuple[str, str], LightWrite] = {
     ("power", "off"): lambda _, light: {"on": 0},
     ("power", "toggle"): lambda _, light: {"on": 0 if light.on else 1},
     ("brightness", "set"): lambda command, _: {"brightness": command.value},
-    ("color_temperature", "set"): lambda command, _: {"temperature": mired_of(kelvin_in(command.value))},
+    ("color_temperature", "set"): lambda command, _: {"temperature": clamped_mireds(kelvin_in(command.value))},
 }
 """The change that each command writes, for a light that was just read."""
 

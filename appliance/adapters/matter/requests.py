@@ -73,7 +73,7 @@ class ClusterRequest(Struct, frozen=True):
 
 def request_for(endpoint: Endpoint, command: Command) -> ClusterRequest:
     """Return the request for a command that the endpoint offers."""
-    return _ORDERS[command.capability](endpoint, command)
+    return _REQUESTS[command.capability](endpoint, command)
 
 
 def command_specs_of(endpoint: Endpoint) -> tuple[CommandSpec, ...]:
@@ -233,7 +233,7 @@ def _hvac_mode(endpoint: Endpoint, command: Command) -> ClusterRequest:
     return _write(endpoint, THERMOSTAT, SYSTEM_MODE, _MODE_NUMBERS[command.value])
 
 
-_ORDERS: Mapping[str, Callable[[Endpoint, Command], ClusterRequest]] = {
+_REQUESTS: Mapping[str, Callable[[Endpoint, Command], ClusterRequest]] = {
     "power": _power,
     "brightness": _brightness,
     "color_temperature": _color_temperature,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from appliance.automations.ctx import MAX_SLEEP_SECS, MAX_WAIT_SECS
 from appliance.automations.timers import check_timer
 from appliance.errors import Fault, Invalid, LaresError
 from appliance.home.capabilities import CAPABILITIES, KNOWN_ATTRIBUTES, is_custom
 from appliance.home.commands import Command, CommandSpec, check_offered
+from appliance.lua.execution import MAX_WAIT_SECS
 from appliance.lua.failures import ErrorContext, hint_of
 from appliance.lua.literals import UNKNOWN, LiteralCall, literal_calls
 from appliance.lua.source import Source, by_text
@@ -27,7 +27,7 @@ def find_wrong_literals(source: Source, specs: SpecsOf) -> Iterator[Fault]:
         arguments = (*call.arguments, UNKNOWN, UNKNOWN)
         try:
             if call.method == "sleep":
-                _check_seconds("ctx:sleep", arguments[0], MAX_SLEEP_SECS)
+                _check_seconds("ctx:sleep", arguments[0], MAX_WAIT_SECS)
             elif call.method == "start_timer":
                 _check_timer(arguments[0], arguments[1])
             elif call.method == "wait_for":

@@ -26,12 +26,11 @@ from appliance.home.registry import Registry
 from appliance.home.texts import MAX_ID_CHARS
 from appliance.home.values import Value
 from appliance.lua.context import Context, CtxCall
+from appliance.lua.execution import MAX_WAIT_SECS
 from appliance.tables.checks import LUA, boolean, number
 from appliance.tables.fields import Findings, Table
 from appliance.tables.json_schema import Shape
 from appliance.tasks import in_steps
-
-MAX_SLEEP_SECS = MAX_WAIT_SECS = 3600
 
 MAX_NOTIFICATION_CHARS = 4096
 
@@ -111,8 +110,8 @@ class CtxCalls:
         return await context.invoke(target, payload)
 
     async def _sleep(self, context: Context, seconds: float, *_: None) -> None:
-        if not 0 <= seconds <= MAX_SLEEP_SECS:
-            raise Invalid(f"ctx:sleep takes 0 to {MAX_SLEEP_SECS} seconds, not {seconds:g}")
+        if not 0 <= seconds <= MAX_WAIT_SECS:
+            raise Invalid(f"ctx:sleep takes 0 to {MAX_WAIT_SECS} seconds, not {seconds:g}")
         context.trace.add("sleep", secs=seconds)
         await self._clock.sleep(seconds)
 

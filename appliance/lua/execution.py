@@ -43,6 +43,7 @@ MAX_ANSWER_BYTES = 4 << 20
 
 MAX_DOING_CHARS = 200
 MAX_WAIT_SECS = 3600
+"""The longest wait of `ctx:sleep` and `ctx:wait_for`."""
 
 MAX_UNREMARKED_CPU_SECS = 10.0
 """An execution that has computed for longer is logged once, as a warning."""

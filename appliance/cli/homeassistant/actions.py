@@ -19,8 +19,8 @@ from appliance.cli.homeassistant.entities import Comparison, Entities, NotTransl
 from appliance.cli.homeassistant.lua import Lines, Raw, literal, name, negated, quote
 from appliance.cli.homeassistant.source import Tagged, as_list, helper_value, is_template, number, words
 from appliance.cli.homeassistant.templates import Scope
+from appliance.lua.execution import MAX_WAIT_SECS
 
-MAX_WAIT_SECS = 3600
 MAX_UNROLLED = 20
 
 ONE_NAME = re.compile(r"\s*\{\{\s*([A-Za-z_]\w*(?:\.\w+|\['\w+'\])*)\s*\}\}\s*")

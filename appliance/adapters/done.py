@@ -11,7 +11,7 @@ from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered
 from appliance.home.capabilities import STATES_AFTER
 from appliance.home.commands import Command, CommandSpec
-from appliance.home.registry import OFFLINE, UNAVAILABLE
+from appliance.home.registry import AWAY
 from appliance.home.values import Value, kelvin_in
 from appliance.tables.checks import is_number, shown
 
@@ -20,9 +20,6 @@ MOVING: Mapping[str, tuple[str, ...]] = {"open": ("open", "opening"), "close": (
 
 _TOLERANCES = {"r": 8, "g": 8, "b": 8, "hue": 4, "saturation": 4, "x": 0.03, "y": 0.03}
 """Largest accepted difference of each part of a colour."""
-
-AWAY = (OFFLINE, UNAVAILABLE)
-"""States of a device whose attributes prove nothing, because they are older than the command."""
 
 COVERS = ("cover_position", "cover_tilt")
 DOORS = ("door", "garage_door")

@@ -22,6 +22,7 @@ from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.hours import Hour, NumberHours
 from appliance.home.bus import Bus
 from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChanged, Event
+from appliance.home.registry import AWAY
 
 MAX_ATTRIBUTES = 8192
 """Attributes that are recorded; those beyond the limit are only in memory."""
@@ -32,8 +33,6 @@ hour."""
 
 MAX_ENTRIES_WAITING, MAX_ENTRY_BYTES_WAITING = 4000, 1 << 20
 """Commands and executions that wait for the card, and the bytes of their lines; beyond this, the oldest are lost."""
-
-_AWAY = ("offline", "unavailable")
 
 AttributeKey = tuple[str, str]
 """The ids of a device and of its attribute."""
@@ -188,8 +187,8 @@ class Collector:
     def _on_change(self, event: DeviceStateChanged) -> None:
         device = event.device
         at, before = to_millis(device.updated_at), {} if event.previous is None else event.previous.attributes
-        is_away = device.attributes.get("state") in _AWAY
-        is_back = not is_away and before.get("state") in _AWAY
+        is_away = device.attributes.get("state") in AWAY
+        is_back = not is_away and before.get("state") in AWAY
         for name, value in device.attributes.items() if is_back else event.shown.items():
             is_changed = name in event.changed
             if not self._report(device.id, name, at, value, before.get(name)) and is_changed:

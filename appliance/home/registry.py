@@ -35,6 +35,9 @@ from appliance.tables.checks import shown
 
 ONLINE, OFFLINE, UNAVAILABLE = "online", "offline", "unavailable"
 
+AWAY = (OFFLINE, UNAVAILABLE)
+"""States of a device whose attributes may be outdated."""
+
 MAX_REPORTED_DROPS = 1000
 """The number of combinations of adapter, device and attribute whose dropped values are remembered; more are not
 published."""

@@ -22,6 +22,7 @@ from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period
 from appliance.home import json_shapes
 from appliance.home.capabilities import UNITS
+from appliance.home.registry import AWAY
 from appliance.home.texts import identifier
 from appliance.log_buffer import LogEntry, LogQuery
 from appliance.lua.executor import list_executions
@@ -76,8 +77,6 @@ SIMULATED_PREFIXES = (
     REMOVED_PREFIX,
 )
 """The parts of the home's state that a simulation needs, by the prefixes of the keys in the document."""
-
-UNREACHABLE_STATES = ("offline", "unavailable")
 
 _ADAPTER = record(
     "AdapterReport",
@@ -199,7 +198,7 @@ class ReportsApi(ApiResource):
                 "since": reasons.state_since(device),
             }
             for device in self.hub.registry.list_devices()
-            if device.attributes.get("state") in UNREACHABLE_STATES
+            if device.attributes.get("state") in AWAY
         ]
 
     def _list_automations(self, armed: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from appliance.automations.fields import (
 from appliance.automations.triggers.base import EventTrigger, Match, Trigger
 from appliance.home.events import DeviceEvent, DeviceStateChanged, Event
 from appliance.home.model import Device
-from appliance.home.registry import OFFLINE, UNAVAILABLE, Registry
+from appliance.home.registry import AWAY, Registry
 from appliance.home.values import Value
 from appliance.home_locale import Locale
 from appliance.tables.checks import boolean
@@ -98,7 +98,7 @@ class Devices(Struct, frozen=True, kw_only=True):
             if not found:
                 sentences.append(f"; there is no device '{device_id}'")
                 continue
-            if (state := found[0].attributes.get("state")) in (OFFLINE, UNAVAILABLE):
+            if (state := found[0].attributes.get("state")) in AWAY:
                 sentences.append(f"; {whose} is {state} now (`lares why {device_id}`)")
             if sentence := describe(found[0]):
                 sentences.append(f"; {whose} {sentence}")

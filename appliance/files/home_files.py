@@ -147,6 +147,10 @@ class HomeFiles:
         """The path of the configuration file."""
         return f"{self._file.parent.name}/{self._file.name}"
 
+    def kind_path(self, kind: str) -> str:
+        """Return the path of the file of a kind in Lua, whether or not it exists."""
+        return f"{self._folders['adapter']}/{kind}.lua"
+
     async def list_files(self) -> list[FileEntry]:
         """Return every file, by path."""
         return await asyncio.to_thread(lambda: sorted(self._entries(), key=lambda each: each.path))

@@ -84,7 +84,7 @@ class Sections:
                 full = set_keys(stored, name, {**changes, "enabled": True})
                 settings = await self._parse(name, full)
             else:
-                faulty = f"config/adapters/{kind}.lua"
+                faulty = self._files.kind_path(kind)
                 source = Source(name=self._files.place_of(faulty).path, text=text.encode())
                 raw = _adapters_in(stored).get(name) or {}
                 raw = {**raw, **{key: value for key, value in values.items() if value != HIDDEN}, "type": kind}

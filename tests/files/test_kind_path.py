@@ -1,0 +1,55 @@
+"""The folder of kinds is next to the configuration, whatever the name of their folder."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance import config
+from appliance.clock import Clock
+from appliance.errors import ConfigFailed, Fault, InvalidFile
+from appliance.files.home_files import HomeFiles
+from appliance.files.sections import Sections
+from appliance.lua.source import Source
+from appliance.store.disk import Disk
+
+
+class Trials:
+    """A trial that notes its source and fails with a fault of that file."""
+
+    def __init__(self) -> None:
+        self.sources: list[Source] = []
+
+    async def run(self, name: str, settings: Any, *, kind: Source, replay: Any) -> None:
+        """Fail as a trial of a text with an error."""
+        self.sources.append(kind)
+        raise ConfigFailed([Fault(kind.name, 1, "poll must be a function")])
+
+
+@pytest.mark.parametrize("folder", ["x", "config"])
+def test_the_text_of_a_kind_is_tried_in_the_folder_of_the_configuration(tmp_path: Path, folder: str) -> None:
+    file = tmp_path / folder / "my.toml"
+    file.parent.mkdir()
+    file.write_text("[automations]\nenabled = false\n")
+    (tmp_path / "data").mkdir()
+    unused: Any = None
+    files = HomeFiles(
+        config.load(file, {}),
+        Disk(tmp_path / "data"),
+        unused,
+        Clock(),
+        unused,
+        run=unused,
+        reload_sound={},
+        secret_settings=dict,
+    )
+    assert files.kind_path("own") == f"{folder}/adapters/own.lua"
+    assert files.place_of(files.kind_path("own")).file == file.parent / "adapters" / "own.lua"
+    trials: Any = Trials()
+    with pytest.raises(InvalidFile) as failed:
+        asyncio.run(Sections(files, trials).try_section("own", "own", {}, text="return {}"))
+    assert [each.name for each in trials.sources] == [f"{folder}/adapters/own.lua"]
+    assert f"{folder}/adapters/own.lua" in str(failed.value)

@@ -73,6 +73,10 @@ class Clock:
         return True
 
 
+MAX_SIMULATED_HOURS = 24 * 366
+"""The longest simulation."""
+
+
 class SimulatedClock(Clock):
     """Simulated time, which passes only within `run`."""
 

@@ -20,6 +20,7 @@ from appliance.cli.help import EXAMPLES, subcommands
 from appliance.cli.logs import discard, make_streams_safe, one_line
 from appliance.cli.single_file import list_targets
 from appliance.cli.terminal import say, write
+from appliance.clock import MAX_SIMULATED_HOURS
 from appliance.errors import LaresError, StartFailed
 from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES
 from appliance.tasks import frozen_imports
@@ -27,10 +28,6 @@ from appliance.version import VERSION
 
 SWITCH_SECS = 0.0005
 """The seconds until the loop gets the interpreter back from another computing thread, such as a late import."""
-
-MAX_HOURS = 24 * 366
-"""The longest simulation, in hours."""
-
 
 PATHS = {"config", "data_dir", "file", "folder", "path", "keep", "events", "record", "replay"}
 """The arguments that are paths; their names can contain any bytes."""
@@ -309,9 +306,9 @@ def _hours(text: str) -> float:
         hours = float(text)
     except ValueError:
         hours = 0.0
-    if not 0 < hours <= MAX_HOURS:
+    if not 0 < hours <= MAX_SIMULATED_HOURS:
         raise argparse.ArgumentTypeError(
-            f"must be a number of hours above 0, at most {MAX_HOURS} (a year), not {text!r}"
+            f"must be a number of hours above 0, at most {MAX_SIMULATED_HOURS} (a year), not {text!r}"
         )
     return hours
 

@@ -10,6 +10,7 @@ from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.reports import SIMULATED_PREFIXES
 from appliance.api.simulation import SimulationRequest
 from appliance.api.validation import body, boolean, nullable, table
+from appliance.clock import MAX_SIMULATED_HOURS
 from appliance.errors import Invalid, InvalidFile, NotFound
 from appliance.files.completions import list_methods
 from appliance.files.kind_forms import list_kinds
@@ -77,13 +78,12 @@ SIMULATION = record("Simulation", lines=array_of(OBJECT), until=INSTANT, is_comp
 MAX_FILE_BODY_BYTES = 1 << 20
 """Bytes of a body that contains the text of a file; its characters may be escaped."""
 
-MAX_HOURS = 24 * 366
 MAX_EVENTS_CHARS = 256 << 10
 
 
 def _hours(value: Any) -> float:
-    if not checks.is_number(value) or not 0 < value <= MAX_HOURS:
-        raise Invalid(f"must be a number of hours above 0, at most {MAX_HOURS}, not {checks.shown(value)}")
+    if not checks.is_number(value) or not 0 < value <= MAX_SIMULATED_HOURS:
+        raise Invalid(f"must be a number of hours above 0, at most {MAX_SIMULATED_HOURS}, not {checks.shown(value)}")
     return float(value)
 
 

@@ -76,7 +76,7 @@ COMPLETIONS = record(
 SIMULATION = record("Simulation", lines=array_of(OBJECT), until=INSTANT, is_complete=BOOLEAN)
 
 MAX_FILE_BODY_BYTES = 1 << 20
-"""Bytes of a body that contains the text of a file; its characters may be escaped."""
+"""Bytes of a body that contains the text of a file, whose characters may be escaped, or a recording."""
 
 MAX_EVENTS_CHARS = 256 << 10
 
@@ -164,9 +164,6 @@ TRIAL_BODY = body(
         "replay": Field(nullable(table), required=False),
     },
 )
-MAX_TRIAL_BODY_BYTES = 1 << 20
-"""Bytes of a body that may contain the text of a kind, and a recording."""
-
 NOT_DELETED = "DELETE is not a method of this path: the configuration cannot be deleted"
 
 
@@ -278,7 +275,7 @@ class SectionsApi(ApiResource):
         Role.ADMIN,
         TRIAL,
         body=TRIAL_BODY,
-        max_body_bytes=MAX_TRIAL_BODY_BYTES,
+        max_body_bytes=MAX_FILE_BODY_BYTES,
         statuses=(200, 400),
     )
     async def try_out(self, call: Call, name: str) -> object:

@@ -18,9 +18,8 @@ from appliance.adapters.base import Adapter, AdapterContext, Operation
 from appliance.adapters.notification import Action, Notification
 from appliance.adapters.notify.kind import NotifySection, PartlySent
 from appliance.adapters.secret_files import read_secret, redact
-from appliance.errors import AdapterFailed, Busy, LaresError, Unanswered, Unreachable
+from appliance.errors import AdapterFailed, Busy, LaresError, Unreachable
 from appliance.home.values import Value
-from appliance.tasks import end_within
 
 PAUSES_SECS = (1.0, 4.0)
 """Seconds before the second and the third try."""
@@ -106,10 +105,7 @@ class NotifyAdapter(Adapter):
 
     async def within_limit(self, work: Awaitable[T]) -> T:
         """Return the result of an operation; `Unanswered` if it takes longer than `SEND_TIMEOUT_SECS`."""
-        try:
-            return await end_within(work, SEND_TIMEOUT_SECS)
-        except TimeoutError:
-            raise Unanswered(f"{self.name} took longer than {SEND_TIMEOUT_SECS:g} s") from None
+        return await self.within(SEND_TIMEOUT_SECS, work)
 
     async def _send(self, payload: Mapping[str, Value]) -> Value:
         """Send a message and return once it is delivered, or gather it; raise `AdapterFailed` after three failed

@@ -44,10 +44,11 @@ usage: python3 build.py [COMMAND]
                            check lint, types, and tests; --slow adds the long proofs, --coverage lists the
                            branches without a test, ARGs go to pytest
   bench [NAME ...]         measure the hub and write benchmarks/RESULTS.md
-  lock [--upgrade]         rewrite firmware/*.lock from pyproject.toml (for maintainers)
+  lock [--upgrade]         rewrite firmware/runtime.lock and test.lock from pyproject.toml (for maintainers)
 
 pyz keeps downloads in $BUILD_PY_CACHE, $XDG_CACHE_HOME, or build/.
-demo, test, and bench first make .venv from firmware/*.lock if it is missing, outdated, or damaged.
+demo, test, and bench first make .venv if it is missing, outdated, or damaged: demo from firmware/runtime.lock,
+test and bench from firmware/test.lock.
 """
 
 
@@ -99,7 +100,7 @@ def bench(arguments: Sequence[str]) -> int:
 
 
 def lock(arguments: Sequence[str]) -> int:
-    """Rewrite both locks from pyproject.toml."""
+    """Rewrite runtime.lock and test.lock from pyproject.toml."""
     return locks.write_locks(ENVIRONMENT, arguments)
 
 

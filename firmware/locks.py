@@ -1,4 +1,4 @@
-"""`build.py lock`: the locks, written from pyproject.toml."""
+"""`build.py lock` writes `runtime.lock` and `test.lock` from pyproject.toml; `build.lock` is edited by hand."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LOCK_HEAD = """\
 
 
 def write_locks(environment: Environment, arguments: Sequence[str]) -> int:
-    """Rewrite both locks from pyproject.toml; versions stay if they still fit, unless `--upgrade` is given."""
+    """Rewrite `runtime.lock` and `test.lock`; versions stay if they still fit, unless `--upgrade` is given."""
     if list(arguments) not in ([], ["--upgrade"]):
         raise BuildFailed("lock takes only --upgrade", USAGE_ERROR)
     if sys.version_info[:2] != (3, 11):

@@ -66,7 +66,7 @@ class MalformedRequest(Invalid):
 
 
 class TooLarge(Invalid):
-    """The body is larger than the route takes."""
+    """The body, or the text in it, is larger than the route accepts."""
 
     code = "body_too_large"
 

@@ -39,14 +39,20 @@ CODES: Mapping[str, Code] = {
     "file_changed": Code(409, "The file has changed since the version that the request states."),
     "request_timeout": Code(408, "The request took too long to arrive."),
     "body_too_large": Code(
-        413, "The body is larger than the path accepts: 64 KiB, 16 KiB for a hook, `api.max_body_bytes` for files."
+        413,
+        "The body is larger than the path accepts: 64 KiB, 16 KiB for a hook, 1 MiB for files, always at most "
+        "`api.max_body_bytes`. Or a part of it is too large: 256 KiB for the text of a file, 16 KiB for preferences.",
     ),
     "head_too_large": Code(413, "The request line and its headers are larger than 8 KiB."),
     "unknown_content_coding": Code(415, "The body is compressed; send it without `Content-Encoding`."),
     "expectation_failed": Code(417, "The hub does not support the value of `Expect`."),
     "dropped_by_mode": Code(423, "The mode of the scene allows no further execution now."),
     "upgrade_required": Code(426, "The path is a WebSocket, and the request does not open one."),
-    "rate_limited": Code(429, "Too many requests with this key; `Retry-After` gives the time to wait."),
+    "rate_limited": Code(
+        429,
+        "Too many requests with this key, too many checks of one key, or too many connections from one address; "
+        "`Retry-After` gives the time to wait.",
+    ),
     "internal": Code(500, "The hub has a bug; its log has the traceback."),
     "unsupported": Code(501, "The device does not offer this command."),
     "unknown_transfer_coding": Code(501, "The body comes in a `Transfer-Encoding` other than `chunked`."),

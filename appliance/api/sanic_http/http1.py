@@ -93,7 +93,7 @@ class StrictHttp1(Http):
             exception.__traceback__ = None
 
     async def http1_request_header(self) -> None:
-        """Parse the head of the next request; raise errors with status 400, 408, 413, 417, or 501."""
+        """Parse the head of the next request; raise errors with status 400, 408, 413, 417, 429, or 501."""
         end = self._end_of_head()
         if end < 0:
             end = await self._receive_head()

@@ -57,6 +57,7 @@ ALLOWED = {
     "datetime.utcnow": {"clock"},
     "time.time": {"clock"},
     "time.monotonic": {"clock", "lua_worker"},
+    "time.perf_counter": {"tasks"},
 }
 """What only some packages may import or call."""
 

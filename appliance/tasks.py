@@ -160,9 +160,7 @@ class Tasks:
     async def finish(self, work: Coroutine[Any, Any, T], name: str) -> T:
         """Return the result of the work, which continues even if the caller is cancelled.
 
-        Raises the `LaresError` that it raised.
-
-        Any other exception is also logged, as by `start`.
+        If the work raises an exception, raise the same exception; log it, like `start`, unless it is a `LaresError`.
         """
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._running.add(task)
@@ -256,8 +254,10 @@ async def end(task: asyncio.Task[Any]) -> None:
 
 
 async def _ending_of(work: Awaitable[T]) -> _Result[T] | BaseException:
-    """Return the result or the exception of the work; never raise, because an exception that ends the process would
-    not be caught by the caller's task."""
+    """Return the result of the work or its exception.
+
+    Never raise: if the exception were one that ends the process, the caller's task could not catch it.
+    """
     try:
         return _Result(await work)
     except BaseException as error:

@@ -14,7 +14,7 @@ from firmware.environment import Environment, venv_command
 from firmware.pip import ENTRY, advice, readable
 
 LOCK_TOOLS = ("pip==26.3", "pip-tools==7.6.2")
-"""They determine the form of a lock."""
+"""The tools that determine the form of a lock."""
 
 EDITABLE = ("editables",)
 """Needed by `pip install --no-build-isolation -e .`, next to pyproject's own [build-system]."""

@@ -47,7 +47,7 @@ class Newcomer:
             shutil.copytree(ROOT, self.checkout, symlinks=True, ignore=shutil.ignore_patterns(*ours))
 
     def try_demo(self, command: list[str]) -> bool:
-        """Run the demo until it has answered; return whether it answered, and ended in order after Ctrl-C."""
+        """Run the demo until it has answered; return whether it answered, and exited cleanly after Ctrl-C."""
         pipe = subprocess.PIPE
         with subprocess.Popen(command, cwd=self.checkout, env=self.environment, stdout=pipe, text=True) as demo:
             assert demo.stdout is not None
@@ -82,7 +82,7 @@ def main() -> int:
         newcomer = Newcomer(Path(folder), python)
         say(f"== newcomer, Python {version}: {' '.join(demo)}")
         if not newcomer.try_demo(demo):
-            say("newcomer: the demo did not answer, or did not end in order")
+            say("newcomer: the demo did not answer, or did not exit cleanly")
             return 1
         say(f"== newcomer, Python {version}: {' '.join(test)}")
         if code := newcomer.try_tests(test):
@@ -94,7 +94,7 @@ def main() -> int:
 
 
 def on_sigterm(*_: object) -> None:
-    """End in order on SIGTERM, together with the command that runs."""
+    """Exit cleanly on SIGTERM, together with the running command."""
     raise SystemExit(128 + signal.SIGTERM)
 
 

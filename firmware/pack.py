@@ -134,7 +134,9 @@ class Builder:
         """Name Lua itself, which lupa compiles in without its licence."""
         sign = f"Lua {bill.LUA.version} ".encode()
         if not all(any(sign in data for data in files.values()) for files in parts.native.values()):
-            raise UnsupportedWheel(f"lupa holds another Lua than {bill.LUA.version}, which firmware/bill.py names")
+            raise UnsupportedWheel(
+                f"lupa contains a different Lua version than {bill.LUA.version}, the one named in firmware/bill.py"
+            )
         text = self.root / "firmware" / "licences" / f"lua-{bill.LUA.version}.txt"
         parts.notices["lua/LICENSE"] = text.read_bytes()
         parts.packages.add(bill.LUA)

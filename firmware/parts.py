@@ -109,7 +109,7 @@ def _object(name: str, data: bytes, target: Target) -> bytes:
     except ValueError as error:
         raise UnsupportedWheel(f"{name} for {target.tag}: {error}") from None
     if elf.machine(lean) != MACHINES[target.machine]:
-        raise UnsupportedWheel(f"{name} for {target.tag} is another machine's code")
+        raise UnsupportedWheel(f"{name} for {target.tag} is compiled for a different type of machine")
     return lean
 
 

@@ -167,7 +167,7 @@ class AdapterRunner:
 
     def _require_adapter(self) -> Adapter:
         if self.adapter is None:
-            raise AdapterFailed(f"{self.name} restarts after a fault; this was not sent")
+            raise AdapterFailed(f"{self.name} is restarting after a fault; this request was not sent")
         return self.adapter
 
     def _publish_result(self, result: CommandResult, *, is_answered: bool) -> LaresError | None:

@@ -1,4 +1,4 @@
-"""Keys of addresses in adapter sections; a wrong one is answered with the right one."""
+"""Keys for addresses in adapter sections; the hint for a wrong key gives the right one."""
 
 from __future__ import annotations
 

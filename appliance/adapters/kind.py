@@ -55,7 +55,7 @@ class Vendor(Protocol):
 
     @property
     def url(self) -> str:
-        """Its base URL, known once entered."""
+        """The base URL, known once the vendor is entered."""
 
     async def __aenter__(self) -> Any: ...
 

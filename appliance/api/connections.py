@@ -18,7 +18,10 @@ class Closable(Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it waits for a request; a WebSocket, or a connection with a request in progress, is not idle."""
+        """Whether the connection waits for a request.
+
+        A WebSocket, or a connection with a request in progress, is not idle.
+        """
 
     def abort(self) -> None:
         """Close the connection at once and discard unsent data."""

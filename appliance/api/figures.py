@@ -83,7 +83,7 @@ def started_at(hub: Hub) -> datetime:
 
 
 def resident_bytes() -> int | None:
-    """Return the hub's own resident memory in bytes; None if it cannot be read, as on other systems than Linux."""
+    """Return the hub's own resident memory in bytes; None if it cannot be read, as on systems other than Linux."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:

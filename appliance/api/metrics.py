@@ -104,7 +104,7 @@ A path that ends in `?` gives 1 if the figure is set. A word after a path is the
 
 
 def write_metrics(tree: Mapping[str, Any], requests: RequestCounts) -> bytes:
-    """Return every metric as text; `tree` is that of `Figures`."""
+    """Return every metric as text; `tree` is the result of `Figures.tree`."""
     hub, known = tree["hub"], {"version": tree["hub"]["version"], "python": tree["hub"]["python"]}
     return expose(
         [

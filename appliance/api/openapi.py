@@ -20,7 +20,7 @@ from appliance.version import VERSION
 _DESCRIPTION = """\
 Every path but /health and /ready asks for a key: `Authorization: Bearer <key>`. The roles that a key may have reach \
 these paths: read what names read; write what names read or write; admin, automation and the master key everything. \
-Bodies are JSON, regardless of Content-Type; unknown fields are ignored. Every other response than 2xx \
+Bodies are JSON, regardless of Content-Type; unknown fields are ignored. Every response other than 2xx \
 holds at least `error`, a sentence, and `code`, the same for programs. HEAD is answered as GET, without the body. \
 Ids in a path are percent-encoded.\
 """

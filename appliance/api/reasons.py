@@ -222,7 +222,7 @@ class Reasons:
         return "scene", summary, await self._runs("scene", id_), None
 
     def _describe_executions(self, id_: str) -> list[str]:
-        """Return a sentence for each of its executions that runs or waits now."""
+        """Return a sentence for each execution of this id that runs or waits now."""
         return [
             f"it has been running since {timestamp(each.started_at)}: {each.doing} (execution {each.id})"
             for each in list_executions(self._hub.executors, id_)
@@ -249,7 +249,7 @@ class Reasons:
         return f"its last message came at {timestamp(device.last_seen)}"
 
     async def _runs(self, kind: str, id_: str) -> list[ReportedDecision]:
-        """Return the decisions about its executions, including those before the start."""
+        """Return the decisions about the executions of this id, including executions before the start."""
         return [_run(each, self._word_for) for each in await self._hub.history.list_executions(kind, id_, LATEST)]
 
     async def _commands(self, device_id: str) -> list[ReportedDecision]:

@@ -115,12 +115,12 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def methods(self) -> frozenset[str]:
-        """The methods that it handles; GET includes HEAD."""
+        """The methods that the route handles; GET includes HEAD."""
         return frozenset({self.method, "HEAD"}) if self.method == "GET" else frozenset({self.method})
 
     @cached_property
     def is_rate_limited(self) -> bool:
-        """Whether its requests count towards the rate limit of their key: writes, and every call of a hook."""
+        """Whether requests count towards the rate limit of their key: writes, and every call of a hook."""
         is_write = self.method in ("POST", "PUT", "DELETE") or self.role is Role.HOOK
         return (
             is_write

@@ -52,7 +52,7 @@ def error_of(status: int) -> Schema:
 
 
 DONE = record("Done", status=only("ok"))
-"""Always the same object."""
+"""Its JSON never varies: `{"status": "ok"}`."""
 
 OUTCOME_STATUS = one_of(*Status)
 OUTCOME = record("Outcome", device_id=TEXT, status=OUTCOME_STATUS, message=maybe(TEXT))

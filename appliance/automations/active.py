@@ -59,23 +59,23 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
 
     @property
     def label(self) -> str:
-        """Its name in the log."""
+        """The automation's name in the log."""
         return f"automation '{self.id}'"
 
     @property
     def key(self) -> str:
-        """The key of its stored waits; empty if it has no devices."""
+        """The key of the trigger's stored waits; empty if the trigger has no devices."""
         return wait_key(self.trigger) if isinstance(self.trigger, DeviceTrigger) else ""
 
     def is_for(self, trigger: Trigger, *, resumes: bool) -> bool:
-        """Return whether the stored wait belongs to an equal trigger."""
+        """Return whether this active trigger can continue as `trigger` after a reload."""
         if self.resumes != resumes:
             return False
         return self.trigger == trigger or (isinstance(trigger, DeviceTrigger) and self.key == wait_key(trigger))
 
     @property
     def resumes(self) -> bool:
-        """Whether its schedule resumes after a restart."""
+        """Whether the trigger's schedule resumes after a restart."""
         return self.asset.definition.policy.resumable_schedule
 
 
@@ -120,7 +120,7 @@ class Schedules:
             fire()
 
     def stop(self, active: ActiveTrigger) -> None:
-        """Cancel its schedule, and the fire that `hold` kept."""
+        """Cancel the trigger's schedule, and the fire that `hold` kept."""
         self._unresumed.discard(active)
         if self._deferred is not None:
             self._deferred.pop(active, None)

@@ -128,7 +128,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return self._view(self.catalog.get(id_).definition)
 
     async def switch(self, id_: str, *, is_enabled: bool) -> View:
-        """Switch it on or off, once the change is on the card; raise `StoreFailed` if it cannot be stored."""
+        """Switch the automation on or off once the change is on the card; raise `StoreFailed` if that fails."""
         is_changed = self.view(id_).is_enabled != is_enabled
         await self.states.switch(id_, is_enabled=is_enabled)
         if is_changed:
@@ -139,16 +139,16 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return self.view(id_)
 
     async def run_by_hand(self, id_: str, event: Mapping[str, Value]) -> ExecutionEntry:
-        """Run it with this event if its conditions hold, and wait until it ends."""
+        """Run the automation with this event if its conditions hold, and wait until it ends."""
         return await self._decider.run_by_hand(self.catalog.get(id_), event)
 
     async def validate(self, id_: str) -> View:
-        """Read its file from the disk now; raise `ConfigFailed` with its faults."""
+        """Read the automation's file from the disk now; raise `ConfigFailed` with the file's faults."""
         asset = await self.catalog.read(id_)
         return self._view(asset.definition)
 
     def list_next(self, id_: str) -> list[datetime]:
-        """Return its next due times, at most ten, the soonest first."""
+        """Return the automation's next due times, at most ten, the soonest first."""
         self.catalog.get(id_)
         return self.engine.list_next(id_)
 

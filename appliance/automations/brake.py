@@ -56,7 +56,7 @@ class Brake:
         bus.listen(self._on_event, CommandStarted, DeviceStateChanged)
 
     def note_effect(self, source: str, kind: str, name: str) -> None:
-        """Note that an execution, `automation:x` or `scene:x`, changes the thing of this kind and name now.
+        """Record that an execution (`automation:x` or `scene:x`) is now changing the thing with this kind and name.
 
         An automation that runs a scene counts as the cause of the scene's effects.
         """

@@ -28,7 +28,7 @@ class Comparison(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The key of its stored time: the attribute, and the range if there is one."""
+        """The key of the comparison's stored time: the attribute, and the range if there is one."""
         return f"{self.attribute} {self.matcher}" if self.matcher.is_range else self.attribute
 
     def begins(self, event: DeviceStateChanged) -> bool:
@@ -65,8 +65,8 @@ class ChangeTimes:
             self._forget(device_id)
 
     def get(self, device: Device, comparison: Comparison) -> datetime:
-        """Return the time since which it has held; if that was not observed, return the time of the device's last
-        change."""
+        """Return the time since which the comparison has held; if that was not observed, return the time of the
+        device's last change."""
         self._follow_clock()
         return self._times.get(device.id, {}).get(comparison.key, device.updated_at)
 

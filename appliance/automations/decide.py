@@ -54,7 +54,7 @@ class Decider:
             self._brake.note_execution(definition.id, event)
 
     async def run_by_hand(self, asset: Asset[AutomationDefinition], event: TriggerEvent) -> ExecutionEntry:
-        """Run it if its conditions hold, regardless of mode, policy, and switch; return once it has ended."""
+        """Run the automation if its conditions hold, regardless of mode, policy, and switch; return at its end."""
         outcome = self._check_conditions(asset.definition)
         request = _request(asset, event, outcome, by_hand=True)
         if outcome.holds:

@@ -124,12 +124,12 @@ class Engine:
         return bool(self._index.of_subject("hook", hook))
 
     def list_next(self, id_: str) -> list[datetime]:
-        """Return the next due times of its schedules and intervals, at most ten, the soonest first."""
+        """Return the next due times of the automation's schedules and intervals, at most ten, the soonest first."""
         times = (time for active in self._active.get(id_, ()) for time in self._next_of(active))
         return sorted(set(times))[:MAX_NEXT]
 
     def find_missed(self, id_: str) -> datetime | None:
-        """Return the first occurrence that its schedules missed since they last fired."""
+        """Return the first occurrence that the automation's schedules missed since they last fired."""
         alarms = (active.due for active in self._active.get(id_, ()) if isinstance(active.due, Alarm))
         return min((missed for alarm in alarms if (missed := alarm.find_missed())), default=None)
 

@@ -93,7 +93,7 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def is_range(self) -> bool:
-        """Whether it has bounds."""
+        """Whether the matcher has bounds."""
         return self.above is not None or self.below is not None
 
     def holds(self, value: Value) -> bool:
@@ -125,7 +125,7 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
         return self.holds(value) and not same(value, previous) and (self.is_any or not self.holds(previous))
 
     def fields(self) -> dict[str, Value]:
-        """Return the fields that define it."""
+        """Return the fields that define the matcher."""
         if self.is_any:
             return {}
         return {"above": self.above, "below": self.below} if self.equals is UNSET else {"equals": self.equals}
@@ -178,7 +178,7 @@ class NamedThing(NamedTuple):
 
     @property
     def subject(self) -> Subject:
-        """Its kind and name."""
+        """The thing's kind and name."""
         return self.kind, self.name
 
 

@@ -49,7 +49,7 @@ SETTLING_SECS = 60.0
 """Seconds after a start in which names are not checked, because devices are not known yet."""
 
 TOLERANCE_SECS = 0.5
-"""How far the loop's clock may be ahead of the hub's clock after that time."""
+"""How far the loop's clock may be ahead of the hub's clock after `SETTLING_SECS`."""
 
 MAX_LISTED_NAMES = 10
 """Names of attributes or events that a sentence lists."""
@@ -439,7 +439,7 @@ class NameWatcher:
         self._settles_at = self._clock.monotonic() + SETTLING_SECS
         kinds = (AdapterAnswered, CatalogReloaded, DeviceEvent, DeviceRemoved, DeviceStateChanged)
         self._forget = self._bus.listen(self._on_event, *kinds)
-        # not the hub's clock: simulated time would wait for this
+        # the loop's timer, not the hub's clock, because simulated time would wait for this call
         self._settling = asyncio.get_running_loop().call_later(SETTLING_SECS + TOLERANCE_SECS, self.recheck)
         return self
 

@@ -57,7 +57,7 @@ class TimerHandle(Struct, eq=False):
     is_cancelled: bool = False
 
     def advance(self, now: float) -> tuple[float | None, int]:
-        """Return how late it is in seconds (None if it does not fire now), and the number of missed times."""
+        """Return how late the timer is in seconds (None if it does not fire now), and the number of missed times."""
         if self.every is None:
             return now - self.due, 0
         passed, late = divmod(now - self.due, self.every)
@@ -234,7 +234,7 @@ class Scheduler:
     def _report_forgotten(self) -> None:
         if self._trust.forgotten is not None:
             stored = timestamp(self._trust.forgotten)
-            log.warning("the stored time %s is in the future, so the clock was wrong; it is ignored", stored)
+            log.warning("the stored time %s is ignored: it is in the future, so the clock was wrong", stored)
 
     def _remove_cancelled(self) -> None:
         self._timers = [each for each in self._timers if not each[2].is_cancelled]
@@ -272,7 +272,7 @@ class Scheduler:
         self._checked_at = checked_at
         becomes_trusted = self._trust.is_trusted() and not self._is_trusted
         if step:
-            log.warning("the clock was set by %+.1f s", step.total_seconds())
+            log.warning("the clock was changed by %+.1f s", step.total_seconds())
             self._stepped = [*self._stepped[-9:], {"at": timestamp(now), "seconds": step.total_seconds()}]
         if becomes_trusted:
             log.info("the clock is trusted now: schedules begin")
@@ -317,7 +317,7 @@ class Scheduler:
                 _safely(partial(alarm.on_due, due))
 
     def _begin(self, alarm: Alarm, now: datetime) -> None:
-        """Arm it for the first time, and count the occurrences between the last one and this start."""
+        """Arm the alarm for the first time, and count the occurrences between the last one and this start."""
         if self._left_at is not None:
             alarm.gap = self._left_at, now + MICROSECOND
         if alarm.never_repeats and alarm.last is not None:

@@ -56,9 +56,12 @@ class StoredState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class State(Struct, kw_only=True):
-    """The state of one automation. `fired` has the last occurrence of each schedule, or the start of an interval;
-    `waits` the pending waits; `last_status` and `last_error` the end of the execution at `last_run`; `run` the stored
-    part of the latest execution with a trusted time."""
+    """The state of one automation.
+
+    `fired` has the last occurrence of each schedule, or the start of an interval. `waits` has the pending waits.
+    `last_status` and `last_error` describe how the execution at `last_run` ended. `run` is the stored part of the
+    latest execution whose time is trusted.
+    """
 
     is_enabled: bool = True
     memory: Memory = field(default_factory=Memory)
@@ -209,7 +212,7 @@ class States:
             self._tasks.start(self._remove(switched), "removal of deleted automations")
 
     async def switch(self, id_: str, *, is_enabled: bool) -> None:
-        """Switch it on or off, once the change is on the card; raise `StoreFailed` if it cannot be stored.
+        """Switch the automation on or off once the change is on the card; raise `StoreFailed` if that fails.
 
         A change that has begun is finished even if the caller is cancelled.
         """

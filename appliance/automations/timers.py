@@ -196,7 +196,7 @@ class Timers:
             self._brake.note_effect(source, "timer", name)
 
     async def cancel(self, name: str) -> bool:
-        """Cancel it; once that is on the card, return whether the timer existed. Raises `StoreFailed`."""
+        """Cancel the timer; once that is on the card, return whether it existed. Raises `StoreFailed`."""
         try:
             name = strip_id(name)
         except Invalid:
@@ -204,7 +204,7 @@ class Timers:
         return name in self._timers and await self._tasks.finish(self._cancel(name), f"end of the timer {name}")
 
     async def remove(self, name: str) -> None:
-        """Cancel it; raises `NotFound` if there is no such timer, or `StoreFailed`."""
+        """Cancel the timer; raise `NotFound` if it does not exist, or `StoreFailed`."""
         if not await self.cancel(name):
             raise NotFound("timer", name)
 
@@ -258,7 +258,7 @@ class Timers:
                 self._scheduler.cancel(timer.handle)
 
     def _reserve(self, timer: RunningTimer) -> None:
-        """Count it as starting; raise `Invalid` if there is no room for it."""
+        """Count the timer as starting; raise `Invalid` if there is no room for it."""
         name, before = timer.name, self._timers.get(timer.name)
         if before is None and len(self._timers) + self._starting >= MAX_TIMERS:
             raise Invalid(f"timer '{name}': {MAX_TIMERS} timers already run; cancel one first")
@@ -283,7 +283,7 @@ class Timers:
             self._run(timer, monotonic + min(left, timer.secs))
 
     def _run(self, timer: RunningTimer, due: float) -> None:
-        """Start it; `due` is its end in seconds of the monotonic clock."""
+        """Start the timer; `due` is its end in seconds of the monotonic clock."""
         timer.state, timer.due = TimerState.RUNNING, due
         left = max(0.0, due - self._clock.monotonic())
         timer.handle = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._end, timer))
@@ -318,7 +318,7 @@ class Timers:
             self._fire(timer)
 
     def _may_fire(self, timer: RunningTimer) -> bool:
-        """Return whether it fires now; if not, set its state to the reason."""
+        """Return whether the timer fires now; if not, set its state to the reason."""
         if self._timers.get(timer.name) is not timer:
             return False
         if self._is_changing(timer.name):
@@ -333,7 +333,7 @@ class Timers:
         return True
 
     async def _end_later(self, timer: RunningTimer) -> None:
-        """End it after the change in progress, unless that change replaces it."""
+        """End the timer after the change in progress, unless that change replaces it."""
         async with self._lock(timer.name):
             pass
         self._end(timer)
@@ -345,7 +345,7 @@ class Timers:
         self._bus.publish(TimerFired(name=timer.name, payload=payload, due_at=due_at, late_secs=late))
 
     def _wait_for_listener(self, timer: RunningTimer) -> None:
-        """Keep it for up to a day after its end, until an automation listens."""
+        """Keep the timer for up to a day after its end, until an automation listens."""
         now = self._clock.monotonic()
         timer.state, timer.is_late = TimerState.UNCLAIMED, True
         if timer.unheard_since is None:
@@ -356,7 +356,7 @@ class Timers:
         timer.handle = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._give_up, timer))
 
     def _give_up(self, timer: RunningTimer, _: float) -> None:
-        """Remove it after a day without a listener; the next flush removes it from the card."""
+        """Remove the timer after a day without a listener; the next flush removes it from the card."""
         if self._is_changing(timer.name):
             self._tasks.start(self._end_later(timer), f"end of the timer {timer.name}")
             return
@@ -383,7 +383,7 @@ class Timers:
         return {**times, "payload": orjson.loads(timer.payload)}
 
     def _due_at(self, timer: RunningTimer) -> int:
-        """Return its due time by the present clock, in milliseconds since 1970."""
+        """Return the timer's due time by the present clock, in milliseconds since 1970."""
         return timer.due_at if timer.state is TimerState.STORED else self._millis_at(timer.due)
 
     def _millis_at(self, monotonic: float) -> int:

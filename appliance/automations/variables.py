@@ -169,7 +169,7 @@ class Variables:
             self._bus.publish(VariableChanged(name=name, value=value, previous=previous, known=known))
 
     def _known(self, name: str) -> tuple[Value, ...]:
-        """Return its value, and the value that corresponds to `Device.last`."""
+        """Return the variable's value, and the value that corresponds to `Device.last`."""
         value, last = self._values.get(name), self._last.get(name, ())
         return last if value is None else (value, *last)
 

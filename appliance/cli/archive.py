@@ -100,7 +100,7 @@ class Archive(Struct, frozen=True, kw_only=True):
     """The content of an archive: the document's values, and the files of `config/` by their path in it.
 
     `months` are the files of history to pack; `packed` is the open file that it was read from.
-    `versions` are previous texts of the files of `config/`, by the names of their files.
+    `versions` are previous texts of the files of `config/`, by the name of the file that holds each text.
     """
 
     created_at: str

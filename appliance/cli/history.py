@@ -81,7 +81,7 @@ class _Export:
         self._start = start
         self._end = end
         self._open: dict[tuple[str, str], tuple[ValueParts, Hour]] = {}
-        """The last hour of each attribute, because another part of it may follow."""
+        """The last hour of each attribute, kept open because another part of that hour may follow."""
         self.bad = 0
 
     def rows(self) -> Iterator[Row]:

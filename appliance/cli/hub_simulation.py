@@ -87,7 +87,8 @@ async def _simulate(file: Path, asked: SimulationRequest, stored: dict[str, Any]
     settings = await asyncio.to_thread(_load, file)
     has_hook_alias = HOOK in (value for key, value in stored.items() if key.startswith(ALIAS_PREFIX))
     start, events = _read_period(asked, settings, has_hook_alias=has_hook_alias)
-    if asked.start is not None:  # the memory of automations belongs to the present
+    # what automations remember is valid only for the present, not for another start
+    if asked.start is not None:
         forgotten = (AUTOMATION_PREFIX, TIMER_PREFIX)
         stored = {key: value for key, value in stored.items() if not key.startswith(forgotten)}
     encoded = {key: orjson.dumps(value) for key, value in stored.items()}

@@ -102,7 +102,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _RunRefused(Exception):
-    """The arguments belong to another command than `run`."""
+    """The arguments belong to a command other than `run`."""
 
 
 class _RunParser(_Parser):
@@ -158,7 +158,9 @@ def _parser() -> argparse.ArgumentParser:
         "--from", dest="start", metavar="T", help="the start, 2026-12-24T18:00 or with Z (default: now)"
     )
     simulate.add_argument("--hours", type=_hours, default=24, metavar="N", help="the hours to simulate (default: 24)")
-    simulate.add_argument("--events", metavar="FILE", help="a file of device events: at device attribute value")
+    simulate.add_argument(
+        "--events", metavar="FILE", help="a file of device events, one per line: TIME DEVICE ATTRIBUTE VALUE"
+    )
     simulate.add_argument("--run", action="store_true", help="run the Lua, and print its commands")
     simulate.add_argument("--json", action="store_true", help="print one JSON object per line")
     import_ = commands.add_parser("import", help="import from another hub; overwrites nothing")
@@ -191,7 +193,11 @@ def _add_backup(commands: Any, common: Sequence[_Parser]) -> None:
 def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.ArgumentParser) -> None:
     """Add the arguments of `init`, and the command that tries a kind in Lua."""
     init.add_argument("folder", metavar="DIR", nargs="?", help="the folder for config/")
-    init.add_argument("--adapter", metavar="NAME", help="write a bundled kind in Lua to config/adapters/ for editing")
+    init.add_argument(
+        "--adapter",
+        metavar="NAME",
+        help="copy the Lua file of a bundled adapter kind to config/adapters/, for editing",
+    )
     attempt = commands.add_parser("try-adapter", parents=common, help="poll a kind in Lua once, without a hub")
     attempt.add_argument("name", metavar="NAME", nargs="?", help="a kind in Lua, or a section of one")
     attempt.add_argument(

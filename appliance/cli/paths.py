@@ -129,7 +129,7 @@ MAX_INITIAL_FILE_BYTES = 16 << 20
 
 
 RECIPES = "recipes"
-"""Return the folder of recipes; bundled recipes stay with the program."""
+"""Name of the folder of recipes; bundled recipes stay with the program."""
 
 
 def read_template(source: Path) -> ConfigTemplate:

@@ -182,7 +182,9 @@ def _place_history(data_dir: Path, stamp: str) -> list[Path]:
     except OSError as error:
         stage, folder = data_dir / HISTORY_STAGE, data_dir / HISTORY_FOLDER
         raise StartFailed(
-            f"everything except the history is restored: {error.strerror}; rename {stage} to {folder}", os.EX_IOERR
+            f"the history could not be put in place ({error.strerror}); everything else is restored; "
+            f"rename {stage} to {folder}",
+            os.EX_IOERR,
         ) from None
 
 

@@ -142,7 +142,7 @@ class SimulationPrinter(ExecutionHistory):
         return self._zone is not None and not self._runs_lua
 
     def repeat(self, source: str, times: int) -> None:
-        """Count this many repetitions of the source's only line; its next time is printed as the last."""
+        """Count this many repetitions of the source's only line; the line's next time is printed as the last."""
         for (of, what), (count, last) in self._repeated.items():
             if of == source:
                 self._repeated[of, what] = count + times, last

@@ -38,6 +38,6 @@ def print_licences() -> int:
         with zipfile.ZipFile(file) as archive:
             text = archive.read(NOTICE).decode(errors="replace")
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise StartFailed(f"{file} cannot be read, copy it to this box again ({error})", os.EX_DATAERR) from None
+        raise StartFailed(f"{file} cannot be read ({error}); copy it to this box again", os.EX_DATAERR) from None
     say(*text.splitlines())
     return os.EX_OK

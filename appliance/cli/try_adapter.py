@@ -167,7 +167,7 @@ class _Attempt:
                 self._show(adapter, recorder, loaded.definition.settings)
 
     async def _wait(self, is_over: Callable[[], Any]) -> bool:
-        """Return whether it is done within `LISTEN_SECS`."""
+        """Return whether `is_over` becomes true within `LISTEN_SECS`."""
         until = self._clock.monotonic() + LISTEN_SECS
         while not is_over() and self._clock.monotonic() < until:
             await self._clock.sleep(0.05)

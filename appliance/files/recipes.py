@@ -54,7 +54,7 @@ class RecipeField(Struct, frozen=True, kw_only=True):
 
     @property
     def is_needed(self) -> bool:
-        """Whether a form must fill it in."""
+        """Whether a form must fill in the field."""
         return self.type in OF_HOME and self.default != []
 
 
@@ -301,7 +301,7 @@ def _value_of(field: RecipeField, values: Mapping[str, Any]) -> Any:
 
 
 def _literal(value: Any) -> str:
-    """Return the value as Lua writes it."""
+    """Return the value in the syntax of Lua."""
     if isinstance(value, list):
         return "{ " + ", ".join(map(_literal, value)) + " }" if value else "{}"
     if isinstance(value, str):

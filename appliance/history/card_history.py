@@ -185,7 +185,7 @@ class CardHistory:
         return [each for _, each in found[::-1][: period.max_entries - len(known)]]
 
     def figures(self) -> dict[str, Any]:
-        """Return its part of `GET /diagnostics`; `bytes` counts the bytes written since the start."""
+        """Return the history's part of `GET /diagnostics`; `bytes` counts the bytes written since the start."""
         return {
             "keep_days": self._keep_days,
             "day_budget_bytes": self._max_day_bytes,
@@ -247,7 +247,7 @@ class CardHistory:
             self._failures += 1
             return
         if self._failure is not None:
-            log.info("history is written again")
+            log.info("history can be written again")
         self._failure = None
         self._writings += 1
         self._last_writing = timestamp(from_millis(now))

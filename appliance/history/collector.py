@@ -1,4 +1,5 @@
-"""The collector: numbers by hour, changes, commands, and executions from the bus that wait for the card."""
+"""The collector: holds hourly numbers, changes, commands, and executions from the bus until they are written to the
+card."""
 
 from __future__ import annotations
 

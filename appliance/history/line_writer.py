@@ -212,7 +212,7 @@ class LineWriter:
                 log.warning("%s does not answer in time; the newest values were not sent", self._where)
 
     def figures(self) -> dict[str, Any]:
-        """Return its part of `GET /diagnostics`."""
+        """Return the writer's part of `GET /diagnostics`."""
         return {
             "server": self._where,
             "sent": self._sent,

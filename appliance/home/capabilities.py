@@ -30,7 +30,7 @@ class Capability(Struct, frozen=True, kw_only=True):
 
     @property
     def read_only(self) -> bool:
-        """Whether no action changes it."""
+        """Whether no action changes the capability."""
         return self.actions in ((), ("get",))
 
     def check(self, value: Value) -> Value:

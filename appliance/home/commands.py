@@ -279,7 +279,10 @@ def checking_ranges(find_specs: Callable[[], Iterable[CommandSpec]]) -> Iterator
 
 
 def _check_stated(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
-    """If the catalog has a different range, raise `Invalid` with the device's range for a number outside of it."""
+    """If the device's range differs from the catalog's, raise `Invalid` for a number outside the device's range.
+
+    The error names the device's range.
+    """
     value = unfit.command.value
     number, unit = (value.get("value"), value.get("unit")) if isinstance(value, dict) else (value, None)
     if not is_number(number):

@@ -75,7 +75,7 @@ class DeviceRemoved(Event, frozen=True, kw_only=True):
 
     device_id: str
     name: str = ""
-    """Its former name."""
+    """The device's former name."""
 
 
 class DeviceRoomChanged(Event, frozen=True, kw_only=True):
@@ -231,7 +231,7 @@ class VariableChanged(Event, frozen=True, kw_only=True):
     value: Value
     previous: Value
     known: tuple[Value, ...] = ()
-    """Its previous value, also across removals; after a value that is not a number, also its last number."""
+    """The previous value, also across removals; after a value that is not a number, also the last number."""
 
 
 class TimerFired(Event, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Values and commands as Lua writes them, for authors of automations."""
+"""Values and commands in the syntax of Lua, for authors of automations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def lua_value(value: Any) -> str:
-    """Return the JSON value as Lua writes it."""
+    """Return the JSON value in the syntax of Lua."""
     if value is None:
         return "nil"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Devices, rooms and groups as frozen data; and reports, which adapters make of them."""
+"""Devices, rooms and groups as frozen data, and the reports that adapters make about devices."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class LuaDefinition(Protocol):
 
     @property
     def id(self) -> str:
-        """Its id, unique in the catalog."""
+        """The definition's id, unique in the catalog."""
 
 
 T = TypeVar("T", bound=LuaDefinition)

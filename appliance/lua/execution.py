@@ -83,11 +83,11 @@ class LuaExecution:
     deadline = inf
     """The time when the present step reaches its limit, in seconds of the machine's clock."""
     is_begun = False
-    """Whether its worker received the file, and so may have run part of it."""
+    """Whether the worker received the file, and so may have run part of it."""
     is_cancelled = False
     """Whether `cancel` was called."""
     is_lost = False
-    """Whether it ended because its worker ended, or because it was not begun."""
+    """Whether the execution ended because its worker ended, or because it was not begun."""
     cpu_secs = 0.0
     """Processor time that its Lua has used, as last reported."""
     description = b""
@@ -168,7 +168,7 @@ class LuaExecution:
             self._stop()
 
     def describe_activity(self) -> tuple[str, str]:
-        """Return its status (`queued`, `running`, or `waiting`), and what it is doing in words."""
+        """Return the execution's status (`queued`, `running`, or `waiting`), and its activity in words."""
         if self._waits_for is not None:
             return "waiting", _describe_call(*self._waits_for)
         if self._computes_since is None:
@@ -176,14 +176,17 @@ class LuaExecution:
         return "running", f"computing for {self._settings.machine.monotonic() - self._computes_since:.0f} s"
 
     def is_working(self, until: float) -> bool:
-        """Return whether it computes or waits for the home.
+        """Return whether the execution computes or waits for the home.
 
         Its own wait counts if it ends by `until` (monotonic).
         """
         return self.is_begun and self._waits_until <= until
 
     def cancel(self) -> None:
-        """End it at the next call of `ctx`, or at once while Lua runs; a sleep or command returns first."""
+        """End the execution at the next call of `ctx`, or at once while Lua runs.
+
+        A sleep or command returns first.
+        """
         if not self.is_cancelled and self.deadline < inf:  # a call may never return
             left = max(0.0, self.deadline - self._settings.machine.monotonic())
             self._abort_timer = asyncio.get_running_loop().call_later(left, self.abort)
@@ -191,7 +194,7 @@ class LuaExecution:
         self._stop()
 
     def abort(self) -> None:
-        """End it now, even in a sleep or a command. A command already sent to a device is not undone."""
+        """End the execution now, even in a sleep or a command. A command already sent to a device is not undone."""
         self._interrupt(_CANCELLED)
 
     @property
@@ -309,7 +312,7 @@ class LuaExecution:
         self._place = place or self._place
 
     def note_cpu(self, secs: float) -> None:
-        """Note the processor time that its Lua has used."""
+        """Note the processor time that the execution's Lua has used."""
         self._remark(secs)
         self.cpu_secs = secs
 
@@ -322,14 +325,17 @@ class LuaExecution:
         log.warning("%s has computed for %g s%s", self.name, MAX_UNREMARKED_CPU_SECS, at)
 
     def expire(self, *, is_running: bool) -> None:
-        """End it after its deadline: Lua could not be stopped, or waits for the hub beyond the backstop."""
+        """End the execution after its deadline.
+
+        Lua could not be stopped, or waits for the hub beyond the backstop.
+        """
         self.deadline = inf
         reasons = (Reason.STUCK, self._limit) if is_running else (Reason.BACKSTOP,)
         final_frame = WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._place))
         (self.receive if is_running else self._interrupt)(final_frame)
 
     def lose(self, sentence: str) -> None:
-        """End it because its worker has ended; the sentence is the reason."""
+        """End the execution because its worker has ended; the sentence is the reason."""
         if not self._is_over:
             self.receive(_lost(sentence))
 

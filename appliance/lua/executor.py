@@ -262,7 +262,7 @@ class Executor:
         return [execution for execution in _of(id_, self._running) if execution.is_counted]
 
     async def _run(self, execution: Execution, lua: LuaExecution) -> None:
-        """Run its Lua until it ends, record the result, and let the next one begin."""
+        """Run the execution's Lua until it ends, record the result, and let the next execution begin."""
         failure = await self._pool.run(lua)
         if failure is None:
             self._leave(execution, ExecutionStatus.OK, None)
@@ -349,14 +349,14 @@ class ExecutableFiles(Generic[T]):
         self.executor = executor
 
     def cancel(self, id_: str) -> int:
-        """End its executions at once, even if a reload has removed it; return their number."""
+        """End the file's executions at once, even if a reload has removed the file; return their number."""
         count = self.executor.cancel(id_)
         if count == 0:
             self.catalog.get(id_)
         return count
 
     def list_runs(self, id_: str, period: Period) -> list[ExecutionEntry]:
-        """Return its entries in the period, newest first."""
+        """Return the file's entries in the period, newest first."""
         self.catalog.get(id_)
         return self.executor.history.list_runs(id_, period)
 

@@ -349,7 +349,7 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
         'a command is a table: { capability = "power", action = "on" }',
     ),
     (r"\Aattempt to compare (?:number with string|string with number)", _IN_QUOTES),
-    (r"\Arequire '(.*)': a name is", _module_name),
+    (r"\Arequire '(.*)': a module name consists", _module_name),
     (r"\Amodule '(.*\.lua|(?:config\.)?scripts\..*)' not found", _module_name),
 )
 """Patterns of sentences, and the hint for each; the first that gives a hint counts."""

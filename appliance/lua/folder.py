@@ -146,7 +146,8 @@ def load_module(scripts: Folder | None, module: str) -> Source:
         raise Invalid(f"require '{module[:100]}': scripts are disabled (scripts.enabled in the configuration)")
     if _MODULE.fullmatch(module) is None or len(module) > 200:
         raise Invalid(
-            f"require '{module[:100]}': a name is words of letters, digits, _ and -, with dots between them"
+            f"require '{module[:100]}': a module name consists of words separated by dots; "
+            "a word has letters, digits, _ and -"
         )
     path = module.replace(".", "/") + ".lua"
     name = f"{scripts.name}/{path}"

@@ -180,7 +180,9 @@ class KindCatalog:
         """Return the section as its kind is loaded now."""
         kind, changed = self._in_use.get(section.name), self._changed.get(section.name, asyncio.Event())
         if kind is None:
-            missing = Fault(section.file, section.line_of(("adapters", section.name)), "its kind is not loaded")
+            missing = Fault(
+                section.file, section.line_of(("adapters", section.name)), "the kind of this section is not loaded"
+            )
             return SectionFault(faults=self._faults.get(section.name, (missing,)), changed=changed)
         settings = self._settings[section.name]
         return LoadedSection(section=section, definition=kind.definition, settings=settings, changed=changed)

@@ -73,7 +73,7 @@ class WorkerProcess:
     """A process that runs Lua, and `socket`, the hub's end of its socket."""
 
     def __init__(self, limits: ExecutionLimits, zone: ZoneInfo) -> None:
-        """Start it. Call it on a thread that lasts as long as the process.
+        """Start the process. Call this on a thread that lasts as long as the process.
 
         Raises `OSError` if the system has no room for another process.
         """
@@ -102,11 +102,11 @@ class WorkerProcess:
         return int(self._read_stat(21)) * _PAGE_BYTES
 
     def is_halted(self) -> bool:
-        """Return whether a signal has halted it; otherwise it may just be waiting for the processor."""
+        """Return whether a signal has halted the process; otherwise it may just be waiting for the processor."""
         return self._read_stat(0) in ("T", "t")
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process at once."""
         self._popen.kill()
 
     def wait(self) -> str:
@@ -122,7 +122,7 @@ class WorkerProcess:
         return f"{name}, perhaps for lack of memory" if -code == signal.SIGKILL else name
 
     def _read_stat(self, field: int) -> str:
-        """Return the field of /proc/PID/stat, counted from the state; "0" if it is missing.
+        """Return a field of /proc/PID/stat, where the state is field 0; return "0" if the field is missing.
 
         The file stays open, because a confined process may be invisible in /proc even to its own user. This may also
         be true of a process that is just starting, so the first read may find nothing and a second one succeed. The
@@ -156,7 +156,7 @@ def probe_confinement() -> str:
         process.socket.settimeout(PROBE_SECS)
         frames = Decoder().feed(process.socket.recv(1 << 16))
         if not frames:
-            raise OSError("the Lua worker ended at its start")
+            raise OSError("the Lua worker ended while it was starting")
         return frames[0].parts[0].decode()
     finally:
         process.socket.close()

@@ -227,8 +227,10 @@ async def find_undefined(
     others: Sequence[Source] = (),
     is_kind: bool = False,
 ) -> list[Fault]:
-    """Return a sentence for each line with an undefined name, or with a call of an unknown method of ctx, in kinds of
-    adapter or elsewhere; return nothing if code sets globals in hidden ways.
+    """Return a sentence for each line that has an undefined name or calls an unknown method of ctx.
+
+    Which methods are known depends on whether the file is a kind of adapter. Return nothing if code sets globals in
+    hidden ways.
 
     Names that `others` define are known; their own lines are not judged.
     """

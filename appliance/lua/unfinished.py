@@ -79,7 +79,7 @@ class UnfinishedExecutions:
             self._tasks.start(self._mark_young(), "marking of executions")
 
     def end(self, execution_id: str) -> None:
-        """Note that it has ended."""
+        """Note that the execution has ended."""
         if self._young.pop(execution_id, None) is None and self._marked.pop(execution_id, None) is not None:
             self._tasks.start(self._write(), "marking of executions")
 

@@ -83,7 +83,7 @@ class Worker(asyncio.BufferedProtocol):
 
     @property
     def is_usable(self) -> bool:
-        """Whether new executions may begin in it."""
+        """Whether new executions may begin in the worker."""
         return self.ended_because is None and not self._has_hung_up
 
     @property

@@ -127,7 +127,7 @@ class WorkerPool:
         """
         given = orjson.dumps(call)
         if len(given) > MAX_CALL_BYTES:
-            raise ScriptFailed(Fault(source.name, 0, f"{name} cannot take {len(given) >> 20} MiB"))
+            raise ScriptFailed(Fault(source.name, 0, f"the input of {name} is too large: {len(given) >> 20} MiB"))
         execution, failure = await self._run_once(FrameKind.CALL, source, given, calls, name)
         if call.get("repeat") and execution.is_lost and self._refusal_of(source) is None:
             execution, failure = await self._run_once(FrameKind.CALL, source, given, calls, name)

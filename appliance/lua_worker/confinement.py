@@ -1,4 +1,4 @@
-"""The sandbox: the rights that the worker gives up at its start, so that code inside it can do little.
+"""The sandbox: the rights that the worker gives up when it starts, so that code inside it can do little.
 
 The filter of system calls (seccomp), a program in BPF, allows only the calls that running Lua needs. A process of
 another architecture is killed, because its numbers mean other calls. A call that is not listed fails with EPERM, so

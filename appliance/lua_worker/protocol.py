@@ -64,7 +64,7 @@ class Reason(IntEnum):
     CANCELLED = 3
     MEMORY = 4
     STUCK = 5
-    """It did not stop in time; only the hub uses this, followed by one of the other reasons."""
+    """The execution did not stop in time; only the hub uses this, followed by one of the other reasons."""
     CPU_TOTAL = 6
 
 
@@ -113,7 +113,7 @@ def _split(body: bytes) -> tuple[bytes, ...]:
     while at < len(body):
         start = at + _LENGTH.size
         if start > len(body):
-            raise ValueError("a frame ends within a length")
+            raise ValueError("a frame ends in the middle of a length field")
         at = start + _LENGTH.unpack_from(body, at)[0]
         if at > len(body):
             raise ValueError("a part is longer than its frame")

@@ -109,7 +109,7 @@ class WorkerExecution:
 
     @property
     def is_computing(self) -> bool:
-        """Whether its Lua runs, as far as another thread can see."""
+        """Whether the execution's Lua runs, as far as another thread can see."""
         return not (self._is_suspended or self._is_blocked)
 
     @property

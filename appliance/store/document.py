@@ -83,11 +83,11 @@ class _Waiting(Struct):
     refusal: LaresError | None = None
 
     def prepare_after(self, changes: dict[str, bytes | None]) -> None:
-        """Add its changes to the earlier ones, or note why it is rejected."""
+        """Add this change to the earlier ones, or note why it is rejected."""
         self.refusal = _attempt(lambda: changes.update(self.prepare(changes)))
 
     def end(self) -> None:
-        """Apply it unless it was rejected, and wake the caller."""
+        """Apply the change unless it was rejected, and wake the caller."""
         if self.refusal is None and self.commit is not None:
             self.refusal = _attempt(self.commit)
         if self.done.done():  # the caller was cancelled
@@ -273,7 +273,7 @@ class Document:
 
     def _note_success(self) -> None:
         if self._failure is not None:
-            log.info("changes are stored again")
+            log.info("changes can be stored again")
         self._failure = None
         self._last_write = self._clock.now()
 
@@ -311,7 +311,7 @@ def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:
 
 
 def _attempt(work: Callable[[], None]) -> LaresError | None:
-    """Return why it is rejected, None if it is done; log the hub's own errors."""
+    """Return why the work is rejected, None if it is done; log the hub's own errors."""
     try:
         work()
     except LaresError as error:

@@ -68,7 +68,7 @@ class Journal:
 
     @property
     def is_open(self) -> bool:
-        """Whether it accepts records."""
+        """Whether the journal accepts records."""
         return self._descriptor is not None
 
     def create(self) -> None:
@@ -226,7 +226,7 @@ class Files:
             self._was_refused = True
         else:
             if self._was_refused:
-                log.info("the journal is compacted again")
+                log.info("the journal can be compacted again")
             self._was_refused = False
 
     def close(self) -> None:

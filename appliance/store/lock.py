@@ -42,7 +42,7 @@ _STOPPING = b"stopping\n"
 """The text after process id and boot id in the lock file of a hub that was asked to end."""
 
 _STOPPED = b"stopped "
-"""The beginning of the lock file of a hub that stopped in order; otherwise the file has the process id and the
+"""The beginning of the lock file of a hub that stopped cleanly; otherwise the file has the process id and the
 machine's boot id."""
 
 
@@ -73,7 +73,7 @@ class DirectoryLock:
     """Holds the data directory from its creation until it is released.
 
     Creating one raises `StartFailed`, with the process id, if a hub holds the lock. A hub waits for a command's lock
-    (`is_brief`), which leaves the file's content unchanged. `stopped_at` is when the previous hub stopped in order;
+    (`is_brief`), which leaves the file's content unchanged. `stopped_at` is when the previous hub stopped cleanly;
     None if it did not, or if that is unknown. `was_cut_off`: the previous process ended without releasing the lock;
     `is_crash`: in addition, it was not asked to end, and the machine has not restarted since.
     """
@@ -229,7 +229,7 @@ def _open(file: Path) -> int:
 
 
 class CrashCounter:
-    """Counts the runs that did not stop in order since the machine started.
+    """Counts the runs that did not stop cleanly since the machine started.
 
     Times are seconds since then, on a clock that is never set. The card is written only after a crash, and once more
     when the series ends.
@@ -250,7 +250,7 @@ class CrashCounter:
         return len(crashes) >= MAX_CRASHES
 
     def end_series(self) -> None:
-        """Start counting again, because the hub stopped in order or the automations were reloaded."""
+        """Start counting again, because the hub stopped cleanly or the automations were reloaded."""
         if self._document.get(CRASHES) is not None:
             self._document.remember(CRASHES, None)
 

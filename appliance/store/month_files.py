@@ -34,7 +34,7 @@ MIN_FREE_BYTES = 2 << 20
 """Bytes that history leaves on the card for the home's state."""
 
 TAIL_BYTES = 256 << 10
-"""Size of the part at the end of a file in which the latest line of a kind is searched first."""
+"""Size of the part at the end of a file that is read first to find the latest line of a kind."""
 
 _NAME = re.compile(r"(\d{4,}-\d\d)\.jsonl")
 

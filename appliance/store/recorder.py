@@ -1,4 +1,4 @@
-"""The recorder: writes state that may be lost for some minutes, every few minutes, if it has changed.
+"""The recorder: every few minutes, writes the changed part of the state of which a few minutes may be lost.
 
 It also records the newest stored time, which the clock must have passed before it can be trusted.
 """

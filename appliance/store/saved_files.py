@@ -114,7 +114,7 @@ class SavedFiles:
             self._data.sync_folder(VERSIONS_FOLDER)
 
     def _list_all(self) -> list[tuple[str, FileVersion]]:
-        """Return the versions of all files with their encoded paths, by path and number."""
+        """Return the versions of all files with their encoded paths, sorted by path and number."""
         try:
             names = self._data.list_names(VERSIONS_FOLDER)
         except FileNotFoundError:

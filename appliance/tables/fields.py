@@ -42,7 +42,7 @@ class Field(Struct, Generic[C], frozen=True):
 
     @property
     def is_needed(self) -> bool:
-        """Whether it is a fault to leave the field out."""
+        """Whether a missing field is a fault."""
         return self.required and self.default is None
 
 

@@ -61,7 +61,7 @@ class Check(Struct, frozen=True, kw_only=True):
 
 
 class Part(Struct, frozen=True):
-    """A field of a record: its schema, and its source, if that is not the attribute with the field's name.
+    """A field of a record: its schema, and its source. By default, the source is the attribute with the field's name.
 
     The source is the dotted path of an attribute, or a function of the object.
     """

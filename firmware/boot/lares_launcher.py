@@ -66,7 +66,7 @@ def launch() -> int:
         print(f"lares: {error}", file=sys.stderr)
         return EX_CANTCREAT
     except ValueError as error:
-        print(f"lares: {archive} is damaged, copy it to this box again ({error})", file=sys.stderr)
+        print(f"lares: {archive} is damaged ({error}); copy it to this box again", file=sys.stderr)
         return EX_DATAERR
     if starts_a_hub(sys.argv[1:]):
         remove_old_versions(bases, folder)

@@ -204,7 +204,7 @@ async def test_missed_times_are_counted_in_the_log(caplog: pytest.LogCaptureFixt
         assert len(it.fired) <= 16
         assert "not run later: 1000" not in caplog.text, "many are counted in the background"
         await until(lambda: "not run later: 1000" in caplog.text)
-    assert "the clock was set by +30600.0 s" in caplog.text
+    assert "the clock was changed by +30600.0 s" in caplog.text
     assert "automation 'bell': occurrences missed and not run later: 8" in caplog.text
     assert "automation 'tick': occurrences missed and not run later: 1000 or more" in caplog.text
 

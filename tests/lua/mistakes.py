@@ -141,8 +141,8 @@ AT_CHECK = (
     Mistake(
         'local lamps = require("lib/lamps")\nreturn {}\n',
         1,
-        "require 'lib/lamps': a name is words of letters, digits, _ and -, with dots between them (write "
-        'require("lib.lamps"), dots for folders and no .lua)',
+        "require 'lib/lamps': a module name consists of words separated by dots; a word has letters, digits, _ and - "
+        '(write require("lib.lamps"), dots for folders and no .lua)',
     ),
     Mistake(
         'local lamps = require("lamps.lua")\nreturn {}\n',

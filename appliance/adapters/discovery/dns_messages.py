@@ -21,8 +21,8 @@ MAX_QUERY_BYTES = 1200
 """The size of the longest question that fits into one packet in any network."""
 
 _IN = 1
-"""The class. A question sent from another port than mDNS's is answered to that port only, without the cache-flush
-bit."""
+"""The class. If a question is sent from a port other than mDNS's, the answer goes only to that port, without the
+cache-flush bit."""
 
 _IS_RESPONSE = 0x8000
 

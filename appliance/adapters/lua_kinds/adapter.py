@@ -230,7 +230,7 @@ class LuaAdapter(PollingAdapter):
         return replace(command, action=action)
 
     def _result_of(self, device_id: str, raw: Any, expected: ExpectedState) -> CommandResult:
-        """Return the result if the file returned the present state of the device."""
+        """Return the result of a command for which the file returned the present state of the device."""
         seen = self._reader.read_one(raw, device_id, "command")
         if seen is None:
             return CommandResult(error=BadAnswer(f"command returned {shown(raw)}, which is not a device"))

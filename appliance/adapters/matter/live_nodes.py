@@ -312,7 +312,7 @@ class LiveNodes:
                 is_over.set()
 
     def _observe(self, device_id: str, place: Place, *, is_old: bool = False) -> Observation:
-        """Publish the description of the device; omit its values if they are outdated."""
+        """Return the device, without its values if they are outdated."""
         node, endpoint = place.node, place.endpoint
         shows, wrong = ({}, {}) if is_old else read(endpoint, _power_source(node, endpoint))
         commands = command_specs_of(endpoint)

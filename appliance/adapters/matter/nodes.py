@@ -62,7 +62,7 @@ class Endpoint:
 
     @property
     def types(self) -> tuple[int, ...]:
-        """The numbers of its device types."""
+        """The numbers of the endpoint's device types."""
         return tuple(_number(each, "0") for each in _items(self.get(DESCRIPTOR, 0)))
 
     @property

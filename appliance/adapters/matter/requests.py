@@ -205,13 +205,13 @@ def _stands(endpoint: Endpoint) -> bool:
 
 
 def _moves(endpoint: Endpoint, shift: int) -> int:
-    """Return 1 while it opens, 2 while it closes, 0 otherwise."""
+    """Return 1 while the cover opens, 2 while it closes, 0 otherwise."""
     status = endpoint.get(COVER, 10)
     return status >> shift & 3 if isinstance(status, int) else 0
 
 
 def _moves_to(endpoint: Endpoint, attribute: int, goal: int, shift: int) -> bool:
-    """Return whether it moves towards the goal."""
+    """Return whether the cover moves towards the goal."""
     now = endpoint.get(COVER, attribute)
     way = 1 if goal == _OPEN or (isinstance(now, int) and goal < now) else 2
     return _moves(endpoint, shift) == way or _moves(endpoint, 0) == way

@@ -71,7 +71,7 @@ class Announcement(Struct, frozen=True, kw_only=True):
 
     @property
     def is_main(self) -> bool:
-        """Whether its name is announced as null, so that it is the main entity of its device."""
+        """Whether the name is announced as null, so that this entity is the main one of its device."""
         return "name" in self.config and self.config["name"] is None
 
 

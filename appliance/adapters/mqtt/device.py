@@ -62,7 +62,7 @@ class MqttDevice(Struct):
 
     @property
     def is_available(self) -> bool:
-        """Whether any of its entities is."""
+        """Whether any entity of the device is available."""
         return any(entity.is_available for entity in self.entities)
 
     def find(self, key: str) -> Entity | None:
@@ -81,7 +81,7 @@ class MqttDevice(Struct):
         return shown
 
     def value_of(self, attribute: str) -> Value:
-        """Return the value of one of its `attributes`; None without one."""
+        """Return the value of one of the device's `attributes`; None without one."""
         shown = claimed = None
         for entity in self.entities:
             if (value := entity.attributes.get(attribute)) is not None:
@@ -140,7 +140,7 @@ class MqttDevice(Struct):
 
     @property
     def labels(self) -> dict[str, Value]:
-        """The names of its entities by attribute, if they differ from the attribute's own name."""
+        """The names of the device's entities by attribute, if they differ from the attribute's own name."""
         found: dict[str, Value] = {}
         for entity in (each for each in self.entities if not each.reports_events):
             words = "".join(each for each in entity.config.text("name") if each.isprintable()).strip()[
@@ -152,7 +152,7 @@ class MqttDevice(Struct):
 
     @property
     def units(self) -> dict[str, Value]:
-        """The units of its numbers that have none in their values, by attribute."""
+        """The units of the device's numbers whose values contain no unit, by attribute."""
         units = {
             entity.custom: entity.config.text("unit_of_measurement")
             for entity in self.entities

@@ -24,7 +24,7 @@ def slug_with_digits(identifier: str) -> str:
 
 
 def digits_of(text: str) -> str:
-    """Return the first digits of its SHA-256, which distinguish identifiers with the same slug."""
+    """Return the first digits of the text's SHA-256, which distinguish identifiers with the same slug."""
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:NAME_DIGITS]
 
 

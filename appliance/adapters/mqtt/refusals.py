@@ -24,7 +24,7 @@ The log accepts twice as many per minute.
 
 
 REPEAT_SECS = 3600.0
-"""Seconds after which a limit that is still exceeded, and further faults, are reported again."""
+"""Seconds after which a limit that is still exceeded is reported again, and further faults can be reported."""
 
 
 MORE_FAULTS = f"more than {MAX_REPORTED} announcements and messages per hour are unusable; the rest are not listed"

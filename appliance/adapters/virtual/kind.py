@@ -84,7 +84,7 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
             yield f"has options for {name} that are not its values: {', '.join(sorted(unknown))}"
 
     def commands(self) -> tuple[CommandSpec, ...]:
-        """Return its commands: every action of its attributes, except read-only ones."""
+        """Return the device's commands: every action of its attributes, except read-only ones."""
         found = (self._command(name, value) for name, value in self.attributes.items())
         return tuple(spec for spec in found if spec is not None)
 

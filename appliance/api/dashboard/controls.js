@@ -118,7 +118,7 @@ function kindOf(command, look) {
 	return hasButtons ? (drawn) => span({ class: "shutter" }, buttons({ ...drawn, value: undefined }), setting?.(drawn)) : setting;
 }
 
-// Return the function that draws how a value is set. A device with orders shows another value than the order.
+// Return the function that draws how a value is set. A device with orders shows a value that differs from the order.
 function settingOf({ schema: { type, values = [] } }, look) {
 	if (!values.length || type === "boolean") return BY_TYPE[type];
 	if (values.some((value) => value in SYMBOLS)) return orders;

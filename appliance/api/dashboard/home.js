@@ -131,7 +131,7 @@ function Search() {
 	];
 }
 
-// As it is searched for: `kuche` finds the Küche, and `lazienka` the Łazienka.
+// The form that a search compares: `kuche` finds the Küche, and `lazienka` the Łazienka.
 const sought = (text) => text.normalize("NFKD").replace(/[\u0300-\u036f]/g, "").toLowerCase().replaceAll("ł", "l").replaceAll("ß", "ss");
 
 function found(wanted) {

@@ -58,7 +58,7 @@ class ScenesApi(ApiResource):
 
     @route("POST", "/scenes/<scene_id>/cancel", Role.WRITE, schemas.CANCELLED_COUNT)
     async def cancel(self, call: Call, scene_id: str) -> object:
-        """Cancel its running and waiting executions at once, even during a sleep; `cancelled` is their number."""
+        """Cancel the scene's running and waiting executions now, even in a sleep; `cancelled` counts them."""
         return {"cancelled": self.hub.scenes.cancel(scene_id)}
 
     @route("GET", "/scenes/<scene_id>/history", Role.READ, schemas.SCENE_HISTORY, query=PERIOD)
@@ -134,7 +134,7 @@ class AutomationsApi(ApiResource):
 
     @route("POST", "/automations/<automation_id>/cancel", Role.WRITE, schemas.CANCELLED_COUNT)
     async def cancel(self, call: Call, automation_id: str) -> object:
-        """Cancel its running and waiting executions at once, even during a sleep; `cancelled` is their number."""
+        """Cancel the automation's running and waiting executions now, even in a sleep; `cancelled` counts them."""
         return {"cancelled": self.hub.automations.cancel(automation_id)}
 
     @route("GET", "/automations/<automation_id>/history", Role.READ, schemas.AUTOMATION_HISTORY, query=PERIOD)

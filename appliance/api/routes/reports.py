@@ -213,8 +213,8 @@ class ReportsApi(ApiResource):
         ]
 
     def _last_of(self, view: View) -> object:
-        """Return why it did not run, if nothing happened after that; otherwise its last run, which may be from before
-        the start."""
+        """Return why the automation did not run, if nothing happened after that; otherwise its last run, which may be
+        from before the start."""
         entry = next(iter(self.hub.automations.list_runs(view.definition.id, Period(limit=1))), None)
         if entry is not None and entry.status in NEVER_BEGAN:
             return entry

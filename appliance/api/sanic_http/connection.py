@@ -149,7 +149,7 @@ class StrictConnection(HttpProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is open and has no unanswered request."""
+        """Whether the connection is open and has no unanswered request."""
         is_open = self.transport is not None and not self.transport.is_closing()
         return is_open and self.websocket is None and not self.is_answering and b"\r\n\r\n" not in self.recv_buffer
 

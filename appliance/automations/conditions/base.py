@@ -56,7 +56,7 @@ class Fact(Struct, frozen=True, kw_only=True):
 
     @property
     def refusal(self) -> str:
-        """Why it did not hold: `brightness was 20, needs above 50`."""
+        """Why the condition did not hold: `brightness was 20, needs above 50`."""
         return f"{self.past}, needs {self.needs}" if self.needs else self.past
 
     @property
@@ -81,10 +81,10 @@ class Condition(Struct, frozen=True, kw_only=True):
         raise NotImplementedError
 
     def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
-        """Return whether it holds, and why not."""
+        """Return whether the condition holds, and why not."""
         fact = self.look(home, instant)
         return HOLDS if fact.holds else refused(fact.refusal)
 
     def names(self) -> list[NamedThing]:
-        """Return the things of the home that it names, except those in its inner conditions."""
+        """Return the things of the home that the condition names, except those in its inner conditions."""
         return []

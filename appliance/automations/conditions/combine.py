@@ -36,7 +36,7 @@ class Combination(Condition, frozen=True, kw_only=True):
         return cls(type=kind, conditions=parse_conditions(table, locale, depth + 1))
 
     def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
-        """Return whether it holds; if not, `branch` is the path to the deciding condition, if there is one."""
+        """Return whether the condition holds; if not, `branch` is the path to the deciding condition, if any."""
         return _COMBINE[self.type](self.conditions, home, instant)
 
 

@@ -38,7 +38,7 @@ class Edge(Struct, frozen=True, kw_only=True):
         return None if word is None else cls(event=SunEvent(word), offset_mins=offset or 0)
 
     def instant_on(self, day: SunDay) -> datetime | None:
-        """Return its time on this day; None if the day has no such event."""
+        """Return the edge's time on this day; None if the day has no such event."""
         found = day.instant_of(self.event)
         return None if found is None else found + timedelta(minutes=self.offset_mins)
 
@@ -64,7 +64,7 @@ class TimeCondition(Condition, frozen=True, kw_only=True):
         return Fact(holds=is_met, name=self.name, value=self.value(instant), needs=needs)
 
     def is_met(self, instant: datetime) -> bool:
-        """Return whether it holds at the instant."""
+        """Return whether the condition holds at the instant."""
         raise NotImplementedError
 
     def value(self, instant: datetime) -> str:

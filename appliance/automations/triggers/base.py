@@ -49,15 +49,15 @@ class Trigger(Struct, frozen=True, kw_only=True):
         raise NotImplementedError
 
     def names(self) -> list[NamedThing]:
-        """Return the things of the home that it names."""
+        """Return the things of the home that the trigger names."""
         return []
 
     def subjects(self) -> list[Subject]:
-        """Return the subjects that it listens to; by default, the things that it names."""
+        """Return the subjects that the trigger listens to; by default, the things that it names."""
         return [each.subject for each in self.names() if each.owner is None]
 
     def describe(self, home: Environment, instant: datetime | None) -> str:
-        """Describe it with present values; `instant` is None while the clock is not trusted."""
+        """Describe the trigger with present values; `instant` is None while the clock is not trusted."""
         raise NotImplementedError
 
 

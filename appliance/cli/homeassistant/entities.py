@@ -1,7 +1,8 @@
 """Home Assistant's entities as devices, attributes, and variables of Lares.
 
-Devices over MQTT have predictable ids, made from their identifiers (see `adapters/mqtt`); other devices are searched
-in the home by serial number, MAC address, or name. Classes of entities are those of Home Assistant's documentation.
+Devices over MQTT have predictable ids, made from their identifiers (see `adapters/mqtt`); other devices are looked
+up in the home by serial number, MAC address, or name. The classes of entities are from Home
+Assistant's documentation.
 """
 
 from __future__ import annotations

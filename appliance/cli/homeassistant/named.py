@@ -113,7 +113,7 @@ def entities_of(named: Named, value: Mapping[str, Any], entities: Entities) -> l
     if named.is_measured and named.domain == "battery":
         found = [each for each in found if each.startswith("sensor.")]
     if not found:
-        raise NotTranslated("it names no entity that is known")
+        raise NotTranslated("its target names no known entity")
     return found
 
 
@@ -146,7 +146,7 @@ def ranges(options: Mapping[str, Any], target: Target, entities: Entities) -> li
             {"above": _limit(row, "value_max", target, entities)},
         ]
     if kind not in keys:
-        raise NotTranslated("its threshold is not known")
+        raise NotTranslated("its threshold is unknown")
     low, high = keys[kind]
     limits = {"above": low, "below": high}
     return [{word: _limit(row, key, target, entities) for word, key in limits.items() if key}]

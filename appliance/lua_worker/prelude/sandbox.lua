@@ -1,5 +1,5 @@
--- The sandbox: the names that users see, a table of its own in each execution. Everything is Lua's own but what could
--- leave the sandbox or would show another time than the hub's.
+-- The sandbox: the names that users see, a table of its own in each execution. Everything is Lua's own, except what
+-- could leave the sandbox or would show a time other than the hub's.
 local lares = ...
 local error, type, tostring, rawget = error, type, tostring, rawget
 local pack, concat, raw_load, raise, caught = table.pack, table.concat, load, lares.raise, lares.caught

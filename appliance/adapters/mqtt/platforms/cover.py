@@ -35,11 +35,11 @@ class Scale:
         self.low, self.high = low, high
 
     def percent(self, raw: float) -> int:
-        """Return the percentage of an announced number, from 0 to 100."""
+        """Convert a number in the announced range to a percentage, from 0 to 100."""
         return clamped(scaled(raw, self.low, self.high, to=_PERCENT))
 
     def raw(self, percent: float) -> int | float:
-        """Return the announced number of a percentage."""
+        """Convert a percentage to a number in the announced range."""
         return plain_number(round(scaled(percent, *_PERCENT, to=(self.low, self.high))))
 
 

@@ -89,8 +89,8 @@ class Entity:
     """The class of a device whose main entity this is; None: the component; empty: as announced."""
     reports_events = False
     is_renamed = False
-    """Whether its attribute is renamed by `use_custom`; the attributes of any other entity have the names of their
-    capabilities."""
+    """Whether the entity's attribute is renamed by `use_custom`; the attributes of any other entity have the names of
+    their capabilities."""
     event_names: tuple[str, ...] = ()
     """The events that it announces; empty if they are unknown."""
     more_keys: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ class Entity:
 
     @property
     def is_available(self) -> bool:
-        """Whether its availability topics report it available, and its value has not expired."""
+        """Whether the availability topics report the entity available, and its value has not expired."""
         return self.availability.is_available and not self.is_expired
 
     @property

@@ -101,8 +101,8 @@ def build_entity(announcement: Announcement) -> Entity:
 
 
 def is_excluded(announcement: Announcement) -> bool:
-    """Return whether it is disabled by default, or in the category config or diagnostic; batteries are never
-    excluded."""
+    """Return whether the entity is disabled by default, or in the category config or diagnostic; batteries are
+    never excluded."""
     config = announcement.config
     if str(config.get("enabled_by_default", True)).strip().lower() in ("false", "0", "no", "off", "disable"):
         return True

@@ -52,6 +52,9 @@ IN_DOCS = frozenset(
     }
 )
 """The pictures in docs/dashboard.md; `--to` takes all others."""
+
+SHEET_WIDTHS: Mapping[str, int] = {"phone": 240, "tablet": 320, "laptop": 480, "desktop": 640}
+"""Width of one view in a sheet, by size."""
 DAY = ((18.9, 20), (18.4, 20), (19.6, 60), (20.2, 35), (19.9, 35), (20.6, 90), (20.1, 75), (19.4, 50))
 """Temperature of the bedroom and brightness of the lamp, every other hour until now."""
 STEP_SECS = 7200
@@ -74,6 +77,10 @@ async def main() -> None:
         async with open_app(adapters={}) as app:
             await large(app, 120)
             await take(browser, app, asked, {"large": ""})
+        if asked.to and not asked.parts:
+            for size in SIZES:
+                for scheme in SCHEMES:
+                    await sheet(browser, asked.to, size, scheme)
         await browser.close()
 
 
@@ -128,6 +135,20 @@ async def picture(visit: Visit, view: str, file: Path) -> None:
     await visit.page.wait_for_timeout(900)
     file.parent.mkdir(parents=True, exist_ok=True)
     await visit.page.screenshot(path=file)
+
+
+async def sheet(browser: Browser, folder: Path, size: str, scheme: str) -> None:
+    """Put all views of a size and scheme into one picture of four columns in docs/."""
+    width, views = SHEET_WIDTHS[size], (*FLAT, "empty", "login", "large")
+    pictures = "".join(f'<img src="dashboard-{size}-{view}-{scheme}.png" width="{width}">' for view in views)
+    style = f"margin:8px;background:#888;display:grid;grid-template-columns:repeat(4,{width}px);gap:8px"
+    page_file = folder / "sheet.html"
+    page_file.write_text(f'<body style="{style}">{pictures}</body>')
+    page = await browser.new_page(viewport={"width": 4 * width + 40, "height": 600})
+    await page.goto(page_file.as_uri())
+    await page.screenshot(path=FOLDER / f"dashboard-all-{size}-{scheme}.jpg", full_page=True, type="jpeg", quality=60)
+    await page.close()
+    page_file.unlink()
 
 
 if __name__ == "__main__":

@@ -158,9 +158,11 @@ class Document:
         if not changes:
             return
         encoded = encode_values(changes)
-        discarded = {key: self._later.pop(key) for key in changes if key in self._later}
-        for key in changes:
+        waiting = self._flushing | self._later
+        discarded = {key: waiting[key] for key in changes if key in waiting}
+        for key in discarded:
             self._flushing.pop(key, None)
+            self._later.pop(key, None)
         try:
             await self.change(lambda _: encoded)
         except Exception:

@@ -237,6 +237,30 @@ async def test_a_durable_value_replaces_a_waiting_one_unless_it_fails(tmp_path: 
         assert dict(document.items("timer/")) == {"a": {"end": 2}, "b": {"end": 3}, "c": {"end": 1}}
 
 
+async def test_a_waiting_value_survives_a_flush_and_a_durable_value_that_both_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = asyncio.Event()
+
+    async def fail(prepare: Any) -> None:
+        await begun.wait()
+        raise StoreFailed("no room")
+
+    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
+        document.remember("timer/a", {"end": 1})
+        with monkeypatch.context() as failing:
+            failing.setattr(document, "change", fail)
+            flushing = asyncio.ensure_future(recorder.flush())
+            putting = asyncio.ensure_future(document.put_many({"timer/a": {"end": 2}}))
+            await asyncio.sleep(0)
+            begun.set()
+            with pytest.raises(StoreFailed):
+                await putting
+            await flushing
+        await recorder.flush()
+        assert stored(document, "timer/a") == {"end": 1}
+
+
 @pytest.mark.parametrize("is_put", [True, False])
 async def test_the_last_value_wins_while_an_earlier_one_is_being_saved(tmp_path: Path, *, is_put: bool) -> None:
     async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):

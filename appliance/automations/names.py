@@ -300,8 +300,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         for source in self.sources:
             text = source.text.decode(errors="replace")
             names["set"].update(_DECLARED.findall(text))
-            for call, _, name, is_continued in _GIVEN.findall(text):
-                if name and not is_continued:
+            for call, quote, name, is_continued in _GIVEN.findall(text):
+                if quote and not is_continued:
                     names[call].add(name)
                 elif source.name in reachable:
                     prefixes[call].add(name)

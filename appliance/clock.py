@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
-import itertools
-import random
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -14,28 +11,6 @@ from functools import partial
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _REAL_TIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-
-SETTLE_ITERATIONS = 20
-"""Iterations of the event loop for tasks that are ready, before simulated time advances."""
-
-MAX_WAKINGS_AT_ONCE = 2_000
-"""Consecutive waits without an advance of simulated time, before `run` gives up."""
-
-BUSY_POLL_SECS = 0.001
-"""Real seconds between two calls of `is_busy`."""
-
-MAX_BACK_OFF_SECS = 60.0
-"""Maximum number of seconds between two tries, unless another maximum is given."""
-
-JITTER = 0.25
-"""The random part of a back-off, so that parts that failed together do not retry together."""
-
-
-def back_off(failures: int, first: float = 1.0, most: float = MAX_BACK_OFF_SECS) -> float:
-    """Return the seconds to wait after this many consecutive failures: `first`, doubled with each further failure up
-    to `most`, less a random part of up to a quarter.
-    """
-    return min(first * 2.0 ** min(max(failures - 1, 0), 16), most) * (1 - JITTER * random.random())
 
 
 class Clock:
@@ -73,87 +48,6 @@ class Clock:
         return True
 
 
-MAX_SIMULATED_HOURS = 24 * 366
-"""The longest simulation."""
-
-
-class SimulatedClock(Clock):
-    """Simulated time, which passes only within `run`."""
-
-    recheck_secs = 86_400.0
-
-    def __init__(self, start: datetime) -> None:
-        self._start = start
-        self._elapsed = 0.0
-        self._numbers = itertools.count()
-        self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
-        self._is_stopped = False
-
-    def now(self) -> datetime:
-        """Return the simulated instant."""
-        return self._start + timedelta(seconds=self._elapsed)
-
-    def monotonic(self) -> float:
-        """Return the simulated seconds since the start."""
-        return self._elapsed
-
-    def is_synchronised(self) -> bool:
-        """Return True: simulated time is always right."""
-        return True
-
-    async def sleep(self, seconds: float) -> None:
-        """Return after this many simulated seconds."""
-        await self._alarm(seconds)
-
-    async def wait(self, event: asyncio.Event, seconds: float) -> bool:
-        """Wait for the event, at most this many simulated seconds; return whether it was set."""
-        if event.is_set():
-            return True
-        alarm = self._alarm(seconds)
-        try:
-            async with asyncio.timeout(None) as limit:
-                alarm.add_done_callback(lambda done: None if done.cancelled() else limit.reschedule(0))
-                await event.wait()
-        except TimeoutError:
-            return event.is_set()
-        finally:
-            alarm.cancel()
-        return True
-
-    async def run(self, until: datetime, is_busy: Callable[[], bool]) -> bool:
-        """Advance from one awaited instant to the next until `until`, and stop there.
-
-        No time passes while `is_busy()` is true, because work takes real time. Return False if `until` was not
-        reached, because `stop` was called, or too many waits ended at one instant.
-        """
-        end, wakings, instant = (until - self._start).total_seconds(), 0, self._elapsed
-        while not self._is_stopped and wakings < MAX_WAKINGS_AT_ONCE:
-            for _ in range(SETTLE_ITERATIONS):
-                await asyncio.sleep(0)
-            if is_busy():
-                await asyncio.sleep(BUSY_POLL_SECS)
-                continue
-            while self._waiting and self._waiting[0][2].done():
-                heapq.heappop(self._waiting)
-            if not self._waiting or self._waiting[0][0] >= end:
-                self._elapsed = max(self._elapsed, end)
-                return True
-            due, _, future = heapq.heappop(self._waiting)
-            self._elapsed = max(self._elapsed, due)
-            wakings, instant = (wakings + 1, instant) if self._elapsed == instant else (0, self._elapsed)
-            future.set_result(None)
-        return False
-
-    def stop(self) -> None:
-        """Stop the simulated time."""
-        self._is_stopped = True
-
-    def _alarm(self, seconds: float) -> asyncio.Future[None]:
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiting, (self._elapsed + max(0.0, seconds), next(self._numbers), future))
-        return future
-
-
 _CLOCK_ERROR, _FAILED = 5, -1
 """Results of adjtimex(2): the clock is not synchronised; the call is not allowed."""
 
@@ -172,49 +66,6 @@ def _adjtimex() -> int:
         return _FAILED
     state: int = adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES))
     return state
-
-
-class ClockTrust:
-    """Whether the clock is right: a box without a clock chip starts with a time in the past, until NTP sets the
-    clock.
-
-    It is trusted once the kernel reports that it is synchronised, or once it shows a time after `newest`, the newest
-    stored time; from then on it stays trusted. A `newest` in the future of a synchronised clock came from a wrong
-    clock: it is `forgotten`, and `newest` becomes the present.
-    """
-
-    def __init__(self, clock: Clock, newest: datetime) -> None:
-        self.newest = newest
-        self.forgotten: datetime | None = None
-        self._clock = clock
-        self._is_trusted = False
-
-    def is_trusted(self) -> bool:
-        """Return whether the clock is trusted by now."""
-        if not self._is_trusted:
-            now = self._clock.now()
-            if now > self.newest:
-                self._is_trusted = True
-            elif self._clock.is_synchronised():
-                self.trust_now()
-        return self._is_trusted
-
-    def trust_now(self) -> None:
-        """Trust the clock as it is, because a person confirmed it."""
-        now = self._clock.now()
-        if self.newest > now:
-            self.forgotten, self.newest = self.newest, now
-        self._is_trusted = True
-
-    def distrust_reason(self) -> str | None:
-        """Return why the clock is not trusted, and what to do; None if it is trusted."""
-        if self.is_trusted():
-            return None
-        now, newest = timestamp(self._clock.now()), timestamp(self.newest)
-        return (
-            f"the clock shows {now}, nothing synchronises it, and {newest} was stored before; set it, or run `lares "
-            f"clock trust` if it is right"
-        )
 
 
 class ClockSteps:

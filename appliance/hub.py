@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -13,11 +13,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from appliance.adapter_sections import AdapterSections
 from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.adapter_setup import AdapterStart, LateSession, SectionPublishers, open_publishers
+from appliance.adapters.adapter_setup import AdapterStart, LateSession, open_publishers
 from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.kinds import kind_of, list_operations
-from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.publishing import FrameOf, HomeAccess, no_frame
 from appliance.automations.automations import Automations, catalog_of
@@ -30,8 +30,8 @@ from appliance.automations.timers import Timers
 from appliance.automations.variables import Variables
 from appliance.clock import Clock, ClockSteps
 from appliance.config import Config
-from appliance.config_changes import ConfigChanges, ConfigFile, LoadConfig, compare_sections
-from appliance.errors import ConfigFailed, Fault, LaresError
+from appliance.config_changes import ConfigFile, LoadConfig
+from appliance.errors import Fault, LaresError
 from appliance.files.file_checks import FileChecks
 from appliance.files.home_files import HomeFiles
 from appliance.files.recipes import Recipes
@@ -55,11 +55,12 @@ from appliance.lua.unfinished import UnfinishedExecutions
 from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import Scenes, build_catalog
 from appliance.settings import LuaFolder
+from appliance.store.crashes import CRASHED_OFTEN, SAFE_SECS, STARTED_SAFE, CrashCounter
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.lock import CRASHED_OFTEN, SAFE_SECS, STARTED_SAFE, CrashCounter
+from appliance.store.layout_changes import Changes
 from appliance.store.recorder import Recorder
-from appliance.store.store_setup import Changes, Store
+from appliance.store.store import Store
 from appliance.store.stored_keys import Keys
 from appliance.watch import Target, Watcher
 
@@ -105,8 +106,7 @@ class Hub:
         frame_of: FrameOf = no_frame,
         load: LoadConfig | None = None,
     ) -> None:
-        self._config_file = ConfigFile(config, load)
-        self._section_changes: dict[str, Any] = {}
+        self._load = load
         self.safe_because = STARTED_SAFE if is_safe else None
         """The reason why no automation runs although they are enabled; None if they run."""
         self._config = config
@@ -156,6 +156,17 @@ class Hub:
             self.kinds = await enter_kinds(stack, file, config.adapters, describe, self.bus, self._build_pool)
             runners = self._build_runners(session.open)
             self.dispatcher = await enter(Dispatcher(runners, self.bus, self.clock))
+            self.adapter_sections = AdapterSections(
+                config,
+                ConfigFile(config, self._load),
+                self.adapters,
+                self.dispatcher,
+                self.kinds,
+                self.health,
+                self.registry,
+                self.clock,
+                self._open_publishers,
+            )
             self.scenes = await enter(self._build_scenes())
             await self._enter_automations(stack)
             self.executors = (self.scenes.executor, self.automations.executor)
@@ -167,10 +178,7 @@ class Hub:
             self.recipes = Recipes(self.files, Path(config.file), *folders)
             self.sections = Sections(self.files, self._build_trials(session))
             await enter(Watcher(self._list_watched(), self.clock))
-            await enter(self.adapters)
-            self._brokers = {name for name, each in config.adapters.items() if isinstance(each, Mqtt)}
-            for name, settings in config.adapters.items():
-                await self._publish_home(name, settings)
+            await enter(self.adapter_sections)
             self._stack = stack.pop_all()
         self.worker_starts.set()
         self._report_start()
@@ -309,7 +317,7 @@ class Hub:
     def _places(self) -> HomeNames:
         """Return the names that are known while files are loaded."""
         layout = self.registry.layout
-        return HomeNames(adapters=self._config.adapter_names, rooms=layout.rooms, groups=layout.groups)
+        return HomeNames(adapters=self.adapter_sections.names, rooms=layout.rooms, groups=layout.groups)
 
     async def _surroundings(self) -> object:
         """Return everything, except its text, on which the definition of a file depends."""
@@ -329,7 +337,7 @@ class Hub:
         armed = [each for each in assets if self.automations.view(each.definition.id).is_enabled]
         known = replace(
             self._places(),
-            operations={**list_operations(self._config.adapters), **self.kinds.list_operations()},
+            operations={**list_operations(self.adapter_sections.settings), **self.kinds.list_operations()},
             variables=[each.name for each in self.variables.list_all()],
             timers=[each.name for each in self.timers.list_all()],
             scenes=[scene.definition.id for scene in scenes],
@@ -345,7 +353,7 @@ class Hub:
         config = self._config
         scripts = folder_of(config.scripts, config.root, is_deep=True)
         works: dict[str, LoadWork] = {
-            "adapters": self._reload_adapters,
+            "adapters": self.adapter_sections.reload,
             "scenes": self.scenes.catalog.reload,
             "automations": self._reload_automations,
             "scripts": partial(check_scripts, self.pool.compile, scripts, self._inspect),
@@ -362,7 +370,7 @@ class Hub:
             "scenes": self.scenes.catalog.reload_sound,
             "automations": partial(self._reload_automations, only_sound=True),
         }
-        more = {"adapters": lambda: self._section_changes}
+        more = {"adapters": lambda: self.adapter_sections.last_changes}
         reloadable = {target: work for target, work in sound.items() if target not in refused}
         return {
             target: Reloader(target, work, self.bus, self.clock, reloadable.get(target), more.get(target, dict))
@@ -412,84 +420,11 @@ class Hub:
             build_pool=self._build_pool,
         )
 
-    async def find_config_changes(self) -> ConfigChanges:
-        """Compare the configuration file with the running hub."""
-        return await self._config_file.compare(self._config.adapters)
-
-    @property
-    def adapter_names(self) -> frozenset[str]:
-        """The names of all adapter sections, enabled or not."""
-        return self._config.adapter_names
-
-    async def _reload_adapters(self) -> tuple[int, list[Fault]]:
-        """Start, stop or replace the adapter sections that differ in the file, and reload the kinds in Lua."""
-        self._section_changes = {}
-        found, changes, faults = await self._read_sections()
-        adapters = self._config.adapters if found is None else found.adapters
-        if found is not None:
-            await self._leave_sections(found, changes)
-        count, in_files = await self.kinds.reload()
-        for name in changes:
-            if name in adapters:
-                await self._start_section(name, adapters[name])
-        if found is not None:
-            next_start = self._config_file.keys_for_next_start(found)
-            self._section_changes = {"sections": changes, "next_start": next_start}
-            for name, change in changes.items():
-                log.info("%s: %s", name, change)
-            for sentence in ConfigChanges(file=found.file, next_start=next_start).sentences():
-                log.warning("%s", sentence)
-        return count, [*faults, *in_files]
-
-    async def _leave_sections(self, found: Config, changes: Mapping[str, str]) -> None:
-        """Stop the sections that differ, and announce their replacements."""
-        for name, change in changes.items():
-            if change != "started":
-                await self._stop_section(name, found.adapters.get(name))
-        self._config = replace(self._config, adapters=found.adapters, adapter_names=found.adapter_names)
-        lua = [each for each in found.adapters.values() if isinstance(each, LuaSection)]
-        await self.kinds.use_sections(lua, changes)
-        for name in changes:
-            if name in found.adapters:
-                self.health.add(name)
-
-    async def _read_sections(self) -> tuple[Config | None, Mapping[str, str], list[Fault]]:
-        """Read the file: the configuration if its sections are usable, the changes of the sections, and the
-        faults."""
-        if not self._config_file.is_readable:
-            return None, {}, []
-        try:
-            found = await self._config_file.read()
-        except ConfigFailed as failed:
-            return None, {}, failed.faults
-        changes = compare_sections(self._config.adapters, found.adapters)
-        changed = [found.adapters[name] for name in changes if name in found.adapters]
-        refused = await self.kinds.judge_sections([each for each in changed if isinstance(each, LuaSection)])
-        return (None, {}, refused) if refused else (found, changes, [])
-
-    async def _start_section(self, name: str, settings: Any) -> None:
-        if isinstance(settings, Mqtt):
-            self._brokers.add(name)
-        self.dispatcher.add(await self.adapters.start(name, settings))
-        await self._publish_home(name, settings)
-
-    async def _stop_section(self, name: str, successor: Any) -> None:
-        """Stop the section; its devices stay if a section of the same kind replaces it."""
-        before = self._config.adapters[name]
-        self.dispatcher.remove(name)
-        await self.adapters.stop(name)
-        self.health.remove(name)
-        self._brokers.discard(name)
-        if successor is None or kind_of(successor) is not kind_of(before):
-            for device_id in [*self.registry.ids_of(name)]:
-                self.registry.remove(name, device_id)
-
-    async def _publish_home(self, name: str, settings: Any) -> None:
-        """Enter the parts that publish the home on a broker."""
-        if not isinstance(settings, Mqtt):
-            return
-        config = self._config
-        access = HomeAccess(
+    async def _open_publishers(
+        self, name: str, settings: Mqtt, every_broker: Collection[str]
+    ) -> list[AbstractAsyncContextManager[Any]]:
+        """Return the parts that publish the home on the broker of the section."""
+        home = HomeAccess(
             registry=self.registry,
             bus=self.bus,
             send=self.dispatcher.send,
@@ -501,10 +436,8 @@ class Hub:
             switch=lambda id_, is_enabled: self.automations.switch(id_, is_enabled=is_enabled),
             frame_of=self._frame_of,
         )
-        open_ = partial(
-            open_publishers, {name: settings}, self._store.secrets_of, access, self.clock, config.root, self._brokers
-        )
-        await self.adapters.enter(name, SectionPublishers(name, open_, self.clock))
+        root, secrets_of = self._config.root, self._store.secrets_of
+        return await open_publishers({name: settings}, secrets_of, home, self.clock, root, every_broker)
 
     def _list_watched(self) -> list[Target]:
         reloads = {target: reloader.reload for target, reloader in self.reloaders.items()}

@@ -18,7 +18,7 @@ from appliance.home.model import Room
 from appliance.home.registry import Registry
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.store_setup import Changes
+from appliance.store.layout_changes import Changes
 from benchmarks._client import ask
 from benchmarks._frame import Row, Sample
 from benchmarks._processes import hub

@@ -18,13 +18,13 @@ FILES = sorted((ROOT / "appliance").rglob("*.py"))
 
 LAYERS = {
     **dict.fromkeys(("errors", "clock", "log_buffer", "version"), 1),
-    **dict.fromkeys(("memory", "tables", "tasks"), 2),
+    **dict.fromkeys(("event_loop", "imports", "memory", "simulated_clock", "tables", "tasks"), 2),
     **dict.fromkeys(("home", "home_locale"), 3),
     **dict.fromkeys(("settings", "store"), 4),
     **dict.fromkeys(("adapters", "health", "history", "watch"), 5),
     **dict.fromkeys(("config", "lua"), 6),
     **dict.fromkeys(("automations", "config_changes", "scenes"), 7),
-    "files": 8,
+    **dict.fromkeys(("adapter_sections", "files"), 8),
     "hub": 9,
     "api": 10,
     "cli": 11,
@@ -50,14 +50,14 @@ ALLOWED = {
     "watchfiles": {"watch"},
     "astral": {"automations"},
     "croniter": {"automations"},
-    "asyncio.sleep": {"clock"},
+    "asyncio.sleep": {"clock", "simulated_clock"},
     "create_task": {"tasks"},
     "ensure_future": {"tasks"},
     "datetime.now": {"clock"},
     "datetime.utcnow": {"clock"},
     "time.time": {"clock"},
     "time.monotonic": {"clock", "lua_worker"},
-    "time.perf_counter": {"tasks"},
+    "time.perf_counter": {"event_loop"},
 }
 """What only some packages may import or call."""
 

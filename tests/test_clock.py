@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from appliance.clock import Clock, ClockSteps, ClockTrust, timestamp
+from appliance.clock import Clock, ClockSteps, timestamp
+from appliance.store.clock_trust import ClockTrust
 from tests.fakes.clock import START, VirtualClock
 from tests.fakes.rows import each_row
 

@@ -9,8 +9,8 @@ import sys
 import weakref
 from pathlib import Path
 
+from appliance.event_loop import run
 from appliance.memory import GROWTH_BYTES, keep_present, resident_bytes, return_unused
-from appliance.tasks import run
 from tests.fakes.clock import VirtualClock
 
 ROOT = Path(__file__).parents[1]

@@ -13,18 +13,8 @@ import pytest
 
 from appliance.clock import Clock
 from appliance.errors import Invalid
-from appliance.tasks import (
-    MAX_EVENTS_PER_TURN,
-    REQUEST_TURNS,
-    STALL_SECS,
-    Tasks,
-    end_within,
-    in_steps,
-    loop_lag,
-    run,
-    run_together,
-    time_limit,
-)
+from appliance.event_loop import MAX_EVENTS_PER_TURN, REQUEST_TURNS, in_steps, loop_lag, run
+from appliance.tasks import STALL_SECS, Tasks, end_within, run_together, time_limit
 
 
 class Worker:

@@ -17,11 +17,10 @@ from appliance.adapters.base import (
     HookRequest,
     Picture,
 )
-from appliance.clock import back_off
 from appliance.errors import AdapterFailed, LaresError, Unreachable, Unsupported
 from appliance.home.commands import Command
 from appliance.home.values import Value
-from appliance.tasks import Tasks, end, end_within
+from appliance.tasks import Tasks, back_off, end, end_within
 
 START_TIMEOUT_SECS = 15.0
 """Seconds after which an adapter that has called neither `publish.started()` nor `progressed()` counts as started,

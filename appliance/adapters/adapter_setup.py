@@ -24,8 +24,9 @@ from appliance.errors import StoreFailed
 from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import Registry
+from appliance.imports import import_ahead
 from appliance.tables.addresses import server_of
-from appliance.tasks import Tasks, import_ahead
+from appliance.tasks import Tasks
 
 log = logging.getLogger("adapters")
 

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, NoReturn
 
-from appliance.clock import MAX_BACK_OFF_SECS, Clock, back_off
+from appliance.clock import Clock
 from appliance.errors import AdapterFailed
+from appliance.tasks import MAX_BACK_OFF_SECS, back_off
 
 
 async def keep_open(

@@ -13,12 +13,12 @@ from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContex
 from appliance.adapters.device_http import HttpClient
 from appliance.adapters.done import ExpectedState, failure, read_until
 from appliance.adapters.link import keep_open
-from appliance.clock import back_off
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable
+from appliance.event_loop import in_steps
 from appliance.home.model import Report
 from appliance.home.registry import UNAVAILABLE
 from appliance.home.values import Value
-from appliance.tasks import end_within, in_steps, run_together
+from appliance.tasks import back_off, end_within, run_together
 
 POLLS_TO_LOSE = 2
 """Consecutive polls without an answer after which an adapter's devices are offline; one unanswered command has the

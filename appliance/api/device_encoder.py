@@ -9,11 +9,11 @@ import orjson
 from msgspec import Struct
 
 from appliance.clock import Clock, timestamp
+from appliance.event_loop import in_steps
 from appliance.home import events
 from appliance.home.json_shapes import DEVICE_COMMANDS, DEVICE_HEAD
 from appliance.home.model import Device
 from appliance.home.values import to_bytes
-from appliance.tasks import in_steps
 
 
 class _Kept(Struct):

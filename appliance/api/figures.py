@@ -17,9 +17,9 @@ from appliance.api import schemas
 from appliance.api.connections import Connections
 from appliance.api.stream import EventStream
 from appliance.clock import timestamp
+from appliance.event_loop import loop_lag
 from appliance.health import AdapterHealth
 from appliance.hub import Hub
-from appliance.tasks import loop_lag
 from appliance.version import VERSION
 
 

@@ -28,7 +28,7 @@ from appliance.log_buffer import value_text
 from appliance.lua.catalog import Catalog
 from appliance.lua.executor import list_executions
 from appliance.lua.source import Source
-from appliance.store.records import STATE_PREFIX
+from appliance.store.record_keys import STATE_PREFIX
 from appliance.tables.checks import nearest, rounded
 
 MAX_DECISIONS = 10
@@ -73,7 +73,7 @@ class Reasons:
         except NotFound:
             if (found := await self._explain_missing(id_)) is None:
                 raise
-            changes = (await self._hub.find_config_changes()).sentences()
+            changes = (await self._hub.adapter_sections.find_config_changes()).sentences()
             summary = [*found["summary"], *changes]
             return {"id": id_, **found, "summary": summary, "decisions": [], "automation": None}
         known = await self._hub.names.find_known()
@@ -82,7 +82,7 @@ class Reasons:
                 kind, summary, decisions, stated = await explain(id_, known)
             except NotFound:
                 continue
-            summary += (await self._hub.find_config_changes()).sentences()
+            summary += (await self._hub.adapter_sections.find_config_changes()).sentences()
             latest = sorted(decisions, key=lambda each: each[0], reverse=True)[:MAX_DECISIONS]
             sentences = [{"at": at, "sentence": sentence} for at, sentence in latest]
             return {"kind": kind, "id": id_, "summary": summary, "decisions": sentences, "automation": stated}

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 from appliance.api.frames import BY_EVENT, fault_frame, frame_of, heartbeat_frame, lag_frame
 from appliance.api.websocket import WebSocket
+from appliance.event_loop import loop_lag
 from appliance.home.bus import Bus
 from appliance.home.events import Event, KeyRevoked
-from appliance.tasks import loop_lag
 
 MAX_PROMPT_READERS = 8
 """Up to this many readers are sent a frame before its event is published to others; each takes some 30 µs."""

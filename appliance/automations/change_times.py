@@ -14,10 +14,9 @@ from appliance.home.bus import Bus
 from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-from appliance.store.records import Storage, read_all, skip
-
-CHANGED_PREFIX = "changed/"
-"""Keys in the document: `changed/<device id>` has the time since which each comparison of a condition has held."""
+from appliance.store.record_keys import CHANGED_PREFIX
+from appliance.store.records import read_all, skip
+from appliance.store.storage import Storage
 
 
 class Comparison(NamedTuple):

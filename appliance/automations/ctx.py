@@ -16,6 +16,7 @@ from appliance.automations.fields import Matcher, take_attribute, take_matcher
 from appliance.automations.timers import Timers
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError, NotFound, Unsupported
+from appliance.event_loop import in_steps
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.home.bus import Bus
 from appliance.home.commands import Command, CommandSpec, checking_ranges
@@ -30,7 +31,6 @@ from appliance.lua.execution import MAX_WAIT_SECS
 from appliance.tables.checks import LUA, boolean, number
 from appliance.tables.fields import Findings, Table
 from appliance.tables.json_schema import Shape
-from appliance.tasks import in_steps
 
 MAX_NOTIFICATION_CHARS = 4096
 

@@ -8,11 +8,12 @@ from datetime import datetime
 from appliance.automations.brake import Brake
 from appliance.automations.change_times import ChangeTimes
 from appliance.automations.variables import Variables
-from appliance.clock import Clock, ClockTrust
+from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.settings import AutomationRunner
-from appliance.store.records import Storage
+from appliance.store.clock_trust import ClockTrust
+from appliance.store.storage import Storage
 from appliance.version import MADE_AT
 
 DEFAULT_LIMITS = AutomationRunner()

@@ -38,7 +38,9 @@ from appliance.home.model import Device
 from appliance.home.values import Value
 from appliance.lua.catalog import Asset
 from appliance.lua.source import Source, called_names
-from appliance.store.records import DocumentReader, Storage, read_all, skip
+from appliance.store.record_keys import REMOVED_PREFIX, SENT_PREFIX
+from appliance.store.records import read_all, skip
+from appliance.store.storage import DocumentReader, Storage
 from appliance.tables.checks import nearest, shown
 from appliance.tables.fields import Path, Problem, located
 from appliance.tasks import Tasks
@@ -57,11 +59,6 @@ MAX_LISTED_NAMES = 10
 MAX_PAST_NAMES = 100
 """Names of events, and of attributes, that are remembered per device."""
 
-SENT_PREFIX = "sent/"
-"""Keys in the document: `sent/<device id>` holds the `PastNames` of the device."""
-
-REMOVED_PREFIX = "removed/"
-"""Keys in the document: `removed/<device id>` holds the `RemovedDevice`."""
 
 MAX_REMOVED_DEVICES = 500
 """Removed devices that are remembered; the oldest is forgotten first."""

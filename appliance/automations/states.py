@@ -17,7 +17,9 @@ from appliance.clock import from_millis, to_millis
 from appliance.errors import StoreFailed
 from appliance.history.card_lines import fit_for_card
 from appliance.history.execution_history import ExecutionStatus
-from appliance.store.records import AUTOMATION_PREFIX, TOGGLE_PREFIX, Storage, read_all, skip
+from appliance.store.record_keys import AUTOMATION_PREFIX, TOGGLE_PREFIX
+from appliance.store.records import read_all, skip
+from appliance.store.storage import Storage
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")

@@ -22,7 +22,8 @@ from appliance.errors import Invalid, NotFound, StoreFailed
 from appliance.home.events import TimerFired
 from appliance.home.texts import strip_id
 from appliance.home.values import Value, to_bytes
-from appliance.store.records import TIMER_PREFIX, read_all, skip
+from appliance.store.record_keys import TIMER_PREFIX
+from appliance.store.records import read_all, skip
 from appliance.tables.checks import is_number
 from appliance.tasks import Tasks
 

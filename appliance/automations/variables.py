@@ -13,12 +13,10 @@ from appliance.errors import Invalid, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged
 from appliance.home.values import Value, last_known
-from appliance.store.records import DocumentReader, Storage, read_all, skip
+from appliance.store.record_keys import VARIABLE_PREFIX
+from appliance.store.records import read_all, skip
+from appliance.store.storage import DocumentReader, Storage
 from appliance.tasks import Tasks
-
-VARIABLE_PREFIX = "variable/"
-"""Keys in the document: `variable/<name>` holds the `StoredVariable`."""
-
 
 MAX_VALUE_BYTES = 16 << 10
 

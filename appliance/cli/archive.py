@@ -29,7 +29,7 @@ from appliance.api.routes.keys import check_preferences
 from appliance.api.routes.lua_files import VARIABLE_BODY
 from appliance.api.routes.places import GROUP_BODY, ROOM_BODY
 from appliance.automations.timers import check_timer
-from appliance.automations.variables import VARIABLE_PREFIX, check_variable
+from appliance.automations.variables import check_variable
 from appliance.cli.logs import one_line
 from appliance.cli.owner import open_named
 from appliance.config import MASTER_KEY_PATH, parse_toml
@@ -39,7 +39,7 @@ from appliance.home.texts import name as check_name
 from appliance.store.file_format import STORE_FORMAT
 from appliance.store.files import MIGRATIONS
 from appliance.store.month_files import HISTORY_FOLDER
-from appliance.store.records import (
+from appliance.store.record_keys import (
     ALIAS_PREFIX,
     DEVICE_PREFIX,
     GROUP_PREFIX,
@@ -50,9 +50,9 @@ from appliance.store.records import (
     ROOM_PREFIX,
     STATE_PREFIX,
     TIMER_PREFIX,
-    read_devices,
-    read_layout,
+    VARIABLE_PREFIX,
 )
+from appliance.store.records import read_devices, read_layout
 from appliance.store.saved_files import VERSIONS_FOLDER, is_version
 from appliance.store.stored_keys import read_keys
 from appliance.tables.fields import line_at

@@ -28,7 +28,15 @@ from appliance.cli.terminal import counted, progress, say
 from appliance.clock import Clock, timestamp
 from appliance.config import LUA_FOLDERS, parse_toml
 from appliance.errors import Invalid, StartFailed
-from appliance.store.records import ADAPTER_PREFIX, CARD, CLIENT_ID_SUFFIX, CRASHES, KEPT_SUFFIX, MASTER_KEY, RUNNING
+from appliance.store.record_keys import (
+    ADAPTER_PREFIX,
+    CARD,
+    CLIENT_ID_SUFFIX,
+    CRASHES,
+    KEPT_SUFFIX,
+    MASTER_KEY,
+    RUNNING,
+)
 from appliance.store.replacement import present_history, read_present
 from appliance.store.saved_files import MAX_VERSIONS_BYTES, VERSIONS_FOLDER, is_version
 from appliance.tables.plain_files import read_plain

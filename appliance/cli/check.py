@@ -38,7 +38,9 @@ from appliance.lua.kind_catalog import catalog_of_kinds
 from appliance.lua.source import Source, find_undefined
 from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import build_catalog
-from appliance.store.records import TIMER_PREFIX, TOGGLE_PREFIX, DocumentSnapshot, read_devices, read_layout
+from appliance.store.record_keys import TIMER_PREFIX, TOGGLE_PREFIX
+from appliance.store.records import read_devices, read_layout
+from appliance.store.storage import DocumentSnapshot
 from appliance.tables.fields import dotted, line_at
 from appliance.tables.toml_lines import line_finder
 

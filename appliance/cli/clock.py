@@ -15,9 +15,10 @@ from appliance.cli.key import open_document
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import say
-from appliance.clock import Clock, ClockTrust, timestamp
-from appliance.store.recorder import forgetting, newest_time
-from appliance.store.records import CARD, read_card_counts
+from appliance.clock import Clock, timestamp
+from appliance.store.card_counts import read_card_counts
+from appliance.store.clock_trust import ClockTrust, forgetting, newest_time
+from appliance.store.record_keys import CARD
 
 
 def clock(arguments: argparse.Namespace) -> int:

@@ -31,11 +31,11 @@ from appliance.cli.run import run, serve, when_ready
 from appliance.cli.terminal import say
 from appliance.config import Config
 from appliance.errors import StartFailed
+from appliance.event_loop import run as run_loop
 from appliance.home.events import Event
 from appliance.hub import Hub
 from appliance.settings import Auth
 from appliance.tables.addresses import Address
-from appliance.tasks import run as run_loop
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 3000

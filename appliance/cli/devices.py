@@ -25,7 +25,8 @@ from appliance.home.json_shapes import DEVICE
 from appliance.home.lua_form import lua_commands, lua_value
 from appliance.lua.folder import folder_of
 from appliance.lua.source import Source
-from appliance.store.records import DocumentSnapshot, read_devices, read_layout
+from appliance.store.records import read_devices, read_layout
+from appliance.store.storage import DocumentSnapshot
 from appliance.tables.checks import is_number, nearest, rounded
 
 _STATE_COLOURS = {"online": "green", "offline": "red", "unavailable": "red"}

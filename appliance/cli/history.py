@@ -25,8 +25,8 @@ from appliance.history.card_lines import (
     decode_hours,
     month_at,
 )
-from appliance.history.device_history import ValueParts
 from appliance.history.hours import Hour, join_all
+from appliance.history.series import ValueParts
 from appliance.store.disk import Disk
 from appliance.store.lock import holder_of
 from appliance.store.month_files import MonthFiles

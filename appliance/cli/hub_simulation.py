@@ -20,11 +20,13 @@ from appliance import config
 from appliance.api.simulation import SimulationRequest, SimulationResult
 from appliance.cli.device_events import HOOK, FileEvent, FileHook, first_instant, read_events, read_instant
 from appliance.cli.simulation import SimulationPrinter, open_simulation
-from appliance.clock import Clock, SimulatedClock
+from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import Busy, ConfigFailed, Fault, Invalid, InvalidFile, StartFailed
 from appliance.log_buffer import IS_MUTED
-from appliance.store.records import ALIAS_PREFIX, AUTOMATION_PREFIX, TIMER_PREFIX, DocumentSnapshot
+from appliance.simulated_clock import SimulatedClock
+from appliance.store.record_keys import ALIAS_PREFIX, AUTOMATION_PREFIX, TIMER_PREFIX
+from appliance.store.storage import DocumentSnapshot
 from appliance.tasks import Tasks
 
 MAX_SECS = 5.0

@@ -15,7 +15,6 @@ from typing import Any
 from msgspec import Struct
 
 from appliance import config
-from appliance.automations.variables import VARIABLE_PREFIX
 from appliance.cli.homeassistant import scripts
 from appliance.cli.homeassistant.automation import MARK, LuaFile, translate
 from appliance.cli.homeassistant.entities import Entities, KnownDevice, NotTranslated
@@ -30,7 +29,8 @@ from appliance.home.texts import identifier
 from appliance.home.texts import name as checked_name
 from appliance.store.disk import Disk, write_file
 from appliance.store.document import Document
-from appliance.store.records import DEVICE_PREFIX, NAME_PREFIX, PLACE_PREFIX, ROOM_PREFIX, DocumentSnapshot
+from appliance.store.record_keys import DEVICE_PREFIX, NAME_PREFIX, PLACE_PREFIX, ROOM_PREFIX, VARIABLE_PREFIX
+from appliance.store.storage import DocumentSnapshot
 from appliance.tables.plain_files import read_plain
 
 MODULE = Path("scripts") / "homeassistant.lua"

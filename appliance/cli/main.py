@@ -20,10 +20,10 @@ from appliance.cli.help import EXAMPLES, subcommands
 from appliance.cli.logs import discard, make_streams_safe, one_line
 from appliance.cli.single_file import list_targets
 from appliance.cli.terminal import say, write
-from appliance.clock import MAX_SIMULATED_HOURS
 from appliance.errors import LaresError, StartFailed
+from appliance.imports import frozen_imports
 from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES
-from appliance.tasks import frozen_imports
+from appliance.simulated_clock import MAX_SIMULATED_HOURS
 from appliance.version import VERSION
 
 SWITCH_SECS = 0.0005

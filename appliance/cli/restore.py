@@ -23,7 +23,7 @@ from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.disk import Disk, sync_folder
 from appliance.store.lock import DirectoryLock
 from appliance.store.month_files import HISTORY_FOLDER
-from appliance.store.records import CARD, MASTER_KEY
+from appliance.store.record_keys import CARD, MASTER_KEY
 from appliance.store.replacement import (
     HISTORY_STAGE,
     finish,

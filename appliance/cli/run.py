@@ -30,15 +30,16 @@ from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import HubPaths, make_data_dir, read_template, write_config
 from appliance.clock import Clock
 from appliance.config_changes import LoadConfig
+from appliance.event_loop import run as run_loop
 from appliance.home.events import Event
 from appliance.hub import Hub
+from appliance.imports import FIRST_ANSWER_SECS, frozen_imports
 from appliance.log_buffer import LogBuffer
 from appliance.lua.process import protect_memory
 from appliance.memory import keep_present, limit_allocator, return_unused
 from appliance.settings import Logging
 from appliance.store.disk import Disk
-from appliance.tasks import FIRST_ANSWER_SECS, Tasks, frozen_imports
-from appliance.tasks import run as run_loop
+from appliance.tasks import Tasks
 from appliance.version import VERSION
 
 LOGGING = Logging(level="info", format="text")

@@ -38,7 +38,7 @@ def build_server(hub: Hub, keyring: Keyring, config: Config, data_dir: Path, con
         keyring,
         limits,
         config.runtime.event_bus_capacity,
-        search=Discovery(hub.clock, partial(list_kinds, file), lambda: hub.adapter_names).search,
+        search=Discovery(hub.clock, partial(list_kinds, file), lambda: hub.adapter_sections.names).search,
         has_dashboard=config.dashboard.enabled,
         make_backup=partial(_pack_backup, file, data_dir),
         simulate=simulate,

@@ -24,12 +24,14 @@ from appliance.cli.owner import as_owner, need_access
 from appliance.cli.paths import HubPaths
 from appliance.cli.simulation import Simulation, SimulationPrinter, open_simulation
 from appliance.cli.terminal import say, with_local_times
-from appliance.clock import Clock, SimulatedClock
+from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import Fault, Invalid, StartFailed
 from appliance.home_locale import Locale
 from appliance.lua.folder import folder_of
-from appliance.store.records import ALIAS_PREFIX, AUTOMATION_PREFIX, TIMER_PREFIX, DocumentSnapshot
+from appliance.simulated_clock import SimulatedClock
+from appliance.store.record_keys import ALIAS_PREFIX, AUTOMATION_PREFIX, TIMER_PREFIX
+from appliance.store.storage import DocumentSnapshot
 from appliance.tables.checks import nearest
 
 MAX_EVENTS_BYTES = 16 << 20

@@ -35,7 +35,7 @@ from appliance.cli.simulated_home import (
     mark_all_observed,
 )
 from appliance.cli.terminal import check_reader, counted, say
-from appliance.clock import EPOCH, Clock, ClockTrust, SimulatedClock, timestamp
+from appliance.clock import EPOCH, Clock, timestamp
 from appliance.config import Config
 from appliance.errors import Fault, StartFailed
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
@@ -47,7 +47,10 @@ from appliance.lua.context import Context, CtxCall
 from appliance.lua.executor import Execution, Executor
 from appliance.lua.kind_catalog import DescribeKind, catalog_of_kinds
 from appliance.scenes import Scene, Scenes, build_catalog
-from appliance.store.records import DocumentSnapshot, read_devices, read_layout
+from appliance.simulated_clock import SimulatedClock
+from appliance.store.clock_trust import ClockTrust
+from appliance.store.records import read_devices, read_layout
+from appliance.store.storage import DocumentSnapshot
 from appliance.tables.checks import rounded
 from appliance.tasks import Tasks
 

@@ -29,8 +29,9 @@ from appliance.lua.reload import Reloaded
 from appliance.lua.source import MAX_FILE_BYTES
 from appliance.settings import SECTIONS
 from appliance.store.disk import Disk
-from appliance.store.records import Storage, read_all, skip
+from appliance.store.records import read_all, skip
 from appliance.store.saved_files import FileVersion, SavedFiles
+from appliance.store.storage import Storage
 from appliance.tables.fields import line_at
 from appliance.tables.plain_files import read_plain
 from appliance.tables.toml_lines import line_finder

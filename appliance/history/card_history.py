@@ -24,12 +24,13 @@ from appliance.history.card_lines import (
     execution_beginning,
     month_at,
 )
-from appliance.history.card_writer import PERIOD_MS, CardWriter, WritingIndex, Written
+from appliance.history.card_writer import PERIOD_MS, CardWriter, Written
 from appliance.history.collector import AttributeKey, Collected, Collector
-from appliance.history.device_history import ValueParts
 from appliance.history.execution_history import ExecutionEntry
 from appliance.history.hours import Hour
 from appliance.history.period import FIRST_DATED_MS, Period
+from appliance.history.series import ValueParts
+from appliance.history.writing_index import WritingIndex
 from appliance.home.bus import Bus
 from appliance.settings import HistorySettings
 from appliance.store.month_files import MonthFiles

@@ -25,9 +25,9 @@ from typing import Any
 import orjson
 
 from appliance.clock import timestamp
-from appliance.history.device_history import ValueParts
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.hours import Hour
+from appliance.history.series import ValueParts
 from appliance.home.events import CommandEnded
 from appliance.home.json_shapes import STATED_COMMAND
 

@@ -18,9 +18,9 @@ from appliance.history.card_lines import (
     fit_for_card,
     month_of,
 )
-from appliance.history.device_history import Series, ValueParts, split_number
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.hours import Hour, NumberHours
+from appliance.history.series import Series, ValueParts, split_number
 from appliance.home.bus import Bus
 from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChanged, Event
 from appliance.home.registry import AWAY

@@ -16,18 +16,12 @@ from appliance.clock import Clock, from_millis, to_millis
 from appliance.history.card_history import CardHistory, CardValues
 from appliance.history.card_lines import ValueChange
 from appliance.history.card_writer import Written
-from appliance.history.device_history import (
-    HOUR_MS,
-    AttributeEntry,
-    DeviceHistory,
-    Resolution,
-    ValueParts,
-    split_number,
-)
+from appliance.history.device_history import AttributeEntry, DeviceHistory, Resolution
 from appliance.history.execution_history import CommandAudit, ExecutionEntry, ExecutionHistory
 from appliance.history.hours import Hour, NumberHours, join_all, join_number, merge
 from appliance.history.line_writer import LineWriter, PostLines
 from appliance.history.period import MILLISECOND, Period
+from appliance.history.series import HOUR_MS, ValueParts, split_number
 from appliance.home.bus import Bus
 from appliance.settings import HistorySettings
 from appliance.store.month_files import MonthFiles

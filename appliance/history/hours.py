@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from appliance.history.device_history import HOUR_MS, ValueParts
+from appliance.history.series import HOUR_MS, ValueParts
 
 METER_UNITS = frozenset({"Wh", "kWh", "MWh", "GWh", "MJ", "GJ", "m³", "L", "gal", "ft³"})
 """Units of meters that count up: the use in an hour is the difference, not the mean."""

@@ -14,7 +14,9 @@ from msgspec import Struct, convert
 from appliance.clock import Clock, from_millis, to_millis
 from appliance.errors import StoreFailed
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
-from appliance.store.records import RUNNING, Storage, read_all, skip
+from appliance.store.record_keys import RUNNING
+from appliance.store.records import read_all, skip
+from appliance.store.storage import Storage
 from appliance.tasks import Tasks
 
 MARK_AFTER_SECS = 0.5

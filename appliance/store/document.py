@@ -26,8 +26,8 @@ from appliance.home.values import to_bytes
 from appliance.store.disk import Disk
 from appliance.store.file_format import EncodedChanges
 from appliance.store.files import Files, explain_os_error
-from appliance.store.records import items_of
 from appliance.store.recovery import Recovered, unreadable
+from appliance.store.storage import items_of
 
 T = TypeVar("T")
 

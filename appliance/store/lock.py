@@ -1,4 +1,4 @@
-"""The lock: one hub per data directory; and the number of recent crashes, which the lock file shows."""
+"""The lock: one hub per data directory. The lock file also shows whether the previous hub crashed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,8 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-import orjson
-
-from appliance.clock import Clock
-from appliance.errors import StartFailed, StoreFailed
+from appliance.errors import StartFailed
 from appliance.store.disk import for_its_user
-from appliance.store.document import Document
-from appliance.store.records import CRASHES
 from appliance.tables.plain_files import read_plain
 
 LOCK = "lock"
@@ -44,29 +39,6 @@ _STOPPING = b"stopping\n"
 _STOPPED = b"stopped "
 """The beginning of the lock file of a hub that stopped cleanly; otherwise the file has the process id and the
 machine's boot id."""
-
-
-WINDOW_SECS = 300.0
-MAX_CRASHES = 3
-"""The number of crashes within `WINDOW_SECS` after which the hub starts without automations."""
-
-SAFE_SECS = 600.0
-"""Seconds without a crash after which automations run again."""
-
-CRASHED_OFTEN = (
-    "safe mode: the hub crashed three times within five minutes, so no automation runs for ten minutes; "
-    "a reload of the automations ends it (POST /automations/reload, SIGHUP, or Lua files on the page's Automations)"
-)
-"""Why no automation runs after this many crashes."""
-
-CUT_OFF = (
-    "the previous hub was stopped by a power cut, a kill or a crash: changes of its last %g s may be lost, history "
-    "since its last write is lost, and executions ended unfinished"
-)
-"""The log line at the next start."""
-
-STARTED_SAFE = "the hub was started with --safe, so no automation runs; start it without --safe to run them"
-"""The reason why no automation runs, also in the answer to a reload."""
 
 
 class DirectoryLock:
@@ -226,38 +198,3 @@ def _open(file: Path) -> int:
     with contextlib.suppress(FileNotFoundError):
         return os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     return os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-
-
-class CrashCounter:
-    """Counts the runs that did not stop cleanly since the machine started.
-
-    Times are seconds since then, on a clock that is never set. The card is written only after a crash, and once more
-    when the series ends.
-    """
-
-    def __init__(self, document: Document, clock: Clock) -> None:
-        self._document = document
-        self._clock = clock
-
-    async def note_start(self, *, has_crashed: bool) -> bool:
-        """Count the crash of the previous run, if it was one; return true if there were `MAX_CRASHES` recently."""
-        if not has_crashed:
-            return False
-        now, boot = self._clock.monotonic(), read_boot_id()
-        crashes = [*self._list_recent(now, boot), now]
-        with contextlib.suppress(StoreFailed):  # the hub starts even if the card accepts no writes now
-            await self._document.put_many({CRASHES: {"boot": boot, "crashes": crashes}})
-        return len(crashes) >= MAX_CRASHES
-
-    def end_series(self) -> None:
-        """Start counting again, because the hub stopped cleanly or the automations were reloaded."""
-        if self._document.get(CRASHES) is not None:
-            self._document.remember(CRASHES, None)
-
-    def _list_recent(self, now: float, boot: str) -> list[float]:
-        """Return the crashes within the window; empty for a malformed record."""
-        try:
-            stored = orjson.loads(self._document.get(CRASHES) or b"{}")
-            return [float(at) for at in stored["crashes"] if stored["boot"] == boot and 0 <= now - at <= WINDOW_SECS]
-        except (KeyError, TypeError, ValueError):
-            return []

@@ -6,44 +6,30 @@ It also records the newest stored time, which the clock must have passed before 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from appliance.clock import Clock, ClockTrust, from_millis, timestamp, to_millis
+from appliance.clock import Clock, timestamp
 from appliance.errors import StoreFailed
+from appliance.event_loop import in_steps
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import ONLINE, Registry
 from appliance.home.values import number_in
+from appliance.store.card_counts import CardCounts, CardDay, read_card_counts
+from appliance.store.clock_trust import ClockTrust, forgetting, newest_time
 from appliance.store.document import Document, encode_values
 from appliance.store.file_format import EncodedChanges
-from appliance.store.records import (
-    AUTOMATION_PREFIX,
-    CARD,
-    DEVICE_PREFIX,
-    KEY_PREFIX,
-    STATE_PREFIX,
-    TIMER_PREFIX,
-    CardCounts,
-    CardDay,
-    DocumentReader,
-    encode_device,
-    read_card_counts,
-)
-from appliance.tasks import Tasks, in_steps
-from appliance.version import MADE_AT
-
-CLOCK = "clock/trust"
-"""`{at, until}`, milliseconds since 1970: stored times after `at`, up to `until`, came from a wrong clock."""
+from appliance.store.record_keys import CARD, DEVICE_PREFIX, STATE_PREFIX
+from appliance.store.records import encode_device
+from appliance.tasks import Tasks
 
 FEW_DEVICES = 10
 MEASURED_FLUSHES = 12
@@ -261,46 +247,3 @@ class Recorder:
 def _without_time(value: Any) -> Any:
     """Return the record without `at`; a stored value can have any form."""
     return {key: each for key, each in value.items() if key != "at"} if isinstance(value, dict) else value
-
-
-def newest_time(document: DocumentReader) -> datetime:
-    """Return the newest of all stored times, but at least the build time of this version, in UTC.
-
-    Times known to come from a wrong clock do not count.
-    """
-    forgotten = next((value for key, value in document.items(CLOCK) if key == ""), None)
-    times = [*(time for prefix, read in _TIMES.items() for time in _times_in(document, prefix, read)), MADE_AT]
-    if isinstance(forgotten, dict):
-        with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):
-            at, until = from_millis(forgotten["at"]), from_millis(forgotten["until"])
-            times = [at, *(time for time in times if not at < time <= until)]
-    return max([*times, *_times_in(document, CARD, lambda card: [datetime.fromisoformat(card["at"])])])
-
-
-def forgetting(trust: ClockTrust, now: datetime) -> dict[str, Any]:
-    """Return the record that invalidates stored times in the future, which came from a wrong clock."""
-    until = max(trust.newest, trust.forgotten or trust.newest, MADE_AT)
-    return {CLOCK: {"at": to_millis(now), "until": to_millis(max(until, now))}}
-
-
-def _times_in(document: DocumentReader, prefix: str, read: Callable[[Any], list[datetime]]) -> Iterator[datetime]:
-    """Yield the times in all values under the prefix; skip malformed values."""
-    for _, value in document.items(prefix):
-        with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, AttributeError):
-            yield from (time.astimezone(UTC) for time in read(value) if time.tzinfo is not None)
-
-
-def _of_automation(value: Any) -> list[datetime]:
-    policy = value.get("policy", {})
-    found = [policy.get("ended_at"), *policy.get("decided", {}).values()]
-    found += value.get("fired", {}).values()
-    return [from_millis(each) for each in found if isinstance(each, int)]
-
-
-_TIMES: Mapping[str, Callable[[Any], list[datetime]]] = {
-    KEY_PREFIX: lambda key: [datetime.fromisoformat(key["created_at"])],
-    STATE_PREFIX: lambda state: [from_millis(state["at"])],
-    AUTOMATION_PREFIX: _of_automation,
-    TIMER_PREFIX: lambda timer: [from_millis(timer["started_at"])],
-}
-"""How the times are read from the values after each prefix."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-import orjson
-from msgspec import Struct, ValidationError, convert, field
+from msgspec import Struct, convert, field
 
 from appliance.clock import from_millis, to_millis
 from appliance.errors import Invalid, LaresError
@@ -22,118 +21,20 @@ from appliance.home.model import Device, DeviceKind, Group, Info, Metadata, Room
 from appliance.home.observations import Dropped, check_attributes
 from appliance.home.registry import OFFLINE
 from appliance.home.texts import alias
+from appliance.store.record_keys import (
+    ALIAS_PREFIX,
+    DEVICE_PREFIX,
+    GROUP_PREFIX,
+    NAME_PREFIX,
+    PLACE_PREFIX,
+    ROOM_PREFIX,
+    STATE_PREFIX,
+)
+from appliance.store.storage import DocumentReader
 
 T = TypeVar("T")
 
 log = logging.getLogger("store")
-
-ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX = "room/", "group/", "place/"
-NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX = "name/", "alias/", "device/", "state/"
-KEY_PREFIX = "key/"
-
-TOGGLE_PREFIX, AUTOMATION_PREFIX = "toggle/", "automation/"
-"""Keys in the document: `toggle/<id>` is a switch that differs from the file, true or false; `automation/<id>` is the
-rest of the automation's state."""
-
-TIMER_PREFIX = "timer/"
-"""Keys in the document: `timer/<name>` holds the `StoredTimer` of `automations/timers.py`."""
-
-ADAPTER_PREFIX = "adapter/"
-"""Keys in the document: `adapter/<section>/<key>` is a text."""
-
-CLIENT_ID_SUFFIX = "/client_id"
-"""The end of the key of an adapter's client id, by which a broker recognises this data directory."""
-
-KEPT_SUFFIX = "/kept"
-"""The end of the key of the secrets that a section of a Lua kind keeps, as one JSON object."""
-
-PREFERENCES_PREFIX = "preferences/"
-"""Keys in the document: `preferences/<key id>` is the data of clients with this key, visible only to them."""
-
-MASTER_KEY = KEY_PREFIX + "master"
-"""The hash of the master key that the box made itself; no restore changes it."""
-
-CRASHES = "counter/crashes"
-"""When hubs crashed recently, in seconds since the machine started: `{boot, crashes}`; no restore changes it."""
-
-RUNNING = "counter/running"
-"""The executions in progress, by id: `{kind, of, at}`; empty after an orderly stop."""
-
-CARD = "counter/card"
-"""The `CardCounts` of all runs."""
-
-
-class DocumentReader(Protocol):
-    """Stored keys and values: the document, or a backup of it."""
-
-    def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """Return the keys that begin with the prefix, without it, and their values."""
-
-
-class CardDay(Struct, frozen=True):
-    """A day (UTC), and the bytes written before it began."""
-
-    date: str = ""
-    began_at_bytes: int = 0
-
-
-class CardCounts(Struct, frozen=True, kw_only=True):
-    """The writes of all runs to the card, and the newest trusted time."""
-
-    bytes_written: int
-    syncs: int
-    since: str
-    day: CardDay = CardDay()
-    at: str | None = None
-
-
-def read_card_counts(document: DocumentReader) -> CardCounts | None:
-    """Return the stored counts; None if they are missing or malformed."""
-    stored = next((value for key, value in document.items(CARD) if key == ""), None)
-    try:
-        return convert(stored, CardCounts)
-    except ValidationError:
-        return None
-
-
-class Storage(DocumentReader, Protocol):
-    """The document as other parts use it: its stored values, and two ways to write. None removes a key."""
-
-    def remember(self, key: str, value: dict[str, Any] | None) -> None:
-        """Write with the next flush; never wait."""
-
-    async def put_many(self, changes: Mapping[str, Any]) -> None:
-        """Return when everything is on the card, or raise `StoreFailed`."""
-
-    def is_being_flushed(self, key: str) -> bool:
-        """Return whether a flush in progress writes the key, so that the value is not stored yet."""
-
-
-def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:
-    """Return the keys that begin with the prefix, without it and in order, and their decoded JSON values."""
-    found = sorted((key, value) for key, value in values.items() if key.startswith(prefix))
-    return [(key.removeprefix(prefix), orjson.loads(value)) for key, value in found]
-
-
-class DocumentSnapshot:
-    """Keys and values as read at one moment, listed by prefix. It discards changes, as in a simulation."""
-
-    def __init__(self, values: Mapping[str, bytes]) -> None:
-        self._values = values
-
-    def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """Return the keys that begin with the prefix, without it and in order, and their values."""
-        return items_of(self._values, prefix)
-
-    def remember(self, key: str, value: dict[str, Any] | None) -> None:
-        """Discard the value."""
-
-    async def put_many(self, changes: Mapping[str, Any]) -> None:
-        """Discard the changes."""
-
-    def is_being_flushed(self, key: str) -> bool:
-        """Return False: nothing is written."""
-        return False
 
 
 def encode_layout_change(made: LayoutChange) -> dict[str, Any]:

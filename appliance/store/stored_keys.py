@@ -13,15 +13,9 @@ from appliance.home.bus import Bus
 from appliance.home.events import KeyRevoked
 from appliance.store.document import Document, encode_values
 from appliance.store.file_format import EncodedChanges
-from appliance.store.records import (
-    KEY_PREFIX,
-    MASTER_KEY,
-    PREFERENCES_PREFIX,
-    DocumentReader,
-    OnFault,
-    read_all,
-    refuse,
-)
+from appliance.store.record_keys import KEY_PREFIX, MASTER_KEY, PREFERENCES_PREFIX
+from appliance.store.records import OnFault, read_all, refuse
+from appliance.store.storage import DocumentReader
 from appliance.tables.fields import Redacted
 
 MASTER = MASTER_KEY.removeprefix(KEY_PREFIX)

@@ -18,7 +18,6 @@ from appliance.adapters.address_gates import AddressGates, canonical
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
-from appliance.clock import MAX_BACK_OFF_SECS, back_off
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.health import AdapterStatus, Health
 from appliance.home import events
@@ -27,6 +26,7 @@ from appliance.home.commands import Command, CommandSpec
 from appliance.home.model import Device, DeviceKind, Info, Observation, Report
 from appliance.home.registry import Registry
 from appliance.home.values import Value
+from appliance.tasks import MAX_BACK_OFF_SECS, back_off
 from tests.fakes.adapter import POWER
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.polling import delay_after
-from appliance.clock import JITTER, MAX_BACK_OFF_SECS
 from appliance.errors import BadAnswer, Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Report
+from appliance.tasks import JITTER, MAX_BACK_OFF_SECS
 from tests.fakes.adapter import StubAdapter
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of

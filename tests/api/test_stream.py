@@ -22,11 +22,11 @@ from appliance.api.limits import ApiLimits
 from appliance.api.stream import EventStream, encode_text_frame
 from appliance.api.websocket import WebSocket
 from appliance.errors import Fault
+from appliance.event_loop import run
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.events import Event, SystemErrorReported
 from appliance.home.model import Device, DeviceKind, Group, Info, Metadata, Room
-from appliance.tasks import run
 from tests.api.caller import (
     BINARY,
     CLOSE,

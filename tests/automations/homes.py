@@ -12,14 +12,15 @@ import orjson
 from appliance.automations import definition as definitions
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.clock import Clock, ClockTrust, to_millis
+from appliance.clock import Clock, to_millis
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceStateChanged
 from appliance.home.model import Device, DeviceKind, Metadata, changed_attributes
 from appliance.home.registry import Registry
 from appliance.home.values import Value
 from appliance.home_locale import Locale, load_zone
-from appliance.store.records import DocumentSnapshot
+from appliance.store.clock_trust import ClockTrust
+from appliance.store.storage import DocumentSnapshot
 from appliance.tables.checks import LUA
 from appliance.tables.fields import Findings, Table
 from tests.fakes.clock import VirtualClock

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from appliance.automations.change_times import CHANGED_PREFIX, ChangeTimes, Comparison
+from appliance.automations.change_times import ChangeTimes, Comparison
 from appliance.automations.fields import Matcher
 from appliance.clock import to_millis
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report
+from appliance.store.record_keys import CHANGED_PREFIX
 from tests.automations.homes import LAMP, device
 from tests.fakes.automations import Card, automation, bench
 from tests.fakes.clock import START, VirtualClock

@@ -12,8 +12,8 @@ import pytest
 
 from appliance.automations.environment import Environment
 from appliance.automations.schedule import Scheduler
-from appliance.clock import ClockTrust
 from appliance.home.bus import Bus
+from appliance.store.clock_trust import ClockTrust
 from tests.fakes.automations import Card
 from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry

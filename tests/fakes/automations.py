@@ -17,7 +17,6 @@ from appliance.automations.definition import AutomationDefinition, automation_pa
 from appliance.automations.environment import Environment
 from appliance.automations.states import States
 from appliance.automations.variables import Variables
-from appliance.clock import ClockTrust
 from appliance.errors import ExecutionCancelled, Fault, ScriptFailed, StoreFailed
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory
 from appliance.history.period import Period
@@ -30,6 +29,7 @@ from appliance.lua.execution import Failure
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
 from appliance.lua.source import Source
+from appliance.store.clock_trust import ClockTrust
 from appliance.tables.checks import Function
 from tests.automations.homes import BERLIN, NOW
 from tests.fakes.clock import VirtualClock

@@ -20,7 +20,6 @@ from appliance.automations.ctx import CtxCalls
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.environment import Environment
 from appliance.automations.variables import Variables
-from appliance.clock import ClockTrust
 from appliance.history.execution_history import ExecutionHistory
 from appliance.home.bus import Bus
 from appliance.home.commands import Command, CommandSpec
@@ -31,6 +30,7 @@ from appliance.lua.catalog import Catalog
 from appliance.lua.context import Context, CtxCall
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
+from appliance.store.clock_trust import ClockTrust
 from tests.automations.homes import BERLIN
 from tests.fakes.automations import LONG_AGO, Card
 from tests.fakes.clock import VirtualClock

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from appliance.history.device_history import SERIES_BYTES, DeviceHistory, Resolution, Series
+from appliance.history.device_history import DeviceHistory, Resolution
 from appliance.history.period import Period
+from appliance.history.series import SERIES_BYTES, Series
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRoomChanged, DeviceStateChanged
 from appliance.home.model import Device, DeviceKind, Observation, Report, changed_attributes

@@ -17,7 +17,8 @@ from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device, DeviceKind, Observation, Report
 from appliance.home.registry import OFFLINE
-from appliance.store.records import DocumentSnapshot, encode_device, read_devices
+from appliance.store.records import encode_device, read_devices
+from appliance.store.storage import DocumentSnapshot
 from tests.fakes.registry import PromptRegistry, make
 from tests.fakes.rows import each_row
 

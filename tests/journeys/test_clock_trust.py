@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from appliance.store.records import CARD, KEY_PREFIX
+from appliance.store.record_keys import CARD, KEY_PREFIX
 from tests.fakes.app import App, open_app
 from tests.fakes.clock import VirtualClock
 from tests.fakes.lua import automation, write

@@ -24,7 +24,7 @@ from appliance.clock import timestamp
 from appliance.history.home_history import HomeHistory
 from appliance.home.events import SystemErrorReported
 from appliance.store.disk import Disk
-from appliance.store.records import STATE_PREFIX
+from appliance.store.record_keys import STATE_PREFIX
 from tests.fakes.app import LIGHT, TV, App, open_app
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until

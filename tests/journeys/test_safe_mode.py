@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from appliance.store.lock import SAFE_SECS, read_boot_id
-from appliance.store.records import CRASHES
+from appliance.store.crashes import SAFE_SECS
+from appliance.store.lock import read_boot_id
+from appliance.store.record_keys import CRASHES
 from tests.fakes.app import open_app
 from tests.fakes.clock import VirtualClock
 

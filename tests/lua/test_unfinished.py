@@ -8,7 +8,7 @@ from appliance.clock import to_millis
 from appliance.history.execution_history import ExecutionHistory, ExecutionStatus
 from appliance.history.period import Period
 from appliance.lua.unfinished import CUT_OFF, UnfinishedExecutions
-from appliance.store.records import RUNNING
+from appliance.store.record_keys import RUNNING
 from tests.fakes.automations import Card
 from tests.fakes.clock import START, VirtualClock
 

@@ -15,9 +15,10 @@ from appliance.errors import StoreFailed
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report, Room
 from appliance.home.registry import Registry
+from appliance.store.adapter_secrets import AdapterSecrets
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.store_setup import AdapterSecrets, Changes
+from appliance.store.layout_changes import Changes
 from tests.fakes.disk import Image, RecordingDisk, Refusal
 from tests.store.cuts import durable
 

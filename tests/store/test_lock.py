@@ -17,11 +17,11 @@ from appliance.clock import Clock
 from appliance.errors import StartFailed
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
-from appliance.store import lock
+from appliance.store.crashes import CrashCounter
 from appliance.store.disk import Disk
-from appliance.store.lock import CrashCounter, DirectoryLock, holder_of
-from appliance.store.records import CRASHES
-from appliance.store.store_setup import Store
+from appliance.store.lock import DirectoryLock, holder_of
+from appliance.store.record_keys import CRASHES
+from appliance.store.store import Store
 from tests.fakes.clock import VirtualClock
 
 
@@ -173,10 +173,12 @@ class Card:
         del self.values[key]
 
 
-async def start(card: Card, clock: VirtualClock, *, secs: float = 10, has_crashed: bool = True) -> bool:
+async def start(
+    card: Card, clock: VirtualClock, *, secs: float = 10, has_crashed: bool = True, boot: str = "a"
+) -> bool:
     """Start a hub this many seconds later; whether it should be safe."""
     clock.suspend(secs)
-    counter = CrashCounter(card, clock)  # type: ignore[arg-type]
+    counter = CrashCounter(card, clock, boot)  # type: ignore[arg-type]
     return await counter.note_start(has_crashed=has_crashed)
 
 
@@ -192,22 +194,21 @@ async def test_crashes_that_lie_apart_do_not_count_and_runs_that_stop_in_order_w
     assert not any([await start(card, clock, secs=151) for _ in range(6)])
     untouched = Card()
     assert not any([await start(untouched, clock, has_crashed=False) for _ in range(6)])
-    CrashCounter(untouched, clock).end_series()  # type: ignore[arg-type]
+    CrashCounter(untouched, clock, "a").end_series()  # type: ignore[arg-type]
     assert untouched.values == {}
 
 
 async def test_the_series_ends_with_a_stop_in_order(clock: VirtualClock) -> None:
     card = Card()
     assert [await start(card, clock) for _ in range(3)] == [False, False, True]
-    CrashCounter(card, clock).end_series()  # type: ignore[arg-type]
+    CrashCounter(card, clock, "a").end_series()  # type: ignore[arg-type]
     assert card.values == {} and not await start(card, clock)
 
 
-async def test_a_reboot_begins_another_series(clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_reboot_begins_another_series(clock: VirtualClock) -> None:
     card = Card()
     for boot in "abcdef":
-        monkeypatch.setattr(lock, "read_boot_id", lambda boot=boot: boot)
-        assert not await start(card, clock)
+        assert not await start(card, clock, boot=boot)
 
 
 @pytest.mark.parametrize("stored", [b"null", b"[]", b"{}", b'{"boot":1}', b'{"boot":"x","crashes":[null]}', b"7"])

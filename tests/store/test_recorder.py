@@ -19,8 +19,8 @@ from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.registry import Registry
 from appliance.store.disk import Disk
 from appliance.store.document import Document
+from appliance.store.record_keys import CARD, STATE_PREFIX
 from appliance.store.recorder import FEW_DEVICES, MEASURED_FLUSHES, Recorder
-from appliance.store.records import CARD, STATE_PREFIX
 from appliance.version import MADE_AT
 from tests.fakes.clock import VirtualClock
 from tests.fakes.disk import RecordingDisk

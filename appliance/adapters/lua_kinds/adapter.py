@@ -36,13 +36,14 @@ from appliance.adapters.lua_kinds.waiting import WaitingAdapter, replace_when
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
 from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter, attributes_in
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable, Unreadable
+from appliance.event_loop import in_steps
 from appliance.home.commands import Command, check_offered
 from appliance.home.json_shapes import STATED_COMMAND
 from appliance.home.model import Device, Report
 from appliance.home.registry import OFFLINE
 from appliance.home.values import Value
 from appliance.tables.checks import is_number, shown
-from appliance.tasks import in_steps, run_together
+from appliance.tasks import run_together
 
 MIN_MESSAGE_SECS, CALM_MESSAGES = 0.01, 10
 """Pause between two messages to the file while more than this number wait."""

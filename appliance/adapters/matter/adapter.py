@@ -29,10 +29,11 @@ from appliance.errors import (
     Unreachable,
     Unsupported,
 )
+from appliance.event_loop import STEP_SECS, in_steps
 from appliance.home.commands import Command, check_offered
 from appliance.home.values import Value
 from appliance.tables.checks import shown
-from appliance.tasks import STEP_SECS, Tasks, end_within, in_steps, run_together
+from appliance.tasks import Tasks, end_within, run_together
 
 MAX_MESSAGE_BYTES = 16 << 20
 """Bytes of the list of nodes, which comes in one message: some 2,000 nodes."""

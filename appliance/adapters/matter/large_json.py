@@ -12,7 +12,7 @@ import orjson
 from appliance.adapters.device_http import parse_json
 from appliance.clock import Clock
 from appliance.errors import Unreadable
-from appliance.tasks import in_steps
+from appliance.event_loop import in_steps
 
 MAX_AT_ONCE = 1 << 19
 """Characters of a message that is parsed in one step, and of one part of a larger message."""

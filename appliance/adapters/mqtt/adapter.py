@@ -26,10 +26,12 @@ from appliance.adapters.mqtt.router import Router
 from appliance.adapters.mqtt.tasmota import discovery as tasmota
 from appliance.adapters.mqtt.templates.template import SIMPLE_TEMPLATES
 from appliance.errors import Invalid, StoreFailed, Unreachable
+from appliance.event_loop import in_steps
 from appliance.home.commands import Command
 from appliance.home.model import Device
 from appliance.home.values import Value
-from appliance.tasks import import_ahead, in_steps, run_together
+from appliance.imports import import_ahead
+from appliance.tasks import run_together
 
 QUIET_SECS = 0.1
 """Seconds without a new configuration before devices are built."""

@@ -22,9 +22,9 @@ from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.library import Client
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.secret_files import open_tls, read_secret
-from appliance.clock import Clock, back_off
+from appliance.clock import Clock
 from appliance.errors import AdapterFailed, Unreachable
-from appliance.tasks import run_together
+from appliance.tasks import back_off, run_together
 
 BROKER_TIMEOUT_SECS = 5.0
 """Seconds that the broker has to accept a connection or a subscription."""

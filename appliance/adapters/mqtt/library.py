@@ -15,7 +15,7 @@ from aiomqtt.exceptions import MqttConnectError
 
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.packets import parse_message
-from appliance.tasks import REQUEST_TURNS
+from appliance.event_loop import REQUEST_TURNS
 
 READ_STEP_SECS = 0.001
 """Seconds of taking packets before other work gets its turn."""

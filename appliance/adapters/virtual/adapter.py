@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, HookRequest, Operation
 from appliance.adapters.virtual.kind import Virtual, VirtualDevice
 from appliance.errors import Invalid, MalformedRequest, NotFound
+from appliance.event_loop import in_steps
 from appliance.home.commands import Command
 from appliance.home.effects import changes_of
 from appliance.home.model import Device, DeviceKind, Info, Observation
@@ -18,7 +19,6 @@ from appliance.home.observations import check_event
 from appliance.home.texts import DEVICE_HOOK_PREFIX
 from appliance.home.values import Value
 from appliance.tables.checks import nearest, shown
-from appliance.tasks import in_steps
 
 _OBSERVED = ("device_id", "attributes", "event", "data")
 

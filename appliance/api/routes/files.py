@@ -10,12 +10,12 @@ from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.reports import SIMULATED_PREFIXES
 from appliance.api.simulation import SimulationRequest
 from appliance.api.validation import body, boolean, nullable, table
-from appliance.clock import MAX_SIMULATED_HOURS
 from appliance.errors import Invalid, InvalidFile, NotFound
 from appliance.files.completions import list_methods
 from appliance.files.kind_forms import list_kinds
 from appliance.home.json_shapes import DEVICE, DEVICE_COMMANDS
 from appliance.home.texts import name
+from appliance.simulated_clock import MAX_SIMULATED_HOURS
 from appliance.tables import checks
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import (

@@ -22,7 +22,7 @@ from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import table
 from appliance.errors import Invalid, MalformedRequest, TooLarge
 from appliance.store.document import Document
-from appliance.store.records import PREFERENCES_PREFIX
+from appliance.store.record_keys import PREFERENCES_PREFIX
 from appliance.tables.checks import shown
 from appliance.tables.json_schema import ANY, OBJECT, TEXT, Check, array_of, described
 

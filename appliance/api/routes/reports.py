@@ -13,10 +13,7 @@ from appliance.api.reasons import Reasons
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.keys import read_preferences
 from appliance.automations.automations import View
-from appliance.automations.change_times import CHANGED_PREFIX
-from appliance.automations.names import REMOVED_PREFIX, SENT_PREFIX
 from appliance.automations.policy import NEVER_BEGAN
-from appliance.automations.variables import VARIABLE_PREFIX
 from appliance.health import AdapterStatus
 from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period
@@ -26,17 +23,21 @@ from appliance.home.registry import AWAY
 from appliance.home.texts import identifier
 from appliance.log_buffer import LogEntry, LogQuery
 from appliance.lua.executor import list_executions
-from appliance.store.records import (
+from appliance.store.record_keys import (
     ALIAS_PREFIX,
     AUTOMATION_PREFIX,
+    CHANGED_PREFIX,
     DEVICE_PREFIX,
     GROUP_PREFIX,
     NAME_PREFIX,
     PLACE_PREFIX,
+    REMOVED_PREFIX,
     ROOM_PREFIX,
+    SENT_PREFIX,
     STATE_PREFIX,
     TIMER_PREFIX,
     TOGGLE_PREFIX,
+    VARIABLE_PREFIX,
 )
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import (
@@ -176,7 +177,7 @@ class ReportsApi(ApiResource):
             **figures["hub"],
             "timezone": hub.timezone.key,
             "waiting_for": hub.health.list_missing(),
-            "config": (await hub.find_config_changes()).sentences(),
+            "config": (await hub.adapter_sections.find_config_changes()).sentences(),
             "memory_bytes": figures["process"]["resident_bytes"],
             "card": hub.recorder.figures() | {"failure": figures["store"]["failure"]},
             "lua": hub.pool.figures(),
@@ -241,7 +242,7 @@ class OverviewApi(ApiResource):
             "automations": hub.automations.list_views(),
             "adapters": hub.health.list_adapters(),
             "safe": hub.safe_because,
-            "config": (await hub.find_config_changes()).sentences(),
+            "config": (await hub.adapter_sections.find_config_changes()).sentences(),
             "faults": [fault for catalog in catalogs for fault in catalog.rejected],
             "devices": [],
         }

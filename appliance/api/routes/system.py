@@ -96,7 +96,7 @@ class SystemApi(ApiResource):
     async def reload(self, call: Call) -> object:
         """Reload adapter sections, kinds, scenes, automations and scripts, as SIGHUP and `lares reload` do."""
         reloads = await self.hub.reload()
-        return {"reloads": reloads, "config": (await self.hub.find_config_changes()).at_next_start()}
+        return {"reloads": reloads, "config": (await self.hub.adapter_sections.find_config_changes()).at_next_start()}
 
     @route("GET", "/diagnostics/reload_watch", Role.ADMIN, schemas.WATCHES)
     async def show_reload_watch(self, call: Call) -> object:

@@ -7,67 +7,29 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from datetime import datetime
 
-import orjson
-
 from appliance.clock import Clock
 from appliance.home.bus import Bus
-from appliance.home.layout import Change, Layout, LayoutChange
 from appliance.home.model import Device
 from appliance.home.registry import Registry
+from appliance.store.adapter_secrets import AdapterSecrets
+from appliance.store.crashes import CrashCounter
 from appliance.store.disk import Disk
-from appliance.store.document import Document, encode_values
-from appliance.store.file_format import EncodedChanges
-from appliance.store.lock import CUT_OFF, CrashCounter, DirectoryLock
+from appliance.store.document import Document
+from appliance.store.layout_changes import Changes
+from appliance.store.lock import DirectoryLock, read_boot_id
 from appliance.store.month_files import MonthFiles
 from appliance.store.recorder import Recorder
-from appliance.store.records import ADAPTER_PREFIX, encode_layout_change, read_devices, read_layout
+from appliance.store.records import read_devices, read_layout
 from appliance.store.replacement import finish_at_start
 from appliance.store.stored_keys import Keys
 
 log = logging.getLogger("store")
 
-
-class Changes:
-    """Makes changes of rooms, groups, places, and names. Each is checked against the layout after earlier changes,
-    and visible only once it is stored.
-    """
-
-    def __init__(self, registry: Registry, document: Document) -> None:
-        self._registry = registry
-        self._document = document
-        self._ahead: tuple[EncodedChanges | None, Layout] = (None, registry.layout)
-
-    async def make(self, change: Change) -> Layout:
-        """Make the change; return the layout with it. Raises `NotFound`, `Invalid`, or `StoreFailed`."""
-        made: list[LayoutChange] = []
-
-        def prepare(before: EncodedChanges) -> EncodedChanges:
-            layout = self._ahead[1] if self._ahead[0] is before else self._registry.layout
-            self._ahead = before, layout
-            made[:] = [self._registry.preview(change, layout)]
-            self._ahead = before, made[0].layout
-            return encode_values(encode_layout_change(made[0]))
-
-        await self._document.change(prepare, lambda: self._registry.commit(made[0]))
-        return made[0].layout
-
-
-class AdapterSecrets:
-    """The texts of one adapter, which sees no texts of other adapters."""
-
-    def __init__(self, document: Document, adapter: str) -> None:
-        self._document = document
-        self._prefix = f"{ADAPTER_PREFIX}{adapter}/"
-
-    def get(self, key: str) -> str | None:
-        """Return the text of the key, or None."""
-        stored = self._document.get(self._prefix + key)
-        value = None if stored is None else orjson.loads(stored)
-        return value if isinstance(value, str) else None
-
-    async def put(self, key: str, value: str) -> None:
-        """Keep the text; it is on the card when this returns. Raises `StoreFailed`."""
-        await self._document.put_many({self._prefix + key: value})
+CUT_OFF = (
+    "the previous hub was stopped by a power cut, a kill or a crash: changes of its last %g s may be lost, history "
+    "since its last write is lost, and executions ended unfinished"
+)
+"""The log line at the next start."""
 
 
 class Store:
@@ -124,7 +86,7 @@ class Store:
             self._registry.restore(layout, filter(self._is_ours, devices))
             recorder = Recorder(self._registry, self._bus, self.document, self._clock, flush_secs=self._flush_secs)
             self.recorder = await stack.enter_async_context(recorder)
-            self.crashes = CrashCounter(self.document, self._clock)
+            self.crashes = CrashCounter(self.document, self._clock, read_boot_id())
             self.changes = Changes(self._registry, self.document)
             self.keys = Keys(self.document, self._bus, self._leave_out)
             self._stack = stack.pop_all()

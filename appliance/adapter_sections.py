@@ -1,0 +1,144 @@
+"""The running adapter sections: started with the hub, and replaced when the configuration file changes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any
+
+from appliance.adapters.adapter_setup import AdapterStart, SectionPublishers
+from appliance.adapters.dispatch import Dispatcher
+from appliance.adapters.kinds import kind_of
+from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.adapters.mqtt.kind import Mqtt
+from appliance.clock import Clock
+from appliance.config import Config
+from appliance.config_changes import ConfigChanges, ConfigFile, SectionChanges, compare_sections
+from appliance.errors import ConfigFailed, Fault
+from appliance.health import Health
+from appliance.home.registry import Registry
+from appliance.lua.kind_catalog import KindCatalog
+
+log = logging.getLogger("hub")
+
+OpenPublishers = Callable[[str, Mqtt, Collection[str]], Awaitable[list[AbstractAsyncContextManager[Any]]]]
+"""Returns the parts that publish the home on the broker of this section; also gets the names of all MQTT sections."""
+
+
+class AdapterSections:
+    """While entered, runs the enabled sections, and publishes the home on the brokers of MQTT sections.
+
+    `settings` are the running sections, and `names` all sections, enabled or not. `last_changes` are the differences
+    that the last reload found.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        file: ConfigFile,
+        start: AdapterStart,
+        dispatcher: Dispatcher,
+        kinds: KindCatalog,
+        health: Health,
+        registry: Registry,
+        clock: Clock,
+        open_publishers: OpenPublishers,
+    ) -> None:
+        self.settings: Mapping[str, Any] = config.adapters
+        self.names = config.adapter_names
+        self.last_changes: dict[str, Any] = {}
+        self._file = file
+        self._start = start
+        self._dispatcher = dispatcher
+        self._kinds = kinds
+        self._health = health
+        self._registry = registry
+        self._clock = clock
+        self._open_publishers = open_publishers
+        self._brokers = {name for name, each in config.adapters.items() if isinstance(each, Mqtt)}
+
+    async def __aenter__(self) -> AdapterSections:
+        await self._start.__aenter__()
+        try:
+            for name, settings in self.settings.items():
+                await self._publish_home(name, settings)
+        except BaseException:
+            await self._start.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._start.__aexit__()
+
+    async def find_config_changes(self) -> ConfigChanges:
+        """Compare the configuration file with the running hub."""
+        return await self._file.compare(self.settings)
+
+    async def reload(self) -> tuple[int, list[Fault]]:
+        """Start, stop or replace the sections that differ in the file, and reload the kinds in Lua."""
+        self.last_changes = {}
+        found, changes, faults = await self._read()
+        if found is not None:
+            await self._stop_changed(found, changes)
+        count, in_files = await self._kinds.reload()
+        for name in changes:
+            if name in self.settings:
+                await self._start_section(name, self.settings[name])
+        if found is not None:
+            next_start = self._file.keys_for_next_start(found)
+            self.last_changes = {"sections": changes, "next_start": next_start}
+            for name, change in changes.items():
+                log.info("%s: %s", name, change)
+            for sentence in ConfigChanges(file=found.file, next_start=next_start).sentences():
+                log.warning("%s", sentence)
+        return count, [*faults, *in_files]
+
+    async def _read(self) -> tuple[Config | None, SectionChanges, list[Fault]]:
+        """Return the configuration if its sections are usable, their changes, and the faults."""
+        if not self._file.is_readable:
+            return None, {}, []
+        try:
+            found = await self._file.read()
+        except ConfigFailed as failed:
+            return None, {}, failed.faults
+        changes = compare_sections(self.settings, found.adapters)
+        changed = [found.adapters[name] for name in changes if name in found.adapters]
+        refused = await self._kinds.judge_sections([each for each in changed if isinstance(each, LuaSection)])
+        return (None, {}, refused) if refused else (found, changes, [])
+
+    async def _stop_changed(self, found: Config, changes: SectionChanges) -> None:
+        """Stop the sections that differ, and use the settings of the file from now on."""
+        for name, change in changes.items():
+            if change != "started":
+                await self._stop_section(name, found.adapters.get(name))
+        self.settings, self.names = found.adapters, found.adapter_names
+        await self._kinds.use_sections(
+            [each for each in self.settings.values() if isinstance(each, LuaSection)], changes
+        )
+        for name in changes:
+            if name in self.settings:
+                self._health.add(name)
+
+    async def _start_section(self, name: str, settings: Any) -> None:
+        if isinstance(settings, Mqtt):
+            self._brokers.add(name)
+        self._dispatcher.add(await self._start.start(name, settings))
+        await self._publish_home(name, settings)
+
+    async def _stop_section(self, name: str, successor: Any) -> None:
+        """Stop the section; its devices stay if a section of the same kind replaces it."""
+        self._dispatcher.remove(name)
+        await self._start.stop(name)
+        self._health.remove(name)
+        self._brokers.discard(name)
+        if successor is None or kind_of(successor) is not kind_of(self.settings[name]):
+            for device_id in [*self._registry.ids_of(name)]:
+                self._registry.remove(name, device_id)
+
+    async def _publish_home(self, name: str, settings: Any) -> None:
+        """Publish the home on the section's broker until the section stops."""
+        if isinstance(settings, Mqtt):
+            open_ = partial(self._open_publishers, name, settings, self._brokers)
+            await self._start.enter(name, SectionPublishers(name, open_, self._clock))

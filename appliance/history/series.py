@@ -1,0 +1,217 @@
+"""The values of one attribute over time, in columns of numbers, so that an entry costs 18 bytes."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from sys import getsizeof
+from typing import Any, TypeGuard
+
+MAX_ENTRIES = 8192
+"""Entries of one series, so that thinning it never takes long, and the numbers of its value forms fit into two
+bytes."""
+
+SERIES_BYTES = 480
+"""Bytes of a series in addition to its entries: objects, table entries, and its first form if that is short."""
+
+ENTRY_BYTES = 18
+"""Bytes of an entry: its time, its number, and a share of the room for later entries."""
+
+FORM_BYTES = 150
+"""Bytes of one form of a value in addition to its text."""
+
+MAX_LISTED_FORMS = 8
+"""Forms of a series that are found without a table."""
+
+MAX_SHARED_CHARS = 40
+"""Characters of a word or unit whose form is shared by all series."""
+
+MINUTE_MS, HOUR_MS = 60_000, 3_600_000
+
+
+_MAX_EXACT = 1 << 53
+"""Integers beyond this are not exact as floats."""
+
+
+ValueParts = Mapping[str, Any] | None
+"""The parts next to the number in a value, such as its unit; None for a number alone."""
+
+_Form = tuple[type[Any], str]
+"""The form of a value with a number: its type, and its other parts as JSON. For a value without a number: `str` and a
+JSON text."""
+
+
+class Series:
+    """Entries in order of time, in milliseconds since 1970. A value of None means an absent attribute.
+
+    One array holds times and numbers alternately; a second array holds the form of each entry once the forms differ.
+    """
+
+    __slots__ = ("_columns", "_forms", "_forms_bytes", "_forms_of", "_index_of")
+
+    def __init__(self) -> None:
+        self._columns = array("d")
+        self._forms: list[_Form] = []
+        self._forms_of: array[int] | None = None
+        self._index_of: dict[_Form, int] | None = None
+        self._forms_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._columns) // 2
+
+    @property
+    def times(self) -> array[float]:
+        """The times of the entries."""
+        return self._columns[::2]
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory that the series takes, its entries and forms included."""
+        return SERIES_BYTES + ENTRY_BYTES * (len(self._columns) // 2) + self._forms_bytes
+
+    def append(self, at: int, value: Any) -> None:
+        """Add an entry. Entries with a later time came from before the clock was set back: they now end at this
+        time."""
+        columns = self._columns
+        later = len(columns) - 2
+        while later >= 0 and columns[later] > at:
+            columns[later] = at
+            later -= 2
+        form, number = _split(value)
+        self._note_form(form)
+        columns.append(at)
+        columns.append(number)
+
+    def time_at(self, index: int) -> int:
+        """Return the time of the entry at this index."""
+        return int(self._columns[2 * index])
+
+    def value_at(self, index: int) -> Any:
+        """Return the value of the entry at this index."""
+        return _join(self._form_at(index), self._columns[2 * index + 1])
+
+    def first_from(self, at: int) -> int | None:
+        """Return the index of the first entry at that time or later."""
+        index = bisect_left(self.times, at)
+        return index if index < len(self) else None
+
+    def last_until(self, at: int) -> int | None:
+        """Return the index of the entry in force at that time; None if unknown."""
+        index = bisect_right(self.times, at) - 1
+        return None if index < 0 else index
+
+    def list_indices(self, first_ms: int, last_ms: int, step_ms: int) -> Iterator[int]:
+        """Yield the entries between the two times, both included, newest first; only the last one of each step of
+        time."""
+        bucket, times = None, self.times
+        for index in range(bisect_right(times, last_ms) - 1, bisect_left(times, first_ms) - 1, -1):
+            if step_ms == 0 or bucket != times[index] // step_ms:
+                yield index
+            bucket = times[index] // step_ms if step_ms else None
+
+    def thin(self, target: int) -> None:
+        """Keep at most this number of entries: the newest in full, older ones per minute, the oldest per hour."""
+        recent, times = target // 12, self.times
+        edge = len(times) - max(recent, 1)
+        by_minute = _last_of_each(times, range(edge), MINUTE_MS)
+        split = max(0, len(by_minute) - recent)
+        by_hour = _last_of_each(times, by_minute[:split], HOUR_MS)
+        room = target - (len(times) - edge) - (len(by_minute) - split)
+        oldest = by_hour[-room:] if room > 0 else []
+        self._keep([*oldest, *by_minute[split:], *range(edge, len(times))])
+
+    def _keep(self, indices: list[int]) -> None:
+        columns, forms = self._columns, [self._form_at(index) for index in indices]
+        self._columns = array("d")
+        self._forms, self._forms_of, self._index_of, self._forms_bytes = [], None, None, 0
+        for index, form in zip(indices, forms, strict=True):
+            self._note_form(form)
+            self._columns.extend(columns[2 * index : 2 * index + 2])
+
+    def _form_at(self, index: int) -> _Form:
+        return self._forms[0 if self._forms_of is None else self._forms_of[index]]
+
+    def _note_form(self, form: _Form) -> None:
+        """Note the form of the next entry."""
+        forms, forms_of = self._forms, self._forms_of
+        if forms_of is None:
+            if len(forms) == 1 and forms[0] == form:
+                return
+            if forms:
+                forms_of = self._forms_of = array("H", bytes(2 * len(self)))
+        index = self._find_form(form)
+        if index == len(forms):
+            forms.append(form)
+            if index or len(form[1]) > MAX_SHARED_CHARS:
+                self._forms_bytes += getsizeof(form[1]) + FORM_BYTES
+            if self._index_of is not None:
+                self._index_of[form] = index
+        if forms_of is not None:
+            forms_of.append(index)
+
+    def _find_form(self, form: _Form) -> int:
+        """Return the index of the form; the next index if it is new."""
+        forms = self._forms
+        if len(forms) <= MAX_LISTED_FORMS:
+            return forms.index(form) if form in forms else len(forms)
+        if self._index_of is None:
+            self._index_of = {each: index for index, each in enumerate(forms)}
+        return self._index_of.get(form, len(forms))
+
+
+def _last_of_each(times: array[float], indices: Iterable[int], step_ms: int) -> list[int]:
+    """Return the last of these indices in each step of time."""
+    return [*{times[index] // step_ms: index for index in indices}.values()]
+
+
+def split_number(value: Any) -> tuple[ValueParts, int | float] | None:
+    """Return a value's number and its other parts; None for a value without a number."""
+    if _is_exact(value):
+        return None, value
+    number = value.get("value") if isinstance(value, dict) else None
+    if _is_exact(number):
+        return {key: each for key, each in value.items() if key != "value"}, number
+    return None
+
+
+def _split(value: Any) -> tuple[_Form, float]:
+    """Return the form of a value (its type and other parts), and its number."""
+    if isinstance(value, dict) and len(value) == 2 and _is_exact(number := value.get("value")):
+        unit = value.get("unit")
+        if type(unit) is str and len(unit) <= MAX_SHARED_CHARS:
+            return _unit_form(unit, type(number) is int), number
+    if type(value) is str and len(value) <= MAX_SHARED_CHARS:
+        return _word_form(value), 0.0
+    if (split := split_number(value)) is None:
+        return (str, _encode(value)), 0.0
+    parts, number = split
+    return (type(number), "" if parts is None else _encode(parts)), number
+
+
+@lru_cache(maxsize=1024)
+def _word_form(word: str) -> _Form:
+    return str, _encode(word)
+
+
+@lru_cache(maxsize=1024)
+def _unit_form(unit: str, is_whole: bool) -> _Form:
+    return int if is_whole else float, _encode({"unit": unit})
+
+
+_encode = json.JSONEncoder(default=str).encode
+"""Returns the value as JSON; other values become text."""
+
+
+def _is_exact(value: Any) -> TypeGuard[int | float]:
+    """Return whether the value is a number, not a boolean, that a float represents exactly."""
+    return type(value) in (int, float) and abs(value) <= _MAX_EXACT
+
+
+def _join(form: _Form, number: float) -> Any:
+    kind, parts = form
+    if kind is str:
+        return json.loads(parts)
+    return {"value": kind(number), **json.loads(parts)} if parts else kind(number)

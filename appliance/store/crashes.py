@@ -1,0 +1,67 @@
+"""Counts recent crashes, after which the hub starts without automations."""
+
+from __future__ import annotations
+
+import contextlib
+
+import orjson
+
+from appliance.clock import Clock
+from appliance.errors import StoreFailed
+from appliance.store.document import Document
+from appliance.store.record_keys import CRASHES
+
+WINDOW_SECS = 300.0
+
+MAX_CRASHES = 3
+"""The number of crashes within `WINDOW_SECS` after which the hub starts without automations."""
+
+SAFE_SECS = 600.0
+"""Seconds without a crash after which automations run again."""
+
+CRASHED_OFTEN = (
+    "safe mode: the hub crashed three times within five minutes, so no automation runs for ten minutes; "
+    "a reload of the automations ends it (POST /automations/reload, SIGHUP, or Lua files on the page's Automations)"
+)
+"""Why no automation runs after this many crashes."""
+
+STARTED_SAFE = "the hub was started with --safe, so no automation runs; start it without --safe to run them"
+"""The reason why no automation runs, also in the answer to a reload."""
+
+
+class CrashCounter:
+    """Counts the runs that did not stop cleanly during the present `boot` of the machine.
+
+    Times are seconds since its start, on a clock that is never set. The card is written only after a crash, and once
+    more when the series ends.
+    """
+
+    def __init__(self, document: Document, clock: Clock, boot: str) -> None:
+        self._boot = boot
+        self._document = document
+        self._clock = clock
+
+    async def note_start(self, *, has_crashed: bool) -> bool:
+        """Count the crash of the previous run, if it was one; return true if there were `MAX_CRASHES` recently."""
+        if not has_crashed:
+            return False
+        now = self._clock.monotonic()
+        crashes = [*self._list_recent(now), now]
+        with contextlib.suppress(StoreFailed):  # the hub starts even if the card accepts no writes now
+            await self._document.put_many({CRASHES: {"boot": self._boot, "crashes": crashes}})
+        return len(crashes) >= MAX_CRASHES
+
+    def end_series(self) -> None:
+        """Start counting again, because the hub stopped cleanly or the automations were reloaded."""
+        if self._document.get(CRASHES) is not None:
+            self._document.remember(CRASHES, None)
+
+    def _list_recent(self, now: float) -> list[float]:
+        """Return the crashes within the window; empty for a malformed record."""
+        try:
+            stored = orjson.loads(self._document.get(CRASHES) or b"{}")
+            return [
+                float(at) for at in stored["crashes"] if stored["boot"] == self._boot and 0 <= now - at <= WINDOW_SECS
+            ]
+        except (KeyError, TypeError, ValueError):
+            return []

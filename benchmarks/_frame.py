@@ -28,21 +28,21 @@ HEADS = {
     TABLE: """\
 # What a user feels
 
-`python3 build.py bench` measures these and many other figures ([DETAILS.md](DETAILS.md)). The floor is a program
-that does only the least: the same requests, bytes, or reports, without a home. [Node-RED](https://nodered.org) does
-the same as the hub in a flow, without keys, durable state, or history.
+`python3 build.py bench` measures these figures and many others ([DETAILS.md](DETAILS.md)). The floor is a minimal
+program that exchanges the same requests, bytes, or reports, without a home. [Node-RED](https://nodered.org) runs a
+flow with the same task, without keys, durable state, or history.
 """,
     DETAILS: """\
 # All other figures
 
-[RESULTS.md](RESULTS.md) has those that a user feels.
+[RESULTS.md](RESULTS.md) has the figures that a user feels.
 """,
 }
 EXPLANATION = """
-Each measure runs in a process of its own, the hub as `lares run` in another, floor and Node-RED in the same rounds.
-A figure is the median of the rounds, with the least and the most in brackets; a ratio is taken round by round. Times
-hold for a row's machine and day only, ratios for longer; the start of `python -c pass` shows how fast the machine
-was. A run replaces all rows of its measure.
+Each measure runs in its own process, and the hub as `lares run` in another. Each round also measures the floor and
+Node-RED. A figure is the median of the rounds, with the lowest and the highest in brackets; a ratio is computed for
+each round. Compare times only with times of the same machine and day; ratios hold for longer. The start time of
+`python -c pass` shows how fast the machine was. A run replaces all rows of its measure.
 
 | measure | what | Lares | floor | ratio | target | | Node-RED | measured |
 |---|---|---|---|---|---|---|---|---|

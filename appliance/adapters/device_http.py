@@ -340,6 +340,8 @@ def _busy_pause(response: HttpResponse) -> float:
 
 def parse_json(body: bytes | str, address: str) -> Any:
     """Parse JSON from the address. Raises `Unreadable`."""
+    with suppress(orjson.JSONDecodeError):
+        return orjson.loads(body)
     data = strip_json(body.encode(errors="replace") if isinstance(body, str) else body)
     for repair in (bytes, repair_json):
         with suppress(orjson.JSONDecodeError):

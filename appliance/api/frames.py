@@ -135,10 +135,12 @@ FRAMES: Sequence[EventFrame] = [
 def frame_of(event: events.Event) -> bytes | None:
     """Return the event's frame as JSON, or None."""
     found = BY_EVENT[type(event)]
-    if isinstance(found, Mapping):
+    if found is None:
+        return None
+    if not isinstance(found, EventFrame):
         assert isinstance(event, events.CatalogReloadStarted | events.CatalogReloaded | events.CatalogReloadFailed)
         found = found[event.target]
-    return None if found is None else orjson.dumps(found.record.encode(event))
+    return orjson.dumps(found.record.encode(event))
 
 
 def lag_frame(dropped: int) -> bytes:

@@ -138,7 +138,8 @@ class EventStream:
 
     def _put(self, data: bytes) -> None:
         self.frames += 1
-        self.dropped += sum([subscriber.put(data) for subscriber in self._subscribers])
+        for subscriber in self._subscribers:
+            self.dropped += subscriber.put(data)
         if self._is_flush_due:
             return
         turn = loop_lag().turns

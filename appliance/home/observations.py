@@ -28,7 +28,7 @@ def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) ->
 
     `known` has the device's previous attributes: equal values are known to be valid.
     """
-    if not isinstance(seen, Mapping):
+    if type(seen) is not dict and not isinstance(seen, Mapping):
         dropped["attributes"] = f"must be an object, not {shown(seen)}"
         return {}
     valid: dict[str, Value] = {}

@@ -131,7 +131,7 @@ def number(value: Any) -> int | float:
 
 def integer(value: Any, low: int | None = None, high: int | None = None) -> int:
     """Return an integer within the bounds, both included; `50.0` counts as `50`."""
-    is_whole = is_number(value) and value == int(value) and is_number(int(value))
+    is_whole = is_number(value) and (isinstance(value, int) or (value.is_integer() and is_number(int(value))))
     if not is_whole or (low is not None and value < low) or (high is not None and value > high):
         raise Mismatch("an integer" if low is None else f"an integer from {low} to {high}", value)
     return int(value)

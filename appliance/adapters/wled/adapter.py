@@ -39,7 +39,7 @@ WHOLE = (
     CommandSpec(capability="brightness", actions=("set",), min=1, max=100),
     CommandSpec(capability="power", actions=("on", "off", "toggle")),
 )
-SEGMENT = (CommandSpec(capability="color_rgb", actions=("set",)), *WHOLE)
+SEGMENT = (WHOLE[0], CommandSpec(capability="color_rgb", actions=("set",)), WHOLE[1])
 
 log = logging.getLogger("adapters")
 

@@ -138,7 +138,10 @@ class Adapter(ABC):
         raise Unsupported(f"{device_id} takes no commands")
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
-        """Do the command for several devices if the adapter `takes_many`, for one otherwise. Return each result."""
+        """Do the command for several devices if the adapter `takes_many`, otherwise for one. Return each result.
+
+        An adapter implements `command` or, if it `takes_many`, this method.
+        """
         return [await self.command(device_id, command) for device_id in device_ids]
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext, CommandResult
 from appliance.adapters.device_http import HttpClient
@@ -40,6 +40,15 @@ POLLED_ONLY_AFTER = 5
 """Consecutive failed push connections, at an address that answers polls, before this is logged."""
 
 T = TypeVar("T")
+
+
+class Seen(NamedTuple):
+    """One reading: its report, the attributes by device, and the error of a wrong answer."""
+
+    report: Report | None
+    attributes: Mapping[str, Mapping[str, Value]]
+    error: AdapterFailed | None
+
 
 log = logging.getLogger("adapters")
 
@@ -81,34 +90,49 @@ class PollingAdapter(Adapter):
     async def poll(self) -> Report:
         """Read the state of every device of this adapter. Raises `AdapterFailed`."""
 
-    async def confirm(self, device_id: str, expected: ExpectedState, began: float) -> CommandResult:
-        """Read until the device shows the result of a command that started at `began`. Raises `Unreachable`.
+    async def poll_state(self) -> Report:
+        """Read the state to confirm a command. Override this if a smaller request than `poll` is enough."""
+        return await self.poll()
 
-        The result has an error if this takes longer than `CONFIRM_SECS`, or than `LAST_LOOK_SECS` since the command
-        began.
+    async def confirm(self, device_id: str, expected: ExpectedState, began: float) -> CommandResult:
+        """Read until the device shows the result of a command that started at `began`. Raises `Unreachable`."""
+        [result] = (await self.confirm_all({device_id: expected}, began)).values()
+        return result
+
+    async def confirm_all(
+        self, expected: Mapping[str, ExpectedState], began: float, within: float = CONFIRM_SECS
+    ) -> dict[str, CommandResult]:
+        """Read until every device shows its result. Return the results by device. Raises `Unreachable`.
+
+        A result has an error if its device does not show it within `within` seconds of now, and within
+        `LAST_LOOK_SECS` of the start of the command.
         """
-        (report, attributes, error), is_done = await read_until(
+
+        def is_done(seen: Seen, device_id: str) -> bool:
+            return seen.error is None and expected[device_id].is_shown(seen.attributes[device_id])
+
+        seen, _ = await read_until(
             self.clock,
-            partial(self.look, device_id),
-            lambda seen: seen[2] is None and expected.is_shown(seen[1]),
-            within=min(CONFIRM_SECS, began + LAST_LOOK_SECS - self.clock.monotonic()),
+            partial(self.look, expected),
+            lambda seen: all(is_done(seen, each) for each in expected),
+            within=min(within, began + LAST_LOOK_SECS - self.clock.monotonic()),
             pauses=CONFIRM_PAUSES_SECS,
         )
-        failed = None if is_done else error or failure(device_id, expected.command, attributes)
-        return CommandResult(report=report, error=failed)
+        errors = {
+            each: None if is_done(seen, each) else seen.error or failure(each, goal.command, seen.attributes[each])
+            for each, goal in expected.items()
+        }
+        return {each: CommandResult(report=seen.report, error=error) for each, error in errors.items()}
 
-    async def look(self, device_id: str) -> tuple[Report | None, Mapping[str, Value], AdapterFailed | None]:
-        """Poll. Return the report, the device's attributes, and the error of a wrong answer.
-
-        Raises `Unreachable`.
-        """
+    async def look(self, device_ids: Iterable[str]) -> Seen:
+        """Read the state of these devices. Raises `Unreachable`."""
         try:
-            report = await self.poll()
+            report = await self.poll_state()
         except Unreachable:
             raise
         except AdapterFailed as error:
-            return None, {}, error if isinstance(error, BadAnswer) else BadAnswer(str(error))
-        return report, attributes_in(report, device_id), None
+            return Seen(None, {}, error if isinstance(error, BadAnswer) else BadAnswer(str(error)))
+        return Seen(report, {each: attributes_in(report, each) for each in device_ids}, None)
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
         """Return a new push connection, an iterator of its messages; None if the address does not support push."""

@@ -47,6 +47,12 @@ def temperature(value: int, unit: str = "kelvin") -> Command:
     return Command(capability="color_temperature", action="set", value={"value": value, "unit": unit})
 
 
+async def send(adapter: ElgatoAdapter, device_id: str, command: Command) -> CommandResult:
+    """Command one light."""
+    [result] = await adapter.command_many([device_id], command)
+    return result
+
+
 @pytest.fixture
 def http_client(session: DeviceSession, light: LightSimulator, clock: VirtualClock) -> RecordingClient:
     """Provide the address of the simulated light."""
@@ -84,7 +90,7 @@ async def test_kelvin_becomes_mired_within_the_range_of_lights_and_the_light_sho
     adapter: ElgatoAdapter, light: LightSimulator, kelvin: int, mired: int, shown: int
 ) -> None:
     assert (clamped_mireds(kelvin), kelvin_of(mired)) == (mired, shown)
-    answer = await adapter.command(FIRST, temperature(kelvin))
+    answer = await send(adapter, FIRST, temperature(kelvin))
     assert answer.error is None and answer.report is not None
     assert light.writes[0]["lights"][0]["temperature"] == mired == light.lights[0].temperature
     assert _seen(answer.report)[FIRST]["color_temperature"] == _kelvin(shown)
@@ -235,9 +241,9 @@ async def test_a_wrong_attribute_is_reported_and_the_others_are_shown(
         "power": "on must be an integer from 0 to 1, not 'yes'",
         "color_temperature": "temperature must be an integer from 143 to 344, not 0",
     }
-    result = await adapter.command(FIRST, TOGGLE)
+    result = await send(adapter, FIRST, TOGGLE)
     assert "does not show whether it is on" in str(result.error)
-    await clock.run(adapter.command(FIRST, ON))
+    await clock.run(send(adapter, FIRST, ON))
     assert light.writes[0]["lights"][0] == {"on": 1, "brightness": 50}, "what is wrong is not sent back"
 
 
@@ -277,7 +283,7 @@ async def test_a_command_reads_writes_one_field_and_reads_back(
     expected = {"on": int(before.on), "brightness": before.brightness, "temperature": before.temperature}
     await adapter.poll()
     light.requests.clear()
-    answer = await adapter.command(FIRST, command)
+    answer = await send(adapter, FIRST, command)
     assert answer == CommandResult(report=await adapter.poll(), error=None)
     assert light.lights == [after]
     assert light.writes == [{"numberOfLights": 1, "lights": [{**expected, **written}]}]
@@ -292,7 +298,7 @@ async def test_the_other_lights_are_written_as_they_were_just_read(
         SimulatedLight(hue=120.5, saturation=99.0, brightness=9),
     ]
     light.lights = [others[0], SimulatedLight(temperature=213), others[1]]
-    report = (await adapter.command(SECOND, ON)).report
+    report = (await send(adapter, SECOND, ON)).report
     assert light.lights == [others[0], SimulatedLight(on=True, temperature=213), others[1]]
     assert light.writes == [
         {
@@ -309,7 +315,7 @@ async def test_the_other_lights_are_written_as_they_were_just_read(
 
 async def test_unknown_fields_are_written_back(adapter: ElgatoAdapter, light: LightSimulator) -> None:
     light.lights = [{"on": 1, "brightness": 3, "temperature": 150, "scene": "x"}, SimulatedLight(temperature=213)]
-    await adapter.command(SECOND, ON)
+    await send(adapter, SECOND, ON)
     assert light.writes[0]["lights"][0] == {"on": 1, "brightness": 3, "temperature": 150, "scene": "x"}
 
 
@@ -318,7 +324,7 @@ async def test_a_bad_light_does_not_keep_its_neighbours_from_being_commanded(
     adapter: ElgatoAdapter, light: LightSimulator, bad: Any
 ) -> None:
     light.lights = [bad, SimulatedLight(temperature=213)]
-    answer = await adapter.command(SECOND, ON)
+    answer = await send(adapter, SECOND, ON)
     assert answer.error is None and answer.report is not None
     assert set(answer.report.present or ()) == {FIRST, SECOND}
     assert light.lights == [bad, SimulatedLight(on=True, temperature=213)]
@@ -329,10 +335,10 @@ async def test_power_and_brightness_leave_a_colour_and_a_temperature_ends_it(
     adapter: ElgatoAdapter, light: LightSimulator
 ) -> None:
     light.lights = [SimulatedLight(hue=10.0, saturation=20.0)]
-    await adapter.command(FIRST, ON)
-    await adapter.command(FIRST, brightness(7))
+    await send(adapter, FIRST, ON)
+    await send(adapter, FIRST, brightness(7))
     assert light.lights == [SimulatedLight(on=True, brightness=7, hue=10.0, saturation=20.0)]
-    answer = await adapter.command(FIRST, temperature(4000))
+    answer = await send(adapter, FIRST, temperature(4000))
     assert light.lights == [SimulatedLight(on=True, brightness=7, temperature=250)]
     assert answer.report is not None
     assert _seen(answer.report)[FIRST]["color_temperature"] == _kelvin(4000)
@@ -349,7 +355,7 @@ async def test_a_light_that_is_gone_or_unreadable_is_not_written(
     adapter: ElgatoAdapter, light: LightSimulator, lights: list[Any], expected: str
 ) -> None:
     light.lights = lights
-    result = await adapter.command(FIRST, ON)
+    result = await send(adapter, FIRST, ON)
     assert (result.report, str(result.error)) == (None, f"{light.url}: {expected}")
     assert light.requests == [GET]
 
@@ -362,7 +368,7 @@ async def test_a_light_that_is_late_by_up_to_a_second_is_waited_for(
     adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, lag: float
 ) -> None:
     light.faults.lag = lag
-    answer = await clock.run(adapter.command(FIRST, ON))
+    answer = await clock.run(send(adapter, FIRST, ON))
     assert answer.error is None and answer.report is not None
     assert _seen(answer.report)[FIRST]["power"] == "on"
     assert lag <= clock.monotonic() < lag + 0.11
@@ -381,7 +387,7 @@ async def test_a_light_that_does_not_change_within_a_second_fails_with_its_prese
     adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, command: Command, expected: str
 ) -> None:
     light.faults.stubborn = True
-    answer = await clock.run(adapter.command(FIRST, command))
+    answer = await clock.run(send(adapter, FIRST, command))
     assert str(answer.error) == f"{FIRST} was sent {expected}"
     assert answer.report is not None
     assert _seen(answer.report)[FIRST] == {"power": "off", "brightness": 50, "color_temperature": _kelvin(4695)}
@@ -403,7 +409,7 @@ async def test_the_present_state_of_the_light_is_reported(
             light.lights = lights
 
     http_client.before = spoil
-    answer = await clock.run(adapter.command(FIRST, ON))
+    answer = await clock.run(send(adapter, FIRST, ON))
     assert str(answer.error) == f"{FIRST} was sent power on but shows nothing"
     assert answer.report is not None and answer.report.observations == ()
 
@@ -413,10 +419,10 @@ async def test_an_unreadable_answer_to_a_write_leaves_the_result_to_the_light(
     adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, http_client: RecordingClient, command: Command
 ) -> None:
     http_client.before = lambda number, method: setattr(light.faults, "torn", method == "PUT")
-    assert (await clock.run(adapter.command(FIRST, command))).error is None
+    assert (await clock.run(send(adapter, FIRST, command))).error is None
     assert light.requests == [GET, PUT, GET]
     light.faults.stubborn = True
-    result = await clock.run(adapter.command(FIRST, TOGGLE))
+    result = await clock.run(send(adapter, FIRST, TOGGLE))
     assert str(result.error) == f"{FIRST} was sent power toggle but shows 'on'"
 
 
@@ -457,13 +463,13 @@ async def test_a_read_and_a_write_that_were_not_answered_are_repeated_once(
     adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, http_client: RecordingClient, command: Command
 ) -> None:
     _drop_at(http_client, light, "GET")
-    assert (await clock.run(adapter.command(FIRST, command))).error is None
+    assert (await clock.run(send(adapter, FIRST, command))).error is None
     assert light.requests == [GET, GET, PUT, GET]
     assert clock.monotonic() == 0.25
 
     light.requests.clear()
     _drop_at(http_client, light, "PUT")
-    assert (await clock.run(adapter.command(FIRST, command))).error is None
+    assert (await clock.run(send(adapter, FIRST, command))).error is None
     assert light.requests == [GET, PUT, PUT, GET]
     assert clock.monotonic() == 0.5
 
@@ -472,13 +478,13 @@ async def test_the_reading_of_a_toggle_is_repeated_and_its_write_never(
     adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, http_client: RecordingClient
 ) -> None:
     _drop_at(http_client, light, "GET")
-    assert (await clock.run(adapter.command(FIRST, TOGGLE))).error is None
+    assert (await clock.run(send(adapter, FIRST, TOGGLE))).error is None
     assert light.requests == [GET, GET, PUT, GET]
 
     light.requests.clear()
     _drop_at(http_client, light, "PUT")
     with pytest.raises(Unreachable, match="it closed the connection"):
-        await clock.run(adapter.command(FIRST, TOGGLE))
+        await clock.run(send(adapter, FIRST, TOGGLE))
     assert light.requests == [GET, PUT]
 
 

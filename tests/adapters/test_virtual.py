@@ -143,7 +143,7 @@ async def test_every_command_becomes_the_state_and_other_commands_are_refused() 
         assert not {row[0] for row in stated} & {"contact", "presence", "custom.virtual.facts"}
         for capability, action, value, after in COMMANDS:
             command = Command(capability=capability, action=action, value=value)
-            assert (await home.adapter.command(ALL, command)).error is None
+            assert [each.error for each in await home.adapter.command_many([ALL], command)] == [None]
             assert home.shown(capability) == after, (capability, action)
         assert home.shown("color_mode") == "rgb"
         for capability, action, value, sentence in REFUSED:

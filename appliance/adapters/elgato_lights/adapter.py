@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from appliance.adapters.base import AdapterContext, CommandResult, Operation
 from appliance.adapters.device_http import HttpClient
-from appliance.adapters.done import failure, read_until
+from appliance.adapters.done import ExpectedState
 from appliance.adapters.polling import PollingAdapter, attributes_in
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreadable
 from appliance.home.commands import Command, CommandSpec, check_offered
@@ -28,8 +28,8 @@ from appliance.tasks import time_limit
 LIGHT_MIRED_RANGE = (143, 344)
 LIGHT_KELVIN_RANGE = (2900, 7000)
 
-CONFIRM_WITHIN, CONFIRM_EVERY = 1.0, 0.1
-"""Time for a light to show a change, and the pause between two readings, in seconds."""
+CONFIRM_WITHIN = 1.0
+"""Seconds for a light to show a change."""
 
 FACTS_EVERY = 600.0
 """Seconds between two readings of name, model and firmware."""
@@ -138,27 +138,29 @@ class ElgatoAdapter(PollingAdapter):
         await self._refresh_facts()
         return self._report(lights)
 
-    async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Command one light; see `command_many`."""
-        [result] = await self.command_many([device_id], command)
-        return result
+    async def poll_state(self) -> Report:
+        """Read the lights alone."""
+        return self._report(await self._fetch_lights())
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> list[CommandResult]:
         """Read the lights, write all of them with the changes, and read until they show the changes, for one second
         at most."""
+        began = self.clock.monotonic()
         for device_id in device_ids:
             check_offered(device_id, LIGHT_COMMANDS, command)
         lights = await self._fetch_lights()
-        states = [_parse(raw) for raw in lights]
+        states, before = [_parse(raw) for raw in lights], self._report(lights)
         changes: dict[int, dict[str, int]] = {}
-        results: dict[int, CommandResult] = {}
-        for index in map(_index, device_ids):
+        expected: dict[str, ExpectedState] = {}
+        results: dict[str, CommandResult] = {}
+        for device_id in device_ids:
             try:
-                changes[index] = _CHANGES[command.capability, command.action](
-                    command, self._light(states, index, command.action)
-                )
+                light = self._light(states, _index(device_id), command.action)
             except BadAnswer as error:
-                results[index] = CommandResult(error=error)
+                results[device_id] = CommandResult(error=error)
+                continue
+            changes[_index(device_id)] = _CHANGES[command.capability, command.action](command, light)
+            expected[device_id] = ExpectedState(command, LIGHT_COMMANDS, attributes_in(before, device_id))
         if changes:
             written = [
                 _written(raw, state, changes.get(index, {}))
@@ -167,8 +169,8 @@ class ElgatoAdapter(PollingAdapter):
             body = {"numberOfLights": len(written), "lights": written}
             with suppress(Unreadable, Unanswered):  # the lights show whether the command was done
                 await self.http.request("PUT", "/elgato/lights", json=body, repeat=command.action != "toggle")
-            results |= await self._confirm(command, changes)
-        return [results[_index(device_id)] for device_id in device_ids]
+            results |= await self.confirm_all(expected, began, CONFIRM_WITHIN)
+        return [results[device_id] for device_id in device_ids]
 
     @property
     def operations(self) -> Mapping[str, Operation]:
@@ -212,24 +214,6 @@ class ElgatoAdapter(PollingAdapter):
         except (AdapterFailed, TimeoutError) as error:
             log.debug("%s: accessory-info: %s", self.name, error)
         self._facts_due_at = self.clock.monotonic() + FACTS_EVERY
-
-    async def _confirm(self, command: Command, changes: Mapping[int, Mapping[str, int]]) -> dict[int, CommandResult]:
-        """Read until every light shows its change, for `CONFIRM_WITHIN` seconds at most."""
-        lights, _ = await read_until(
-            self.clock,
-            self._fetch_lights,
-            lambda lights: all(_shows(lights, index, change) for index, change in changes.items()),
-            within=CONFIRM_WITHIN,
-            pauses=(CONFIRM_EVERY,),
-        )
-        report = self._report(lights)
-        results = {}
-        for index, change in changes.items():
-            device_id = f"{self.name}:light:{index}"
-            is_done = _shows(lights, index, change)
-            error = None if is_done else failure(device_id, command, attributes_in(report, device_id))
-            results[index] = CommandResult(report=report, error=error)
-        return results
 
     def _light(self, states: list[LightState | Invalid], index: int, action: str) -> LightState:
         if index >= len(states):
@@ -291,11 +275,6 @@ build = ElgatoAdapter.of
 
 def _index(device_id: str) -> int:
     return int(device_id.rpartition(":")[2])
-
-
-def _shows(lights: list[Any], index: int, change: Mapping[str, int]) -> bool:
-    light = lights[index] if index < len(lights) and isinstance(lights[index], dict) else {}
-    return all(light.get(name) == value for name, value in change.items())
 
 
 def _parse(raw: Any) -> LightState | Invalid:

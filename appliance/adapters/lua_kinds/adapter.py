@@ -34,7 +34,7 @@ from appliance.adapters.lua_kinds.reader import (
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.waiting import WaitingAdapter, replace_when
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
-from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter, attributes_in
+from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter, Seen, attributes_in
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.event_loop import in_steps
 from appliance.home.commands import Command, check_offered
@@ -366,14 +366,17 @@ class LuaAdapter(PollingAdapter):
         except Invalid as fault:
             raise AdapterFailed(f"listen.path returned {shown(found)}, which {fault}") from None
 
-    async def look(self, device_id: str) -> tuple[Report | None, Mapping[str, Value], AdapterFailed | None]:
+    async def look(self, device_ids: Iterable[str]) -> Seen:
         """Like the base; without a function `poll`, return the pushed state."""
-        if self._loaded.definition.has_poll:
-            return await super().look(device_id)
+        if self._definition.has_poll:
+            return await super().look(device_ids)
+        return Seen(None, {each: self._pushed_state(each) for each in device_ids}, None)
+
+    def _pushed_state(self, device_id: str) -> Mapping[str, Value]:
         device = self.publish.find(device_id)
         seen = {} if device is None else device.attributes
         # `offline` describes the time before this command, which the vendor has answered.
-        return None, {name: each for name, each in seen.items() if (name, each) != ("state", OFFLINE)}, None
+        return {name: each for name, each in seen.items() if (name, each) != ("state", OFFLINE)}
 
 
 def _place_in(error: AdapterFailed) -> str:

@@ -60,11 +60,6 @@ class VirtualAdapter(Adapter):
             commands=device.commands(),
         )
 
-    async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Command one device; see `command_many`."""
-        [result] = await self.command_many([device_id], command)
-        return result
-
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
         """Set the attributes of the devices. Raises `StoreFailed`; then nothing has changed."""
         async with self._lock:

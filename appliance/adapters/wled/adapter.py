@@ -15,7 +15,7 @@ import orjson
 
 from appliance.adapters.base import AdapterContext, CommandResult
 from appliance.adapters.device_http import HttpClient
-from appliance.adapters.done import ExpectedState, failure, read_until
+from appliance.adapters.done import ExpectedState
 from appliance.adapters.polling import PollingAdapter, attributes_in
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreadable
 from appliance.home.commands import Command, CommandSpec, check_offered
@@ -26,9 +26,6 @@ from appliance.tables.checks import integer, shown
 EFFECT = "custom.wled.effect"
 SILENCE_SECS, MAX_FADE_SECS = 20.0, 65.5
 """Seconds without a message before a WebSocket ping, and seconds of WLED's longest fade."""
-
-CONFIRM_WITHIN, CONFIRM_EVERY = 1.0, 0.25
-"""Time for the strip to show a change, and the pause between two readings, in seconds."""
 
 MALFORMED = (AttributeError, Invalid, KeyError, TypeError, ValueError, IndexError, OverflowError)
 
@@ -73,34 +70,22 @@ class WledAdapter(PollingAdapter):
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Read the state, write the change, and compare it with the answer, or with the new state if that is not
         enough."""
-        before = await (self._fetch_state() if self._has_polled else self.poll())
+        began = self.clock.monotonic()
+        before = await (self.poll_state() if self._has_polled else self.poll())
         is_whole = device_id == f"{self.name}:light"
         command = check_offered(device_id, WHOLE if is_whole else _segment_commands(self._effects), command)
         expected = ExpectedState(command, (), attributes_in(before, device_id))
         body = self._body_of(device_id, command, before)
         if command.transition_secs is not None:
             body["tt"] = round(min(command.transition_secs, MAX_FADE_SECS) * 10)
-        answered: Report | None = None
         # If the answer cannot be read, the result is unknown: then the state decides.
         with suppress(Unreadable, Unanswered):
             repeat = command.action != "toggle"
             answer = await self.http.request_json("POST", "/json/state", json={**body, "v": True}, repeat=repeat)
-            answered = self._report({"state": answer}, self._effects)
-
-        async def read() -> Report:
-            nonlocal answered
-            found, answered = answered, None
-            return found or await self._fetch_state()
-
-        report, is_done = await read_until(
-            self.clock,
-            read,
-            lambda report: expected.is_shown(attributes_in(report, device_id)),
-            within=CONFIRM_WITHIN,
-            pauses=(CONFIRM_EVERY,),
-        )
-        error = None if is_done else failure(device_id, expected.command, attributes_in(report, device_id))
-        return CommandResult(report=report, error=error)
+            report = self._report({"state": answer}, self._effects)
+            if expected.is_shown(attributes_in(report, device_id)):
+                return CommandResult(report=report)
+        return await self.confirm(device_id, expected, began)
 
     def _body_of(self, device_id: str, command: Command, before: Report) -> dict[str, Any]:
         """Return the change to write. A segment that is to light up also switches on a strip that is off."""
@@ -115,7 +100,8 @@ class WledAdapter(PollingAdapter):
             strip, change = {"on": True}, {**change, "on": True}
         return {**strip, "seg": [{"id": int(device_id.rpartition(":")[2]), **change}]}
 
-    async def _fetch_state(self) -> Report:
+    async def poll_state(self) -> Report:
+        """Read the state alone."""
         return self._report({"state": await self.http.request_json("GET", "/json/state")}, self._effects)
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]]:

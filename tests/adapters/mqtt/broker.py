@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import signal
 import ssl
 import subprocess
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import aiomqtt
 import pytest
@@ -17,6 +19,8 @@ import pytest
 from tests.fakes import mqtt_broker
 from tests.fakes.process import free_port
 from tests.fakes.programs import need
+
+T = TypeVar("T")
 
 USER, PASSWORD = "lares", "only-for-tests"
 
@@ -28,6 +32,21 @@ both_brokers = pytest.mark.parametrize(
     "broker", ["own", pytest.param("mosquitto", marks=pytest.mark.slow)], indirect=True
 )
 """Runs a test over the tests' own broker and over Mosquitto."""
+
+
+class Announcer(aiomqtt.Client):
+    """The library's client, which ends when it is cancelled.
+
+    The library uses `asyncio.wait_for`, which in Python 3.11 loses a cancellation that comes with the result.
+    """
+
+    async def _wait_for(self, fut: Awaitable[T], timeout: float | None) -> T:
+        limit = self.timeout if timeout is None else timeout
+        try:
+            async with asyncio.timeout(None if limit == math.inf else limit):
+                return await fut
+        except TimeoutError:
+            raise aiomqtt.MqttError("Operation timed out") from None
 
 
 class Broker:
@@ -44,9 +63,9 @@ class Broker:
         """End it; its messages end with it."""
         raise NotImplementedError
 
-    def client(self, name: str = "announcer", user: str = USER) -> aiomqtt.Client:
+    def client(self, name: str = "announcer", user: str = USER) -> Announcer:
         """Return a client as announcers use it."""
-        return aiomqtt.Client("127.0.0.1", self.port, username=user, password=PASSWORD, identifier=name)
+        return Announcer("127.0.0.1", self.port, username=user, password=PASSWORD, identifier=name)
 
 
 class OwnBroker(mqtt_broker.Broker, Broker):

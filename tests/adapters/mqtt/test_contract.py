@@ -140,3 +140,17 @@ class TestMqtt(AdapterContract):
             async with it.vendor.broker.client("sensor") as client:
                 await client.publish("a/state", "OFF", qos=1)
                 await until(lambda: it.status is AdapterStatus.RUNNING)
+
+
+async def test_a_simulated_device_ends_at_any_moment() -> None:
+    async def report(client: aiomqtt.Client) -> None:
+        while True:
+            await client.publish("a/state", "ON", qos=1)
+
+    async with AnnouncedSwitches() as vendor, vendor.broker.client("hand") as client:
+        for turns in range(40):
+            reporting = asyncio.ensure_future(report(client))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            reporting.cancel()
+            await until(reporting.done)

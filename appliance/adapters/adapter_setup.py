@@ -253,7 +253,8 @@ async def open_publishers(
         if (before := published_topics(secrets)) is None and not settings.publish:
             continue
         # This imports the MQTT library, so it runs only if a section publishes.
-        from appliance.adapters.mqtt.out.hub_publisher import HubPublisher, withdrawal
+        from appliance.adapters.mqtt.out.hub_publisher import HubPublisher
+        from appliance.adapters.mqtt.out.withdrawal import withdrawal
 
         hub_id, located = await hub_id_of(settings, secrets), settings.located(root)
         client_id = await client_id_of(name, secrets)

@@ -6,19 +6,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from urllib.parse import unquote
 
 import orjson
 
-from appliance.adapters.base import Secrets
-from appliance.adapters.mqtt.client import MAX_PAUSE_SECS, MIN_PAUSE_SECS, Broker, BrokerConnection, keep_connected
+from appliance.adapters.mqtt.client import Broker, BrokerConnection, keep_connected
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.messages import Outgoing, parse_json
 from appliance.adapters.mqtt.out.announcement import announcement, hub_announcement
-from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, discovery_id, keep_published
+from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, discovery_id, retained
 from appliance.clock import Clock, timestamp
 from appliance.errors import AdapterFailed, Busy, Invalid, LaresError, NotFound, Unreachable
 from appliance.home import events
@@ -31,9 +30,6 @@ GATHER_SECS = 0.05
 
 CATALOG_SECS = 1.0
 """Seconds between two comparisons of scenes and automations with their published form."""
-
-RETAINED_QUIET_SECS = 1.0
-"""Seconds without a retained message that end the wait for retained messages."""
 
 MAX_EVENTS = 50
 """Names of events that are remembered for one device."""
@@ -196,7 +192,7 @@ class HubPublisher:
         self._published[topic] = payload
         if not payload:
             del self._published[topic]
-        await connection.publish(_retained(topic, payload))
+        await connection.publish(retained(topic, payload))
 
     async def _publish_overwritten(self, connection: BrokerConnection) -> None:
         """Publish again what another client changed or cleared, each topic at most once a minute."""
@@ -210,7 +206,7 @@ class HubPublisher:
             if (payload := self._published.get(topic)) is not None:
                 recent[topic] = now
                 log.warning("out: another client changed %s; it is published again", topic)
-                await connection.publish(_retained(topic, payload))
+                await connection.publish(retained(topic, payload))
 
     async def _publish_device(self, connection: BrokerConnection, device_id: str) -> None:
         config = self._topics.config(discovery_id(device_id))
@@ -284,7 +280,7 @@ class HubPublisher:
         published = self._published.get(received.topic)
         if published is None:
             if received.is_retained and received.payload:
-                self._send(_retained(received.topic, ""))
+                self._send(retained(received.topic, ""))
         elif received.payload == published.encode():
             self._overwritten.pop(received.topic, None)
         else:
@@ -377,58 +373,3 @@ def _parse(target: str, payload: bytes) -> Command | bool | None:
             raise Invalid("must be on or off")
         return payload == b"on"
     return None
-
-
-def _retained(topic: str, payload: str) -> Outgoing:
-    """Return a message for the broker to retain; an empty payload removes it."""
-    return Outgoing(topic, payload, qos=1, retain=True)
-
-
-@asynccontextmanager
-async def withdrawal(
-    settings: Mqtt, topics: HubTopics, after: HubTopics | None, secrets: Secrets, clock: Clock, client_id: str
-) -> AsyncIterator[None]:
-    """While entered, clear the retained messages of a hub, once; retry until the broker answers.
-
-    `after` are the topics that the hub uses from now on; messages at them stay. These topics are stored once the old
-    ones are cleared.
-    """
-    kept = () if after is None else after.leftovers
-    filters = [each for each in topics.leftovers if each not in kept]
-    found: dict[str, None] = {}
-
-    def receive(received: Received) -> None:
-        if received.is_retained and received.payload:
-            found[received.topic] = None
-
-    async def withdraw() -> None:
-        broker, pause = Broker(settings, client_id, None, receive), MIN_PAUSE_SECS
-        while True:
-            try:
-                async with broker.connect() as connection:
-                    await _clear(connection, filters, found, clock)
-                if found:
-                    log.info("out: removed %d announcements and states of %s", len(found), topics.hub_id)
-                await keep_published(secrets, after)
-                return
-            except Unreachable as error:
-                log.debug("out: %s", error)
-            await clock.sleep(pause)
-            pause = min(pause * 2, MAX_PAUSE_SECS)
-
-    async with Tasks() as tasks:
-        tasks.start(withdraw(), "removal of published topics")
-        yield
-
-
-async def _clear(
-    connection: BrokerConnection, filters: Sequence[str], found: Mapping[str, None], clock: Clock
-) -> None:
-    """Clear the topics that hold messages, once these messages have arrived."""
-    await connection.subscribe(filters)
-    count = -1
-    while count != len(found):
-        count = len(found)
-        await clock.sleep(RETAINED_QUIET_SECS)
-    for topic in list(found):
-        await connection.publish(_retained(topic, ""))

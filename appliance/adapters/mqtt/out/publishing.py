@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from appliance.adapters.base import Secrets
 from appliance.adapters.dispatch import Outcome
+from appliance.adapters.mqtt.messages import Outgoing
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.events import Event
@@ -116,3 +117,8 @@ async def keep_published(secrets: Secrets, topics: HubTopics | None) -> None:
         await secrets.put(
             "published", "" if topics is None else orjson.dumps([topics.hub_id, topics.prefix]).decode()
         )
+
+
+def retained(topic: str, payload: str) -> Outgoing:
+    """Return a message for the broker to retain; an empty payload removes it."""
+    return Outgoing(topic, payload, qos=1, retain=True)

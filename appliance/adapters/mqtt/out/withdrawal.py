@@ -1,0 +1,71 @@
+"""Removal of the messages that this hub left on a broker, after a change of its settings."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from appliance.adapters.base import Secrets
+from appliance.adapters.mqtt.client import MAX_PAUSE_SECS, MIN_PAUSE_SECS, Broker, BrokerConnection
+from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.kind import Mqtt
+from appliance.adapters.mqtt.out.publishing import HubTopics, keep_published, retained
+from appliance.clock import Clock
+from appliance.errors import Unreachable
+from appliance.tasks import Tasks
+
+RETAINED_QUIET_SECS = 1.0
+"""Seconds without a retained message that end the wait for retained messages."""
+
+log = logging.getLogger("adapters")
+
+
+@asynccontextmanager
+async def withdrawal(
+    settings: Mqtt, topics: HubTopics, after: HubTopics | None, secrets: Secrets, clock: Clock, client_id: str
+) -> AsyncIterator[None]:
+    """While entered, clear the retained messages of a hub, once; retry until the broker answers.
+
+    `after` are the topics that the hub uses from now on; messages at them stay. These topics are stored once the old
+    ones are cleared.
+    """
+    kept = () if after is None else after.leftovers
+    filters = [each for each in topics.leftovers if each not in kept]
+    found: dict[str, None] = {}
+
+    def receive(received: Received) -> None:
+        if received.is_retained and received.payload:
+            found[received.topic] = None
+
+    async def withdraw() -> None:
+        broker, pause = Broker(settings, client_id, None, receive), MIN_PAUSE_SECS
+        while True:
+            try:
+                async with broker.connect() as connection:
+                    await _clear(connection, filters, found, clock)
+                if found:
+                    log.info("out: removed %d announcements and states of %s", len(found), topics.hub_id)
+                await keep_published(secrets, after)
+                return
+            except Unreachable as error:
+                log.debug("out: %s", error)
+            await clock.sleep(pause)
+            pause = min(pause * 2, MAX_PAUSE_SECS)
+
+    async with Tasks() as tasks:
+        tasks.start(withdraw(), "removal of published topics")
+        yield
+
+
+async def _clear(
+    connection: BrokerConnection, filters: Sequence[str], found: Mapping[str, None], clock: Clock
+) -> None:
+    """Clear the topics that hold messages, once these messages have arrived."""
+    await connection.subscribe(filters)
+    count = -1
+    while count != len(found):
+        count = len(found)
+        await clock.sleep(RETAINED_QUIET_SECS)
+    for topic in list(found):
+        await connection.publish(retained(topic, ""))

@@ -61,6 +61,11 @@ def kelvin_of(mired: float) -> int:
     return round(1_000_000 / mired)
 
 
+def clamped_kelvin(kelvin: float) -> int:
+    """Return whole kelvin within `KELVIN_RANGE`."""
+    return round(min(max(kelvin, KELVIN_RANGE[0]), KELVIN_RANGE[1]))
+
+
 def mireds_of(kelvin: float) -> int:
     """Return the colour temperature in mireds, see `kelvin_of`."""
     return kelvin_of(kelvin)  # the conversion is its own inverse

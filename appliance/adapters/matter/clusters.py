@@ -13,7 +13,7 @@ from msgspec import Struct
 from appliance.adapters.matter.nodes import Endpoint
 from appliance.errors import Invalid
 from appliance.home.model import DeviceKind
-from appliance.home.values import KELVIN_RANGE, Value, kelvin_of
+from appliance.home.values import Value, clamped_kelvin, kelvin_of
 from appliance.tables.checks import boolean, integer, number, shown
 
 ON_OFF, LEVEL_CONTROL, COLOR, COVER, DOOR_LOCK = 6, 8, 768, 258, 257
@@ -69,7 +69,7 @@ def percent_of_level(level: int) -> int:
 
 def kelvin_of_mireds(mireds: int) -> int:
     """Return kelvin, within the range of the catalog."""
-    return min(max(kelvin_of(mireds), KELVIN_RANGE[0]), KELVIN_RANGE[1])
+    return clamped_kelvin(kelvin_of(mireds))
 
 
 def setpoint_of(endpoint: Endpoint) -> int:

@@ -154,9 +154,7 @@ class MqttDevice(Struct):
     def units(self) -> dict[str, Value]:
         """The units of the device's numbers whose values contain no unit, by attribute."""
         units = {
-            entity.custom: entity.config.text("unit_of_measurement")
-            for entity in self.entities
-            if isinstance(entity, Sensor) and not entity.claims
+            entity.custom: entity.unit for entity in self.entities if isinstance(entity, Sensor) and not entity.claims
         }
         return {attribute: unit for attribute, unit in units.items() if unit}
 

@@ -20,7 +20,7 @@ from appliance.adapters.mqtt.platforms.entity import (
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, expression, if_defined
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
-from appliance.home.values import KELVIN_RANGE, Value, kelvin_in, mireds_in
+from appliance.home.values import KELVIN_RANGE, Value, clamped_kelvin, kelvin_in, mireds_in
 from appliance.tables.checks import is_number
 
 RGB_MODES = ("rgb", "rgbw", "rgbww")
@@ -130,7 +130,7 @@ class LightEntity(Entity):
         warm, cold = self.config.number("max_mireds", 0), self.config.number("min_mireds", 0)
         low = self.config.number("min_kelvin", 1e6 / warm if warm > 0 else 0)
         high = self.config.number("max_kelvin", 1e6 / cold if cold > 0 else 1e6)
-        low, high = max(round(low), KELVIN_RANGE[0]), min(round(high), KELVIN_RANGE[1])
+        low, high = clamped_kelvin(low), clamped_kelvin(high)
         return (low, high) if low < high else KELVIN_RANGE
 
     def brightness_of(self, raw: float) -> int:
@@ -144,7 +144,7 @@ class LightEntity(Entity):
     def kelvin_of(self, raw: float) -> Value:
         """Return a colour temperature as announced, in kelvin, within the range of the capability."""
         kelvin = raw if self.config.flag("color_temp_kelvin") else 1e6 / max(raw, 1)
-        return {"value": clamped(kelvin, *KELVIN_RANGE), "unit": "kelvin"}
+        return {"value": clamped_kelvin(kelvin), "unit": "kelvin"}
 
     def parse_temperature(self, text: str) -> Update:
         """Return the colour temperature of a message; empty if it is unknown or impossible."""

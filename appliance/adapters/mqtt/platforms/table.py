@@ -35,7 +35,8 @@ from appliance.adapters.mqtt.platforms.update import UpdateEntity
 from appliance.adapters.mqtt.platforms.vacuum import Vacuum
 from appliance.adapters.mqtt.platforms.valve import Valve
 from appliance.adapters.mqtt.platforms.water_heater import WaterHeater
-from appliance.adapters.mqtt.tasmota.light import TasmotaLight, TasmotaPress
+from appliance.adapters.mqtt.tasmota.light import TasmotaLight
+from appliance.adapters.mqtt.tasmota.press import TasmotaPress
 from appliance.errors import Invalid
 
 COMPONENTS: Mapping[str, type[Entity]] = {

@@ -1,1 +1,1 @@
-"""Tasmota's native discovery: read `discovery` first, then `sensors` (names and units) and `light`."""
+"""Tasmota's native discovery: read `discovery` first, then `sensors` (names and units), `light`, and `press`."""

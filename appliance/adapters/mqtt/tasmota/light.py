@@ -1,4 +1,4 @@
-"""Lights and presses of Tasmota's own discovery, whose messages hold all values of a device."""
+"""Lights of Tasmota's own discovery, whose messages contain all values of a device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from appliance.adapters.mqtt.messages import Outgoing, parse_object
 from appliance.adapters.mqtt.platforms.entity import Intent, Update
-from appliance.adapters.mqtt.platforms.event import EventEntity, event_of
 from appliance.adapters.mqtt.platforms.light import LightChange, LightEntity, color_of
 from appliance.adapters.mqtt.tasmota.discovery import CCT, RGB, RGBCCT, RGBW
 from appliance.errors import Invalid
@@ -146,16 +145,3 @@ def _hue_and_saturation(text: Any) -> list[float] | None:
         return [float(part) for part in parts[:2]] if len(parts) == 3 else None
     except ValueError:
         return None
-
-
-class TasmotaPress(EventEntity):
-    """A button or a switch that reports presses, each by its word."""
-
-    def setup(self) -> None:
-        self._events: Mapping[str, str] = self.config.raw["events"]
-        super().setup()
-        self.event_names = tuple(dict.fromkeys(self._events.values()))
-
-    def _parse(self, text: str) -> Any:
-        name = self._events.get(text)
-        return None if name is None else replace(event_of(text.lower(), self.config.raw["data"]), name=name)

@@ -25,9 +25,6 @@ TEMPERATURE, PRESSURE, SPEED = "TempUnit", "PressureUnit", "SpeedUnit"
 DEFAULT_UNITS: Mapping[str, str] = {TEMPERATURE: "°C", PRESSURE: "hPa", SPEED: "km/h"}
 """Units of devices that do not announce one."""
 
-_SPELLED = {"C": "°C", "F": "°F", "K": "K"}
-"""Units of temperature as Tasmota writes them."""
-
 
 class Quantity(Struct, frozen=True):
     """The unit of a value, or the key that announces it, and the device class that leads to a capability."""
@@ -157,8 +154,7 @@ def _inner_values(found: Any, path: JsonPath) -> Iterator[tuple[JsonPath, Any]]:
 
 def units_of(found: Mapping[str, Any]) -> dict[str, str]:
     """Return the units that an announcement gives, by `TempUnit`, `PressureUnit`, and `SpeedUnit`."""
-    announced = {key: str(found.get(key) or default)[:10] for key, default in DEFAULT_UNITS.items()}
-    return announced | {TEMPERATURE: _SPELLED.get(announced[TEMPERATURE], announced[TEMPERATURE])}
+    return {key: str(found.get(key) or default)[:10] for key, default in DEFAULT_UNITS.items()}
 
 
 def object_id(path: JsonPath) -> str:

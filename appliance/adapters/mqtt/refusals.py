@@ -23,6 +23,10 @@ The log accepts twice as many per minute.
 """
 
 
+MAX_REPORTED_WORDS = 5
+"""Unknown words of one entity that are reported, one line each."""
+
+
 REPEAT_SECS = 3600.0
 """Seconds after which a limit that is still exceeded is reported again, and further faults can be reported."""
 

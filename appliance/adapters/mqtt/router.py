@@ -13,9 +13,9 @@ from appliance.adapters.mqtt.device import TOO_MANY_ENTITIES, MqttDevice, buildi
 from appliance.adapters.mqtt.fields import preparing
 from appliance.adapters.mqtt.grouping import DeviceNames, grouping
 from appliance.adapters.mqtt.messages import Message
-from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent, Update
+from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent, UnknownValue, Update
 from appliance.adapters.mqtt.platforms.table import build_entity, is_excluded
-from appliance.adapters.mqtt.refusals import Refusal, reason_of
+from appliance.adapters.mqtt.refusals import MAX_REPORTED_WORDS, Refusal, reason_of
 from appliance.adapters.mqtt.tasmota import discovery as tasmota
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from appliance.adapters.mqtt.topics import Filters, is_wild
@@ -231,7 +231,7 @@ class Router:
                     continue
                 except Exception as fault:
                     self.note_refusal(device, entity, fault)
-                    continue
+                    found = fault.update if isinstance(fault, UnknownValue) else None
                 if isinstance(found, EntityEvent):
                     yield found
                 elif found is not None:
@@ -248,8 +248,13 @@ class Router:
         return entity.availability.is_available != was_available
 
     def note_refusal(self, device: MqttDevice, entity: Entity, fault: Exception) -> None:
-        """Note, once per entity, what could not be read in a message."""
-        self.refused.setdefault(entity.announcement.key, Refusal(device.id, entity.label, reason_of(fault)))
+        """Note why a message could not be read: once per entity, but each unknown word once."""
+        key, words = entity.announcement.key, entity.reported_words
+        if not isinstance(fault, UnknownValue):
+            self.refused.setdefault(key, Refusal(device.id, entity.label, reason_of(fault)))
+        elif fault.text not in words and len(words) < MAX_REPORTED_WORDS:
+            words.add(fault.text)
+            self.refused[key] = Refusal(device.id, next(iter(fault.update), entity.label), str(fault))
 
     def _announcements(self, topic: str, payload: bytes) -> list[Announcement]:
         found = announced(self._prefix, topic, payload)

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.mqtt.refusals import MAX_REPORTED_WORDS, Reports
 from appliance.errors import BadAnswer, Invalid
+from appliance.home import events
 from appliance.home.commands import Command
 from tests.adapters.mqtt.table import announce, config, hear, live_devices
 from tests.fakes.clock import VirtualClock
@@ -93,8 +95,35 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
      ['{"p":5,"t":NaN}', '{"p":nan}'], {}, []),
     ("sensor", {**STATE, "unit_of_measurement": "W", "value_template": "{{ value_json.p }}"}, ['{"p":5,"t":NaN}'],
      {"custom.mqtt.x": 5}, []),
-    ("sensor", {**STATE, "device_class": "power", "unit_of_measurement": "W"}, ["1_000"], {},
-     ["'1_000' is not a number"]),
+    ("sensor", {**STATE, "device_class": "power", "unit_of_measurement": "W"}, ["5", "1_000"], {},
+     ["'1_000' is not a number; the value is unknown now"]),
+    ("sensor", {**STATE, "unit_of_measurement": "m³"}, ["4931", "04931.N"], {},
+     ["'04931.N' is not a number; the value is unknown now"]),
+    ("sensor", {**STATE, "device_class": "ph"}, ["04931.N"], {},
+     ["'04931.N' is not a number; the value is unknown now"]),
+    ("sensor", STATE, ["04931.N"], {"custom.mqtt.x": "04931.N"}, []),
+    ("lock", {**STATE, "command_topic": "c", "state_locked": "lock", "state_unlocked": "unlock"},
+     ["lock", "not_fully_locked"], {},
+     ["'not_fully_locked' is not one of 'lock', 'unlock', 'JAMMED', 'OPEN'; the value is unknown now"]),
+    ("lock", {**STATE, "command_topic": "c"}, ["LOCKED", "UNLOCKING", "LOCKING", "OPENING", ""],
+     {"lock": "locked"}, []),
+    ("lock", {**STATE, "command_topic": "c"}, ["LOCKED", "unavailable"], {}, []),
+    ("alarm_control_panel", {**STATE, "command_topic": "c"}, ["armed_away", "sleeping"], {},
+     ["'sleeping' is not one of 'disarmed', 'armed_home', 'armed_away', 'armed_night', 'armed_vacation', "
+      "'armed_custom_bypass', 'triggered', 'arming', …; the value is unknown now"]),
+    ("cover", {**STATE, "command_topic": "c", "device_class": "garage"}, ["closed", "stuck"], {},
+     ["'stuck' is not one of 'stopped', 'closing', 'opening', 'closed', 'open'; the value is unknown now"]),
+    ("cover", {**STATE, "command_topic": "c"}, ["closed", "stuck"], {},
+     ["'stuck' is not one of 'stopped', 'closing', 'opening', 'closed', 'open'; the value is unknown now"]),
+    ("cover", {**STATE, "position_topic": "s", "command_topic": "c", "value_template": "{{ value_json.s }}",
+               "position_template": "{{ value_json.p }}"}, ['{"s":"open","p":40}', '{"s":"stuck"}'],
+     {"cover_position": 40},
+     ["'stuck' is not one of 'stopped', 'closing', 'opening', 'closed', 'open'"]),
+    ("valve", {**STATE, "command_topic": "c"}, ["open", "stuck"], {},
+     ["'stuck' is not one of 'closing', 'opening', 'closed', 'open'; the value is unknown now"]),
+    ("switch", {**STATE, "command_topic": "c"}, ["ON", "overpower"], {"power": "on"},
+     ["'overpower' is not one of 'OFF', 'ON'"]),
+    ("switch", {**STATE, "command_topic": "c"}, ["ON", ""], {"power": "on"}, []),
 ]  # fmt: skip
 
 
@@ -108,6 +137,21 @@ def test_reported_payloads_are_shown(
         hear(live, "s", text.encode())
     assert live.router.devices["mqtt:x"].attributes == shown
     assert [each.reason for each in live.router.refused.values()] == reasons
+
+
+async def test_each_unknown_word_of_a_device_is_reported_once() -> None:
+    live, dropped = live_devices(), list[events.Event]()
+    reports = Reports(live._publish, VirtualClock())
+    live._publish._bus.listen(dropped.append, events.ObservationDropped)
+    announce(live, config("lock/x", **STATE, command_topic="c", unique_id="x"))
+    for word in ("LOCKED", "half", "half", "ajar", "half", *(f"word {number}" for number in range(99))):
+        hear(live, "s", word.encode())
+        reports.report(live.router.refused, live.router.limits)
+    words = ["half", "ajar", *(f"word {number}" for number in range(MAX_REPORTED_WORDS - 2))]
+    expected = "is not one of 'LOCKED', 'UNLOCKED', 'JAMMED', 'OPEN'; the value is unknown now"
+    assert [each.reason for each in dropped if isinstance(each, events.ObservationDropped)] == [
+        f"{word!r} {expected}" for word in words
+    ]
 
 
 def test_a_name_that_is_not_utf_8_does_not_hide_the_other_values() -> None:

@@ -32,7 +32,8 @@ class AlarmPanel(Entity):
         self.need()
         supported = self.config.texts("supported_features", tuple(_ALARM_MODES.values()))
         modes: list[Value] = [mode for mode, feature in _ALARM_MODES.items() if feature in supported]
-        self.read("state_topic", self.words({state: state for state in _ALARM_STATES}), "value_template")
+        parse = self.words({state: state for state in _ALARM_STATES}, is_kept=False)
+        self.read("state_topic", parse, "value_template")
         self.offer(self.custom, ("set",), self._write, type="enum", values=["disarmed", *modes])
 
     def _write(self, command: Command) -> Intent:

@@ -18,6 +18,7 @@ from appliance.adapters.mqtt.platforms.entity import (
     parse_number,
     plain_number,
     scaled,
+    unknown_word,
 )
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, expression, shown_text
 from appliance.home.classes import COVERS
@@ -84,11 +85,14 @@ class Cover(Entity):
         return tuple(each for each in actions if self.config.raw.get(f"payload_{each}", each) is not None)
 
     def _parse_state(self, text: str) -> Update:
-        if text == "None":
+        if text == "":
+            return {}
+        if is_unknown(text):
             return {self._attribute: None}
         motion = self._states.get(text)
         if motion is None:
-            return {}
+            has_position = self._has_position and not self._door
+            unknown_word(text, self._states, {} if has_position else {self._attribute: None})
         self.motion = motion
         if self._door:
             return {self._door: motion if motion != "stopped" else self._where_stopped()}

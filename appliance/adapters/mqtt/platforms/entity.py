@@ -4,9 +4,9 @@ commands."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NoReturn
 
 from msgspec import Struct, field
 
@@ -28,11 +28,25 @@ UNKNOWN = ("none", "unknown", "unavailable", "nan", "inf", "-inf", "infinity", "
 """Texts that announcers write for an unknown value, in upper or lower case."""
 
 
+MAX_LISTED_WORDS = 8
+"""Expected words that a sentence lists."""
+
+
 class EntityEvent(Struct, frozen=True):
     """Something that happens at a device and leaves no state, such as a press."""
 
     name: str
     data: Mapping[str, Value]
+
+
+class UnknownValue(Invalid):
+    """A message whose text has no known meaning. The attributes in `update` become unknown."""
+
+    def __init__(self, text: str, expected: str, update: Update) -> None:
+        end = "; the value is unknown now" if update else ""
+        super().__init__(f"{text[:40]!r} is not {expected}{end}")
+        self.text = text[:40]
+        self.update = update
 
 
 PayloadParser = Callable[[str], Update | EntityEvent | None]
@@ -112,6 +126,7 @@ class Entity:
         self.qos = min(max(int(self.config.number("qos", 0)), 0), 2)
         self.retains = self.config.flag("retain")
         self.unconfirmed: set[str] = set()
+        self.reported_words: set[str] = set()
         self._confirmed: set[str] = set()
         for key in announcement.config:
             if "command" in key and key.endswith("_template"):
@@ -274,17 +289,31 @@ class Entity:
             return action
         return "off" if self.attributes.get("power") == "on" else "on"
 
-    def words(self, words: Mapping[str, Value], attribute: str = "") -> Callable[[str], Update]:
-        """Return a parser for the words of one attribute. `None` makes it unknown; any other text changes nothing.
+    def words(
+        self, words: Mapping[str, Value], attribute: str = "", *, ignored: Container[str] = (), is_kept: bool = True
+    ) -> Callable[[str], Update]:
+        """Return a parser for the words of one attribute, by default of the entity's custom attribute.
 
-        Without `attribute`, the update is of the entity's own attribute.
+        An unknown word is reported; the attribute then keeps its value if it `is_kept`, and is unknown otherwise. An
+        empty text and the ignored words change nothing.
         """
 
         def parse(text: str) -> Update:
             key = attribute or self.custom
-            return {key: words[text]} if text in words else {key: None} if text == "None" else {}
+            if text in words:
+                return {key: words[text]}
+            if text == "" or text in ignored:
+                return {}
+            return {key: None} if is_unknown(text) else unknown_word(text, words, {} if is_kept else {key: None})
 
         return parse
+
+
+def unknown_word(text: str, words: Iterable[str], update: Update) -> NoReturn:
+    """Raise `UnknownValue` with the expected words."""
+    listed = [repr(each[:40]) for each in words if not is_unknown(each)]
+    more = ["…"] if len(listed) > MAX_LISTED_WORDS else []
+    raise UnknownValue(text, f"one of {', '.join(listed[:MAX_LISTED_WORDS] + more)}", update)
 
 
 def is_unknown(text: str) -> bool:

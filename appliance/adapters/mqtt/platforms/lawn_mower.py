@@ -19,6 +19,10 @@ class LawnMower(Ordered):
 
     def setup(self) -> None:
         states = ("mowing", "paused", "docked", "returning", "error")
-        self.read("activity_state_topic", self.words({each: each for each in states}), "activity_value_template")
+        self.read(
+            "activity_state_topic",
+            self.words({each: each for each in states}, is_kept=False),
+            "activity_value_template",
+        )
         self.offer_orders(_MOWER, [each for each in _MOWER if self.can(f"{each}_command")],
                           lambda order: self.publish(f"{order}_command", order))  # fmt: skip

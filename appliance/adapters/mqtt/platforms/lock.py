@@ -22,7 +22,8 @@ class LockEntity(Entity):
         words: dict[str, Value] = {self.config.text(f"state_{state}", state.upper()): state for state in states}
         words.setdefault(self.config.text("state_open", "OPEN"), "unlocked")
         words.setdefault(self.config.text("payload_reset", "None"), None)
-        self.read("state_topic", self.words(words, "lock"), "value_template")
+        moving = [self.config.text(f"state_{state}", state.upper()) for state in ("locking", "unlocking", "opening")]
+        self.read("state_topic", self.words(words, "lock", ignored=moving, is_kept=False), "value_template")
         self.offer("lock", ("lock", "unlock"), self._write)
         if "payload_open" in self.config:
             self.offer(self.custom, ("open",), self._write)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.adapters.mqtt.platforms.entity import Entity, Update, is_unknown, parse_number
+from appliance.adapters.mqtt.platforms.entity import Entity, UnknownValue, Update, is_unknown, parse_number
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, shown_text
 from appliance.errors import Invalid
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
@@ -30,7 +30,7 @@ class Sensor(Entity):
 
     def setup(self) -> None:
         unit, device_class = self.config.text("unit_of_measurement"), self.config.text("device_class")
-        self._unit = _SPELLED.get(unit, unit)
+        self.unit = _SPELLED.get(unit, unit)
         self._is_number = bool(unit) or "state_class" in self.config or device_class not in _WORD_CLASSES
         self._options = self.config.texts("options")
         self._words = f"{self.announcement.object_id} {self.config.text('name')}".lower()
@@ -38,7 +38,7 @@ class Sensor(Entity):
         self.read("state_topic", self._parse, "value_template")
 
     def _capability(self) -> str:
-        device_class, unit, words = self.config.text("device_class"), self._unit, self._words
+        device_class, unit, words = self.config.text("device_class"), self.unit, self._words
         if device_class not in SENSORS:
             if unit == "°" and "wind" in words:
                 return "wind_direction"
@@ -61,17 +61,18 @@ class Sensor(Entity):
             is_null = text == "None" and ("value_template" in self.config or "device_class" in self.config)
             return {self.custom: None if is_null else text[:1000]}
         if is_unknown(text) and not is_option:
-            return {key or self.custom: None}
+            return {self.label: None}
         if text == "" and not is_option:
             return {}
         if self._options and not is_option:
             raise Invalid(f"{text[:40]!r} is not one of the announced options")
-        if key:
-            return {key: text if key == "air_quality" else self._measurement(key, parse_number(text))}
+        if key == "air_quality" or not (key or self._is_number):
+            return {self.label: text[:1000]}
         try:
-            return {self.custom: parse_number(text) if self._is_number else text[:1000]}
+            number = parse_number(text)
         except Invalid:
-            return {self.custom: text[:1000]}
+            raise UnknownValue(text, "a number", {self.label: None}) from None
+        return {self.label: self._measurement(key, number) if key else number}
 
     def _measurement(self, key: str, number: float) -> Value:
         """Return the value of a capability."""
@@ -81,7 +82,7 @@ class Sensor(Entity):
             return round(number)
         if key == "uv_index":
             return number
-        value: dict[str, Value] = {"value": number, "unit": self._unit}
+        value: dict[str, Value] = {"value": number, "unit": self.unit}
         if key.startswith("energy_"):
             value["period"] = key.removeprefix("energy_")
         elif key == "rainfall":

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.cover import Scale, has_moved
-from appliance.adapters.mqtt.platforms.entity import Entity, Intent, Update, parse_number
+from appliance.adapters.mqtt.platforms.entity import Entity, Intent, Update, is_unknown, parse_number, unknown_word
 from appliance.home.commands import Command
 from appliance.home.values import Value
 
@@ -35,15 +35,17 @@ class Valve(Entity):
             self.offer(self.custom, actions, self._write, **schema)
 
     def _parse(self, text: str) -> Update:
-        if text == "None":
-            return {self.custom: None}
         if text.startswith("{"):
             state = parse_object(text, "a state")
             text = str(state.get("position" if self._reports_position else "state", ""))
         if text in self._states:
             return {} if self._reports_position else {self.custom: self._states[text]}
-        if not self._reports_position or text == "":
+        if text == "":
             return {}
+        if is_unknown(text):
+            return {self.custom: None}
+        if not self._reports_position:
+            unknown_word(text, self._states, {self.custom: None})
         return {self.custom: self._scale.percent(parse_number(text))}
 
     def _write(self, command: Command) -> Intent:

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from appliance.errors import Invalid, MalformedRequest, UnfitValue, Unsupported
+from appliance.errors import BadAnswer, Invalid, MalformedRequest, UnfitValue, Unsupported
 from appliance.home import values
 from appliance.home.capabilities import CAPABILITIES, Capability, is_custom
 from appliance.home.values import CHECKS, Value, kelvin_of
@@ -19,6 +19,11 @@ from appliance.tables.json_schema import NUMBER, TEXT, Part, Record, array_of
 VALUED_ACTIONS = frozenset({"set", "increase", "decrease"})
 """The actions that need a value; all others take none."""
 
+
+RELATIVE_ACTIONS = frozenset({"toggle", "press", "next", "previous", "increase", "decrease"})
+"""The actions whose second execution has a further effect."""
+
+_OPPOSITES = {"on": "off", "off": "on"}
 
 MAX_CODE_CHARS = 64
 """Characters of a code for a lock or an alarm panel."""
@@ -68,10 +73,27 @@ class Command(Struct, frozen=True, kw_only=True):
         return f"{self.capability} {self.action}"
 
     @property
+    def can_repeat(self) -> bool:
+        """Whether the command may be sent again if its first request got no answer."""
+        return self.action not in RELATIVE_ACTIONS
+
+    @property
     def has_bare_value(self) -> bool:
         """Whether the value is a number that needs a unit."""
         known = CAPABILITIES.get(self.capability)
         return known is not None and known.type == "measurement" and is_number(self.value)
+
+
+def without_toggle(command: Command, shown_value: Value, device: str) -> Command:
+    """Return the command; `toggle` becomes the opposite of the value that the device shows, `on` or `off`.
+
+    Raises `BadAnswer` for `toggle` if the value is unknown.
+    """
+    if command.action != "toggle":
+        return command
+    if (action := _OPPOSITES.get(str(shown_value))) is None:
+        raise BadAnswer(f"{device} does not show whether it is on; send on or off instead of toggle")
+    return replace(command, action=action)
 
 
 def _capability(key: str) -> Capability:

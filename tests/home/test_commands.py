@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.errors import Invalid
+from appliance.errors import BadAnswer, Invalid
 from appliance.home.capabilities import CAPABILITIES
-from appliance.home.commands import Command
+from appliance.home.commands import Command, without_toggle
 
 WARM = {"value": 2900, "unit": "kelvin"}
 
@@ -51,6 +51,21 @@ def refusal(raw: Any) -> str:
     with pytest.raises(Invalid) as refused:
         Command.parse(raw)
     return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("action", "shown", "sent"), [("toggle", "on", "off"), ("toggle", "off", "on"), ("on", None, "on")]
+)
+def test_a_toggle_is_sent_as_the_opposite_of_the_shown_power(action: str, shown: Any, sent: str) -> None:
+    command = Command(capability="power", action=action, transition_secs=2)
+    expected = Command(capability="power", action=sent, transition_secs=2)
+    assert without_toggle(command, shown, "lamp") == expected
+
+
+@pytest.mark.parametrize("shown", [None, True, "dimmed", {"value": 1}])
+def test_a_toggle_without_a_shown_power_is_refused(shown: Any) -> None:
+    with pytest.raises(BadAnswer, match="lamp does not show whether it is on; send on or off instead of toggle"):
+        without_toggle(Command(capability="power", action="toggle"), shown, "lamp")
 
 
 def test_every_action_of_every_capability_takes_a_value_exactly_when_it_sets_or_steps() -> None:

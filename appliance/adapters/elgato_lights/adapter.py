@@ -19,7 +19,7 @@ from appliance.adapters.device_http import HttpClient
 from appliance.adapters.done import ExpectedState
 from appliance.adapters.polling import PollingAdapter, attributes_in
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreadable
-from appliance.home.commands import Command, CommandSpec, check_offered
+from appliance.home.commands import Command, CommandSpec, check_offered, without_toggle
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import Value, kelvin_in, kelvin_of, mireds_of
 from appliance.tables.checks import integer, number, shown
@@ -100,7 +100,6 @@ def clamped_mireds(kelvin: int) -> int:
 _CHANGES: Mapping[tuple[str, str], LightWrite] = {
     ("power", "on"): lambda _, light: {"on": 1},
     ("power", "off"): lambda _, light: {"on": 0},
-    ("power", "toggle"): lambda _, light: {"on": 0 if light.on else 1},
     ("brightness", "set"): lambda command, _: {"brightness": command.value},
     ("color_temperature", "set"): lambda command, _: {"temperature": clamped_mireds(kelvin_in(command.value))},
 }
@@ -155,11 +154,11 @@ class ElgatoAdapter(PollingAdapter):
         results: dict[str, CommandResult] = {}
         for device_id in device_ids:
             try:
-                light = self._light(states, _index(device_id), command.action)
+                light = self._light(states, _index(device_id))
+                changes[_index(device_id)] = self._change(_index(device_id), light, command)
             except BadAnswer as error:
                 results[device_id] = CommandResult(error=error)
                 continue
-            changes[_index(device_id)] = _CHANGES[command.capability, command.action](command, light)
             expected[device_id] = ExpectedState(command, LIGHT_COMMANDS, attributes_in(before, device_id))
         if changes:
             written = [
@@ -168,7 +167,7 @@ class ElgatoAdapter(PollingAdapter):
             ]
             body = {"numberOfLights": len(written), "lights": written}
             with suppress(Unreadable, Unanswered):  # the lights show whether the command was done
-                await self.http.request("PUT", "/elgato/lights", json=body, repeat=command.action != "toggle")
+                await self.http.request("PUT", "/elgato/lights", json=body, repeat=command.can_repeat)
             results |= await self.confirm_all(expected, began, CONFIRM_WITHIN)
         return [results[device_id] for device_id in device_ids]
 
@@ -215,15 +214,17 @@ class ElgatoAdapter(PollingAdapter):
             log.debug("%s: accessory-info: %s", self.name, error)
         self._facts_due_at = self.clock.monotonic() + FACTS_EVERY
 
-    def _light(self, states: list[LightState | Invalid], index: int, action: str) -> LightState:
+    def _change(self, index: int, light: LightState, command: Command) -> dict[str, int]:
+        shown = None if light.on is None else "on" if light.on else "off"
+        command = without_toggle(command, shown, f"{self.http.address}: light {index}")
+        return _CHANGES[command.capability, command.action](command, light)
+
+    def _light(self, states: list[LightState | Invalid], index: int) -> LightState:
         if index >= len(states):
             raise BadAnswer(f"{self.http.address}: light {index} is no longer there")
         light = states[index]
         if isinstance(light, Invalid):
             raise BadAnswer(f"{self.http.address}: light {index} {light}")
-        if light.on is None and action == "toggle":
-            fault = "does not show whether it is on; send on or off instead of toggle"
-            raise BadAnswer(f"{self.http.address}: light {index} {fault}")
         return light
 
     def _report(self, lights: list[Any]) -> Report:

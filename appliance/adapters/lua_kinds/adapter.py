@@ -9,8 +9,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from msgspec.structs import replace
-
 from appliance.adapters.access_settings import url_path
 from appliance.adapters.base import (
     COMMAND_TIMEOUT_SECS,
@@ -37,7 +35,7 @@ from appliance.adapters.lua_kinds.web_request import Origins, Transport
 from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter, Seen, attributes_in
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.event_loop import in_steps
-from appliance.home.commands import Command, check_offered
+from appliance.home.commands import Command, check_offered, without_toggle
 from appliance.home.json_shapes import STATED_COMMAND
 from appliance.home.model import Device, Report
 from appliance.home.registry import OFFLINE
@@ -50,11 +48,6 @@ MIN_MESSAGE_SECS, CALM_MESSAGES = 0.01, 10
 
 MAX_LOGGED_FAULTS = 100
 """Different faults of messages and hooks that are logged."""
-
-TOGGLED = {"on": "off", "off": "on"}
-
-UNREPEATED = frozenset({"toggle", "press", "next", "previous", "increase", "decrease"})
-"""Actions whose requests are never repeated, because each request has an effect."""
 
 MIN_POLL_SECS, MAX_POLL_SECS = 1.0, 86_400.0
 MAX_SENTENCE_CHARS = 500
@@ -197,9 +190,10 @@ class LuaAdapter(PollingAdapter):
         command = check_offered(device_id, before.commands or (), command)
         if not self._definition.has_command:
             raise BadAnswer(f"the kind {self._loaded.section.kind} has no function command")
-        command = self._without_toggle(before, command)
+        if not self._reader.handles_toggle(device_id):
+            command = without_toggle(command, before.attributes.get(command.capability), device_id)
         expected = ExpectedState(command, before.commands or (), before.attributes)
-        calls = self.functions.new_calls(repeats=command.action not in UNREPEATED)
+        calls = self.functions.new_calls(repeats=command.can_repeat)
         try:
             device = device_for_lua(before, self.name)
             found = await self.functions.call(["command"], device, STATED_COMMAND(command), calls=calls)
@@ -221,14 +215,6 @@ class LuaAdapter(PollingAdapter):
         if device is None:
             raise BadAnswer(f"{device_id} no longer exists")
         return device
-
-    def _without_toggle(self, device: Device, command: Command) -> Command:
-        """Replace `toggle` by `on` or `off`, unless the file lists `toggle` as an action of the device."""
-        if command.action != "toggle" or self._reader.handles_toggle(device.id):
-            return command
-        if (action := TOGGLED.get(str(device.attributes.get(command.capability)))) is None:
-            raise BadAnswer(f"{device.id} does not show whether it is on; send on or off instead of toggle")
-        return replace(command, action=action)
 
     def _result_of(self, device_id: str, raw: Any, expected: ExpectedState) -> CommandResult:
         """Return the result of a command for which the file returned the present state of the device."""

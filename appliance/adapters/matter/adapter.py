@@ -30,7 +30,7 @@ from appliance.errors import (
     Unsupported,
 )
 from appliance.event_loop import STEP_SECS, in_steps
-from appliance.home.commands import Command, check_offered
+from appliance.home.commands import Command, check_offered, without_toggle
 from appliance.home.values import Value
 from appliance.tables.checks import shown
 from appliance.tasks import Tasks, end_within, run_together
@@ -178,6 +178,10 @@ class MatterAdapter(Adapter):
         command = check_offered(device_id, command_specs_of(place.endpoint), command)
         if command.action == "toggle":  # the shown state can be outdated
             place = await self._read_again(device_id, place)
+            if ON_OFF not in place.endpoint.clusters:  # only this cluster has a toggle
+                device = self.publish.find(device_id)
+                shown = None if device is None else device.attributes.get("power")
+                command = without_toggle(command, shown, device_id)
         request = request_for(place.endpoint, command)
         is_shown = request.is_done(place.endpoint)
         await self._send(device_id, str(command), place, request)

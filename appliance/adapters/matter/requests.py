@@ -125,15 +125,20 @@ def _fade(command: Command) -> dict[str, int]:
 def _power(endpoint: Endpoint, command: Command) -> ClusterRequest:
     if ON_OFF not in endpoint.clusters:
         return _fan_power(endpoint, command)
-    goal = {"on": True, "off": False, "toggle": endpoint.get(ON_OFF, 0) is not True}[command.action]
-    return _invoke(endpoint, ON_OFF, command.action.capitalize(), {}, _shows(ON_OFF, 0, goal))
+    is_on = endpoint.get(ON_OFF, 0)
+    if command.action != "toggle":
+        is_done = _shows(ON_OFF, 0, command.action == "on")
+    elif isinstance(is_on, bool):
+        is_done = _shows(ON_OFF, 0, not is_on)
+    else:
+        is_done = lambda endpoint: isinstance(endpoint.get(ON_OFF, 0), bool)  # noqa: E731
+    return _invoke(endpoint, ON_OFF, command.action.capitalize(), {}, is_done)
 
 
 def _fan_power(endpoint: Endpoint, command: Command) -> ClusterRequest:
     percent, mode = endpoint.get(FAN, 2), endpoint.get(FAN, 0)
-    is_on = bool(mode if percent is None else percent)
-    goal = {"on": True, "off": False, "toggle": not is_on}[command.action]
-    if goal and is_on:
+    goal = command.action == "on"
+    if goal and (mode if percent is None else percent):
         return _write(endpoint, FAN, 0, mode)  # the value is unchanged
     return _write(endpoint, FAN, 2, USUAL_FAN_PERCENT if goal else 0)
 

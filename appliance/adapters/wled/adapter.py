@@ -80,8 +80,9 @@ class WledAdapter(PollingAdapter):
             body["tt"] = round(min(command.transition_secs, MAX_FADE_SECS) * 10)
         # If the answer cannot be read, the result is unknown: then the state decides.
         with suppress(Unreadable, Unanswered):
-            repeat = command.action != "toggle"
-            answer = await self.http.request_json("POST", "/json/state", json={**body, "v": True}, repeat=repeat)
+            answer = await self.http.request_json(
+                "POST", "/json/state", json={**body, "v": True}, repeat=command.can_repeat
+            )
             report = self._report({"state": answer}, self._effects)
             if expected.is_shown(attributes_in(report, device_id)):
                 return CommandResult(report=report)

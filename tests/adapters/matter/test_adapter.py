@@ -18,7 +18,7 @@ from appliance.adapters.dispatch import Outcome, Status
 from appliance.adapters.matter import adapter, live_nodes
 from appliance.adapters.matter.adapter import MatterAdapter
 from appliance.adapters.matter.kind import MATTER, Matter
-from appliance.adapters.matter.simulator import LAMP, LOCK, PLUG, MatterSimulator, simulated_node
+from appliance.adapters.matter.simulator import LAMP, LOCK, PLUG, Clusters, MatterSimulator, simulated_node
 from appliance.errors import LaresError
 from appliance.home import events
 from appliance.home.commands import Command
@@ -81,6 +81,33 @@ async def test_a_toggle_is_the_device_s_own_and_decided_by_the_state_that_was_ju
         await it.vendor.set(1, "1/6/0", value=True)
         assert (await _send(it, LAMP_ID, capability="power", action="toggle")).status is Status.OK
         assert it.vendor.nodes[1]["attributes"]["1/6/0"] is False
+        assert [each["command_name"] for each in _asked(it.vendor, "device_command")] == ["Toggle"]
+
+
+@pytest.mark.parametrize(("mode", "percent", "written"), [(1, 33, [0]), (0, 0, [50]), (0, None, [50])])
+async def test_a_fan_gets_the_opposite_instead_of_a_toggle(mode: int, percent: Any, written: list[Any]) -> None:
+    fan: Clusters = {29: {0: [{"0": 43, "1": 1}], 3: []}, 514: {0: mode, 1: 2, 2: percent, 3: 0}}
+    async with trial(_subject(MatterSimulator)) as it:
+        await it.vendor.add(simulated_node(9, "Fan", fan))
+        await until(lambda: "matter:sim-9:1" in it.registry.ids_of("matter"))
+        await _send(it, "matter:sim-9:1", capability="power", action="toggle")
+        assert [each["value"] for each in _asked(it.vendor, "write_attribute")] == written
+
+
+async def test_a_fan_of_unknown_power_refuses_a_toggle() -> None:
+    fan: Clusters = {29: {0: [{"0": 43, "1": 1}], 3: []}, 514: {0: None, 1: 2, 2: None, 3: None}}
+    async with trial(_subject(MatterSimulator)) as it:
+        await it.vendor.add(simulated_node(9, "Fan", fan))
+        await until(lambda: "matter:sim-9:1" in it.registry.ids_of("matter"))
+        refused = await _send(it, "matter:sim-9:1", capability="power", action="toggle")
+        expected = "matter:sim-9:1 does not show whether it is on; send on or off instead of toggle"
+        assert (refused.message, _asked(it.vendor, "write_attribute")) == (expected, [])
+
+
+async def test_a_lamp_of_unknown_power_toggles_itself() -> None:
+    async with trial(SUBJECT) as it:
+        await it.vendor.set(1, "1/6/0", value=None)
+        assert (await _send(it, LAMP_ID, capability="power", action="toggle")).status is Status.OK
         assert [each["command_name"] for each in _asked(it.vendor, "device_command")] == ["Toggle"]
 
 

@@ -16,7 +16,7 @@ from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.platforms.entity import apply
 from appliance.adapters.mqtt.platforms.table import COMPONENTS
-from appliance.errors import Invalid, Unreachable
+from appliance.errors import BadAnswer, Invalid, Unreachable
 from appliance.home.commands import Command
 from tests.adapters.mqtt.broker import Broker
 from tests.adapters.mqtt.captures import Sent, capture
@@ -310,6 +310,36 @@ def test_a_command_comes_to(component: str, keys: dict[str, Any], states: dict[s
     wanted = [isinstance(payload, dict) for _, payload in messages]
     assert [(topic, json.loads(text) if is_json else text)
             for (topic, text), is_json in zip(sent, wanted, strict=True)] == messages  # fmt: skip
+
+
+@each_row(
+    ("component", "keys", "states", "sent"),
+    [
+        ("switch", ON_OFF, {"state": "ON"}, "OFF"),
+        ("switch", ON_OFF, {"state": "None"}, None),
+        ("switch", ON_OFF, {}, None),
+        ("switch", {}, {}, "ON"),
+        ("switch", {**ON_OFF, "optimistic": True}, {}, "ON"),
+        ("fan", ON_OFF, {}, None),
+        ("light", ON_OFF, {}, None),
+        ("light", {}, {}, "ON"),
+        ("humidifier", {"target_humidity_command_topic": "h", **ON_OFF}, {}, None),
+    ],
+)
+def test_a_toggle_needs_a_known_power_unless_no_message_shows_it(
+    component: str, keys: dict[str, Any], states: dict[str, str], sent: str | None
+) -> None:
+    shown = {key: each.format(x="x") if isinstance(each, str) else each for key, each in keys.items()}
+    device = announced(
+        live_devices(), component, {"command_topic": "c", **shown}, {f"x/{k}": v for k, v in states.items()}
+    )
+    entity, _ = device.offers["power"]
+    command = Command(capability="power", action="toggle")
+    if sent is None:
+        with pytest.raises(BadAnswer, match="does not show whether it is on; send on or off instead of toggle"):
+            entity.write(command)
+    else:
+        assert [each.payload for each in entity.write(command).messages] == [sent]
 
 
 @each_row("keys", [JSON, {**JSON, "flash": False, "flash_time_long": 3}, TOPICS])

@@ -17,7 +17,7 @@ from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.adapters.mqtt.topics import is_filter
 from appliance.errors import Invalid, Unsupported
-from appliance.home.commands import Command
+from appliance.home.commands import Command, without_toggle
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
 
@@ -283,11 +283,13 @@ class Entity:
             raise Invalid(f"{command.capability} requires a code: add the field code to the command")
         return command.code
 
-    def toggled(self, action: str) -> str:
-        """Return the action; for `toggle` the opposite of the power that is shown."""
-        if action != "toggle":
-            return action
-        return "off" if self.attributes.get("power") == "on" else "on"
+    def switched(self, command: Command) -> str:
+        """Return the power after the command. Raise `BadAnswer` for `toggle` if a message shows the power, but has
+        not arrived."""
+        shown = self.attributes.get("power")
+        if shown is None and self.is_assumed("power"):
+            shown = "off"
+        return without_toggle(command, shown, self.announcement.object_id).action
 
     def words(
         self, words: Mapping[str, Value], attribute: str = "", *, ignored: Container[str] = (), is_kept: bool = True

@@ -23,5 +23,5 @@ class Humidifier(Regulated):
         self.claim_shown({"humidity": "current_humidity_topic", "power": "state_topic"})
 
     def _switch(self, command: Command) -> Intent:
-        power = self.toggled(command.action)
+        power = self.switched(command)
         return self.intent("command", self.payload(power), {"power": power})

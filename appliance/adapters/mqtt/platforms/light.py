@@ -190,7 +190,7 @@ class LightEntity(Entity):
         """Return the change of a command. Brightness 0 switches the light off; any other property switches it on."""
         capability, value = command.capability, command.value
         if capability == "power":
-            return LightChange(self.toggled(command.action))
+            return LightChange(self.switched(command))
         if capability == "brightness":
             raw = self.raw_brightness(value)
             shown = {"brightness": self.brightness_of(raw)}

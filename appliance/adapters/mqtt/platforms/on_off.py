@@ -22,7 +22,7 @@ class OnOff(Entity):
     def add_power(self, *templates: str) -> None:
         """Read the state, and offer to switch."""
         self.read("state_topic", self.words(self.states, "power"), *templates, shows=("power",))
-        self.offer("power", SWITCHED, lambda command: self.switch(self.toggled(command.action)))
+        self.offer("power", SWITCHED, lambda command: self.switch(self.switched(command)))
         self.claims = ("power",)
 
     def switch(self, action: str) -> Intent:

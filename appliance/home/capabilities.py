@@ -43,13 +43,13 @@ class Capability(Struct, frozen=True, kw_only=True):
 _TABLE = """
 weather:
 temperature_outdoor | measurement | get | °C | Air temperature outside.
-temperature_apparent | measurement | get | °C | What the air outside feels like on the skin.
+temperature_apparent | measurement | get | °C | Felt air temperature outside.
 temperature_high | measurement | get | °C | Highest air temperature forecast for the day.
 temperature_low | measurement | get | °C | Lowest air temperature forecast for the day.
 wind_speed | measurement | get | m/s | Mean speed of the wind.
 wind_gust | measurement | get | m/s | Speed of the strongest gusts.
-visibility | measurement | get | km | How far one can see.
-wind_direction | integer_or_string | get | ° | Where the wind comes from: degrees or a name.
+visibility | measurement | get | km | Distance up to which objects are visible.
+wind_direction | integer_or_string | get | ° | Direction from which the wind blows, in degrees or as a name.
 rainfall | accumulation | get | mm / day | Rain that fell within a period.
 uv_index | number | get | UV index | Strength of the ultraviolet light, as an index.
 weather_condition | string | get | | The weather in a word or two.
@@ -63,9 +63,9 @@ color_hex | hex_color | set | | Colour in hexadecimal notation.
 color_xy | xy_color | set | | Colour as a point of the CIE 1931 plane.
 color_hs | hs_color | set | | Colour as hue and saturation.
 color_temperature | color_temperature | set increase decrease | kelvin | Warmth of white light, in kelvin or mireds.
-color_mode | color_temp rgb xy hs white | set | | Which notation of colour is in force.
-effect | none flash strobe colorloop random | set stop | | A pattern that the light plays.
-transition | number | set | s | How long a change fades, in seconds.
+color_mode | color_temp rgb xy hs white | set | | The active colour notation.
+effect | none flash strobe colorloop random | set stop | | The active light pattern.
+transition | number | set | s | Duration of a fade, in seconds.
 illuminance | integer | get | lx | Light that falls on the sensor, in lux.
 led_indication | boolean | get set | | Whether the device's own indicator light is lit.
 sensor:
@@ -75,18 +75,18 @@ humidity | measurement | get | % | Relative humidity at the sensor.
 pressure | measurement | get | hPa | Air pressure at the sensor.
 co2 | measurement | get | ppm | Carbon dioxide in the air.
 air_quality | unknown excellent good moderate poor unhealthy hazardous | get | | How good the air is to breathe.
-motion | detected clear | get | | Whether something moves.
+motion | detected clear | get | | Whether motion is detected.
 contact | open closed | get | | Whether the two halves of the contact touch.
-occupancy | occupied unoccupied | get | | Whether somebody is there.
-smoke | boolean | get | | Whether there is smoke.
-water_leak | boolean | get | | Whether there is water where none should be.
+occupancy | occupied unoccupied | get | | Whether a person is there.
+smoke | boolean | get | | Whether smoke is detected.
+water_leak | boolean | get | | Whether leaked water is detected.
 climate:
 target_temperature | measurement | set | °C | The temperature to reach.
-hvac_mode | off heat cool auto heat_cool dry fan_only | set | | What the unit is asked to do.
-hvac_state | off idle heating cooling fan_only dry | get | | What the unit is doing.
+hvac_mode | off heat cool auto heat_cool dry fan_only | set | | The requested mode of the unit.
+hvac_state | off idle heating cooling fan_only dry | get | | The present activity of the unit.
 fan_mode | string | set | | How the fan runs, in the vendor's words.
 swing_mode | string | set | | How the vanes swing, in the vendor's words.
-preset_mode | string | set | | The vendor's preset in force.
+preset_mode | string | set | | The vendor's active preset.
 energy:
 power_consumption | measurement | get | W | Power drawn at present.
 voltage | measurement | get | V | Voltage of the supply.
@@ -100,8 +100,8 @@ volume | percentage | set increase decrease | % | How loud it plays.
 muted | boolean | set mute unmute | | Whether the sound is off.
 media_source | string | set | | The input in use.
 media_app | string | set | | The app in use.
-media_title | string | get | | What is playing.
-media_playback | playing paused stopped buffering idle | play pause stop next previous | | What the player is doing.
+media_title | string | get | | The title that is playing.
+media_playback | playing paused stopped buffering idle | play pause stop next previous | | The present state of the player.
 access-control:
 lock | locked unlocked jammed | lock unlock | | Whether the lock is locked.
 door | open closed opening closing stopped jammed | open close stop | | Position of the door.

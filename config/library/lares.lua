@@ -529,13 +529,13 @@ function Context:notify(message, fields) end
 ---The capabilities of devices, each with its actions.
 ---@alias Capability
 ---| "temperature_outdoor" # Air temperature outside. get
----| "temperature_apparent" # What the air outside feels like on the skin. get
+---| "temperature_apparent" # Felt air temperature outside. get
 ---| "temperature_high" # Highest air temperature forecast for the day. get
 ---| "temperature_low" # Lowest air temperature forecast for the day. get
 ---| "wind_speed" # Mean speed of the wind. get
 ---| "wind_gust" # Speed of the strongest gusts. get
----| "visibility" # How far one can see. get
----| "wind_direction" # Where the wind comes from: degrees or a name. get
+---| "visibility" # Distance up to which objects are visible. get
+---| "wind_direction" # Direction from which the wind blows, in degrees or as a name. get
 ---| "rainfall" # Rain that fell within a period. get
 ---| "uv_index" # Strength of the ultraviolet light, as an index. get
 ---| "weather_condition" # The weather in a word or two. get
@@ -548,9 +548,9 @@ function Context:notify(message, fields) end
 ---| "color_xy" # Colour as a point of the CIE 1931 plane. set
 ---| "color_hs" # Colour as hue and saturation. set
 ---| "color_temperature" # Warmth of white light, in kelvin or mireds. set, increase, decrease
----| "color_mode" # Which notation of colour is in force. set
----| "effect" # A pattern that the light plays. set, stop
----| "transition" # How long a change fades, in seconds. set
+---| "color_mode" # The active colour notation. set
+---| "effect" # The active light pattern. set, stop
+---| "transition" # Duration of a fade, in seconds. set
 ---| "illuminance" # Light that falls on the sensor, in lux. get
 ---| "led_indication" # Whether the device's own indicator light is lit. get, set
 ---| "battery" # Charge left in the battery. get
@@ -559,17 +559,17 @@ function Context:notify(message, fields) end
 ---| "pressure" # Air pressure at the sensor. get
 ---| "co2" # Carbon dioxide in the air. get
 ---| "air_quality" # How good the air is to breathe. get
----| "motion" # Whether something moves. get
+---| "motion" # Whether motion is detected. get
 ---| "contact" # Whether the two halves of the contact touch. get
----| "occupancy" # Whether somebody is there. get
----| "smoke" # Whether there is smoke. get
----| "water_leak" # Whether there is water where none should be. get
+---| "occupancy" # Whether a person is there. get
+---| "smoke" # Whether smoke is detected. get
+---| "water_leak" # Whether leaked water is detected. get
 ---| "target_temperature" # The temperature to reach. set
----| "hvac_mode" # What the unit is asked to do. set
----| "hvac_state" # What the unit is doing. get
+---| "hvac_mode" # The requested mode of the unit. set
+---| "hvac_state" # The present activity of the unit. get
 ---| "fan_mode" # How the fan runs, in the vendor's words. set
 ---| "swing_mode" # How the vanes swing, in the vendor's words. set
----| "preset_mode" # The vendor's preset in force. set
+---| "preset_mode" # The vendor's active preset. set
 ---| "power_consumption" # Power drawn at present. get
 ---| "voltage" # Voltage of the supply. get
 ---| "current" # Current drawn at present. get
@@ -581,8 +581,8 @@ function Context:notify(message, fields) end
 ---| "muted" # Whether the sound is off. set, mute, unmute
 ---| "media_source" # The input in use. set
 ---| "media_app" # The app in use. set
----| "media_title" # What is playing. get
----| "media_playback" # What the player is doing. play, pause, stop, next, previous
+---| "media_title" # The title that is playing. get
+---| "media_playback" # The present state of the player. play, pause, stop, next, previous
 ---| "lock" # Whether the lock is locked. lock, unlock
 ---| "door" # Position of the door. open, close, stop
 ---| "garage_door" # Position of the garage door. open, close, stop
@@ -592,13 +592,13 @@ function Context:notify(message, fields) end
 ---The present attributes of a device, by capability. Data without a capability is named `custom.<adapter>.<field>`.
 ---@class Attributes
 ---@field temperature_outdoor? Measurement Air temperature outside.
----@field temperature_apparent? Measurement What the air outside feels like on the skin.
+---@field temperature_apparent? Measurement Felt air temperature outside.
 ---@field temperature_high? Measurement Highest air temperature forecast for the day.
 ---@field temperature_low? Measurement Lowest air temperature forecast for the day.
 ---@field wind_speed? Measurement Mean speed of the wind.
 ---@field wind_gust? Measurement Speed of the strongest gusts.
----@field visibility? Measurement How far one can see.
----@field wind_direction? integer|string Where the wind comes from: degrees or a name.
+---@field visibility? Measurement Distance up to which objects are visible.
+---@field wind_direction? integer|string Direction from which the wind blows, in degrees or as a name.
 ---@field rainfall? Accumulation Rain that fell within a period.
 ---@field uv_index? number Strength of the ultraviolet light, as an index.
 ---@field weather_condition? string The weather in a word or two.
@@ -611,9 +611,9 @@ function Context:notify(message, fields) end
 ---@field color_xy? XyColor Colour as a point of the CIE 1931 plane.
 ---@field color_hs? HsColor Colour as hue and saturation.
 ---@field color_temperature? ColorTemperature Warmth of white light, in kelvin or mireds.
----@field color_mode? "color_temp"|"rgb"|"xy"|"hs"|"white" Which notation of colour is in force.
----@field effect? "none"|"flash"|"strobe"|"colorloop"|"random" A pattern that the light plays.
----@field transition? number How long a change fades, in seconds.
+---@field color_mode? "color_temp"|"rgb"|"xy"|"hs"|"white" The active colour notation.
+---@field effect? "none"|"flash"|"strobe"|"colorloop"|"random" The active light pattern.
+---@field transition? number Duration of a fade, in seconds.
 ---@field illuminance? integer Light that falls on the sensor, in lux.
 ---@field led_indication? boolean Whether the device's own indicator light is lit.
 ---@field battery? Percentage Charge left in the battery.
@@ -622,17 +622,17 @@ function Context:notify(message, fields) end
 ---@field pressure? Measurement Air pressure at the sensor.
 ---@field co2? Measurement Carbon dioxide in the air.
 ---@field air_quality? "unknown"|"excellent"|"good"|"moderate"|"poor"|"unhealthy"|"hazardous" How good the air is to breathe.
----@field motion? "detected"|"clear" Whether something moves.
+---@field motion? "detected"|"clear" Whether motion is detected.
 ---@field contact? "open"|"closed" Whether the two halves of the contact touch.
----@field occupancy? "occupied"|"unoccupied" Whether somebody is there.
----@field smoke? boolean Whether there is smoke.
----@field water_leak? boolean Whether there is water where none should be.
+---@field occupancy? "occupied"|"unoccupied" Whether a person is there.
+---@field smoke? boolean Whether smoke is detected.
+---@field water_leak? boolean Whether leaked water is detected.
 ---@field target_temperature? Measurement The temperature to reach.
----@field hvac_mode? "off"|"heat"|"cool"|"auto"|"heat_cool"|"dry"|"fan_only" What the unit is asked to do.
----@field hvac_state? "off"|"idle"|"heating"|"cooling"|"fan_only"|"dry" What the unit is doing.
+---@field hvac_mode? "off"|"heat"|"cool"|"auto"|"heat_cool"|"dry"|"fan_only" The requested mode of the unit.
+---@field hvac_state? "off"|"idle"|"heating"|"cooling"|"fan_only"|"dry" The present activity of the unit.
 ---@field fan_mode? string How the fan runs, in the vendor's words.
 ---@field swing_mode? string How the vanes swing, in the vendor's words.
----@field preset_mode? string The vendor's preset in force.
+---@field preset_mode? string The vendor's active preset.
 ---@field power_consumption? Measurement Power drawn at present.
 ---@field voltage? Measurement Voltage of the supply.
 ---@field current? Measurement Current drawn at present.
@@ -644,8 +644,8 @@ function Context:notify(message, fields) end
 ---@field muted? boolean Whether the sound is off.
 ---@field media_source? string The input in use.
 ---@field media_app? string The app in use.
----@field media_title? string What is playing.
----@field media_playback? "playing"|"paused"|"stopped"|"buffering"|"idle" What the player is doing.
+---@field media_title? string The title that is playing.
+---@field media_playback? "playing"|"paused"|"stopped"|"buffering"|"idle" The present state of the player.
 ---@field lock? "locked"|"unlocked"|"jammed" Whether the lock is locked.
 ---@field door? "open"|"closed"|"opening"|"closing"|"stopped"|"jammed" Position of the door.
 ---@field garage_door? "open"|"closed"|"opening"|"closing"|"stopped"|"jammed" Position of the garage door.

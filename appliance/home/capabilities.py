@@ -101,7 +101,7 @@ muted | boolean | set mute unmute | | Whether the sound is off.
 media_source | string | set | | The input in use.
 media_app | string | set | | The app in use.
 media_title | string | get | | The title that is playing.
-media_playback | playing paused stopped buffering idle | play pause stop next previous | | The present state of the player.
+media_playback | playing paused stopped buffering idle | play pause stop next previous | | The state of the player.
 access-control:
 lock | locked unlocked jammed | lock unlock | | Whether the lock is locked.
 door | open closed opening closing stopped jammed | open close stop | | Position of the door.

@@ -582,7 +582,7 @@ function Context:notify(message, fields) end
 ---| "media_source" # The input in use. set
 ---| "media_app" # The app in use. set
 ---| "media_title" # The title that is playing. get
----| "media_playback" # The present state of the player. play, pause, stop, next, previous
+---| "media_playback" # The state of the player. play, pause, stop, next, previous
 ---| "lock" # Whether the lock is locked. lock, unlock
 ---| "door" # Position of the door. open, close, stop
 ---| "garage_door" # Position of the garage door. open, close, stop
@@ -645,7 +645,7 @@ function Context:notify(message, fields) end
 ---@field media_source? string The input in use.
 ---@field media_app? string The app in use.
 ---@field media_title? string The title that is playing.
----@field media_playback? "playing"|"paused"|"stopped"|"buffering"|"idle" The present state of the player.
+---@field media_playback? "playing"|"paused"|"stopped"|"buffering"|"idle" The state of the player.
 ---@field lock? "locked"|"unlocked"|"jammed" Whether the lock is locked.
 ---@field door? "open"|"closed"|"opening"|"closing"|"stopped"|"jammed" Position of the door.
 ---@field garage_door? "open"|"closed"|"opening"|"closing"|"stopped"|"jammed" Position of the garage door.

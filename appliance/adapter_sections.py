@@ -8,8 +8,9 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
-from appliance.adapters.adapter_setup import AdapterStart, SectionPublishers
+from appliance.adapters.adapter_start import AdapterStart
 from appliance.adapters.dispatch import Dispatcher
+from appliance.adapters.home_publishers import SectionPublishers
 from appliance.adapters.kinds import kind_of
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.mqtt.kind import Mqtt

@@ -14,12 +14,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from appliance.adapter_sections import AdapterSections
-from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.adapter_setup import AdapterStart, LateSession, open_publishers
+from appliance.adapters.adapter_start import AdapterStart
+from appliance.adapters.address_gates import AddressGates
+from appliance.adapters.base import AdapterContext
 from appliance.adapters.dispatch import Dispatcher
+from appliance.adapters.home_publishers import open_publishers
 from appliance.adapters.kinds import kind_of, list_operations
+from appliance.adapters.late_session import LateSession
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.publishing import FrameOf, HomeAccess, no_frame
+from appliance.adapters.publisher import Publisher
 from appliance.automations.automations import Automations, catalog_of
 from appliance.automations.ctx import CtxCalls
 from appliance.automations.definition import AutomationDefinition
@@ -127,7 +131,6 @@ class Hub:
         self.failed_calls = FailedCalls(clock)
         self.bus = Bus()
         self.log = log_buffer or LogBuffer()
-        self.adapters = AdapterStart(config.adapters)
         self.registry = Registry(self.bus, clock)
         flush_secs = config.persistence.flush_secs
         self._disk = disk
@@ -154,8 +157,8 @@ class Hub:
             self._unfinished = await enter(UnfinishedExecutions(self.document, self.clock))
             file, describe = Path(config.file), self.pool.describe
             self.kinds = await enter_kinds(stack, file, config.adapters, describe, self.bus, self._build_pool)
-            runners = self._build_runners(session.open)
-            self.dispatcher = await enter(Dispatcher(runners, self.bus, self.clock))
+            self.adapters = AdapterStart(config.adapters, partial(self._context_of, session.open, AddressGates()))
+            self.dispatcher = await enter(Dispatcher(self.adapters.runners, self.bus, self.clock))
             self.adapter_sections = AdapterSections(
                 config,
                 ConfigFile(config, self._load),
@@ -184,10 +187,19 @@ class Hub:
         self._report_start()
         return self
 
-    def _build_runners(self, open_session: Callable[[], Any]) -> list[AdapterRunner]:
-        record, root = self.recorder.record, self._config.root
-        home = (self.registry, self.bus, self.clock, self._store.secrets_of)
-        return self.adapters.build_runners(*home, open_session, record, root, self.timezone, self.kinds)
+    def _context_of(self, open_session: Callable[[], Any], gates: AddressGates, name: str) -> AdapterContext:
+        return AdapterContext(
+            name=name,
+            clock=self.clock,
+            publish=Publisher(name, self.registry, self.bus, self.clock),
+            secrets=self._store.secrets_of(name),
+            open_session=open_session,
+            gates=gates,
+            record=self.recorder.record,
+            root=self._config.root,
+            timezone=self.timezone,
+            kinds=self.kinds,
+        )
 
     def _build_history(self, session: LateSession) -> HomeHistory:
         return HomeHistory(

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from appliance.adapters.adapter_setup import LateSession
+from appliance.adapters.late_session import LateSession
 from appliance.clock import Clock
 from appliance.errors import Unreachable
 from appliance.history.line_writer import LineQueue, LineWriter, PostLines, encode_line

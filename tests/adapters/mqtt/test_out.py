@@ -14,7 +14,7 @@ import aiomqtt
 import pytest
 from msgspec.structs import replace
 
-from appliance.adapters.adapter_setup import open_publishers
+from appliance.adapters.home_publishers import open_publishers
 from appliance.adapters.mqtt.out.announcement import announcement
 from appliance.adapters.mqtt.out.hub_publisher import MAX_WAITING_COMMANDS
 from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, no_frame, published_topics

@@ -7,23 +7,21 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from appliance import config
-from appliance.adapters.adapter_setup import PUBLISH_RETRY_SECS, AdapterStart, SectionPublishers
+from appliance.adapters.adapter_start import AdapterStart
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.elgato_lights.kind import ElgatoLights
+from appliance.adapters.home_publishers import PUBLISH_RETRY_SECS, SectionPublishers
 from appliance.adapters.kinds import kind_of
 from appliance.adapters.polling import PollingAdapter
 from appliance.adapters.roku_tv.adapter import RokuAdapter
 from appliance.clock import Clock
 from appliance.errors import StoreFailed
-from appliance.home.bus import Bus
-from appliance.home.registry import Registry
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.patience import until
@@ -58,13 +56,11 @@ class Turns:
 
 
 async def test_no_two_adapters_begin_in_one_turn_of_the_loop() -> None:
-    bus, clock, turns = Bus(), Clock(), Turns()
-    start = AdapterStart({f"lamp{each}": ElgatoLights(base_url="http://lamp") for each in range(LAMPS)})
-    unused: Any = None
-    record = context_of("x", None, clock).record
-    runners = start.build_runners(Registry(bus, clock), bus, clock, lambda _: unused, lambda: turns, record, Path())
+    clock, turns = Clock(), Turns()
+    sections = {f"lamp{each}": ElgatoLights(base_url="http://lamp") for each in range(LAMPS)}
+    start = AdapterStart(sections, lambda name: context_of(name, turns, clock))
     async with AsyncExitStack() as stack, asyncio.timeout(5):
-        for runner in runners:
+        for runner in start.runners:
             await stack.enter_async_context(runner)
         await start.begin()
         while turns.requests.total() < LAMPS:  # noqa: ASYNC110 - nobody tells
@@ -86,7 +82,7 @@ class Leaving:
 
 async def test_all_sections_stop_at_once() -> None:
     barrier = asyncio.Barrier(LAMPS)
-    async with asyncio.timeout(5), AdapterStart({}) as start:
+    async with asyncio.timeout(5), AdapterStart({}, lambda name: context_of(name, None, Clock())) as start:
         for each in range(LAMPS):
             await start.enter(f"lamp{each}", Leaving(barrier))
 

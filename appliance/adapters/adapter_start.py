@@ -1,0 +1,81 @@
+"""The start of the adapters of a configuration."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
+from typing import Any
+
+from appliance.adapters.adapter_runner import AdapterRunner
+from appliance.adapters.base import AdapterContext
+from appliance.adapters.kinds import kind_of
+from appliance.imports import import_ahead
+
+
+class AdapterStart:
+    """Makes a runner for each enabled section, in the order of the configuration, and starts and stops the adapters.
+
+    Adapters start once the API answers, because the modules that they need take long to import. While entered,
+    `start` and `stop` change which sections run.
+    """
+
+    def __init__(self, sections: Mapping[str, Any], context_of: Callable[[str], AdapterContext]) -> None:
+        self._sections = sections
+        self._context_of = context_of
+        self._begins = {name: asyncio.Event() for name in sections}
+        self._stacks: dict[str, AsyncExitStack] = {}
+        self._has_begun = False
+        self.runners = [self._make_runner(name, settings) for name, settings in sections.items()]
+
+    async def __aenter__(self) -> AdapterStart:
+        for runner in self.runners:
+            await self.enter(runner.name, runner)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop all sections at once: each may take seconds."""
+        await asyncio.gather(*map(self._close, tuple(self._stacks)))
+
+    async def enter(self, name: str, part: AbstractAsyncContextManager[Any]) -> None:
+        """Enter a part of the section, which is left when the section stops."""
+        await self._stacks.setdefault(name, AsyncExitStack()).enter_async_context(part)
+
+    async def start(self, name: str, settings: Any) -> AdapterRunner:
+        """Start the adapter of a section while the hub runs."""
+        await import_ahead([kind_of(settings).adapter_module])
+        begin = self._begins[name] = asyncio.Event()
+        runner = self._make_runner(name, settings)
+        await self.enter(name, runner)
+        if self._has_begun:
+            begin.set()
+        return runner
+
+    async def stop(self, name: str) -> None:
+        """Stop the adapter of a section, and all that belongs to it."""
+        self._begins.pop(name, None)
+        await self._close(name)
+
+    async def _close(self, name: str) -> None:
+        if (stack := self._stacks.pop(name, None)) is not None:
+            await stack.aclose()
+
+    def _make_runner(self, name: str, settings: Any) -> AdapterRunner:
+        build = partial(kind_of(settings).build, settings)
+        return AdapterRunner(build, self._context_of(name), self._begins[name])
+
+    async def begin(self) -> None:
+        """Import the modules of the adapters on a thread, then start each adapter in its own turn of the loop.
+
+        A hundred adapters that start in one turn would block the loop for tens of milliseconds, at the start and
+        again at each poll.
+        """
+        await import_ahead(kind_of(settings).adapter_module for settings in self._sections.values())
+        self._has_begun = True
+        self._start_next(iter([*self._begins.values()]))
+
+    def _start_next(self, begins: Iterator[asyncio.Event]) -> None:
+        if (begin := next(begins, None)) is not None:
+            begin.set()
+            asyncio.get_running_loop().call_soon(self._start_next, begins)

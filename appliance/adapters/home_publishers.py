@@ -1,0 +1,97 @@
+"""The publishers of the home: one for each MQTT section that publishes, and one that clears outdated topics."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from appliance.adapters.base import Secrets
+from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, next_boot
+from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, keep_published, published_topics
+from appliance.clock import Clock
+from appliance.errors import StoreFailed
+from appliance.tasks import Tasks
+
+log = logging.getLogger("adapters")
+
+PUBLISH_RETRY_SECS = 60.0
+"""Seconds until a publisher again tries to store its ids and the number of its run."""
+
+OpenPublishers = Callable[[], Awaitable[list[AbstractAsyncContextManager[Any]]]]
+
+
+class SectionPublishers:
+    """The publishers of a section, which start once the card has stored their ids and the number of this run."""
+
+    def __init__(self, name: str, open_: OpenPublishers, clock: Clock) -> None:
+        self._name = name
+        self._open = open_
+        self._clock = clock
+        self._stack = AsyncExitStack()
+        self._tasks = Tasks()
+
+    async def __aenter__(self) -> SectionPublishers:
+        try:
+            await self._enter()
+        except StoreFailed as error:
+            log.warning("%s: publishing waits for the card: %s", self._name, error)
+            self._tasks.start(self._retry(), f"{self._name}: start of publishing")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._tasks.__aexit__()
+        await self._stack.aclose()
+
+    async def _enter(self) -> None:
+        for each in await self._open():
+            await self._stack.enter_async_context(each)
+
+    async def _retry(self) -> None:
+        while True:
+            await self._clock.sleep(PUBLISH_RETRY_SECS)
+            with suppress(StoreFailed):
+                await self._enter()
+                log.info("%s: publishing has started", self._name)
+                return
+
+
+async def open_publishers(
+    adapters: Mapping[str, Any],
+    secrets_of: Callable[[str], Secrets],
+    home: HomeAccess,
+    clock: Clock,
+    root: Path,
+    every_broker: Collection[str] = (),
+) -> list[AbstractAsyncContextManager[Any]]:
+    """Return a publisher for each section with `publish = true`, which publishes the home while entered.
+
+    Topics that a section no longer publishes are cleared. `every_broker` also has MQTT sections that do not publish;
+    their devices are not published either. Its content can change later.
+
+    Raises `StoreFailed` if the number of this run cannot be saved.
+    """
+    brokers = {name: settings for name, settings in adapters.items() if isinstance(settings, Mqtt)}
+    publishers: list[AbstractAsyncContextManager[Any]] = []
+    for name, settings in brokers.items():
+        secrets = secrets_of(name)
+        if (before := published_topics(secrets)) is None and not settings.publish:
+            continue
+        # This imports the MQTT library, so it runs only if a section publishes.
+        from appliance.adapters.mqtt.out.hub_publisher import HubPublisher
+        from appliance.adapters.mqtt.out.withdrawal import withdrawal
+
+        hub_id, located = await hub_id_of(settings, secrets), settings.located(root)
+        client_id = await client_id_of(name, secrets)
+        now = HubTopics(hub_id, settings.discovery_prefix) if settings.publish else None
+        if before is not None and before != now:
+            publishers.append(withdrawal(located, before, now, secrets, clock, f"{client_id}-back"))
+        if settings.publish:
+            await keep_published(secrets, before or now)
+            boot = await next_boot(secrets, clock)
+            publishers.append(
+                HubPublisher(located, hub_id, boot, home, clock, every_broker or brokers, f"{client_id}-out")
+            )
+    return publishers

@@ -1,0 +1,72 @@
+"""The HTTP session that adapters and history share, which is opened, and its client imported, at the first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from appliance.adapters.secret_files import one_line, redact
+from appliance.clock import Clock
+from appliance.imports import import_ahead
+from appliance.tables.addresses import server_of
+
+
+class LateSession:
+    """Opens the session at the first `open`, and closes it when left."""
+
+    def __init__(self) -> None:
+        self._session: Any = None
+
+    async def __aenter__(self) -> LateSession:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    def open(self) -> Any:
+        """Return the one `DeviceSession`."""
+        if self._session is None:
+            from appliance.adapters.device_http import DeviceSession
+
+            self._session = DeviceSession()
+        return self._session
+
+    def lines_to(self, clock: Clock, url: str, token: str | None) -> LinePost:
+        """Return a client that posts line protocol to the address."""
+        return LinePost(url, token, self.open, clock)
+
+
+MAX_ANSWER_BYTES = 800
+"""Bytes of a server's explanation of a refusal that are read."""
+
+
+class LinePost:
+    """Posts lines to one address; the first post opens the session.
+
+    A token of one word is sent as InfluxDB expects it, `Token …`; a token of two words already has its scheme,
+    `Bearer …`.
+    """
+
+    def __init__(self, url: str, token: str | None, open_session: Callable[[], Any], clock: Clock) -> None:
+        self._address = server_of(url)
+        self._path = url.removeprefix(self._address) or "/"
+        self._token = token
+        self._open_session = open_session
+        self._clock = clock
+        self._http: Any = None
+
+    async def __call__(self, body: bytes) -> tuple[int, str]:
+        """Return the status and text of the answer, without the token. Raises `AdapterFailed` without an answer."""
+        if self._http is None:
+            await import_ahead(["appliance.adapters.device_http"])
+            from appliance.adapters.device_http import HttpClient
+            from appliance.adapters.http_access import HttpAccess
+
+            scheme = "" if self._token is None or " " in self._token else "Token "
+            headers = {} if self._token is None else {"Authorization": f"{scheme}{self._token}"}
+            self._http = HttpClient(self._open_session(), self._address, self._clock, HttpAccess(headers=headers))
+        headers = {"Content-Type": "text/plain; charset=utf-8"}
+        response = await self._http.exchange("POST", self._path, headers=headers, data=body)
+        text = redact(response.body[:MAX_ANSWER_BYTES].decode(errors="replace"), [self._token] if self._token else [])
+        return response.status, one_line(text)

@@ -15,8 +15,8 @@ import orjson
 from appliance import config
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
-from appliance.adapters.lua_kinds.calls import KeptTexts
 from appliance.adapters.lua_kinds.host import SectionFault
+from appliance.adapters.lua_kinds.kept_texts import KeptTexts
 from appliance.adapters.lua_kinds.recorder import Recorder
 from appliance.adapters.lua_kinds.redaction import Redaction
 from appliance.adapters.lua_kinds.section import LuaSection

@@ -92,7 +92,7 @@ class SectionTrials:
     async def _run(self, name: str, settings: Any, kind: Source | None, replay: Any) -> Trial:
         # imported on first use: aiohttp takes 12 MB
         from appliance.adapters.lua_kinds.adapter import LuaAdapter  # noqa: PLC0415
-        from appliance.adapters.lua_kinds.calls import KeptTexts  # noqa: PLC0415
+        from appliance.adapters.lua_kinds.kept_texts import KeptTexts  # noqa: PLC0415
         from appliance.adapters.lua_kinds.recorder import Recorder  # noqa: PLC0415
         from appliance.adapters.lua_kinds.web_request import Origins  # noqa: PLC0415
 

@@ -20,10 +20,9 @@ from appliance.adapters.discovery.scan import (
     MAX_PACKETS_PER_SENDER,
     Scan,
     SearchNetwork,
-    SsdpAnswer,
-    decode_ssdp,
     local_network,
 )
+from appliance.adapters.discovery.ssdp import SsdpAnswer, decode_ssdp
 from appliance.adapters.kinds import KINDS
 from appliance.clock import Clock
 from tests.fakes.announcing import announced, found_by_ssdp, message, name, record, responding, text

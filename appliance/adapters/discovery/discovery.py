@@ -11,7 +11,8 @@ from itertools import chain, count
 from msgspec import Struct
 
 from appliance.adapters.discovery.mdns import Instance
-from appliance.adapters.discovery.scan import Scan, SearchNetwork, SsdpAnswer, local_network
+from appliance.adapters.discovery.scan import Scan, SearchNetwork, local_network
+from appliance.adapters.discovery.ssdp import SsdpAnswer
 from appliance.adapters.kind import DiscoveryMethod, https_url
 from appliance.adapters.kinds import KINDS
 from appliance.clock import Clock

@@ -11,12 +11,12 @@ import struct
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from appliance.adapters.discovery.dns_messages import Malformed, decode_answer, encode_query
 from appliance.adapters.discovery.mdns import MdnsAnswers, is_local
+from appliance.adapters.discovery.ssdp import SSDP_GROUP, SsdpAnswer, decode_ssdp, encode_search
 from appliance.clock import Clock
 
 MAX_PACKETS, MAX_PACKETS_PER_SENDER = 2000, 64
@@ -40,12 +40,6 @@ _SIOCGIFCONF, _ENTRY_BYTES = 0x8912, 40
 
 _MDNS_TTL, _SSDP_TTL = 255, 1
 
-MAX_HEADERS = 64
-"""Lines that are read of one answer."""
-
-SSDP_MX_SECS = 1
-"""The seconds within which a device is asked to answer (MX)."""
-
 
 class SearchNetwork(Struct, frozen=True, kw_only=True):
     """Where questions go: the groups of mDNS and SSDP, on the interfaces with these addresses.
@@ -54,7 +48,7 @@ class SearchNetwork(Struct, frozen=True, kw_only=True):
     """
 
     mdns: tuple[str, int] = ("224.0.0.251", 5353)
-    ssdp: tuple[str, int] = ("239.255.255.250", 1900)
+    ssdp: tuple[str, int] = SSDP_GROUP
     interfaces: Sequence[str] = ("",)
 
 
@@ -73,15 +67,6 @@ def _list_addresses() -> list[str]:
         asked = struct.pack("iL", len(buffer), buffer.buffer_info()[0])
         [size, _] = struct.unpack("iL", fcntl.ioctl(any_socket, _SIOCGIFCONF, asked))
     return [socket.inet_ntoa(buffer[at + 20 : at + 24].tobytes()) for at in range(0, size, _ENTRY_BYTES)]
-
-
-class SsdpAnswer(Struct, frozen=True, kw_only=True):
-    """A device that answered: its type (`ST`), its name (`USN`), its address, and its port."""
-
-    target: str
-    usn: str
-    host: str
-    port: int
 
 
 class Scan:
@@ -159,31 +144,3 @@ def _send(sender: socket.socket, message: bytes, to: tuple[str, int], ttl: int) 
     with suppress(OSError):
         sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, ttl)
         sender.sendto(message, to)
-
-
-def encode_search(target: str) -> bytes:
-    """Return the message that asks for devices of a kind, such as `roku:ecp`."""
-    lines = (
-        "M-SEARCH * HTTP/1.1",
-        "HOST: 239.255.255.250:1900",
-        'MAN: "ssdp:discover"',
-        f"MX: {SSDP_MX_SECS}",
-        f"ST: {target}",
-    )
-    return "\r\n".join((*lines, "", "")).encode()
-
-
-def decode_ssdp(message: bytes, sender: str) -> SsdpAnswer | None:
-    """Parse an answer. Return None if it is malformed, or if it names an address other than its sender's."""
-    first, *lines = message.decode(errors="replace").splitlines()[: MAX_HEADERS + 1] or [""]
-    if not first.startswith("HTTP/1.1 200"):
-        return None
-    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    try:
-        location = urlsplit(headers.get("location", ""))
-        host, port = location.hostname, location.port or 80
-    except ValueError:
-        return None
-    if host != sender or location.scheme != "http":
-        return None
-    return SsdpAnswer(target=headers.get("st", ""), usn=headers.get("usn", ""), host=sender, port=port)

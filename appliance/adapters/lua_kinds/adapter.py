@@ -14,6 +14,7 @@ from appliance.adapters.base import (
     COMMAND_TIMEOUT_SECS,
     Adapter,
     AdapterContext,
+    AdapterReplaced,
     CommandResult,
     HookRequest,
     Operation,
@@ -30,7 +31,6 @@ from appliance.adapters.lua_kinds.reader import (
     device_for_lua,
 )
 from appliance.adapters.lua_kinds.section import LuaSection
-from appliance.adapters.lua_kinds.waiting import WaitingAdapter, replace_when
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
 from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter, Seen, attributes_in
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable, Unreadable
@@ -363,6 +363,31 @@ class LuaAdapter(PollingAdapter):
         seen = {} if device is None else device.attributes
         # `offline` describes the time before this command, which the vendor has answered.
         return {name: each for name, each in seen.items() if (name, each) != ("state", OFFLINE)}
+
+
+class WaitingAdapter(Adapter):
+    """A section whose kind cannot be loaded."""
+
+    def __init__(self, context: AdapterContext, fault: SectionFault) -> None:
+        super().__init__(context)
+        self._fault = fault
+        self._error = AdapterFailed(str(fault.faults[0]))
+
+    async def run(self) -> None:
+        """Report the fault, and wait. Raises `AdapterReplaced` once the file changes."""
+        self.publish.failed(self._error)
+        self.publish.started()
+        await replace_when(self._fault)
+
+    async def command(self, device_id: str, command: Command) -> CommandResult:
+        """Raises the error."""
+        raise self._error
+
+
+async def replace_when(known: LoadedSection | SectionFault) -> None:
+    """Wait until the kind of the section changes, then raise `AdapterReplaced`."""
+    await known.changed.wait()
+    raise AdapterReplaced
 
 
 def _place_in(error: AdapterFailed) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext
-from appliance.adapters.lua_kinds.calls import FunctionCalls, KeptTexts
+from appliance.adapters.lua_kinds.calls import FunctionCalls
 from appliance.adapters.lua_kinds.computing import compute_apart
 from appliance.adapters.lua_kinds.connection import PushConnection
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection
+from appliance.adapters.lua_kinds.kept_texts import KeptTexts
 from appliance.adapters.lua_kinds.redaction import Redaction, count_characters
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
 from appliance.errors import AdapterFailed, ScriptFailed

@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from appliance.adapters.matter.clusters import POWER_SOURCE, SWITCH, class_of, is_device, kind_of, read
 from appliance.adapters.matter.nodes import ROOT_ENDPOINT, Endpoint, Node, parse_path
+from appliance.adapters.matter.presses import events_of, press_of
 from appliance.adapters.matter.requests import command_specs_of
 from appliance.adapters.publisher import Publisher
 from appliance.home.model import Observation
-from appliance.home.values import Value
 
 MAX_DEVICES, MAX_NODES = 2_000, 2_000
 """Limits of one server."""
@@ -24,15 +24,6 @@ REMEMBERED_EVENTS = 64
 
 _POWERED_ENDPOINTS = 31
 """The attribute of a power source that lists its endpoints."""
-
-_LATCHES, _RELEASES, _TELLS_LONG, _COUNTS, _TAKES_ACTIONS = 1, 4, 8, 16, 32
-"""Features: latching; reports releases, and long presses; counts presses, in one of two ways."""
-
-_LATCHED, _PRESSED, _LONG, _SHORT_RELEASE, _LONG_RELEASE, _COUNTED = 0, 1, 2, 3, 4, 6
-"""Events of the cluster. Event 5, which reports that counting continues, is ignored."""
-
-_BY_COUNT = {1: "single", 2: "double"}
-"""Three or more presses are `triple`; the data has the exact number."""
 
 
 class Place(Struct, frozen=True):
@@ -350,36 +341,3 @@ def _power_source(node: Node, endpoint: Endpoint) -> Endpoint | None:
 def _powered_by(source: Endpoint) -> list[Any]:
     listed = source.get(POWER_SOURCE, _POWERED_ENDPOINTS)
     return listed if isinstance(listed, list) else []
-
-
-def events_of(endpoint: Endpoint) -> list[str]:
-    """Return the events of a switch, by its features; empty for other endpoints."""
-    if SWITCH not in endpoint.clusters:
-        return []
-    if endpoint.has_feature(SWITCH, _LATCHES):
-        return ["hold", "release"]
-    counts = endpoint.has_feature(SWITCH, _COUNTS) or endpoint.has_feature(SWITCH, _TAKES_ACTIONS)
-    long = ["long", "release"] if endpoint.has_feature(SWITCH, _TELLS_LONG) else []
-    return ["single", *(["double", "triple"] if counts else []), *long]
-
-
-def press_of(endpoint: Endpoint, event_id: Any, data: Any) -> tuple[str, Mapping[str, Value]] | None:
-    """Return the event of the device and its data; None if the switch also reports the press in another event."""
-    fields = data if isinstance(data, dict) else {}
-    position = fields.get("newPosition", fields.get("previousPosition"))
-    more: dict[str, Value] = {"position": position} if isinstance(position, int) else {}
-    counts = endpoint.has_feature(SWITCH, _COUNTS) or endpoint.has_feature(SWITCH, _TAKES_ACTIONS)
-    releases = endpoint.has_feature(SWITCH, _RELEASES)
-    if event_id == _LATCHED:
-        return ("hold" if position else "release"), more
-    if event_id == _LONG:
-        return "long", more
-    if event_id == _LONG_RELEASE:
-        return "release", more
-    if event_id == _COUNTED:
-        count = fields.get("totalNumberOfPressesCounted")
-        if not isinstance(count, int) or count < 1:  # an interrupted press
-            return None
-        return _BY_COUNT.get(count, "triple"), {**more, "count": count}
-    is_single = not counts and event_id == (_SHORT_RELEASE if releases else _PRESSED)
-    return ("single", more) if is_single else None

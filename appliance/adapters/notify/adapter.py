@@ -9,14 +9,13 @@ from collections.abc import Awaitable, Mapping, Sequence
 from importlib import import_module
 from math import ceil
 from types import ModuleType
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, TypeVar
 from urllib.parse import quote
-
-from msgspec import Struct
 
 from appliance.adapters.base import Adapter, AdapterContext, Operation
 from appliance.adapters.notification import Action, Notification
-from appliance.adapters.notify.kind import NotifySection, PartlySent
+from appliance.adapters.notify.kind import NotifySection
+from appliance.adapters.notify.sender import Button, PartlySent, Sender
 from appliance.adapters.secret_files import read_secret, redact
 from appliance.errors import AdapterFailed, Busy, LaresError, Unreachable
 from appliance.home.values import Value
@@ -45,23 +44,6 @@ MIN_SECRET_CHARS = 6
 T = TypeVar("T")
 
 log = logging.getLogger("notify")
-
-
-class Button(Struct, frozen=True):
-    """A button of a message: the address of its hook, and the key."""
-
-    label: str
-    url: str
-    key: str
-
-
-class Sender(Protocol):
-    """Sends one message. Raises `AdapterFailed`."""
-
-    shows_buttons: bool
-
-    async def send(self, message: str, title: str | None, buttons: Sequence[Button]) -> None:
-        """Try once."""
 
 
 class NotifyAdapter(Adapter):

@@ -1,4 +1,4 @@
-"""The kind `notify`: the settings of a section, the supported services, and its row in the table of kinds."""
+"""The kind `notify`: the settings of a section, and its row in the table of kinds."""
 
 from __future__ import annotations
 
@@ -7,77 +7,21 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from msgspec import Struct
-
 from appliance.adapters.access_settings import file_path
 from appliance.adapters.access_settings import fingerprint as certificate
 from appliance.adapters.access_settings import headers as header_table
 from appliance.adapters.access_settings import secret as secret_text
 from appliance.adapters.kind import AdapterKind
-from appliance.errors import BadAnswer, Invalid
+from appliance.adapters.notify.services import PLACEHOLDER, PLACEHOLDERS, SERVICES
+from appliance.errors import Invalid
 from appliance.home.texts import hook_id
 from appliance.tables import addresses
 from appliance.tables.addresses import Address
 from appliance.tables.checks import listed, matching, nearest, one_of, shown, string, whole
 from appliance.tables.fields import Settings, key
 
-PLACEHOLDERS = ("message", "title", "token", "actions")
-
-PLACEHOLDER = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
-"""A placeholder in a URL, a header, or a body."""
-
 _word = matching(r"[!-~]+", "a word of visible ASCII characters")
 _mailbox = matching(r"(?:[^<>\0-\x1f]* )?<?[^\s<>@]+@[^\s<>@]+>?", 'an address like "hub@example.org"')
-
-
-class PartlySent(BadAnswer):
-    """Some recipients received the message, and would receive it again at another try."""
-
-
-class Service(Struct, frozen=True, kw_only=True):
-    """A web service as values of a section; `needs` are the keys that the section must add.
-
-    A message may have `max_chars` characters, or bytes of UTF-8 with `counts_bytes`. With `joins_title`, the title is
-    the first line of the message.
-    """
-
-    url: str
-    path: str
-    headers: Mapping[str, str] = {}
-    body: str | None = None
-    needs: tuple[str, ...]
-    max_chars: int = 4096
-    counts_bytes: bool = False
-    joins_title: bool = False
-
-
-SERVICES: Mapping[str, Service] = {
-    "ntfy": Service(
-        url="https://ntfy.sh", path="/{topic}", headers={"Title": "{title}"}, needs=("topic",), counts_bytes=True
-    ),
-    "gotify": Service(
-        url="",
-        path="/message",
-        headers={"X-Gotify-Key": "{token}"},
-        body='{"title": "{title}", "message": "{message}"}',
-        needs=("url", "token"),
-    ),
-    "pushover": Service(
-        url="https://api.pushover.net",
-        path="/1/messages.json",
-        body='{"token": "{token}", "user": "{user}", "title": "{title}", "message": "{message}"}',
-        needs=("token", "user"),
-        max_chars=1024,
-    ),
-    "telegram": Service(
-        url="https://api.telegram.org",
-        path="/bot{token}/sendMessage",
-        body='{"chat_id": "{chat}", "text": "{message}"}',
-        needs=("token", "chat"),
-        joins_title=True,
-    ),
-}
-"""The services by the value of `service`."""
 
 
 def _url(value: Any) -> str:

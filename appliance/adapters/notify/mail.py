@@ -11,8 +11,8 @@ from typing import Any
 import aiosmtplib
 
 from appliance.adapters.base import AdapterContext
-from appliance.adapters.notify.adapter import Button
-from appliance.adapters.notify.kind import NotifySection, PartlySent
+from appliance.adapters.notify.kind import NotifySection
+from appliance.adapters.notify.sender import Button, PartlySent
 from appliance.adapters.secret_files import one_line, open_tls
 from appliance.errors import BadAnswer, Unreachable
 

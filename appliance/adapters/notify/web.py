@@ -12,8 +12,9 @@ from xml.sax.saxutils import escape
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.device_http import HttpClient, HttpResponse
 from appliance.adapters.http_access import HttpAccess, named_status
-from appliance.adapters.notify.adapter import Button
-from appliance.adapters.notify.kind import PLACEHOLDER, PLACEHOLDERS, SERVICES, NotifySection
+from appliance.adapters.notify.kind import NotifySection
+from appliance.adapters.notify.sender import Button
+from appliance.adapters.notify.services import PLACEHOLDER, PLACEHOLDERS, SERVICES
 from appliance.adapters.secret_files import one_line, redact
 from appliance.errors import BadAnswer
 

@@ -1,0 +1,83 @@
+"""The texts of a section that `ctx:keep` stores over restarts."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import Any
+
+import orjson
+
+from appliance.adapters.base import Secrets
+from appliance.adapters.lua_kinds.section import texts_in
+from appliance.clock import Clock
+from appliance.errors import Invalid
+
+MAX_KEPT, MAX_KEPT_BYTES = 16, 4096
+"""The number of texts that a section may keep, and the size limit of each in bytes."""
+
+MAX_KEPT_WRITES, KEPT_WRITE_SECS = 60, 10.0
+"""Changes of kept texts that may follow each other directly, and the seconds until one more is allowed."""
+
+KEPT = "kept"
+"""Key in the secrets of a section; the value holds all kept texts as one JSON object."""
+
+MIN_INNER_CHARS = 8
+"""A shorter text inside a kept JSON text is a word, not a secret."""
+
+_KEY = re.compile(r"[a-z0-9_.-]{1,64}")
+
+
+class KeptTexts:
+    """The texts of one section that `ctx:keep` stores. They are secrets."""
+
+    def __init__(self, secrets: Secrets, clock: Clock | None = None) -> None:
+        self._secrets = secrets
+        self._clock = clock or Clock()
+        self._writes_left, self._counted_at = float(MAX_KEPT_WRITES), self._clock.monotonic()
+        self._lock = asyncio.Lock()
+        stored = secrets.get(KEPT)
+        self._texts: Mapping[str, str] = {} if stored is None else orjson.loads(stored)
+        self.secrets = _secrets_in(self._texts.values())
+        """Every text and, if it is JSON, the texts in it that are long enough to be secrets."""
+
+    def get(self, key: str) -> str | None:
+        """Return a text; None if the key is unknown."""
+        return self._texts.get(key)
+
+    async def put(self, key: Any, text: Any) -> None:
+        """Store a text durably; None removes it. Raises `Invalid` or `StoreFailed`."""
+        if not isinstance(key, str) or _KEY.fullmatch(key) is None:
+            raise Invalid("ctx:keep: the key must be 1 to 64 of a-z, 0-9, _, - and .")
+        if text is not None and not isinstance(text, str):
+            raise Invalid("ctx:keep: the value must be a text; use json.encode for a table")
+        if text is not None and len(text.encode()) > MAX_KEPT_BYTES:
+            raise Invalid(f"ctx:keep: the text is larger than {MAX_KEPT_BYTES} bytes")
+        async with self._lock:
+            texts = {name: each for name, each in self._texts.items() if name != key}
+            texts |= {} if text is None else {key: text}
+            if len(texts) > MAX_KEPT:
+                raise Invalid(f"ctx:keep: {MAX_KEPT} texts are kept already")
+            if texts != self._texts:
+                self._count_write()
+                await self._secrets.put(KEPT, orjson.dumps(texts).decode())
+                self._texts, self.secrets = texts, _secrets_in(texts.values())
+
+    def _count_write(self) -> None:
+        """Raise `Invalid` if the file stores changes too often: each one is written to the card."""
+        now = self._clock.monotonic()
+        earned = (now - self._counted_at) / KEPT_WRITE_SECS
+        self._writes_left, self._counted_at = min(self._writes_left + earned, float(MAX_KEPT_WRITES)), now
+        if self._writes_left < 1:
+            raise Invalid("ctx:keep: too many changes; store a text only if it must survive a restart")
+        self._writes_left -= 1
+
+
+def _secrets_in(texts: Collection[str]) -> tuple[str, ...]:
+    found = list(texts)
+    for text in texts:
+        with suppress(orjson.JSONDecodeError):
+            found += [each for each in texts_in(orjson.loads(text)) if len(each) >= MIN_INNER_CHARS]
+    return tuple(found)

@@ -1,0 +1,59 @@
+"""The supported web services, and the placeholders of requests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+PLACEHOLDERS = ("message", "title", "token", "actions")
+
+PLACEHOLDER = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
+"""A placeholder in a URL, a header, or a body."""
+
+
+class Service(Struct, frozen=True, kw_only=True):
+    """A web service as values of a section; `needs` are the keys that the section must add.
+
+    A message may have `max_chars` characters, or bytes of UTF-8 with `counts_bytes`. With `joins_title`, the title is
+    the first line of the message.
+    """
+
+    url: str
+    path: str
+    headers: Mapping[str, str] = {}
+    body: str | None = None
+    needs: tuple[str, ...]
+    max_chars: int = 4096
+    counts_bytes: bool = False
+    joins_title: bool = False
+
+
+SERVICES: Mapping[str, Service] = {
+    "ntfy": Service(
+        url="https://ntfy.sh", path="/{topic}", headers={"Title": "{title}"}, needs=("topic",), counts_bytes=True
+    ),
+    "gotify": Service(
+        url="",
+        path="/message",
+        headers={"X-Gotify-Key": "{token}"},
+        body='{"title": "{title}", "message": "{message}"}',
+        needs=("url", "token"),
+    ),
+    "pushover": Service(
+        url="https://api.pushover.net",
+        path="/1/messages.json",
+        body='{"token": "{token}", "user": "{user}", "title": "{title}", "message": "{message}"}',
+        needs=("token", "user"),
+        max_chars=1024,
+    ),
+    "telegram": Service(
+        url="https://api.telegram.org",
+        path="/bot{token}/sendMessage",
+        body='{"chat_id": "{chat}", "text": "{message}"}',
+        needs=("token", "chat"),
+        joins_title=True,
+    ),
+}
+"""The services by the value of `service`."""

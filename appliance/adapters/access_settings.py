@@ -11,6 +11,9 @@ from appliance.tables.checks import matching, shown, string
 
 _BAD_PATH = re.compile(r"[\0-\x20\x7f\\\\#]|\A[^?]*/(\.|%2[eE]){1,2}(/|\?|\Z)")
 
+EXCLUSIVE = (("token", "token_file"), ("password", "password_file"), ("ca_file", "fingerprint"))
+"""Keys of a section that cannot be combined."""
+
 file_path = matching(r"[^\0]+", "the path of a file")
 """A check: a path, which may be missing."""
 

@@ -17,6 +17,9 @@ MAX_ANSWER_CHARS = 200
 """Length of a server's own words in an error."""
 
 
+MIN_WORD_CHARS, _SCHEMES = 6, frozenset({"bearer", "digest"})
+
+
 def read_secret(key: str, path: Path) -> str:
     """Read the first line of a file that a section names by `key`. Raise `AdapterFailed` if it cannot be read."""
     try:
@@ -27,6 +30,18 @@ def read_secret(key: str, path: Path) -> str:
     if not text:
         raise AdapterFailed(f"{key}: the first line of {path} is empty")
     return text
+
+
+def secret_of(key: str, stated: str | None, root: Path, file: str | None) -> str | None:
+    """Return the secret of a section: as stated, or from the file that `<key>_file` names. Raise `AdapterFailed` if
+    the file cannot be read."""
+    return stated if file is None else read_secret(f"{key}_file", root / file)
+
+
+def secret_words(texts: Iterable[str]) -> list[str]:
+    """Return the words of headers that can be secrets: neither short nor the name of a scheme."""
+    words = [word for text in texts for word in text.split()]
+    return [word for word in words if len(word) >= MIN_WORD_CHARS and word.lower() not in _SCHEMES]
 
 
 def open_tls(ca_file: Path | None = None) -> ssl.SSLContext:

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from appliance.adapters.access_settings import EXCLUSIVE
 from appliance.adapters.address_keys import hint_of_addresses
 from appliance.adapters.lua_kinds.kind import KindDefinition
 from appliance.errors import Fault, Invalid
@@ -16,8 +17,6 @@ from appliance.tables.fields import Findings, Path, Problem, Redacted, Table, do
 
 NOT_FOR_LUA = frozenset({"type", "enabled", "password_file", "token_file", "ca_file", "fingerprint", "headers"})
 """Keys of a section that are not in `ctx.settings`."""
-
-_EXCLUSIVE = (("password", "password_file"), ("token", "token_file"), ("ca_file", "fingerprint"))
 
 
 class LuaSection(Redacted, frozen=True, kw_only=True):
@@ -65,7 +64,7 @@ def read_section(section: LuaSection, definition: KindDefinition) -> SectionSett
     values = table.read(definition.settings)
     hint = hint_of_addresses(section.kind, section.raw, hint_of_keys(dotted(table.path), ()))
     table.refuse_others(f"a setting of the kind {section.kind}", hint)
-    for one, other in _EXCLUSIVE:
+    for one, other in EXCLUSIVE:
         if values.get(one) is not None and values.get(other) is not None:
             table.fault(other, f"cannot be combined with {one}; keep one of them")
     origins: dict[str, str] = {}

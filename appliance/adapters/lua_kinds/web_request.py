@@ -19,7 +19,7 @@ from appliance.adapters.device_http import HttpClient, HttpResponse
 from appliance.adapters.http_access import HttpAccess
 from appliance.adapters.lua_kinds.libraries import compact_json
 from appliance.adapters.lua_kinds.section import SectionSettings
-from appliance.adapters.secret_files import read_secret
+from appliance.adapters.secret_files import secret_of, secret_words
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
 from appliance.tables.checks import LUA, is_number, nearest, number_within, one_of, shown, string
 from appliance.tables.fields import Field, Fields, Findings, Table
@@ -40,9 +40,6 @@ OWN_HEADERS = frozenset(
 """Headers that only the hub sets, in lower case."""
 
 MAX_REDIRECTS = 3
-
-MIN_HEADER_WORD_CHARS = 8
-"""A shorter word in the headers of a section, such as `Bearer`, is not a secret."""
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
@@ -251,11 +248,9 @@ def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
 def _access_of(settings: SectionSettings, context: AdapterContext) -> tuple[HttpAccess, tuple[str, ...]]:
     """Return the credentials of a section, and their secrets. Raises `AdapterFailed` for an unreadable file."""
     values = settings.values
-    read = {
-        name: values[name] or (values[file] and read_secret(file, context.root / values[file]))
-        for name, file in (("token", "token_file"), ("password", "password_file"))
-    }
-    token, password = read["token"], read["password"]
+    token, password = (
+        secret_of(name, values[name], context.root, values[f"{name}_file"]) for name in ("token", "password")
+    )
     auth = values["auth"] or ("bearer" if token else "basic" if password else "none")
     is_named = auth in ("basic", "digest")
     access = HttpAccess(
@@ -267,5 +262,5 @@ def _access_of(settings: SectionSettings, context: AdapterContext) -> tuple[Http
         ca_file=None if values["ca_file"] is None else context.root / values["ca_file"],
         fingerprint=values["fingerprint"],
     )
-    words = [word for line in access.headers.values() for word in line.split() if len(word) >= MIN_HEADER_WORD_CHARS]
+    words = secret_words(access.headers.values())
     return access, tuple({*settings.secrets, *words, *(each for each in (token, password) if each)})

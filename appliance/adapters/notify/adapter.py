@@ -16,7 +16,7 @@ from appliance.adapters.base import Adapter, AdapterContext, Operation
 from appliance.adapters.notification import Action, Notification
 from appliance.adapters.notify.kind import NotifySection
 from appliance.adapters.notify.sender import Button, PartlySent, Sender
-from appliance.adapters.secret_files import read_secret, redact
+from appliance.adapters.secret_files import redact, secret_of, secret_words
 from appliance.errors import AdapterFailed, Busy, LaresError, Unreachable
 from appliance.home.values import Value
 
@@ -37,9 +37,6 @@ MAX_GATHERED_CHARS = 200
 """Characters of each gathered message that the combined message contains."""
 
 HOUR_SECS = 3600.0
-
-MIN_SECRET_CHARS = 6
-"""A shorter word in headers, such as `Basic`, is not a secret by itself."""
 
 T = TypeVar("T")
 
@@ -195,25 +192,18 @@ class NotifyAdapter(Adapter):
         settings = self._settings
         token, password, module = await asyncio.to_thread(self._prepare)
         stated = (*(settings.headers or {}).values(), settings.topic, settings.user)
-        words = [each for text in stated if text for each in text.split() if len(each) >= MIN_SECRET_CHARS]
+        words = secret_words(text for text in stated if text)
         secrets = (token, password, *(settings.hook_keys or {}).values(), *words)
         self._secrets = sorted((each for each in secrets if each), key=len, reverse=True)
         sender: Sender = module.build(settings, self._context, token, password)
         return sender
 
     def _prepare(self) -> tuple[str | None, str | None, ModuleType]:
-        settings = self._settings
-        root = self._context.root
-        token, password = settings.token, settings.password
-        if settings.token_file is not None:
-            token = read_secret("token_file", root / settings.token_file)
-        if settings.password_file is not None:
-            password = read_secret("password_file", root / settings.password_file)
-        return (
-            token,
-            password,
-            import_module("appliance.adapters.notify." + ("web" if settings.smtp is None else "mail")),
-        )
+        settings, root = self._settings, self._context.root
+        token = secret_of("token", settings.token, root, settings.token_file)
+        password = secret_of("password", settings.password, root, settings.password_file)
+        module = "web" if settings.smtp is None else "mail"
+        return token, password, import_module(f"appliance.adapters.notify.{module}")
 
 
 def build(settings: Any, context: AdapterContext) -> NotifyAdapter:

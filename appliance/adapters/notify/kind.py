@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from appliance.adapters.access_settings import file_path
+from appliance.adapters.access_settings import EXCLUSIVE, file_path
 from appliance.adapters.access_settings import fingerprint as certificate
 from appliance.adapters.access_settings import headers as header_table
 from appliance.adapters.access_settings import secret as secret_text
@@ -96,7 +96,7 @@ class NotifySection(Settings, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if [self.url or self.service, self.smtp].count(None) != 1:
             raise Invalid("needs one of url, service and smtp")
-        for one, other in (("token", "token_file"), ("password", "password_file"), ("ca_file", "fingerprint")):
+        for one, other in EXCLUSIVE:
             if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise Invalid(f"has both {one} and {other}; keep one of them")
         if (self.username is None) != (self.password is None and self.password_file is None):

@@ -62,12 +62,14 @@ class PollingAdapter(Adapter):
     """
 
     shares_outages = True
-    max_silence_secs: float | None = None
 
-    def __init__(self, context: AdapterContext, http: HttpClient, poll_interval: float) -> None:
+    def __init__(
+        self, context: AdapterContext, http: HttpClient, poll_interval: float, max_silence_secs: float | None = None
+    ) -> None:
         super().__init__(context, http.address)
         self.http = http
         self.poll_interval = poll_interval
+        self.max_silence_secs = max_silence_secs
         self.misses = 0
         self._is_poll_due = False
         self._heard_at: float | None = None
@@ -77,9 +79,7 @@ class PollingAdapter(Adapter):
     def of(cls, settings: Any, context: AdapterContext) -> Self:
         """Return the adapter of a section with `base_url`, `poll_interval_secs` and `max_silence_secs`."""
         http = HttpClient(context.open_session(), settings.base_url, context.clock)
-        adapter = cls(context, http, settings.poll_interval_secs)
-        adapter.max_silence_secs = settings.max_silence_secs
-        return adapter
+        return cls(context, http, settings.poll_interval_secs, settings.max_silence_secs)
 
     @property
     def answers(self) -> float:
@@ -245,13 +245,11 @@ class PollingAdapter(Adapter):
 
     async def within_limit(self, work: Awaitable[T]) -> T:
         """Return the result of the work, within five seconds. Raises `Unreachable` only without any answer."""
-        address, answers_before = self.http.address, self.answers
+        answers_before = self.answers
         try:
             result = await end_within(work, COMMAND_TIMEOUT_SECS)
         except TimeoutError:
-            if self.answers == answers_before:
-                raise Unreachable(f"{address} does not answer (nothing for {COMMAND_TIMEOUT_SECS:g} s)") from None
-            raise Unanswered(f"{address} took longer than {COMMAND_TIMEOUT_SECS:g} s") from None
+            raise self.timeout_error(is_answered=self.answers != answers_before) from None
         except Unreachable as error:
             if self.answers == answers_before:
                 raise
@@ -259,6 +257,12 @@ class PollingAdapter(Adapter):
         self.misses = 0
         self.note_heard()
         return result
+
+    def timeout_error(self, *, is_answered: bool) -> AdapterFailed:
+        """Return the error of a poll or command that took too long."""
+        if is_answered:
+            return Unanswered(f"{self.http.address} took longer than {COMMAND_TIMEOUT_SECS:g} s")
+        return Unreachable(f"{self.http.address} does not answer (nothing for {COMMAND_TIMEOUT_SECS:g} s)")
 
     def on_unreachable(self, error: Unreachable) -> None:
         """Count one command without an answer as an outage."""

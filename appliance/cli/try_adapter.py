@@ -147,12 +147,11 @@ class _Attempt:
                 recorder = Recorder.for_trial(origins, self._replay, redact.in_value)
             except Invalid as fault:
                 raise StartFailed(str(fault), os.EX_DATAERR) from None
-            adapter = LuaAdapter(context, catalog, loaded, recorder)
+            adapter = LuaAdapter(context, catalog, loaded, recorder, recorder)
             try:
                 async with Tasks() as tasks:
                     has_poll = loaded.definition.has_poll
                     if (connection := adapter.connection) is not None:
-                        connection.http = recorder
                         tasks.start(adapter.listen(), "listening")
                         if not await self._wait(
                             lambda: connection.is_open or connection.is_unused or recorder.messages_kept

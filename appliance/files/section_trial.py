@@ -112,10 +112,8 @@ class SectionTrials:
 
             def build(given: AdapterContext) -> LuaAdapter:
                 nonlocal redact
-                adapter = LuaAdapter(given, catalog, loaded, recorder)
+                adapter = LuaAdapter(given, catalog, loaded, recorder, recorder)
                 redact = adapter.redact
-                if adapter.connection is not None:
-                    adapter.connection.http = recorder
                 return adapter
 
             await self._attempt(home, build, context)

@@ -124,8 +124,10 @@ class ElgatoAdapter(PollingAdapter):
 
     takes_many = True
 
-    def __init__(self, context: AdapterContext, http: HttpClient, poll_interval: float) -> None:
-        super().__init__(context, http, poll_interval)
+    def __init__(
+        self, context: AdapterContext, http: HttpClient, poll_interval: float, max_silence_secs: float | None = None
+    ) -> None:
+        super().__init__(context, http, poll_interval, max_silence_secs)
         self._unreadable: set[str] = set()
         self._facts: Mapping[str, Any] = {}
         self._facts_due_at = self.clock.monotonic()

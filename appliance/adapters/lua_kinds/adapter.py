@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from appliance.adapters.access_settings import url_path
 from appliance.adapters.base import (
     COMMAND_TIMEOUT_SECS,
     Adapter,
@@ -20,8 +18,8 @@ from appliance.adapters.base import (
     Operation,
 )
 from appliance.adapters.done import ExpectedState, failure
-from appliance.adapters.lua_kinds.connection import PushConnection
-from appliance.adapters.lua_kinds.functions import HELLO, PATH, KindFunctions
+from appliance.adapters.lua_kinds.connection import PushConnection, PushSource
+from appliance.adapters.lua_kinds.functions import KindFunctions
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection, SectionFault
 from appliance.adapters.lua_kinds.reader import (
     DeviceReader,
@@ -59,16 +57,21 @@ log = logging.getLogger("adapters")
 
 
 class LuaAdapter(PollingAdapter):
-    """One section whose kind is loaded. `transport` replaces the requests to its device."""
+    """One section whose kind is loaded. `transport` replaces the requests to its device, `push` its connections."""
 
     shares_outages = False
 
     def __init__(
-        self, context: AdapterContext, host: KindHost, loaded: LoadedSection, transport: Transport | None = None
+        self,
+        context: AdapterContext,
+        host: KindHost,
+        loaded: LoadedSection,
+        transport: Transport | None = None,
+        push: PushSource | None = None,
     ) -> None:
-        origins = Origins(loaded.settings, context)
-        super().__init__(context, origins.main, loaded.settings.values["poll_interval_secs"])
-        self.functions = KindFunctions(context, host, loaded, origins, transport or origins)
+        origins, values = Origins(loaded.settings, context), loaded.settings.values
+        super().__init__(context, origins.main, values["poll_interval_secs"], values["max_silence_secs"])
+        self.functions = KindFunctions(context, host, loaded, origins, transport or origins, push or origins.main)
         self.redact = self.functions.redact
         self._loaded = loaded
         self._definition = loaded.definition
@@ -80,12 +83,7 @@ class LuaAdapter(PollingAdapter):
         self._lists_devices = True
         self._push_error: AdapterFailed | None = None
         self._unpublished: list[ReadEvent] = []
-        if (listen := self._definition.listen) is not None:
-            self.functions.connection = PushConnection(
-                origins.main, listen, self._hello, self.poll_now, self._find_path, self.clock
-            )
         self._reader = DeviceReader(self.publish)
-        self.max_silence_secs = loaded.settings.values["max_silence_secs"]
 
     @property
     def connection(self) -> PushConnection | None:
@@ -100,27 +98,13 @@ class LuaAdapter(PollingAdapter):
         """Poll and receive until cancelled. Raises `AdapterReplaced` once the kind has changed."""
         await run_together(super().run(), self._keep_handing_over(), replace_when(self._loaded))
 
-    async def within_limit(self, work: Awaitable[T]) -> T:
+    def timeout_error(self, *, is_answered: bool) -> AdapterFailed:
         """Like the base; a timeout is not an outage if no request was in progress."""
-        functions, was_cancelled = self.functions, False
-        functions.cancelled_in, functions.was_asking = "", False
-
-        async def noting() -> T:
-            nonlocal was_cancelled
-            try:
-                return await work
-            except asyncio.CancelledError:
-                was_cancelled = True
-                raise
-
-        try:
-            return await super().within_limit(noting())
-        except (Unreachable, Unanswered):
-            if not was_cancelled or functions.was_asking:
-                raise
-            place = functions.cancelled_in or "publishing"
-            sentence = f"{place} took longer than {COMMAND_TIMEOUT_SECS:g} s without waiting for the device"
-            raise AdapterFailed(sentence) from None
+        cancelled = self.functions.cancelled
+        if cancelled is not None and cancelled.was_asking:
+            return super().timeout_error(is_answered=is_answered)
+        place = "publishing" if cancelled is None else cancelled.place
+        return AdapterFailed(f"{place} took longer than {COMMAND_TIMEOUT_SECS:g} s without waiting for the device")
 
     async def poll_once(self) -> None:
         """Poll and publish; without a function `poll`, check the connection and the silence."""
@@ -334,23 +318,13 @@ class LuaAdapter(PollingAdapter):
         try:
             async with connection.open() as messages:
                 self._push_error = None
+                self.poll_now()
                 yield messages
         except AdapterFailed as error:
             self._push_error = error
             if not isinstance(error, Unreachable):
                 self._log_once(error, "the connection")
             raise
-
-    async def _hello(self) -> Any:
-        return (await self.functions.call(HELLO))["first"]
-
-    async def _find_path(self) -> str | None:
-        """Return the path to listen on, from the function of the file; None if this section does not listen."""
-        found = (await self.functions.call(PATH))["first"]
-        try:
-            return None if found is None else url_path(found)
-        except Invalid as fault:
-            raise AdapterFailed(f"listen.path returned {shown(found)}, which {fault}") from None
 
     async def look(self, device_ids: Iterable[str]) -> Seen:
         """Like the base; without a function `poll`, return the pushed state."""

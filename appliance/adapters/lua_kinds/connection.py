@@ -61,9 +61,8 @@ PushContext = AbstractAsyncContextManager[Any]
 class PushConnection:
     """The connection of one section. The adapter opens it repeatedly, and passes each `next_message` to the file.
 
-    `hello` returns the first message, or None to send nothing; `on_open` is called after that. `find_path` returns
-    the path if the file has a function for it; if that returns nil, the connection stays unused. `http` can be
-    replaced until the connection opens.
+    `hello` returns the first message, or None to send nothing. `find_path` returns the path if the file has a
+    function for it; if that returns nil, the connection stays unused.
     """
 
     def __init__(
@@ -71,22 +70,20 @@ class PushConnection:
         http: PushSource,
         listen: ListenDefinition,
         hello: Callable[[], Awaitable[Any]],
-        on_open: Callable[[], None],
-        find_path: Callable[[], Awaitable[str | None]] | None = None,
-        clock: Clock | None = None,
+        find_path: Callable[[], Awaitable[str | None]],
+        clock: Clock,
     ) -> None:
         self._waiting: asyncio.Queue[Pushed] = asyncio.Queue(MAX_PUSHED)
         self._waiting_bytes = 0
         self._has_room = asyncio.Event()
-        self.http = http
+        self._http = http
         self._listen = listen
         self._hello = hello
-        self._on_open = on_open
         self._find_path = find_path
         self.is_unused = False
         self._socket: Messages | None = None
         self._is_open = False
-        self._replies = Replies(clock or Clock())
+        self._replies = Replies(clock)
         number = ("number", int, msgspec.field(name=listen.reply or "id"))
         self._reply: Any = msgspec.json.Decoder(msgspec.defstruct("Reply", [number]))
 
@@ -116,17 +113,17 @@ class PushConnection:
     async def open(self) -> AsyncIterator[AsyncIterator[Any]]:
         """Open the connection, and yield its messages; each has already been matched to a request or queued."""
         size = self._listen.max_message_kb << 10
-        path = await self._find_path() if self._listen.path is None and self._find_path else self._listen.path
+        path = await self._find_path() if self._listen.path is None else self._listen.path
         if path is None:
             self.is_unused = True
             await asyncio.Event().wait()
         assert path is not None
         if self._listen.kind == "sse":
-            async with self.http.events(path, silence_secs=EVENTS_SILENCE_SECS, max_bytes=size) as events:
+            async with self._http.events(path, silence_secs=EVENTS_SILENCE_SECS, max_bytes=size) as events:
                 async with self._opened(None):
-                    yield self._read(_parse_event(each, self.http.address) async for each in events)
+                    yield self._read(_parse_event(each, self._http.address) async for each in events)
             return
-        async with self.http.messages(path, silence_secs=SOCKET_PING_SECS, max_bytes=size, parse=_parse) as socket:
+        async with self._http.messages(path, silence_secs=SOCKET_PING_SECS, max_bytes=size, parse=_parse) as socket:
             async with self._opened(socket):
                 yield self._read(socket)
 
@@ -137,23 +134,22 @@ class PushConnection:
             first = await self._hello() if self._listen.has_hello else None
             if first is not None:
                 await self.send(first)
-            self._on_open()
             yield
         finally:
             self._socket, self._is_open = None, False
-            self._replies.fail(Unanswered(f"{self.http.address} closed the connection"))
+            self._replies.fail(Unanswered(f"{self._http.address} closed the connection"))
 
     async def send(self, message: Any) -> None:
         """Send a text, or any other value as JSON. Raises `Unreachable` if the connection is not open."""
         if not self.can_send:
             raise Invalid("ctx:send: server-sent events are receive-only")
         if self._socket is None:
-            raise Unreachable(f"{self.http.address}: the connection is not open")
+            raise Unreachable(f"{self._http.address}: the connection is not open")
         try:
             async with asyncio.timeout(SOCKET_SEND_SECS):
                 await self._socket.send(message)
         except TimeoutError:
-            raise Unanswered(f"{self.http.address} did not read the message in time") from None
+            raise Unanswered(f"{self._http.address} did not read the message in time") from None
 
     async def ask(self, message: Any, timeout_secs: float) -> Any:
         """Send the message with a new id, and wait for the reply with that id."""
@@ -167,7 +163,7 @@ class PushConnection:
         try:
             return await self._replies.request(lambda number: self.send({**message, field: number}), timeout_secs)
         except TimeoutError:
-            raise Unanswered(f"{self.http.address} did not reply within {timeout_secs:g} s") from None
+            raise Unanswered(f"{self._http.address} did not reply within {timeout_secs:g} s") from None
 
     async def _read(self, messages: AsyncIterator[Pushed]) -> AsyncIterator[Pushed]:
         """Pass each reply to its request, and queue any other message for the file."""

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from appliance.adapters.access_settings import url_path
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext
 from appliance.adapters.lua_kinds.calls import FunctionCalls
 from appliance.adapters.lua_kinds.computing import compute_apart
-from appliance.adapters.lua_kinds.connection import PushConnection
+from appliance.adapters.lua_kinds.connection import PushConnection, PushSource
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection
 from appliance.adapters.lua_kinds.kept_texts import KeptTexts
 from appliance.adapters.lua_kinds.redaction import Redaction, count_characters
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
-from appliance.errors import AdapterFailed, ScriptFailed
+from appliance.errors import AdapterFailed, Invalid, ScriptFailed
 from appliance.home.values import Value
+from appliance.tables.checks import shown
 
 MAX_REDACTED_AT_ONCE = 1 << 14
 """Characters that are redacted on the loop; more are redacted on a thread."""
@@ -24,26 +26,38 @@ HELLO, PATH = ["listen", "hello"], ["listen", "path"]
 """Functions whose results go to the device, and so may contain secrets."""
 
 
+class CancelledCall(NamedTuple):
+    """A cancelled call of a function: file and function, and whether it was waiting for the device."""
+
+    place: str
+    was_asking: bool
+
+
 class KindFunctions:
     """Calls the functions of a file, and keeps the memory and the secrets of its section.
 
-    `connection` is that of `listen`, if the kind has one.
+    `connection` is that of `listen`, if the kind has one. `cancelled` describes the last call if it was cancelled.
     """
 
     def __init__(
-        self, context: AdapterContext, host: KindHost, loaded: LoadedSection, origins: Origins, transport: Transport
+        self,
+        context: AdapterContext,
+        host: KindHost,
+        loaded: LoadedSection,
+        origins: Origins,
+        transport: Transport,
+        push: PushSource,
     ) -> None:
         self.section = loaded.section
         self.kept = KeptTexts(context.secrets, context.clock)
         self.redact = Redaction(origins.secrets, self.kept)
-        self.connection: PushConnection | None = None
         self.settings = origins.settings_for_lua()
         self.memory: dict[str, Value] = {}
         self.transport = transport
-        self.cancelled_in = ""
-        """The function that was cancelled last, if any."""
-        self.was_asking = False
-        """Whether that function was waiting for the device."""
+        self.cancelled: CancelledCall | None = None
+        self.connection: PushConnection | None = None
+        if (listen := loaded.definition.listen) is not None:
+            self.connection = PushConnection(push, listen, self._hello, self._find_path, context.clock)
         self._host = host
 
     def new_calls(self, secs: float = COMMAND_TIMEOUT_SECS, *, repeats: bool | None = None) -> FunctionCalls:
@@ -68,7 +82,7 @@ class KindFunctions:
         A `first` argument can be bytes, and can have a `body` of bytes. If the function failed because an answer was
         missing or unreadable, raises the error of that request; otherwise `AdapterFailed` with file and line.
         """
-        calls = calls or self.new_calls()
+        calls, self.cancelled = calls or self.new_calls(), None
         await self.redact.prepare()
         if isinstance(first, bytes):
             first, body = None, first
@@ -79,7 +93,7 @@ class KindFunctions:
         try:
             found = await self._host.call(self.section, calls, path, given)
         except asyncio.CancelledError:
-            self.cancelled_in, self.was_asking = f"{self.section.kind}.lua: {'.'.join(path)}", calls.is_asking
+            self.cancelled = CancelledCall(f"{self.section.kind}.lua: {'.'.join(path)}", calls.is_asking)
             raise
         except ScriptFailed as failed:
             if calls.failure is not None and str(calls.failure) in failed.message:
@@ -89,6 +103,17 @@ class KindFunctions:
         if path in (HELLO, PATH):
             return found
         return {name: self.redact(each) if isinstance(each, str) else each for name, each in found.items()}
+
+    async def _hello(self) -> Any:
+        return (await self.call(HELLO))["first"]
+
+    async def _find_path(self) -> str | None:
+        """Return the path to listen on, from the function of the file; None if this section does not listen."""
+        found = (await self.call(PATH))["first"]
+        try:
+            return None if found is None else url_path(found)
+        except Invalid as fault:
+            raise AdapterFailed(f"listen.path returned {shown(found)}, which {fault}") from None
 
     def remember(self, before: Mapping[str, Value], after: Mapping[str, Value]) -> None:
         """Apply the changes of one call to the memory; other calls may have changed it meanwhile."""

@@ -87,8 +87,15 @@ class DeviceInfo(Struct, frozen=True, kw_only=True):
 class RokuAdapter(PollingAdapter):
     """The TV at one Roku address. `hint` is added to the error of a TV that refuses commands."""
 
-    def __init__(self, context: AdapterContext, http: HttpClient, poll_interval: float, hint: str = "") -> None:
-        super().__init__(context, http, poll_interval)
+    def __init__(
+        self,
+        context: AdapterContext,
+        http: HttpClient,
+        poll_interval: float,
+        max_silence_secs: float | None = None,
+        hint: str = "",
+    ) -> None:
+        super().__init__(context, http, poll_interval, max_silence_secs)
         self._hint = hint
 
     async def poll(self) -> Report:
@@ -199,6 +206,4 @@ def build(settings: RokuTv, context: AdapterContext) -> RokuAdapter:
     http = HttpClient(context.open_session(), settings.base_url, context.clock, sends_address=True)
     is_named = not is_numeric(settings.ip_address)
     hint = f". If that is set, write the TV's address instead of {settings.ip_address}" if is_named else ""
-    adapter = RokuAdapter(context, http, settings.poll_interval_secs, hint)
-    adapter.max_silence_secs = settings.max_silence_secs
-    return adapter
+    return RokuAdapter(context, http, settings.poll_interval_secs, settings.max_silence_secs, hint)

@@ -54,8 +54,10 @@ _CHANGES: Mapping[tuple[str, str], Callable[[Any, tuple[str, ...]], dict[str, An
 class WledAdapter(PollingAdapter):
     """One WLED controller: `<name>:light`, and `<name>:segment:<id>` for each segment."""
 
-    def __init__(self, context: AdapterContext, http: HttpClient, poll_interval: float) -> None:
-        super().__init__(context, http, poll_interval)
+    def __init__(
+        self, context: AdapterContext, http: HttpClient, poll_interval: float, max_silence_secs: float | None = None
+    ) -> None:
+        super().__init__(context, http, poll_interval, max_silence_secs)
         self._effects: tuple[str, ...] = ()
         self._info: Mapping[str, Any] = {}
         self._segments_known_by: object = None

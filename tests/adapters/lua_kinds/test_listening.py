@@ -258,7 +258,7 @@ async def test_a_function_without_requests_that_times_out_is_not_an_outage(pool:
 
 async def test_large_messages_wait_within_a_budget_of_bytes() -> None:
     listen = ListenDefinition(path="/", kind="websocket", has_hello=False, max_message_kb=1024)
-    connection = PushConnection(None, listen, _nothing, lambda: None)  # type: ignore[arg-type]
+    connection = PushConnection(None, listen, _nothing, _nothing, Clock())  # type: ignore[arg-type]
 
     async def messages() -> AsyncIterator[Pushed]:
         for number in range(4):

@@ -8,6 +8,7 @@ import itertools
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -159,7 +160,7 @@ def _replace_both(
     """Put the new folder in place, which makes the new document and history count, then the document."""
     old, token = folder.with_name(f"{folder.name}.before-restore-{stamp}"), secrets.token_hex(16)
     kept = [old] if folder.exists() else []
-    _write_stage(folder, {**files, PurePosixPath(MARKER): token.encode()}, stamp)
+    _write_stage(folder, {**files, PurePosixPath(MARKER): token.encode()}, stamp, data_dir.stat().st_gid)
     try:
         with as_owner(data_dir):
             prepare(data_dir, values, folder / MARKER, token, own=OWN)
@@ -188,7 +189,7 @@ def _place_history(data_dir: Path, stamp: str) -> list[Path]:
         ) from None
 
 
-def _write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str) -> None:
+def _write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str, hub_group: int) -> None:
     """Write the new folder next to the present one; it is on the device when this returns."""
     stage = folder.with_name(folder.name + STAGE)
     if stage.exists() and not (stage / MARKER).exists():  # an interrupted restore left the replaced files
@@ -200,24 +201,27 @@ def _write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str) ->
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             target.touch(mode=0o600)
             target.write_bytes(data)
-        _copy_ownership(stage, folder)
+        _copy_ownership(stage, folder, hub_group)
         os.sync()
     except BaseException:
         shutil.rmtree(stage, ignore_errors=True)
         raise
 
 
-def _copy_ownership(stage: Path, folder: Path) -> None:
+def _copy_ownership(stage: Path, folder: Path, hub_group: int) -> None:
     """Give the staged files the owner and mode of the files that they replace, so that the hub's user can read them.
 
-    New files get the owner and mode of their folder.
+    New files and folders get the owner and mode of the configuration folder. New files may contain secrets, so other
+    users cannot read them: if other users can read the folder, the group of the hub can read the file instead.
     """
     for path in [stage, *stage.rglob("*")]:
         there = folder / path.relative_to(stage)
         like = next(each for each in (there, folder, folder.parent) if each.exists()).stat()
-        mode = like.st_mode & (0o777 if there.exists() or path.is_dir() else 0o666)
+        is_new_file = not there.exists() and not path.is_dir()
+        mode = like.st_mode & (0o640 if is_new_file else 0o777)
+        group = hub_group if is_new_file and like.st_mode & stat.S_IROTH else like.st_gid
         with contextlib.suppress(PermissionError):  # only root can change the owner; otherwise it is already right
-            os.chown(path, like.st_uid, like.st_gid)
+            os.chown(path, like.st_uid, group)
         path.chmod(mode)
 
 

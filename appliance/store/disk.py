@@ -80,9 +80,10 @@ class Disk:
         return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
 
     def copy_access(self, descriptor: int, name: str) -> None:
-        """Give an open new file the mode and owner of another file; for a folder, copy the owner only if possible.
+        """Give an open new file the mode and owner of another file or folder; the owner of a folder only if possible.
 
-        Raises `PermissionError` if the owner of a file cannot be kept.
+        Other users cannot read a file that is new in its folder, because it may contain secrets. Raises
+        `PermissionError` if the owner of a file cannot be kept.
         """
         like = (self.folder / name).stat()
         is_file = stat.S_ISREG(like.st_mode)
@@ -92,7 +93,7 @@ class Disk:
             made = os.fstat(descriptor)
             if is_file and (made.st_uid, made.st_gid) != (like.st_uid, like.st_gid):
                 raise
-        os.fchmod(descriptor, stat.S_IMODE(like.st_mode) if is_file else like.st_mode & 0o666)
+        os.fchmod(descriptor, stat.S_IMODE(like.st_mode) if is_file else like.st_mode & 0o640)
 
     def open(self, name: str) -> int:
         """Open an existing file for writing; return the descriptor."""

@@ -256,12 +256,13 @@ async def test_the_last_twenty_versions_stay_and_count_on(home: App) -> None:
 
 async def test_a_save_keeps_the_mode_and_makes_subfolders_for_scripts(home: App) -> None:
     (root_of(home) / EVENING).chmod(0o640)
+    (root_of(home) / "config/scenes").chmod(0o755)
     assert (await put(home, EVENING, SCENE % ("evening", "local x"))).status == 200
     assert (root_of(home) / EVENING).stat().st_mode & 0o777 == 0o640
     assert (await put(home, "config/scripts/a/b/c.lua", "return 1\n")).status == 200
     assert (root_of(home) / "config/scripts/a/b/c.lua").read_text() == "return 1\n"
     assert (await put(home, "config/scenes/new.lua", SCENE % ("new", ""))).status == 200
-    assert (root_of(home) / "config/scenes/new.lua").stat().st_mode & 0o400
+    assert (root_of(home) / "config/scenes/new.lua").stat().st_mode & 0o777 == 0o640, "the folder has mode 0755"
     assert not [*root_of(home).rglob("*.part")]
 
 

@@ -434,13 +434,16 @@ class TestRestore:
         assert [each.name for each in (tmp_path / "config").iterdir()] == ["home.toml"]
         assert key_of((tmp_path / "config" / "home.toml").read_text(), "") == SECRET
 
-    def test_files_get_the_permissions_of_the_replaced_ones(self, tmp_path: Path, command: Command) -> None:
-        (home(tmp_path) / "config").chmod(0o750)
+    @pytest.mark.parametrize("folder", [0o750, 0o755])
+    def test_files_get_the_permissions_of_the_replaced_ones(
+        self, tmp_path: Path, command: Command, folder: int
+    ) -> None:
+        (home(tmp_path) / "config").chmod(folder)
         (tmp_path / "config" / "default.toml").chmod(0o640)
         pack(tmp_path / "b", {**entries(), "config/lua/new.lua": b""})
         assert command(tmp_path, "restore", "b")[0] == 0
         modes = {each.name: oct(each.stat().st_mode & 0o777) for each in (tmp_path / "config").rglob("*")}
-        assert modes == {"default.toml": "0o640", "lua": "0o750", "new.lua": "0o640"}
+        assert modes == {"default.toml": "0o640", "lua": oct(folder), "new.lua": "0o640"}
 
     def test_while_a_hub_runs_it_is_refused_and_the_hub_named(self, tmp_path: Path) -> None:
         box(tmp_path)

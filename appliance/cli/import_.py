@@ -51,10 +51,6 @@ class Item(Struct, frozen=True, kw_only=True):
     device_id: str | None = None
 
 
-Steps = Iterator[tuple[bool, str]]
-"""Each imported item, or (false) each skipped item and the reason."""
-
-
 def import_(arguments: argparse.Namespace) -> int:
     """Import from the folder and print each thing that was imported or skipped; return the exit code."""
     folder = Path(arguments.folder)

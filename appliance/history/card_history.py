@@ -215,10 +215,10 @@ class CardHistory:
         first, last = _months_of(period)
         found: list[Mapping[str, Any]] = []
         count = 0
-        self._writer.sizes = self._months.list_months()
-        for month in reversed(self._writer.sizes):
+        sizes = self._writer.read_sizes()
+        for month in reversed(sizes):
             if first <= month <= last and count < enough:
-                start = self._index.start_for(month, self._writer.sizes[month], period.bounds_ms()[0])
+                start = self._index.start_for(month, sizes[month], period.bounds_ms()[0])
                 part = self._months.find(month, beginning, start)
                 found = [*part.lines, *found]
                 count += sum(len(line.get("h") or line.get("c") or "1") for line in part.lines)

@@ -119,8 +119,7 @@ class _Ledger(Struct, kw_only=True):
 
 
 class CardWriter:
-    """Appends to the files of at most `keep_days`, at most `max_day_bytes` per day (UTC). All methods run on the
-    store's thread.
+    """Appends to the files of at most `keep_days`, at most `max_day_bytes` per day (UTC). Writes run on the store's thread.
 
     `sizes` has the months with the sizes of their files, as far as known; any thread may read it.
     """
@@ -131,6 +130,11 @@ class CardWriter:
         self._max_day_bytes = max_day_bytes
         self._ledger: _Ledger | None = None
         self.sizes: Mapping[str, int] = {}
+
+    def read_sizes(self) -> Mapping[str, int]:
+        """Read the sizes of the months again; any thread may call this. Raises `OSError`."""
+        self.sizes = self._months.list_months()
+        return self.sizes
 
     def day_bytes(self, now: int) -> int:
         """Return the bytes written on the day of this time, in milliseconds since 1970, as far as known."""
@@ -178,9 +182,8 @@ class CardWriter:
 
         Only days with writes count, so that a wrong clock never makes a month expire.
         """
-        self.sizes = self._months.list_months()
         old = []
-        for month in self.sizes:
+        for month in self.read_sizes():
             end = self._find_end(month)
             if end is not None and ledger.days - end["days"] > self._keep_days:
                 old.append(month)

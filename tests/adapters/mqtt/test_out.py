@@ -106,7 +106,7 @@ async def test_events_are_published_as_in_the_event_stream_except_those_from_mqt
         lamp = Lamp(home.registry, LAMP)
         await client.subscribe("lares/here/events", qos=1)
         async with publishing(home, "here", lamp, frame_of=frame_of) as publisher:
-            await until(lambda: publisher.is_connected)
+            await until(lambda: publisher._connection is not None)
             home.bus.publish(events.DeviceEvent(device_id="mqtt:remote", event="double", data={}))
             home.bus.publish(events.DeviceEvent(device_id=LAMP.device_id, event="single", data={"n": 1}))
             lamp.show(brightness=21)
@@ -146,7 +146,7 @@ async def test_two_hubs_are_one_home_without_a_loop(broker: Broker) -> None:
             await broker.start()
             # The broker kept nothing: the lamp may disappear until it is announced again, which its newest state
             # shows.
-            await until(lambda: publisher.is_connected)
+            await until(lambda: publisher._connection is not None)
             lamp.show(brightness=71)
             await there.shows(THERE, state="online", brightness=71)
         await there.shows(THERE, state="unavailable")
@@ -291,7 +291,7 @@ async def test_commands_that_are_too_many_are_answered_busy_and_the_others_run_i
         lamp.send = send  # type: ignore[method-assign]
         await client.subscribe(f"{base}/result", qos=1)
         async with publishing(home, "here", lamp) as publisher:
-            await until(lambda: publisher.is_connected)
+            await until(lambda: publisher._connection is not None)
             await client.subscribe("lares/here/status", qos=1)
             assert await next_message(client, "lares/here/status") == "online"
             for percent in range(1, MAX_WAITING_COMMANDS + 3):
@@ -313,7 +313,7 @@ async def test_a_message_that_another_client_changes_is_published_again_once(bro
         await client.subscribe([(f"{base}/state", 1), ("lares/here/status", 1)])
         async with publishing(home, "here", Lamp(home.registry, LAMP)) as publisher:
             first = await next_message(client, f"{base}/state")
-            await until(lambda: "lares/here/status" in publisher._published and publisher.is_connected)
+            await until(lambda: "lares/here/status" in publisher._published and publisher._connection is not None)
             await asyncio.sleep(0.3)
             await client.publish(f"{base}/state", payload, qos=1, retain=True)
             while (again := await next_message(client, f"{base}/state")) == "nonsense":
@@ -339,7 +339,7 @@ async def test_an_unforeseen_error_while_publishing_ends_only_the_connection(
     async with broker.client() as client, BrokerHome(broker) as home:
         await client.subscribe("lares/here/devices/+/state", qos=1)
         async with publishing(home, "here", Lamp(home.registry, LAMP), scenes=Scenes()) as publisher:
-            await until(lambda: not faults and publisher.is_connected)
+            await until(lambda: not faults and publisher._connection is not None)
             assert (await next_message(client, "lares/here/devices/elgato_lights:light:0/state"))["name"] == "Desk"
     assert "publishing failed" in caplog.text
 

@@ -92,11 +92,6 @@ class HubPublisher:
         self._republished_at: dict[str, float] = {}
         self._connection: BrokerConnection | None = None
 
-    @property
-    def is_connected(self) -> bool:
-        """Whether the broker is connected."""
-        return self._connection is not None
-
     async def __aenter__(self) -> HubPublisher:
         self._forget = self._home.bus.listen(self._on_event)
         connected = keep_connected(

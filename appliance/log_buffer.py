@@ -1,106 +1,19 @@
-"""The log buffer: the latest log entries in memory, for `lares log` and the API; and the limit on repeated lines."""
+"""The latest log entries in memory, for `lares log` and the API; and their form as text."""
 
 from __future__ import annotations
 
-import copy
 import json
 import logging
 import traceback
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Mapping
-from contextvars import ContextVar
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
 from msgspec import Struct
 
-IS_MUTED = ContextVar("is_muted", default=False)
-"""Whether log lines of the present task are suppressed because it simulates the home."""
-
-INTERVAL_SECS = 60.0
-
-MAX_SAME_LINES = 20
-"""Lines of the same text in one interval."""
-
-MAX_SAME_KIND = 100
-"""Lines of one part and one place in the code in one interval, regardless of the names in them."""
-
-MAX_KINDS = 2048
-"""Texts and places that are remembered; the least recently seen are forgotten first."""
-
-MAX_TEXT_CHARS = 10_000
-"""The length of a line; a script may log a line of 8 KiB."""
-
-
-class _Window(Struct):
-    """The number of lines of one kind since the interval began, and how many of them were suppressed."""
-
-    began: float
-    written: int = 0
-    held_back: int = 0
-
-
-class RepetitionLimit(logging.Filter):
-    """Lets the first lines of a kind through; one line per minute gives the number of the others.
-
-    A line is limited twice: by its text, and, for each part, by the place in the code that wrote it, so that failing
-    scenes do not hide a failing automation. Lines of scripts, which all come from one place, are limited by their
-    text alone, and may repeat more often.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._windows: OrderedDict[object, _Window] = OrderedDict()
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether to write the line; the first line after suppressed ones gives their number."""
-        limited = None if IS_MUTED.get() else self.limit(record)
-        if limited is None:
-            return False
-        record.msg, record.args = limited.msg, limited.args
-        return True
-
-    def limit(self, record: logging.LogRecord) -> logging.LogRecord | None:
-        """Return the record to write, a new one if its text changes; None suppresses it."""
-        text, is_any_text, now = record.getMessage(), record.msg == "%s", record.created
-        if len(text) > MAX_TEXT_CHARS:
-            text = text[: MAX_TEXT_CHARS - 1] + "…"
-            record = _with_text(record, text)
-        kind, limit = hash((record.name, record.levelno, text)), MAX_SAME_KIND if is_any_text else MAX_SAME_LINES
-        held_back = [
-            self._take(kind, limit, now),
-            0 if is_any_text else self._take((record.name, record.pathname, record.lineno), MAX_SAME_KIND, now),
-        ]
-        if None in held_back:
-            return None
-        count = max(each or 0 for each in held_back)
-        return _with_text(record, f"{text} (and {count} more like it before)") if count else record
-
-    def _take(self, kind: object, limit: int, now: float) -> int | None:
-        """Return None to suppress the line; otherwise return the number of lines of its kind that were suppressed in
-        the previous interval."""
-        window = self._windows.get(kind)
-        if window is None or not 0 <= now - window.began < INTERVAL_SECS:
-            held_back = 0 if window is None else window.held_back
-            self._windows[kind] = _Window(began=now, written=limit if held_back else 1)
-            self._windows.move_to_end(kind)
-            if len(self._windows) > MAX_KINDS:
-                self._windows.popitem(last=False)
-            return held_back
-        self._windows.move_to_end(kind)
-        if window.written >= limit:
-            window.held_back += 1
-            return None
-        window.written += 1
-        return 0
-
-
-def _with_text(record: logging.LogRecord, text: str) -> logging.LogRecord:
-    changed = copy.copy(record)
-    changed.msg, changed.args = "%s", (text,)
-    return changed
-
+from appliance.log_limit import IS_MUTED, RepetitionLimit
 
 MAX_LOG_ENTRIES = 2000
 MAX_LOG_BUFFER_BYTES = 2 << 20

@@ -8,19 +8,8 @@ from collections.abc import Iterator
 import orjson
 import pytest
 
-from appliance.log_buffer import (
-    MAX_KINDS,
-    MAX_LOG_BUFFER_BYTES,
-    MAX_LOG_ENTRIES,
-    MAX_SAME_KIND,
-    MAX_SAME_LINES,
-    MAX_TEXT_CHARS,
-    LogBuffer,
-    LogQuery,
-    RepetitionLimit,
-    own_fields,
-    value_text,
-)
+from appliance.log_buffer import MAX_LOG_BUFFER_BYTES, MAX_LOG_ENTRIES, LogBuffer, LogQuery, own_fields, value_text
+from appliance.log_limit import MAX_KINDS, MAX_SAME_KIND, MAX_SAME_LINES, MAX_TEXT_CHARS, RepetitionLimit
 
 log = logging.getLogger("part.of.a.test")
 

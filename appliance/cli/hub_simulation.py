@@ -23,7 +23,7 @@ from appliance.cli.simulation import SimulationPrinter, open_simulation
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import Busy, ConfigFailed, Fault, Invalid, InvalidFile, StartFailed
-from appliance.log_buffer import IS_MUTED
+from appliance.log_limit import IS_MUTED
 from appliance.simulated_clock import SimulatedClock
 from appliance.store.record_keys import ALIAS_PREFIX, AUTOMATION_PREFIX, TIMER_PREFIX
 from appliance.store.storage import DocumentSnapshot

@@ -13,7 +13,8 @@ from typing import TextIO
 
 import orjson
 
-from appliance.log_buffer import RepetitionLimit, fields_of, fields_text
+from appliance.log_buffer import fields_of, fields_text
+from appliance.log_limit import RepetitionLimit
 from appliance.settings import Logging
 
 _INVISIBLE = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]"

@@ -23,7 +23,7 @@ from appliance.clock import Clock
 from appliance.errors import Busy, ConfigFailed
 from appliance.home.bus import Bus
 from appliance.home.model import Device
-from appliance.log_buffer import IS_MUTED
+from appliance.log_limit import IS_MUTED
 from appliance.lua.folder import Folder
 from appliance.lua.kind_catalog import MAX_CALL_CPU_SECS, KindCatalog
 from appliance.lua.source import Source

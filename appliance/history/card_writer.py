@@ -119,7 +119,8 @@ class _Ledger(Struct, kw_only=True):
 
 
 class CardWriter:
-    """Appends to the files of at most `keep_days`, at most `max_day_bytes` per day (UTC). Writes run on the store's thread.
+    """Appends to the files of at most `keep_days`, at most `max_day_bytes` per day (UTC). Writes run on the store's
+    thread.
 
     `sizes` has the months with the sizes of their files, as far as known; any thread may read it.
     """
@@ -131,10 +132,10 @@ class CardWriter:
         self._ledger: _Ledger | None = None
         self.sizes: Mapping[str, int] = {}
 
-    def read_sizes(self) -> Mapping[str, int]:
+    def read_sizes(self) -> dict[str, int]:
         """Read the sizes of the months again; any thread may call this. Raises `OSError`."""
-        self.sizes = self._months.list_months()
-        return self.sizes
+        self.sizes = sizes = self._months.list_months()
+        return sizes
 
     def day_bytes(self, now: int) -> int:
         """Return the bytes written on the day of this time, in milliseconds since 1970, as far as known."""

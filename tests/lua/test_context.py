@@ -10,7 +10,8 @@ import pytest
 import pytest_asyncio
 
 from appliance.api.device_encoder import DeviceEncoder
-from appliance.log_buffer import MAX_SAME_KIND, RepetitionLimit, fields_of
+from appliance.log_buffer import fields_of
+from appliance.log_limit import MAX_SAME_KIND, RepetitionLimit
 from appliance.lua.context import (
     MAX_LOG_STEPS,
     MAX_RESULTS,

@@ -20,7 +20,7 @@ from appliance.adapters.mqtt.messages import parse_json
 from appliance.adapters.mqtt.refusals import MAX_REPORTED, MORE_FAULTS, Refusal, Reports
 from appliance.adapters.mqtt.templates import template
 from appliance.errors import Invalid
-from appliance.log_buffer import MAX_SAME_KIND
+from appliance.log_limit import MAX_SAME_KIND
 from tests.adapters.mqtt import table
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.table import hear, live_devices, new_catalog, rebuild, take

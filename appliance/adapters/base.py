@@ -105,12 +105,13 @@ class Adapter(ABC):
     that no device at the address answers: all waiting commands fail at once, unsent. Without it, only waiting
     commands to the same device fail.
 
-    `operation_secs` are time limits of operations that can take longer than a command.
+    `command_secs` is the time limit of a command, `operation_secs` are those of operations that can take longer.
     """
 
     concurrency = 1
     takes_many = False
     shares_outages = False
+    command_secs = COMMAND_TIMEOUT_SECS
     operation_secs: Mapping[str, float] = {}
 
     def __init__(self, context: AdapterContext, address: str | None = None) -> None:
@@ -179,8 +180,8 @@ class Adapter(ABC):
         self.publish.record_error(error)
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """Return the result of a command or operation. Raises `Unanswered` after five seconds."""
-        return await self.within(COMMAND_TIMEOUT_SECS, work)
+        """Return the result of a command or operation. Raises `Unanswered` after `command_secs`."""
+        return await self.within(self.command_secs, work)
 
     async def within(self, secs: float, work: Awaitable[T]) -> T:
         """Return the result of the work. Raises `Unanswered` after `secs`."""

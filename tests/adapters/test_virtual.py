@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from appliance import config
+from appliance.adapters.base import HookRequest
 from appliance.adapters.virtual.adapter import VirtualAdapter
 from appliance.clock import Clock
 from appliance.errors import ConfigFailed, LaresError
@@ -111,9 +112,9 @@ REFUSED: tuple[tuple[str, str, Any, str], ...] = (
 class Home:
     """A registry with the devices of one section, and what happened."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
         self.events: list[events.DeviceEvent] = []
-        self.bus, clock = Bus(), Clock()
+        self.bus = Bus()
         self.registry = Registry(self.bus, clock)
         self.bus.listen(self.events.append, events.DeviceEvent)  # type: ignore[arg-type]
         settings = config.parse(HOME, "default.toml", {}).adapters["virtual"]
@@ -128,10 +129,34 @@ class Home:
 @asynccontextmanager
 async def running() -> AsyncIterator[Home]:
     """Run the adapter with its devices published."""
-    home = Home()
+    home = Home(Clock())
     work = asyncio.create_task(home.adapter.run())
     await home.adapter.publish.has_started.wait()
     yield home
+    work.cancel()
+
+
+class SlowClock(Clock):
+    """Time passes at each look, so that long work pauses after each step."""
+
+    time = 0.0
+
+    def monotonic(self) -> float:
+        """Return a later time."""
+        self.time += 1.0
+        return self.time
+
+    async def sleep(self, _: float) -> None:
+        """Let other tasks run."""
+        await asyncio.sleep(0)
+
+
+async def test_a_hook_that_comes_before_the_devices_waits_for_them() -> None:
+    home = Home(SlowClock())
+    work = asyncio.create_task(home.adapter.run())
+    await asyncio.sleep(0)
+    await home.adapter.hook(HookRequest(hook="device:virtual:button", method="POST", data={"event": "single"}))
+    assert [each.event for each in home.events] == ["single"]
     work.cancel()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -82,6 +82,8 @@ class MatterAdapter(Adapter):
     """
 
     concurrency = 1_000
+    command_secs = 3 * RESULT_SECS
+    """Far longer than the timeouts inside a command, so that these end first even on a busy loop."""
     operation_secs: Mapping[str, float] = {"pair": 240.0, "unpair": 60.0, "share": 60.0}
 
     def __init__(self, context: AdapterContext, settings: Matter) -> None:
@@ -199,13 +201,6 @@ class MatterAdapter(Adapter):
         values = await self._ask_node(device_id, place, "read_attribute", {"attribute_path": path})
         self.live.take_values(place.node.id, values)
         return self._place(device_id)
-
-    async def within_limit(self, work: Awaitable[T]) -> T:
-        """Return the result of a command or operation. Raises `Unanswered` if no shorter timeout has ended it before.
-
-        The limit is far longer than those timeouts, so that they end first even on a busy loop.
-        """
-        return await self.within(3 * RESULT_SECS, work)
 
     async def _send(self, device_id: str, what: str, place: Place, request: ClusterRequest) -> None:
         """Send a request. Raises `Unreachable` if the device does not answer, `BadAnswer` if it refuses."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from math import ceil
 from types import ModuleType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 from urllib.parse import quote
 
 from appliance.adapters.base import Adapter, AdapterContext, Operation
@@ -24,8 +24,6 @@ PAUSES_SECS = (1.0, 4.0)
 """Seconds before the second and the third try."""
 
 TRY_TIMEOUT_SECS = 10.0
-SEND_TIMEOUT_SECS = 55.0
-"""Time limit of a message, including the wait for earlier ones."""
 
 MAX_WAITING = 100
 """Messages that wait for their turn; further ones are refused."""
@@ -38,13 +36,14 @@ MAX_GATHERED_CHARS = 200
 
 HOUR_SECS = 3600.0
 
-T = TypeVar("T")
-
 log = logging.getLogger("notify")
 
 
 class NotifyAdapter(Adapter):
     """Sends messages for `ctx:notify`, `ctx:invoke("<section>:send", …)` and `lares notify`; it has no devices."""
+
+    operation_secs: Mapping[str, float] = {"send": 55.0}
+    """Time limit of a message, including the wait for earlier ones."""
 
     def __init__(self, settings: NotifySection, context: AdapterContext) -> None:
         super().__init__(context)
@@ -81,10 +80,6 @@ class NotifyAdapter(Adapter):
 
     def _secs_to_room(self) -> float:
         return max(self._sent_at[0] + HOUR_SECS - self.clock.monotonic(), 0.0)
-
-    async def within_limit(self, work: Awaitable[T]) -> T:
-        """Return the result of an operation; `Unanswered` if it takes longer than `SEND_TIMEOUT_SECS`."""
-        return await self.within(SEND_TIMEOUT_SECS, work)
 
     async def _send(self, payload: Mapping[str, Value]) -> Value:
         """Send a message and return once it is delivered, or gather it; raise `AdapterFailed` after three failed

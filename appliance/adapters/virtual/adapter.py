@@ -36,8 +36,8 @@ class VirtualAdapter(Adapter):
 
     async def run(self) -> None:
         """Publish the devices; everything else comes from commands and observations."""
-        known = self.publish.devices()
-        await in_steps(self.clock, self._publishing(known))
+        async with self._lock:  # commands and observations wait until their devices exist
+            await in_steps(self.clock, self._publishing(self.publish.devices()))
         self.publish.full_list((), present=self._devices)
         self.publish.answered()
         self.publish.started()

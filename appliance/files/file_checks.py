@@ -7,7 +7,6 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,31 +17,13 @@ from appliance.automations.automations import Automations
 from appliance.automations.names import HomeNames
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, ScriptFailed
+from appliance.files.file_places import FilePlace
 from appliance.lua.catalog import Catalog, fault_of
 from appliance.lua.folder import Folder
 from appliance.lua.kind_catalog import KindCatalog
 from appliance.lua.source import Source, find_undefined
 from appliance.lua.worker_pool import WorkerPool
 from appliance.scenes import Scene
-
-
-class FilePlace(Struct, frozen=True, kw_only=True):
-    """A file of the home.
-
-    `kind` is scene, automation, script, adapter, or config; `folder` holds files of this kind.
-    """
-
-    kind: str
-    path: str
-    file: Path
-    folder: Path | None = None
-
-    def inner_folders(self) -> list[Path]:
-        """Return the folders between `folder` and the file."""
-        if self.folder is None:
-            return []
-        depth = len(self.file.relative_to(self.folder).parts) - 1
-        return list(self.file.parents[:depth])
 
 
 class CheckedText(Struct, frozen=True, kw_only=True):

@@ -6,65 +6,40 @@ import asyncio
 import hashlib
 import logging
 import os
-import re
 import secrets
-import stat
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec import Struct, convert
 
-from appliance.adapters.kinds import KINDS
-from appliance.adapters.lua_kinds.kind import KNOWN_SETTINGS
 from appliance.clock import Clock, from_millis
 from appliance.config import Config
 from appliance.errors import Fault, FileChanged, Invalid, InvalidFile, NotFound, StoreFailed, TooLarge
 from appliance.files import toml_secrets
-from appliance.files.file_checks import CheckedText, FileChecks, FilePlace
-from appliance.files.toml_scan import KeyPath
+from appliance.files.file_checks import CheckedText, FileChecks
+from appliance.files.file_places import FilePlace, FilePlaces
+from appliance.files.secret_settings import SecretSettings
 from appliance.lua.reload import Reloaded
-from appliance.lua.source import MAX_FILE_BYTES
-from appliance.settings import SECTIONS
 from appliance.store.disk import Disk
+from appliance.store.record_keys import VERSION_KEY
 from appliance.store.records import read_all, skip
 from appliance.store.saved_files import FileVersion, SavedFiles
 from appliance.store.storage import Storage
 from appliance.tables.fields import line_at
-from appliance.tables.plain_files import read_plain
 from appliance.tables.toml_lines import line_finder
 from appliance.tasks import Tasks
 
 MAX_SAVED_BYTES = 256 << 10
 """Bytes of a text that can be saved."""
 
-MAX_PATH_CHARS = 255
-
-VERSION_KEY = "files/version_key"
-"""Key in the document: the key for the hashes that are the versions of files, so that these reveal no secret."""
-
-_SECRETS = frozenset(
-    key
-    for fields in (KNOWN_SETTINGS, *SECTIONS.values(), *(kind.settings.FIELDS for kind in KINDS.values()))
-    for key, field in fields.items()
-    if field.secret
-)
-"""The names of all secret settings of Lares."""
-
 
 class _VersionKey(Struct, frozen=True):
     key: str
 
 
-_SECRET_NAME = re.compile(r".*(password|token|secret|key)")
-_NAME = re.compile(r"[^./\\][^/\\]*\.lua")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-
 log = logging.getLogger("files")
-
-T = TypeVar("T")
 
 
 class FileEntry(Struct, frozen=True, kw_only=True):
@@ -114,20 +89,13 @@ class HomeFiles:
         secret_settings: Callable[[], Mapping[str, frozenset[str]]],
     ) -> None:
         self.checks = checks
-        self._file = Path(config.file).absolute()
-        self._root = config.root
-        self._folders = {
-            "scene": config.scenes.directory,
-            "automation": config.automations.directory,
-            "script": config.scripts.directory,
-            "adapter": f"{self._file.parent.name}/adapters",
-        }
+        self.places = FilePlaces(config)
         self._saved = SavedFiles(Disk(config.root), data)
         self._clock = clock
         self._storage = storage
         self._run = run
         self._reload_sound = reload_sound
-        self._secret_settings = secret_settings
+        self._secrets = SecretSettings(secret_settings)
         self._lock = asyncio.Lock()
         self._tasks = Tasks()
         self._key = b""
@@ -143,15 +111,6 @@ class HomeFiles:
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.__aexit__()
 
-    @property
-    def config_path(self) -> str:
-        """The path of the configuration file."""
-        return f"{self._file.parent.name}/{self._file.name}"
-
-    def kind_path(self, kind: str) -> str:
-        """Return the path of the file of a kind in Lua, whether or not it exists."""
-        return f"{self._folders['adapter']}/{kind}.lua"
-
     async def list_files(self) -> list[FileEntry]:
         """Return every file, by path."""
         return await asyncio.to_thread(lambda: sorted(self._entries(), key=lambda each: each.path))
@@ -163,30 +122,30 @@ class HomeFiles:
 
     async def check(self, path: str, text: str) -> CheckedText:
         """Return the faults and warnings of the text in place of the file's text; nothing is written."""
-        place = self.place_of(path)
+        place = self.places.get(path)
         faults, full = await self._with_secrets(place, _encode(text))
         return await self.checks.check(place, full) if not faults else CheckedText(errors=tuple(faults))
 
     async def exists(self, path: str) -> bool:
         """Return whether there is a file, or anything else, at the path."""
-        return await asyncio.to_thread(os.path.lexists, self.place_of(path).file)
+        return await asyncio.to_thread(os.path.lexists, self.places.get(path).file)
 
     async def with_secrets(self, path: str, text: str) -> str:
         """Return the text with the stored secrets in place of their marks."""
-        return (await self._with_secrets(self.place_of(path), _encode(text)))[1].decode()
+        return (await self._with_secrets(self.places.get(path), _encode(text)))[1].decode()
 
     async def save(self, path: str, text: str, version: str | None = None) -> SavedFile:
         """Save the text if it has no faults, and reload its catalog.
 
         Raise `InvalidFile`, `FileChanged` if the file no longer has the `version`, or `StoreFailed`.
         """
-        place, data = self.place_of(path), _encode(text)
+        place, data = self.places.get(path), _encode(text)
         return await self._tasks.finish(self._save(place, lambda _: data, version), f"save of {path}")
 
     async def change_config(self, change: Callable[[str], str], version: str | None = None) -> SavedFile:
         """Save the configuration as the function changes its text, which includes its secrets; raise what `save`
         raises."""
-        place = self.place_of(self.config_path)
+        place = self.places.get(self.places.config_path)
 
         def apply(before: bytes | None) -> bytes:
             return _encode(change(_text_of(place, before)))
@@ -195,14 +154,14 @@ class HomeFiles:
 
     async def read_config(self) -> tuple[str, str, str]:
         """Return the configuration: its text, its text without secrets, and its version."""
-        place = self.place_of(self.config_path)
-        data = await asyncio.to_thread(_read_if_present, place) or b""
+        place = self.places.get(self.places.config_path)
+        data = await asyncio.to_thread(place.read) or b""
         return _text_of(place, data), self._shown(place, data), self._version_of(data)
 
     async def delete(self, path: str) -> None:
         """Delete the file; its versions stay, and its last text becomes a version. Raise `NotFound` or
         `StoreFailed`."""
-        place = self.place_of(path)
+        place = self.places.get(path)
         await self._tasks.finish(self._delete(place), f"deletion of {path}")
 
     async def list_versions(self, path: str) -> list[FileVersion]:
@@ -224,32 +183,11 @@ class HomeFiles:
         data: bytes = await self._run(partial(self._saved.read_version, version))
         return data.decode(errors="replace")
 
-    def place_of(self, path: str) -> FilePlace:
-        """Return the place of a file that may be saved; raise `Invalid` for any other path."""
-        if path == self.config_path:
-            return FilePlace(kind="config", path=path, file=self._file)
-        if len(path) > MAX_PATH_CHARS or _CONTROL.search(path) is not None:
-            raise Invalid(f"the path must have at most {MAX_PATH_CHARS} characters, none of them a control character")
-        for kind, folder in self._folders.items():
-            name = path.removeprefix(f"{folder.rstrip('/')}/")
-            if name == path:
-                continue
-            parts = name.split("/")
-            if len(parts) > 1 and kind != "script":
-                raise Invalid(f"{path} is in a subfolder, which only {self._folders['script']} may have")
-            if not all(parts) or any(each.startswith(".") or "\\" in each for each in parts):
-                raise Invalid(f"{path} is not a path of a Lua file: no part may be empty or begin with a dot")
-            if _NAME.fullmatch(parts[-1]) is None:
-                raise Invalid(f"{path} must end in .lua")
-            return FilePlace(kind=kind, path=path, file=self._root / folder / name, folder=self._root / folder)
-        folders = ", ".join(self._folders.values())
-        raise Invalid(f"{path} is not a file of {folders}, and not {self.config_path}")
-
     async def _save(
         self, place: FilePlace, change: Callable[[bytes | None], bytes], version: str | None
     ) -> SavedFile:
         async with self._lock:
-            before = await asyncio.to_thread(_read_if_present, place)
+            before = await asyncio.to_thread(place.read)
             self._require_version(place, before, version)
             faults, full = await self._with_secrets(place, change(before))
             checked = CheckedText(errors=tuple(faults)) if faults else await self.checks.check(place, full)
@@ -274,7 +212,7 @@ class HomeFiles:
 
     def _replace(self, place: FilePlace, full: bytes, before: bytes | None, version: str | None) -> None:
         """On the writing thread, replace the file, unless it changed during the check."""
-        present = _read_if_present(place)
+        present = place.read()
         if present != before:
             self._require_version(place, present, version)
         kept = None if present is None else self._shown(place, present).encode()
@@ -301,15 +239,17 @@ class HomeFiles:
         """Return the text with the stored secrets in place of their marks, and a fault for each mark without one."""
         if place.kind != "config":
             return [], data
-        stored = await asyncio.to_thread(_read_if_present, place)
+        stored = await asyncio.to_thread(place.read)
         was = b"" if stored is None else stored
-        text, unknown = toml_secrets.put_back(data.decode(), was.decode(errors="replace"), self._is_secret(data, was))
+        text, unknown = toml_secrets.put_back(
+            data.decode(), was.decode(errors="replace"), self._secrets.tester(data, was)
+        )
         return [Fault(place.path, line, message) for line, message in unknown], text.encode()
 
     async def _find(self, path: str) -> tuple[FilePlace, bytes]:
         try:
-            place = self.place_of(path)
-            data = await asyncio.to_thread(_read_if_present, place)
+            place = self.places.get(path)
+            data = await asyncio.to_thread(place.read)
         except Invalid:
             data = None
         if data is None:
@@ -318,22 +258,16 @@ class HomeFiles:
 
     def _shown(self, place: FilePlace, data: bytes) -> str:
         text = _text_of(place, data)
-        return toml_secrets.hide(text, self._is_secret(data)) if place.kind == "config" else text
+        return toml_secrets.hide(text, self._secrets.tester(data)) if place.kind == "config" else text
 
     def _version_of(self, data: bytes) -> str:
         return hashlib.blake2b(data, digest_size=12, key=self._key).hexdigest()
 
     def _entries(self) -> Iterator[FileEntry]:
-        places = [FilePlace(kind="config", path=self.config_path, file=self._file)]
-        for kind, name in self._folders.items():
-            folder = self._root / name
-            for file in sorted(folder.rglob("*.lua") if kind == "script" else folder.glob("*.lua")):
-                path = f"{name.rstrip('/')}/{file.relative_to(folder)}"
-                places.append(FilePlace(kind=kind, path=path, file=file, folder=folder))
-        for place in places:
+        for place in self.places.list_all():
             try:
-                data, found = _read_if_present(place), place.file.lstat()
-                self.place_of(place.path)
+                data, found = place.read(), place.file.lstat()
+                self.places.get(place.path)
             except (Invalid, OSError):
                 continue
             if data is not None:
@@ -346,43 +280,11 @@ class HomeFiles:
                     version=self._version_of(data),
                 )
 
-    def _is_secret(self, *texts: bytes) -> toml_secrets.IsSecret:
-        """Return a function that tests whether a path of keys is secret; the texts give the kinds of sections."""
-        of_kinds = self._secret_settings()
-        kinds = {name: kind for text in texts for name, kind in _kinds_stated(text.decode(errors="replace"))}
-        every = _SECRETS.union(*of_kinds.values())
-
-        def is_secret(path: KeyPath) -> bool:
-            if path[0] == toml_secrets.ANY_SECTION:
-                return path[1] in every or _SECRET_NAME.fullmatch(path[1]) is not None
-            if path[0] != "adapters":
-                known = {key for key, field in SECTIONS.get(path[0], {}).items() if field.secret}
-                return any(each in known or _SECRET_NAME.fullmatch(each) for each in path[1:])
-            section = path[1] if len(path) > 1 else ""
-            kind = KINDS.get(kinds.get(section, section))
-            fields = KNOWN_SETTINGS if kind is None else kind.settings.FIELDS
-            known = {key for key, field in fields.items() if field.secret} | of_kinds.get(section, frozenset())
-            return any(each in known or _SECRET_NAME.fullmatch(each) for each in path[2:])
-
-        return is_secret
-
 
 def _at_next_start(place: FilePlace, data: bytes, key: str) -> Fault:
     """Return the warning about changed keys of the configuration that a reload does not apply."""
     line = line_at(tuple(key.split(".")), line_finder(data.decode(errors="replace")))
     return Fault(place.path, line, f"{key} takes effect when the hub starts again")
-
-
-def _kinds_stated(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the `type` of each section of an adapter that has one, as far as its lines show it."""
-    section = ""
-    for line in text.splitlines():
-        if (header := re.match(r"\s*\[+\s*adapters\s*\.\s*[\"']?(\w+)", line)) is not None:
-            section = header[1]
-        elif line.lstrip().startswith("["):
-            section = ""
-        elif section and (stated := re.match(r"\s*type\s*=\s*[\"'](\w+)", line)) is not None:
-            yield section, stated[1]
 
 
 def _text_of(place: FilePlace, data: bytes | None) -> str:
@@ -397,19 +299,3 @@ def _encode(text: str) -> bytes:
     if len(data) > MAX_SAVED_BYTES:
         raise TooLarge(f"the text is larger than {MAX_SAVED_BYTES >> 10} KiB")
     return data
-
-
-def _read_if_present(place: FilePlace) -> bytes | None:
-    """Return the file's content, None if it does not exist.
-
-    Raise `Invalid` for a link, or for anything that is not a file.
-    """
-    try:
-        for each in (*reversed(place.inner_folders()), place.file):  # a link comes before the missing part in it
-            if stat.S_ISLNK(os.lstat(each).st_mode):
-                raise Invalid(f"{place.path} is a link; change the file that it leads to, on the box")
-        return read_plain(place.file, MAX_FILE_BYTES)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise Invalid(f"{place.path} cannot be read: {error.strerror or error}") from None

@@ -53,5 +53,8 @@ RUNNING = "counter/running"
 CARD = "counter/card"
 """The `CardCounts` of all runs."""
 
+VERSION_KEY = "files/version_key"
+"""The key for the hashes that are the versions of files, so that these reveal no secret."""
+
 CLOCK = "clock/trust"
 """`{at, until}` in milliseconds since 1970: stored times after `at`, up to `until`, came from a wrong clock."""

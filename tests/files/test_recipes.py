@@ -13,7 +13,8 @@ from appliance import config
 from appliance.cli.paths import read_template, write_config
 from appliance.config import bundled_config
 from appliance.errors import Invalid
-from appliance.files.recipes import FieldFault, Recipe, fill, read_recipe
+from appliance.files.recipe_fields import FieldFault
+from appliance.files.recipes import Recipe, fill, read_recipe
 from appliance.lua.source import Source
 from tests.fakes.app import App, open_app
 

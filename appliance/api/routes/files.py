@@ -211,7 +211,7 @@ class FilesApi(ApiResource):
     @route("DELETE", "/files/<file_path>", Role.ADMIN, statuses=(204, 405, 503))
     async def remove(self, call: Call, file_path: str) -> object:
         """Delete the file; its versions stay, and its last text becomes a version. 405 for the configuration."""
-        if file_path == self.hub.files.config_path:
+        if file_path == self.hub.files.places.config_path:
             return json_response(error_body(NOT_DELETED, "method_not_allowed"), 405, {"Allow": "GET, HEAD, PUT"})
         try:
             await self.hub.files.delete(file_path)

@@ -1,0 +1,108 @@
+"""The files of the home that can be read and saved: their paths, kinds, and places on the disk."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from msgspec import Struct
+
+from appliance.config import Config
+from appliance.errors import Invalid
+from appliance.lua.source import MAX_FILE_BYTES
+from appliance.tables.plain_files import read_plain
+
+MAX_PATH_CHARS = 255
+
+_NAME = re.compile(r"[^./\\][^/\\]*\.lua")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+class FilePlace(Struct, frozen=True, kw_only=True):
+    """A file of the home.
+
+    `kind` is scene, automation, script, adapter, or config; `folder` holds files of this kind.
+    """
+
+    kind: str
+    path: str
+    file: Path
+    folder: Path | None = None
+
+    def inner_folders(self) -> list[Path]:
+        """Return the folders between `folder` and the file."""
+        if self.folder is None:
+            return []
+        depth = len(self.file.relative_to(self.folder).parts) - 1
+        return list(self.file.parents[:depth])
+
+    def read(self) -> bytes | None:
+        """Return the file's content, None if it does not exist.
+
+        Raise `Invalid` for a link, or for anything that is not a file.
+        """
+        try:
+            for each in (*reversed(self.inner_folders()), self.file):  # a link comes before the missing part in it
+                if stat.S_ISLNK(os.lstat(each).st_mode):
+                    raise Invalid(f"{self.path} is a link; change its target on the box")
+            return read_plain(self.file, MAX_FILE_BYTES)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise Invalid(f"{self.path} cannot be read: {error.strerror or error}") from None
+
+
+class FilePlaces:
+    """The configuration file, and the folder of each kind of Lua file. `config_path` is the path of the
+    configuration."""
+
+    def __init__(self, config: Config) -> None:
+        self._file = Path(config.file).absolute()
+        self._root = config.root
+        self.config_path = f"{self._file.parent.name}/{self._file.name}"
+        self._folders = {
+            "scene": config.scenes.directory,
+            "automation": config.automations.directory,
+            "script": config.scripts.directory,
+            "adapter": f"{self._file.parent.name}/adapters",
+        }
+
+    def kind_path(self, kind: str) -> str:
+        """Return the path of the file of a kind in Lua, whether or not it exists."""
+        return f"{self._folders['adapter']}/{kind}.lua"
+
+    def get(self, path: str) -> FilePlace:
+        """Return the place of a file that may be saved; raise `Invalid` for any other path."""
+        if path == self.config_path:
+            return self._config_place()
+        if len(path) > MAX_PATH_CHARS or _CONTROL.search(path) is not None:
+            raise Invalid(f"the path must have at most {MAX_PATH_CHARS} characters, none of them a control character")
+        for kind, folder in self._folders.items():
+            name = path.removeprefix(f"{folder.rstrip('/')}/")
+            if name == path:
+                continue
+            parts = name.split("/")
+            if len(parts) > 1 and kind != "script":
+                raise Invalid(f"{path} is in a subfolder, which only {self._folders['script']} may have")
+            if not all(parts) or any(each.startswith(".") or "\\" in each for each in parts):
+                raise Invalid(f"{path} is not a path of a Lua file: no part may be empty or begin with a dot")
+            if _NAME.fullmatch(parts[-1]) is None:
+                raise Invalid(f"{path} must end in .lua")
+            return FilePlace(kind=kind, path=path, file=self._root / folder / name, folder=self._root / folder)
+        folders = ", ".join(self._folders.values())
+        raise Invalid(f"{path} is not a file of {folders}, and not {self.config_path}")
+
+    def list_all(self) -> list[FilePlace]:
+        """Return the places of all files that may exist, valid or not."""
+        places = [self._config_place()]
+        for kind, name in self._folders.items():
+            folder = self._root / name
+            for file in sorted(folder.rglob("*.lua") if kind == "script" else folder.glob("*.lua")):
+                path = f"{name.rstrip('/')}/{file.relative_to(folder)}"
+                places.append(FilePlace(kind=kind, path=path, file=file, folder=folder))
+        return places
+
+    def _config_place(self) -> FilePlace:
+        return FilePlace(kind="config", path=self.config_path, file=self._file)

@@ -1,0 +1,198 @@
+"""The fields of recipes, which a form can fill in: their comments, defaults, and checks.
+
+A comment before a `local` declares its field: `--- @field sensor device motion|occupancy: the motion sensor`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+from msgspec import Struct
+
+from appliance.adapters.lua_kinds.kind import duration
+from appliance.errors import Invalid
+from appliance.home.texts import identifier
+from appliance.home.texts import text as text_check
+from appliance.lua.source import LuaToken
+from appliance.tables.checks import is_number, nearest, shown
+
+MAX_TEXT_CHARS = 1000
+MAX_LISTED_VALUES = 100
+
+_FIELD = re.compile(r"---\s?@field\s+(\w+)\s+(\w+)(?:\s+([^:]+?))?\s*:\s*(\S.*?)\s*\Z")
+_LOCAL = re.compile(r"local\s+(\w+)\s*=")
+_RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?:\s+\S+)?\Z")
+_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
+
+OF_HOME = ("device", "room", "group")
+"""The types of fields whose defaults are only samples: the form must ask for things of the home."""
+
+
+class RecipeField(Struct, frozen=True, kw_only=True):
+    """A field. `of` are the attributes of a device, the range of a number, or the words of a choice, as written in
+    the comment."""
+
+    name: str
+    type: str
+    of: str | None
+    label: str
+    default: Any
+    start: int
+    end: int
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether a form must fill in the field."""
+        return self.type in OF_HOME and self.default != []
+
+
+class FieldFault(Invalid):
+    """A field of a recipe that cannot be read, with its line."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def line_starts(text: str) -> list[int]:
+    """Return the offset of each line in the text."""
+    return [*accumulate((len(line) + 1 for line in text.split("\n")), initial=0)]
+
+
+def read_fields(text: str, tokens: Sequence[LuaToken]) -> list[RecipeField]:
+    lines, starts = text.split("\n"), line_starts(text)
+    fields: list[RecipeField] = []
+    for number, line in enumerate(lines, 1):
+        if re.match(r"\s*---\s?@field\b", line) is None or not _is_comment(tokens, number):
+            continue
+        found = _FIELD.match(line.strip())
+        if found is None:
+            raise FieldFault(number, "a field is written `--- @field name type [of]: label`")
+        name, kind, of, label = found.groups()
+        at = next((each for each in range(number, len(lines)) if not lines[each].lstrip().startswith("--")), None)
+        local = None if at is None else _LOCAL.match(lines[at].strip())
+        if at is None or local is None or local[1] != name:
+            raise FieldFault(number, f"`local {name} = …` must follow this line")
+        if kind not in _CHECKS:
+            near = nearest(kind, _CHECKS)
+            hint = f"did you mean {near}" if near else f"there are {', '.join(_CHECKS)}"
+            raise FieldFault(number, f"{kind} is not a type of field; {hint}")
+        default, start, end = _read_literal(tokens, at + 1, starts)
+        field = RecipeField(
+            name=name, type=kind, of=of and of.strip(), label=label, default=default, start=start, end=end
+        )
+        try:
+            _CHECKS[kind](field, default)
+        except Invalid as fault:
+            raise FieldFault(at + 1, f"{name} {fault}") from None
+        fields.append(field)
+    return fields
+
+
+def _is_comment(tokens: Sequence[LuaToken], line: int) -> bool:
+    """Return whether no token begins on this line, as on a comment line."""
+    return all(token.line != line for token in tokens)
+
+
+def _read_literal(tokens: Sequence[LuaToken], line: int, starts: Sequence[int]) -> tuple[Any, int, int]:
+    """Return the value after `local name =` on this line, and its position in the text."""
+    index = next(n for n, token in enumerate(tokens) if token.line == line and token.word == "=") + 1
+
+    def place(token: LuaToken) -> int:
+        return starts[token.line - 1] + token.column
+
+    if index >= len(tokens):
+        raise FieldFault(line, "has no value")
+    first = tokens[index]
+    if first.word != "{":
+        last = tokens[index + 1] if first.word == "-" else first
+        value = _plain(last, line)
+        return (-value if first.word == "-" else value), place(first), place(last) + len(last.word)
+    items, index = [], index + 1
+    while index < len(tokens) and tokens[index].word != "}":
+        if tokens[index].word != ",":
+            items.append(_plain(tokens[index], line))
+        index += 1
+    if index == len(tokens):
+        raise FieldFault(line, "its list has no end")
+    return items, place(first), place(tokens[index]) + 1
+
+
+def _plain(token: LuaToken, line: int) -> Any:
+    if token.kind == "text" and token.word[0] in "\"'" and "\\" not in token.word:
+        return token.word[1:-1]
+    if token.kind == "number":
+        try:
+            return int(token.word)
+        except ValueError:
+            return float(token.word)
+    raise FieldFault(line, "must be a text, a number, or a list of texts")
+
+
+def value_of(field: RecipeField, values: Mapping[str, Any]) -> Any:
+    if values.get(field.name) is None:
+        if field.is_needed:
+            raise Invalid(f"values.{field.name} is missing: {field.label}")
+        return field.default
+    try:
+        return _CHECKS[field.type](field, values[field.name])
+    except Invalid as fault:
+        raise Invalid(f"values.{field.name} {fault}") from None
+
+
+def _check_ids(field: RecipeField, value: Any) -> Any:
+    if isinstance(field.default, list):
+        values = [value] if isinstance(value, str) else value
+        if field.default and values == []:
+            raise Invalid(f"must be a list with at least one id of a {field.type}: {field.label}")
+        if not isinstance(values, list) or len(values) > MAX_LISTED_VALUES:
+            raise Invalid(f"must be a list of ids of {field.type}s, not {shown(value)}")
+        return [identifier(each) for each in values]
+    return identifier(value)
+
+
+def _check_number(field: RecipeField, value: Any) -> Any:
+    bounds = _RANGE.match(field.of or "")
+    if bounds is None:
+        raise Invalid("needs a range, `number 1..100 %`")
+    low, high = float(bounds[1]), float(bounds[2])
+    if not is_number(value) or not math.isfinite(value) or not low <= value <= high:
+        raise Invalid(f"must be a number from {bounds[1]} to {bounds[2]}, not {shown(value)}")
+    return int(value) if float(value).is_integer() else value
+
+
+def _check_duration(_: RecipeField, value: Any) -> Any:
+    seconds = duration(value)
+    return int(seconds) if seconds.is_integer() else seconds
+
+
+def _check_time(_: RecipeField, value: Any) -> str:
+    if not isinstance(value, str) or _TIME.fullmatch(value) is None:
+        raise Invalid(f'must be a time like "07:30", not {shown(value)}')
+    return value
+
+
+def _check_text(_: RecipeField, value: Any) -> str:
+    return str(text_check(MAX_TEXT_CHARS)(value))
+
+
+def _check_choice(field: RecipeField, value: Any) -> str:
+    words = [each.strip() for each in (field.of or "").split("|")]
+    if value not in words:
+        raise Invalid(f"must be {' or '.join(words)}, not {shown(value)}")
+    return str(value)
+
+
+_CHECKS: Mapping[str, Callable[[RecipeField, Any], Any]] = {
+    **dict.fromkeys(OF_HOME, _check_ids),
+    "number": _check_number,
+    "duration": _check_duration,
+    "time": _check_time,
+    "text": _check_text,
+    "choice": _check_choice,
+}
+"""The check of a value, by the type of the field."""

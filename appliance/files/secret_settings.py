@@ -1,0 +1,64 @@
+"""Decides which keys of the configuration are secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from appliance.adapters.kinds import KINDS
+from appliance.adapters.lua_kinds.kind import KNOWN_SETTINGS
+from appliance.files.toml_scan import KeyPath
+from appliance.files.toml_secrets import ANY_SECTION, IsSecret
+from appliance.settings import SECTIONS
+from appliance.tables.fields import Fields
+
+_SECRET_NAME = re.compile(r".*(password|token|secret|key)")
+
+
+def _secrets_of(fields: Fields) -> frozenset[str]:
+    return frozenset(key for key, field in fields.items() if field.secret)
+
+
+_SECRETS = frozenset[str]().union(
+    *map(_secrets_of, (KNOWN_SETTINGS, *SECTIONS.values(), *(kind.settings.FIELDS for kind in KINDS.values())))
+)
+"""The names of all secret settings of Lares."""
+
+
+class SecretSettings:
+    """The secret settings of Lares, and those of kinds in Lua, which `of_kinds` returns by section."""
+
+    def __init__(self, of_kinds: Callable[[], Mapping[str, frozenset[str]]]) -> None:
+        self._of_kinds = of_kinds
+
+    def tester(self, *texts: bytes) -> IsSecret:
+        """Return a function that tests whether a path of keys is secret; the texts give the kinds of sections."""
+        of_kinds = self._of_kinds()
+        kinds = {name: kind for text in texts for name, kind in _kinds_stated(text.decode(errors="replace"))}
+        every = _SECRETS.union(*of_kinds.values())
+
+        def is_secret(path: KeyPath) -> bool:
+            if path[0] == ANY_SECTION:
+                return path[1] in every or _SECRET_NAME.fullmatch(path[1]) is not None
+            if path[0] != "adapters":
+                known, keys = _secrets_of(SECTIONS.get(path[0], {})), path[1:]
+            else:
+                section, keys = path[1] if len(path) > 1 else "", path[2:]
+                kind = KINDS.get(kinds.get(section, section))
+                fields = KNOWN_SETTINGS if kind is None else kind.settings.FIELDS
+                known = _secrets_of(fields) | of_kinds.get(section, frozenset())
+            return any(each in known or _SECRET_NAME.fullmatch(each) for each in keys)
+
+        return is_secret
+
+
+def _kinds_stated(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the `type` of each section of an adapter that has one, as far as its lines show it."""
+    section = ""
+    for line in text.splitlines():
+        if (header := re.match(r"\s*\[+\s*adapters\s*\.\s*[\"']?(\w+)", line)) is not None:
+            section = header[1]
+        elif line.lstrip().startswith("["):
+            section = ""
+        elif section and (stated := re.match(r"\s*type\s*=\s*[\"'](\w+)", line)) is not None:
+            yield section, stated[1]

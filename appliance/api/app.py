@@ -17,7 +17,30 @@ from appliance.api.limits import ApiLimits
 from appliance.api.rate_limit import Buckets
 from appliance.api.request_counts import RequestCounts
 from appliance.api.route import ApiParts, ApiResource, Call, Handler, MakeBackup, Search, routes_of
-from appliance.api.routes import devices, files, history, keys, lua_files, places, reports, system
+from appliance.api.routes import (
+    adapters,
+    automations,
+    completions,
+    devices,
+    diagnostics,
+    documents,
+    events,
+    files,
+    history,
+    hooks,
+    keys,
+    overview,
+    places,
+    preferences,
+    recipes,
+    scenes,
+    sections,
+    simulate,
+    status,
+    system,
+    variables,
+    why,
+)
 from appliance.api.sanic_http.connection import build_application
 from appliance.api.simulation import Simulate
 from appliance.api.static_files import DashboardApi
@@ -25,12 +48,35 @@ from appliance.api.stream import EventStream
 from appliance.home.events import DeviceRemoved
 from appliance.hub import Hub
 
-_RESOURCES = tuple(
-    each
-    for module in (system, devices, history, places, lua_files, files, keys, reports)
+_EDITOR = (files, sections, recipes, simulate, completions)
+"""The modules whose routes exist only with `files.enabled`."""
+
+_MODULES = (
+    system,
+    diagnostics,
+    status,
+    adapters,
+    events,
+    documents,
+    devices,
+    history,
+    places,
+    scenes,
+    automations,
+    variables,
+    *_EDITOR,
+    keys,
+    preferences,
+    hooks,
+    overview,
+    why,
+)
+_RESOURCES = {
+    each: module
+    for module in _MODULES
     for each in vars(module).values()
     if isinstance(each, type) and issubclass(each, ApiResource) and each.__module__ == module.__name__
-)
+}
 
 ROUTES = tuple(row for resource in _RESOURCES for row in routes_of(resource))
 """Every route of the API, without the dashboard's files."""
@@ -51,7 +97,7 @@ def build_app(
     app = build_application(limits)
     cors = Cors(limits.origins, (method for route in ROUTES for method in route.methods))
     pages = DashboardApi()
-    api_routes = [row for row in ROUTES if hub.has_files or row.resource.__module__ != files.__name__]
+    api_routes = [row for row in ROUTES if hub.has_files or _RESOURCES[row.resource] not in _EDITOR]
     routes = (*api_routes, *pages.list_routes()) if has_dashboard else api_routes
     requests = RequestCounts()
     gate = app.ctx.gate = Gate(keyring.authenticator, Buckets(limits.rate, hub.clock), cors, limits, requests)

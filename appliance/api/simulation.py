@@ -8,6 +8,41 @@ from typing import Any
 
 from msgspec import Struct
 
+from appliance.store.record_keys import (
+    ALIAS_PREFIX,
+    AUTOMATION_PREFIX,
+    CHANGED_PREFIX,
+    DEVICE_PREFIX,
+    GROUP_PREFIX,
+    NAME_PREFIX,
+    PLACE_PREFIX,
+    REMOVED_PREFIX,
+    ROOM_PREFIX,
+    SENT_PREFIX,
+    STATE_PREFIX,
+    TIMER_PREFIX,
+    TOGGLE_PREFIX,
+    VARIABLE_PREFIX,
+)
+
+SIMULATED_PREFIXES = (
+    ROOM_PREFIX,
+    GROUP_PREFIX,
+    PLACE_PREFIX,
+    NAME_PREFIX,
+    ALIAS_PREFIX,
+    DEVICE_PREFIX,
+    STATE_PREFIX,
+    TOGGLE_PREFIX,
+    AUTOMATION_PREFIX,
+    VARIABLE_PREFIX,
+    TIMER_PREFIX,
+    CHANGED_PREFIX,
+    SENT_PREFIX,
+    REMOVED_PREFIX,
+)
+"""The parts of the home's state that a simulation needs, by the prefixes of the keys in the document."""
+
 
 class SimulationRequest(Struct, frozen=True, kw_only=True):
     """A simulation: the text replaces that of the file at the path; it begins at a time, by default now, and lasts

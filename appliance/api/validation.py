@@ -149,6 +149,7 @@ def is_within(value: Any, levels: int) -> bool:
 
 
 boolean = Check(schema=BOOLEAN, run=checks.boolean)
+text = Check(schema=TEXT, run=checks.string)
 table = Check(schema=OBJECT, run=_table)
 json_value = Check(schema=ANY, run=_json_value)
 anything = Check(schema=TEXT, run=lambda value: value)

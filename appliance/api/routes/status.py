@@ -1,45 +1,23 @@
-"""Reports: a snapshot of the home, the state of the hub, its decisions, and their reasons."""
+"""The state of the hub, for `lares status`, `doctor`, `check`, and `simulate`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import orjson
-
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.reasons import Reasons
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.routes.keys import read_preferences
+from appliance.api.simulation import SIMULATED_PREFIXES
 from appliance.automations.automations import View
 from appliance.automations.policy import NEVER_BEGAN
 from appliance.health import AdapterStatus
 from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period
-from appliance.home import json_shapes
-from appliance.home.capabilities import UNITS
 from appliance.home.registry import AWAY
-from appliance.home.texts import identifier
 from appliance.log_buffer import LogEntry, LogQuery
 from appliance.lua.executor import list_executions
-from appliance.store.record_keys import (
-    ALIAS_PREFIX,
-    AUTOMATION_PREFIX,
-    CHANGED_PREFIX,
-    DEVICE_PREFIX,
-    GROUP_PREFIX,
-    NAME_PREFIX,
-    PLACE_PREFIX,
-    REMOVED_PREFIX,
-    ROOM_PREFIX,
-    SENT_PREFIX,
-    STATE_PREFIX,
-    TIMER_PREFIX,
-    TOGGLE_PREFIX,
-    VARIABLE_PREFIX,
-)
-from appliance.tables.fields import Field
 from appliance.tables.json_schema import (
     BOOLEAN,
     COUNT,
@@ -55,29 +33,11 @@ from appliance.tables.json_schema import (
     one_of,
     record,
 )
-from appliance.version import VERSION
 
 FAULTS = LogQuery(level="warning", limit=200)
 MAX_FAULTS = 5
 """The number of the newest faults in the status, each once; lines about keys are not faults."""
 
-SIMULATED_PREFIXES = (
-    ROOM_PREFIX,
-    GROUP_PREFIX,
-    PLACE_PREFIX,
-    NAME_PREFIX,
-    ALIAS_PREFIX,
-    DEVICE_PREFIX,
-    STATE_PREFIX,
-    TOGGLE_PREFIX,
-    AUTOMATION_PREFIX,
-    VARIABLE_PREFIX,
-    TIMER_PREFIX,
-    CHANGED_PREFIX,
-    SENT_PREFIX,
-    REMOVED_PREFIX,
-)
-"""The parts of the home's state that a simulation needs, by the prefixes of the keys in the document."""
 
 _ADAPTER = record(
     "AdapterReport",
@@ -93,7 +53,11 @@ _NEXT_FIRE: Schema = {**maybe(INSTANT)}  # JSON already
 _STARTED_AT: Schema = {**INSTANT}
 _AUTOMATION = record("AutomationReport", id=TEXT, is_enabled=BOOLEAN, next_fire=_NEXT_FIRE, last=maybe(_LAST_RUN))
 _FAILED_CALL = record("FailedCall", source=TEXT, target=TEXT, reason=TEXT, at=INSTANT, count=COUNT)
-_CONFIG_CHANGES = {**array_of(TEXT), "description": "Changes of default.toml that are not in force, and what to do."}
+
+
+CONFIG_CHANGES = {**array_of(TEXT), "description": "Changes of default.toml that are not in force, and what to do."}
+
+
 _STATUS = record(
     "Status",
     version=TEXT,
@@ -102,7 +66,7 @@ _STATUS = record(
     timezone=TEXT,
     waiting_for=array_of(TEXT),
     safe=maybe(TEXT),
-    config=_CONFIG_CHANGES,
+    config=CONFIG_CHANGES,
     memory_bytes=maybe(COUNT),
     card=OBJECT,
     lua=OBJECT,
@@ -113,38 +77,8 @@ _STATUS = record(
     failed_calls=array_of(_FAILED_CALL),
     faults=array_of(schemas.LOG_ENTRY),
 )
-_CALLER = record("Caller", key_id=TEXT, role=one_of(*Role))
-_OVERVIEW = record(
-    "Overview",
-    version=TEXT,
-    caller=_CALLER,
-    preferences=OBJECT,
-    units={
-        "type": "object",
-        "additionalProperties": TEXT,
-        "description": "The unit of each capability that has one.",
-    },
-    rooms=array_of(json_shapes.ROOM),
-    groups=array_of(json_shapes.GROUP),
-    scenes=array_of(schemas.SCENE),
-    automations=array_of(schemas.AUTOMATION),
-    adapters=array_of(schemas.ADAPTER),
-    safe={**maybe(TEXT), "description": "Why no automation runs though they are enabled, and what to do."},
-    config=_CONFIG_CHANGES,
-    faults=array_of(schemas.FAULT),
-    devices=array_of(json_shapes.DEVICE),
-)
-_DECISION = described("Decision", at=INSTANT, sentence=TEXT)
-_STATED = {**maybe(OBJECT), "description": "The fields of an automation's file: `{triggers, conditions, notes}`."}
-_WHY = described(
-    "Why",
-    kind=TEXT,
-    id=TEXT,
-    timezone=TEXT,
-    summary=array_of(TEXT),
-    decisions=array_of(_DECISION),
-    automation=_STATED,
-)
+
+
 _STATE = described("StoredState", values=OBJECT)
 
 
@@ -156,13 +90,8 @@ def _newest(entries: Iterable[LogEntry]) -> list[LogEntry]:
     return list(found.values())[:MAX_FAULTS]
 
 
-class ReportsApi(ApiResource):
-    """Handlers for the requests of the dashboard and of `lares status`, `why`, `doctor`, `check` and `simulate`."""
-
-    @route("GET", "/why", Role.READ, _WHY, statuses=(200, 404), query={"id": Field(identifier)})
-    async def explain(self, call: Call) -> object:
-        """Return, in sentences, the state of an automation, scene or device, and its last ten decisions."""
-        return {**await Reasons(self.hub).explain(call.query()["id"]), "timezone": self.hub.timezone.key}
+class StatusApi(ApiResource):
+    """Handlers of `/diagnostics/status` and `/diagnostics/state`."""
 
     @route("GET", "/diagnostics/state", Role.ADMIN, _STATE)
     async def list_state(self, call: Call) -> object:
@@ -220,31 +149,3 @@ class ReportsApi(ApiResource):
         if entry is not None and entry.status in NEVER_BEGAN:
             return entry
         return view.last_run and {"at": view.last_run, "status": view.last_status, "error": view.last_error}
-
-
-class OverviewApi(ApiResource):
-    """Handler of `/overview`."""
-
-    @route("GET", "/overview", Role.READ, _OVERVIEW)
-    async def show(self, call: Call) -> object:
-        """Return the present state of the home, and the role and preferences of the key."""
-        assert call.principal is not None
-        hub, encode = self.hub, self.parts.encoder.encode_with_commands
-        catalogs = (hub.scenes.catalog, hub.automations.catalog, hub.kinds)
-        shown = {
-            "version": VERSION,
-            "caller": call.principal,
-            "preferences": read_preferences(hub.document, call.principal.key_id),
-            "units": UNITS,
-            "rooms": hub.registry.list_rooms(),
-            "groups": hub.registry.list_groups(),
-            "scenes": hub.scenes.list_scenes(),
-            "automations": hub.automations.list_views(),
-            "adapters": hub.health.list_adapters(),
-            "safe": hub.safe_because,
-            "config": (await hub.adapter_sections.find_config_changes()).sentences(),
-            "faults": [fault for catalog in catalogs for fault in catalog.rejected],
-            "devices": [],
-        }
-        devices = b",".join([encode(each) for each in hub.registry.list_devices()])
-        return b"%b%b]}" % (orjson.dumps(_OVERVIEW(shown)).removesuffix(b"]}"), devices)

@@ -1,0 +1,62 @@
+"""Adapters, their operations, and the search for devices."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from appliance.adapters.discovery.discovery import DEFAULT_SEARCH_SECS, MAX_SEARCH_SECS
+from appliance.api import schemas
+from appliance.api.auth import Role
+from appliance.api.route import ApiResource, Call, route
+from appliance.api.validation import table, whole_number
+from appliance.tables.fields import Field
+from appliance.tables.json_schema import ANY, TEXT, array_of, maybe, only, record
+
+_RESULT = record("OperationResult", status=only("ok"), result=ANY)
+
+_SECONDS = whole_number(1, MAX_SEARCH_SECS, default=DEFAULT_SEARCH_SECS)
+_FOUND = record("Found", kind=TEXT, name=TEXT, address=TEXT, serial=maybe(TEXT), section=TEXT)
+_DISCOVERY = record("Discovery", found=array_of(_FOUND))
+
+
+class AdaptersApi(ApiResource):
+    """Handlers of the routes under `/adapters`."""
+
+    @route("GET", "/adapters", Role.READ, array_of(schemas.ADAPTER))
+    async def list_all(self, call: Call) -> object:
+        """Return every enabled adapter by name, with its status: starting, running or degraded."""
+        return self.hub.health.list_adapters()
+
+    @route("POST", "/adapters/reload", Role.ADMIN, schemas.RELOADED)
+    async def reload(self, call: Call) -> object:
+        """Read the Lua files of kinds again. Each valid file is loaded; a file with a fault changes nothing."""
+        return await self.hub.reloaders["adapters"].reload()
+
+    @route("GET", "/adapters/<name>", Role.READ, schemas.ADAPTER_IN_FULL)
+    async def get(self, call: Call, name: str) -> object:
+        """Return one adapter: its status, last success, last error, and operations."""
+        return replace(self.hub.health.get_adapter(name), operations=self.hub.dispatcher.operations_of(name))
+
+    @route(
+        "POST",
+        "/adapters/<name>/operations/<operation>",
+        Role.ADMIN,
+        _RESULT,
+        statuses=(200, 501, 503),
+        body=table,
+        body_optional=True,
+    )
+    async def run_operation(self, call: Call, name: str, operation: str) -> object:
+        """Run one of the adapter's own operations with the body as its payload, as `ctx:invoke` does."""
+        self.hub.health.get_adapter(name)
+        payload = self.hub.registry.with_id(await call.body())
+        return {"result": await self.hub.dispatcher.invoke(f"{name}:{operation}", payload)}
+
+
+class DiscoveryApi(ApiResource):
+    """Handler of `/discovery`."""
+
+    @route("GET", "/discovery", Role.ADMIN, _DISCOVERY, query={"seconds": Field(_SECONDS, required=False)})
+    async def search(self, call: Call) -> object:
+        """Search the local network for devices by mDNS and SSDP, and respond after the requested seconds."""
+        return {"found": await self.parts.search(call.query()["seconds"] or DEFAULT_SEARCH_SECS)}

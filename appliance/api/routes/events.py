@@ -1,0 +1,37 @@
+"""The event stream."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from appliance.api.auth import Role
+from appliance.api.route import ApiResource, Call, route
+from appliance.api.sanic_http.connection import StrictConnection
+from appliance.api.validation import whole_number
+from appliance.api.websocket import accept_handshake
+from appliance.tables.fields import Field
+
+MAX_HEARTBEAT_SECS = 3600
+
+
+_HEARTBEAT = {"heartbeat_secs": Field(whole_number(1, MAX_HEARTBEAT_SECS), required=False)}
+
+
+class EventsApi(ApiResource):
+    """Handler of `/events`."""
+
+    @route("GET", "/events", Role.READ, statuses=(101, 400, 426), query=_HEARTBEAT, is_websocket=True)
+    async def read(self, call: Call) -> None:
+        """Open the stream of event frames as a WebSocket; with `heartbeat_secs`, also frames `heartbeat`."""
+        assert call.principal is not None
+        interval = call.query()["heartbeat_secs"]
+        protocol, answer = accept_handshake(call.request, call.limits)
+        transport: Any = call.request.transport
+        connection: StrictConnection = transport.get_protocol()
+        socket = connection.upgrade(protocol, answer)
+        with self.parts.stream.subscribe(socket, call.principal.key_id) as subscriber:
+            while interval is not None and not socket.closed.done():
+                subscriber.beat()
+                await asyncio.wait({socket.closed}, timeout=interval)
+            await socket.closed

@@ -1,0 +1,65 @@
+"""A snapshot of the home, for the dashboard."""
+
+from __future__ import annotations
+
+import orjson
+
+from appliance.api import schemas
+from appliance.api.auth import Role
+from appliance.api.route import ApiResource, Call, route
+from appliance.api.routes.preferences import read_preferences
+from appliance.api.routes.status import CONFIG_CHANGES
+from appliance.home import json_shapes
+from appliance.home.capabilities import UNITS
+from appliance.tables.json_schema import OBJECT, TEXT, array_of, maybe, one_of, record
+from appliance.version import VERSION
+
+_CALLER = record("Caller", key_id=TEXT, role=one_of(*Role))
+_OVERVIEW = record(
+    "Overview",
+    version=TEXT,
+    caller=_CALLER,
+    preferences=OBJECT,
+    units={
+        "type": "object",
+        "additionalProperties": TEXT,
+        "description": "The unit of each capability that has one.",
+    },
+    rooms=array_of(json_shapes.ROOM),
+    groups=array_of(json_shapes.GROUP),
+    scenes=array_of(schemas.SCENE),
+    automations=array_of(schemas.AUTOMATION),
+    adapters=array_of(schemas.ADAPTER),
+    safe={**maybe(TEXT), "description": "Why no automation runs though they are enabled, and what to do."},
+    config=CONFIG_CHANGES,
+    faults=array_of(schemas.FAULT),
+    devices=array_of(json_shapes.DEVICE),
+)
+
+
+class OverviewApi(ApiResource):
+    """Handler of `/overview`."""
+
+    @route("GET", "/overview", Role.READ, _OVERVIEW)
+    async def show(self, call: Call) -> object:
+        """Return the present state of the home, and the role and preferences of the key."""
+        assert call.principal is not None
+        hub, encode = self.hub, self.parts.encoder.encode_with_commands
+        catalogs = (hub.scenes.catalog, hub.automations.catalog, hub.kinds)
+        shown = {
+            "version": VERSION,
+            "caller": call.principal,
+            "preferences": read_preferences(hub.document, call.principal.key_id),
+            "units": UNITS,
+            "rooms": hub.registry.list_rooms(),
+            "groups": hub.registry.list_groups(),
+            "scenes": hub.scenes.list_scenes(),
+            "automations": hub.automations.list_views(),
+            "adapters": hub.health.list_adapters(),
+            "safe": hub.safe_because,
+            "config": (await hub.adapter_sections.find_config_changes()).sentences(),
+            "faults": [fault for catalog in catalogs for fault in catalog.rejected],
+            "devices": [],
+        }
+        devices = b",".join([encode(each) for each in hub.registry.list_devices()])
+        return b"%b%b]}" % (orjson.dumps(_OVERVIEW(shown)).removesuffix(b"]}"), devices)

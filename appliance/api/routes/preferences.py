@@ -1,0 +1,56 @@
+"""Preferences: data that clients store under their own key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from appliance.api.auth import Role
+from appliance.api.route import ApiResource, Call, route
+from appliance.api.validation import table
+from appliance.errors import MalformedRequest, TooLarge
+from appliance.store.document import Document
+from appliance.store.record_keys import PREFERENCES_PREFIX
+from appliance.tables.checks import shown
+from appliance.tables.json_schema import OBJECT, Check
+
+MAX_PREFERENCES_BYTES = 16 << 10
+
+
+def read_preferences(document: Document, key_id: str) -> dict[str, Any]:
+    """Return the preferences of a key; empty if there are none."""
+    stored = document.get(PREFERENCES_PREFIX + key_id)
+    found = {} if stored is None else orjson.loads(stored)
+    return found if isinstance(found, dict) else {}
+
+
+def check_preferences(raw: Any) -> dict[str, Any]:
+    """Return the preferences of a key; raise `Invalid` if they are too large or malformed."""
+    if not isinstance(raw, dict):
+        raise MalformedRequest(f"the body must be a JSON object, not {shown(raw)}")
+    checked: dict[str, Any] = table(raw)
+    if (size := len(orjson.dumps(checked))) > MAX_PREFERENCES_BYTES:
+        raise TooLarge(f"preferences have at most {MAX_PREFERENCES_BYTES} bytes, not {size}; nothing was changed")
+    return checked
+
+
+_PREFERENCES_BODY = Check(schema=OBJECT, run=check_preferences)
+
+
+class PreferencesApi(ApiResource):
+    """Handlers of `/preferences`: data that clients keep under their own key until it is revoked."""
+
+    @route("GET", "/preferences", Role.READ, OBJECT)
+    async def get(self, call: Call) -> object:
+        """Return the object stored under the key of this request; empty if there is none."""
+        assert call.principal is not None
+        return read_preferences(self.hub.document, call.principal.key_id)
+
+    @route("PUT", "/preferences", Role.WRITE, OBJECT, statuses=(200, 503), body=_PREFERENCES_BODY)
+    async def put(self, call: Call) -> object:
+        """Store an object of at most 16 KiB; it is on the card before the response."""
+        assert call.principal is not None
+        stated = await call.body()
+        await self.hub.document.put_many({PREFERENCES_PREFIX + call.principal.key_id: stated or None})
+        return stated

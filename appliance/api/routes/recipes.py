@@ -1,0 +1,43 @@
+"""Recipes: forms that write an automation or a scene."""
+
+from __future__ import annotations
+
+from appliance.api.auth import Role
+from appliance.api.route import ApiResource, Call, route
+from appliance.api.routes.files import SAVED_FILE, refuse
+from appliance.api.validation import body, table, text
+from appliance.errors import InvalidFile
+from appliance.home.texts import name
+from appliance.tables.fields import Field
+from appliance.tables.json_schema import ANY, TEXT, array_of, maybe, one_of, record
+
+RECIPE_FIELD = record("RecipeField", name=TEXT, type=TEXT, of=maybe(TEXT), label=TEXT, default=ANY)
+RECIPE = record(
+    "Recipe",
+    id=TEXT,
+    name=TEXT,
+    description=TEXT,
+    kind=one_of("automation", "scene"),
+    fields=array_of(RECIPE_FIELD),
+)
+RECIPES = record("Recipes", recipes=array_of(RECIPE))
+RECIPE_BODY = body("RecipeRequest", {"file": Field(text), "name": Field(name), "values": Field(table, default={})})
+
+
+class RecipesApi(ApiResource):
+    """Handlers of the routes under `/recipes`."""
+
+    @route("GET", "/recipes", Role.ADMIN, RECIPES)
+    async def list_all(self, call: Call) -> object:
+        """Return every recipe by id, with the fields that a form fills in."""
+        return {"recipes": await self.hub.recipes.list_recipes()}
+
+    @route("POST", "/recipes/<recipe_id>", Role.ADMIN, SAVED_FILE, statuses=(200, 409, 503), body=RECIPE_BODY)
+    async def use(self, call: Call, recipe_id: str) -> object:
+        """Write an automation or scene from the recipe, after the same checks as a save; 409 if the file exists."""
+        recipe = await self.hub.recipes.get(recipe_id)
+        stated = await call.body()
+        try:
+            return await self.hub.recipes.use(recipe, stated["file"], stated["name"], stated["values"])
+        except InvalidFile as error:
+            return refuse(error)

@@ -1,0 +1,55 @@
+"""Scenes."""
+
+from __future__ import annotations
+
+import asyncio
+
+from appliance.api import schemas
+from appliance.api.auth import Role
+from appliance.api.responses import failed_execution_body, json_response
+from appliance.api.route import ApiResource, Call, route
+from appliance.api.validation import PERIOD
+from appliance.errors import DroppedByMode
+from appliance.history.execution_history import ExecutionStatus
+from appliance.history.period import Period
+from appliance.lua.modes import Decision
+from appliance.tables.json_schema import array_of
+
+
+class ScenesApi(ApiResource):
+    """Handlers of the routes under `/scenes`."""
+
+    @route("GET", "/scenes", Role.READ, array_of(schemas.SCENE))
+    async def list_all(self, call: Call) -> object:
+        """Return every scene by id."""
+        return self.hub.scenes.list_scenes()
+
+    @route("POST", "/scenes/reload", Role.ADMIN, schemas.RELOADED)
+    async def reload(self, call: Call) -> object:
+        """Read every scene's file again. If a file has a fault, the response lists all faults and nothing changes."""
+        return await self.hub.reloaders["scenes"].reload()
+
+    @route("POST", "/scenes/<scene_id>/execute", Role.WRITE, schemas.EXECUTED, statuses=(200, 202, 400, 423))
+    async def execute(self, call: Call, scene_id: str) -> object:
+        """Run the scene and return the result of each of its commands, in the order of the calls."""
+        execution = self.hub.scenes.execute(scene_id)
+        if execution.decision is Decision.QUEUE:
+            return json_response({"status": "queued", "results": []}, 202)
+        ending = await asyncio.shield(execution.ended)
+        if ending.status is ExecutionStatus.DROPPED:
+            raise DroppedByMode(f"scene '{scene_id}' did not run; {ending.error}")
+        if ending.status is ExecutionStatus.OK:
+            return ending
+        return json_response(failed_execution_body(f"scene '{scene_id}'", ending), 400)
+
+    @route("POST", "/scenes/<scene_id>/cancel", Role.WRITE, schemas.CANCELLED_COUNT)
+    async def cancel(self, call: Call, scene_id: str) -> object:
+        """Cancel the scene's running and waiting executions now, even in a sleep; `cancelled` counts them."""
+        return {"cancelled": self.hub.scenes.cancel(scene_id)}
+
+    @route("GET", "/scenes/<scene_id>/history", Role.READ, schemas.SCENE_HISTORY, query=PERIOD)
+    async def list_history(self, call: Call, scene_id: str) -> object:
+        """Return the results of the scene's executions, newest first."""
+        self.hub.scenes.catalog.get(scene_id)
+        entries = await self.hub.history.list_executions("scene", scene_id, Period(**call.query()))
+        return {"scene_id": scene_id, "entries": entries}

@@ -1,0 +1,116 @@
+"""The adapter sections of the configuration, and the kinds of adapters."""
+
+from __future__ import annotations
+
+from appliance.api.auth import Role
+from appliance.api.route import ApiResource, Call, route
+from appliance.api.routes.files import MAX_FILE_BODY_BYTES, SAVED_FILE, refuse
+from appliance.api.validation import body, boolean, nullable, table, text
+from appliance.errors import InvalidFile
+from appliance.files.kind_forms import list_kinds
+from appliance.home.json_shapes import DEVICE
+from appliance.tables.fields import Field
+from appliance.tables.json_schema import ANY, BOOLEAN, NUMBER, OBJECT, TEXT, array_of, maybe, one_of, record
+
+KIND_SETTING = record(
+    "KindSetting",
+    name=TEXT,
+    type=one_of("string", "integer", "number", "boolean", "duration", "list", "table"),
+    is_required=BOOLEAN,
+    is_secret=BOOLEAN,
+    is_rare=BOOLEAN,
+    default=ANY,
+    example=ANY,
+    min=maybe(NUMBER),
+    max=maybe(NUMBER),
+    values=maybe(array_of(ANY)),
+    description=maybe(TEXT),
+)
+KIND = record("Kind", name=TEXT, title=TEXT, is_lua=BOOLEAN, settings=array_of(KIND_SETTING), fault=maybe(TEXT))
+KINDS = record("Kinds", kinds=array_of(KIND))
+SECTION = record("Section", name=TEXT, kind=TEXT, is_enabled=BOOLEAN, values=OBJECT)
+SECTIONS = record("Sections", version=TEXT, sections=array_of(SECTION))
+TRIAL = record(
+    "Trial",
+    error=maybe(TEXT),
+    devices=array_of(DEVICE),
+    dropped=array_of(TEXT),
+    lines=array_of(TEXT),
+    recording=maybe(OBJECT),
+)
+SECTION_BODY = body(
+    "SectionRequest",
+    {
+        "kind": Field(text),
+        "values": Field(table, default={}),
+        "version": Field(nullable(text), required=False),
+        "is_new": Field(boolean, default=False),
+    },
+)
+TRIAL_BODY = body(
+    "TrialRequest",
+    {
+        "kind": Field(text),
+        "values": Field(table, default={}),
+        "text": Field(nullable(text), required=False),
+        "replay": Field(nullable(table), required=False),
+    },
+)
+
+
+class KindsApi(ApiResource):
+    """The handler of `/kinds`."""
+
+    @route("GET", "/kinds", Role.READ, KINDS)
+    async def list_all(self, call: Call) -> object:
+        """Return every kind of adapter by name, with the settings of its sections."""
+        return {"kinds": await list_kinds(self.hub.kinds)}
+
+
+class SectionsApi(ApiResource):
+    """Handlers of the routes under `/files/sections`."""
+
+    @route("GET", "/files/sections", Role.ADMIN, SECTIONS, statuses=(200, 400))
+    async def list_all(self, call: Call) -> object:
+        """Return the adapter sections of the configuration by name, also disabled ones. Secrets are `***`."""
+        version, sections = await self.hub.sections.list_sections()
+        return {"version": version, "sections": sections}
+
+    @route("PUT", "/files/sections/<name>", Role.ADMIN, SAVED_FILE, statuses=(200, 409, 503), body=SECTION_BODY)
+    async def put(self, call: Call, name: str) -> object:
+        """Set keys of a section, after the checks of a save; null removes a key, and `***` keeps a secret."""
+        stated = await call.body()
+        kind, values, version = stated["kind"], stated["values"], stated["version"]
+        try:
+            return await self.hub.sections.save(name, kind, values, version, is_new=stated["is_new"])
+        except InvalidFile as error:
+            return refuse(error)
+
+    @route("DELETE", "/files/sections/<name>", Role.ADMIN, statuses=(204, 400, 503))
+    async def remove(self, call: Call, name: str) -> object:
+        """Remove a section from the configuration, and stop its adapter."""
+        try:
+            await self.hub.sections.remove(name)
+        except InvalidFile as error:
+            return refuse(error)
+        return None
+
+    @route(
+        "POST",
+        "/files/sections/<name>/try",
+        Role.ADMIN,
+        TRIAL,
+        body=TRIAL_BODY,
+        max_body_bytes=MAX_FILE_BODY_BYTES,
+        statuses=(200, 400),
+    )
+    async def try_out(self, call: Call, name: str) -> object:
+        """Start a section before it is saved, for at most 10 seconds; return its devices, or its error."""
+        stated = await call.body()
+        kind, values = stated["kind"], stated["values"]
+        try:
+            return await self.hub.sections.try_section(
+                name, kind, values, text=stated["text"], replay=stated["replay"]
+            )
+        except InvalidFile as error:
+            return refuse(error)

@@ -1,0 +1,57 @@
+"""The variables and timers of automations."""
+
+from __future__ import annotations
+
+from appliance.api import schemas
+from appliance.api.auth import Role
+from appliance.api.route import ApiResource, Call, route
+from appliance.api.validation import body, json_value
+from appliance.tables.fields import Field
+from appliance.tables.json_schema import array_of
+
+SOURCE = "variables"
+"""The source of variables that are set over HTTP."""
+
+
+VARIABLE_BODY = body("VariableRequest", {"value": Field(json_value)})
+
+
+class VariablesApi(ApiResource):
+    """Handlers of the routes under `/variables`."""
+
+    @route("GET", "/variables", Role.READ, array_of(schemas.VARIABLE))
+    async def list_all(self, call: Call) -> object:
+        """Return every variable by name."""
+        return self.hub.variables.list_all()
+
+    @route("GET", "/variables/<name>", Role.READ, schemas.VARIABLE)
+    async def get(self, call: Call, name: str) -> object:
+        """Return one variable."""
+        return self.hub.variables.get(name)
+
+    @route("PUT", "/variables/<name>", Role.WRITE, schemas.VARIABLE, statuses=(200, 503), body=VARIABLE_BODY)
+    async def put(self, call: Call, name: str) -> object:
+        """Set the variable; it is on the card before the response."""
+        stated = await call.body()
+        await self.hub.variables.set_durable(name, stated["value"], SOURCE)
+        return {"name": name, "value": stated["value"]}
+
+    @route("DELETE", "/variables/<name>", Role.WRITE, statuses=(204, 503))
+    async def remove(self, call: Call, name: str) -> None:
+        """Remove the variable."""
+        self.hub.variables.get(name)
+        await self.hub.variables.set_durable(name, None, SOURCE)
+
+
+class TimersApi(ApiResource):
+    """Handlers of the routes under `/timers`."""
+
+    @route("GET", "/timers", Role.READ, array_of(schemas.TIMER))
+    async def list_all(self, call: Call) -> object:
+        """Return every running timer, by name."""
+        return self.hub.timers.list_all()
+
+    @route("DELETE", "/timers/<name>", Role.WRITE, statuses=(204, 503))
+    async def remove(self, call: Call, name: str) -> None:
+        """Cancel the timer."""
+        await self.hub.timers.remove(name)

@@ -1,0 +1,31 @@
+"""The reasons of the state of automations, scenes, and devices."""
+
+from __future__ import annotations
+
+from appliance.api.auth import Role
+from appliance.api.reasons import Reasons
+from appliance.api.route import ApiResource, Call, route
+from appliance.home.texts import identifier
+from appliance.tables.fields import Field
+from appliance.tables.json_schema import INSTANT, OBJECT, TEXT, array_of, described, maybe
+
+_DECISION = described("Decision", at=INSTANT, sentence=TEXT)
+_STATED = {**maybe(OBJECT), "description": "The fields of an automation's file: `{triggers, conditions, notes}`."}
+_WHY = described(
+    "Why",
+    kind=TEXT,
+    id=TEXT,
+    timezone=TEXT,
+    summary=array_of(TEXT),
+    decisions=array_of(_DECISION),
+    automation=_STATED,
+)
+
+
+class WhyApi(ApiResource):
+    """Handler of `/why`."""
+
+    @route("GET", "/why", Role.READ, _WHY, statuses=(200, 404), query={"id": Field(identifier)})
+    async def explain(self, call: Call) -> object:
+        """Return, in sentences, the state of an automation, scene or device, and its last ten decisions."""
+        return {**await Reasons(self.hub).explain(call.query()["id"]), "timezone": self.hub.timezone.key}

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from sanic import Sanic
-
 from appliance.api.cors import Cors
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.figures import Figures
@@ -41,7 +39,7 @@ from appliance.api.routes import (
     variables,
     why,
 )
-from appliance.api.sanic_http.connection import build_application
+from appliance.api.sanic_http.connection import Application, build_application
 from appliance.api.simulation import Simulate
 from appliance.api.static_files import DashboardApi
 from appliance.api.stream import EventStream
@@ -92,16 +90,15 @@ def build_app(
     make_backup: MakeBackup,
     simulate: Simulate,
     has_dashboard: bool = True,
-) -> Sanic[Any, Any]:
+) -> Application:
     """Return the application that serves this hub, with the dashboard or without; `search` finds devices."""
-    app = build_application(limits)
     cors = Cors(limits.origins, (method for route in ROUTES for method in route.methods))
     pages = DashboardApi()
     api_routes = [row for row in ROUTES if hub.has_files or _RESOURCES[row.resource] not in _EDITOR]
     routes = (*api_routes, *pages.list_routes()) if has_dashboard else api_routes
     requests = RequestCounts()
-    gate = app.ctx.gate = Gate(keyring.authenticator, Buckets(limits.rate, hub.clock), cors, limits, requests)
-    app.error_handler.add(Exception, gate.handle_error)
+    gate = Gate(keyring.authenticator, Buckets(limits.rate, hub.clock), cors, limits, requests)
+    app = build_application(gate, limits)
     stream = EventStream(hub.bus, event_capacity, hub.start_errors)
     encoder = DeviceEncoder()
     hub.bus.listen(encoder.forget_removed, DeviceRemoved)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import Any
 from urllib.parse import unquote
 
 from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
 
 from appliance.api.auth import ON_BOX, Authenticator, Principal, Role, bearer_of
+from appliance.api.body import Bodies
 from appliance.api.codes import status_of
 from appliance.api.cors import Cors
 from appliance.api.limits import ApiLimits
@@ -23,6 +23,7 @@ from appliance.api.request_counts import UNMATCHED, RequestCounts
 from appliance.api.responses import error_response, to_response
 from appliance.api.route import Call, Handler, Route
 from appliance.api.router import Router
+from appliance.api.sanic_http.http1 import exchange_of
 from appliance.errors import LaresError, MalformedRequest, Unauthenticated
 
 _SUBPROTOCOL_PREFIX = "bearer."
@@ -55,7 +56,7 @@ class Gate:
         self._authenticator = authenticator
         self._buckets = buckets
         self._cors = cors
-        self._limits = limits
+        self._bodies = Bodies(limits)
         self._counts = counts
         self._router = Router()
         self._wrong_key_logged: dict[str, float] = {}
@@ -77,7 +78,7 @@ class Gate:
         try:
             principal = await self._authorize(request, route, ids.get("hook_id"))
             recheck = partial(self._authenticator.recheck, principal)
-            call = Call(request=request, route=route, limits=self._limits, principal=principal, recheck=recheck)
+            call = Call(request=request, route=route, bodies=self._bodies, principal=principal, recheck=recheck)
             answered = await answer(call, **ids)
             if route.is_websocket:
                 status = 101
@@ -114,10 +115,10 @@ class Gate:
     async def _identify(self, request: Request, route: Route | None) -> Principal:
         """Return the principal: over the control socket by the user of the other process, otherwise by the token.
         `route` is None if no route matches."""
-        exchange: Any = request.stream
-        if exchange.is_on_box:
+        exchange = exchange_of(request)
+        if exchange.connection.is_on_box:
             return ON_BOX
-        known: Principal | None = exchange.identified
+        known = exchange.identified
         if known is not None and self._authenticator.is_valid(known):
             return known
         token = _token_of(request, route)
@@ -125,7 +126,7 @@ class Gate:
             principal = await self._authenticator.identify(token)
         except Unauthenticated as refusal:
             if token is not None and type(refusal) is Unauthenticated:
-                self._log_wrong_key(exchange.protocol.peer)
+                self._log_wrong_key(exchange.connection.peer)
             raise
         if route is not None and not route.is_websocket and route.role is not Role.HOOK:
             exchange.identified = principal

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from appliance.errors import Overloaded
 from appliance.settings import Api, RateLimit
 from appliance.tables.addresses import Network
 
@@ -44,21 +43,3 @@ class ApiLimits(Struct, frozen=True, kw_only=True):
             rate=api.rate_limit if api.rate_limit.enabled else None,
             origins=frozenset(api.cors.allowed_origins) if api.cors.enabled else None,
         )
-
-
-class BodyBudget:
-    """The bytes of incomplete bodies, over all connections."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self.held = 0
-
-    def take(self, count: int) -> None:
-        """Count bytes that have arrived; if there are too many, raise `Overloaded`; they are counted in any case."""
-        self.held += count
-        if self.held > self._most:
-            raise Overloaded("the bodies of other requests have not arrived in full: try again in a second")
-
-    def give_back(self, count: int) -> None:
-        """Stop counting the bytes of a body that is complete or rejected."""
-        self.held -= count

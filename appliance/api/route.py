@@ -13,12 +13,11 @@ from sanic import Request
 
 from appliance.adapters.discovery.discovery import Found
 from appliance.api.auth import Principal, Role
-from appliance.api.body import read_json
+from appliance.api.body import Bodies
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.figures import Figures
 from appliance.api.hooks import Hooks
 from appliance.api.keyring import Keyring
-from appliance.api.limits import ApiLimits
 from appliance.api.request_counts import RequestCounts
 from appliance.api.responses import JSON_TYPE
 from appliance.api.simulation import Simulate
@@ -39,7 +38,7 @@ class Call(Struct, kw_only=True):  # not frozen: that would double the cost per 
 
     request: Request
     route: Route
-    limits: ApiLimits
+    bodies: Bodies
     principal: Principal | None
     recheck: Callable[[], None]
 
@@ -47,7 +46,7 @@ class Call(Struct, kw_only=True):  # not frozen: that would double the cost per 
         """Return the request's body, checked by the route."""
         assert self.route.body is not None
         instead = b"{}" if self.route.body_optional else b""
-        stated = await read_json(self.request, self.limits, max_bytes=self.route.max_body_bytes, instead=instead)
+        stated = await self.bodies.read_json(self.request, self.route.max_body_bytes, instead)
         self.recheck()
         return self.route.body(stated)
 

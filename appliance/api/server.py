@@ -11,14 +11,14 @@ import socket
 import struct
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from sanic import Sanic
 
 from appliance.api.connections import Connections
 from appliance.api.limits import ApiLimits
 from appliance.api.listener import Listener
-from appliance.api.sanic_http.connection import StrictConnection
+from appliance.api.sanic_http.connection import Application, StrictConnection
 from appliance.clock import Clock
 from appliance.errors import StartFailed
 from appliance.tables.addresses import Address
@@ -59,7 +59,7 @@ class Server:
 
     def __init__(
         self,
-        app: Sanic[Any, Any],
+        app: Application,
         address: Address,
         limits: ApiLimits,
         clock: Clock,

@@ -25,6 +25,7 @@ from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from appliance.api.limits import ApiLimits
+from appliance.api.sanic_http.http1 import exchange_of
 from appliance.errors import MalformedRequest, UpgradeRequired
 
 _DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
@@ -263,7 +264,7 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
 
     Raises `UpgradeRequired` or `MalformedRequest`.
     """
-    exchange: Any = request.stream
+    exchange = exchange_of(request)
     if exchange.request_body == "chunked" or exchange.request_bytes_left:  # it would be read as frames
         raise MalformedRequest("the handshake of a WebSocket has no body: send none")
     protocol = StrictProtocol(

@@ -222,6 +222,15 @@ async def test_a_body_may_have_64_kibibytes_and_not_a_byte_more(
     assert (await shared.ask("POST", path, data=b" " * (limit + 1))).status == 413
 
 
+async def test_a_body_over_the_configured_limit_names_the_key() -> None:
+    async with open_app(limits=ApiLimits(body_bytes=2000)) as app:
+        reply = await app.ask("POST", "/rooms", data=b" " * 2001)
+        assert reply.status == 413
+        assert reply.json["error"] == (
+            "the body is larger than 2000 bytes, the limit of api.max_body_bytes in the configuration"
+        )
+
+
 @pytest.mark.parametrize(
     ("sent", "statuses", "least_turns"),
     [

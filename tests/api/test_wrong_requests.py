@@ -40,7 +40,7 @@ Row = tuple[str, str, Any, int, str, str]
 """Method, path, body (JSON, or bytes as they are), status, code, and a part of the sentence."""
 
 INVALID, REQUEST, TOO_LARGE = (400, "invalid_value"), (400, "invalid_request"), (413, "body_too_large")
-LARGER = "the body is larger than 65536 bytes"
+LARGER = "the body is larger than 65536 bytes, the limit of this path"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -223,7 +223,7 @@ def hooks() -> Iterator[Row]:
     """Calls that fire nothing."""
     for body, code, said in (
         (b"x" * (16 << 10), REQUEST, "the body is not JSON: unexpected character, "),
-        (b'"' + b"x" * (16 << 10) + b'"', TOO_LARGE, "the body is larger than 16384 bytes"),
+        (b'"' + b"x" * (16 << 10) + b'"', TOO_LARGE, "the body is larger than 16384 bytes, the limit of this path"),
         (b"[" * 40 + b"]" * 40, (400, ""), "the body must not be nested more than 32 deep"),
         (b'{"a":', REQUEST, "the body is not JSON: unexpected end of data, line 1 column 6"),
         (b"\xff\xfe", REQUEST, "the body is not JSON: byte 1 is not UTF-8"),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from appliance.api.auth import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.sanic_http.connection import StrictConnection
+from appliance.api.sanic_http.connection import connection_of
 from appliance.api.validation import whole_number
 from appliance.api.websocket import accept_handshake
 from appliance.tables.fields import Field
@@ -26,10 +25,8 @@ class EventsApi(ApiResource):
         """Open the stream of event frames as a WebSocket; with `heartbeat_secs`, also frames `heartbeat`."""
         assert call.principal is not None
         interval = call.query()["heartbeat_secs"]
-        protocol, answer = accept_handshake(call.request, call.limits)
-        transport: Any = call.request.transport
-        connection: StrictConnection = transport.get_protocol()
-        socket = connection.upgrade(protocol, answer)
+        connection = connection_of(call.request)
+        socket = connection.upgrade(*accept_handshake(call.request, connection.limits))
         with self.parts.stream.subscribe(socket, call.principal.key_id) as subscriber:
             while interval is not None and not socket.closed.done():
                 subscriber.beat()

@@ -9,7 +9,6 @@ from sanic import Request
 from appliance.adapters.base import HookRequest
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.body import read_bytes
 from appliance.api.hooks import MAX_HOOK_BYTES, read_data
 from appliance.api.route import ApiResource, Call, route
 from appliance.tables.json_schema import ANY, Check
@@ -34,7 +33,7 @@ class HooksApi(ApiResource):
     async def call_by_post(self, call: Call, hook_id: str) -> object:
         """Call the hook with JSON, a form, or no body, of at most 16 KiB."""
         await self.parts.hooks.require(hook_id)
-        body = await read_bytes(call.request, call.limits, MAX_HOOK_BYTES)
+        body = await call.bodies.read(call.request, MAX_HOOK_BYTES)
         call.recheck()
         await self.parts.hooks.call(_hook_request(call.request, hook_id, body))
         return {}

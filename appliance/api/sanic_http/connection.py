@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import orjson
+from msgspec import Struct
 from sanic import Request, Sanic
 from sanic.compat import Header
 from sanic.config import Config
@@ -19,9 +20,10 @@ from sanic.server import HttpProtocol
 from websockets.server import ServerProtocol
 
 from appliance.api.connections import Connections
-from appliance.api.limits import ApiLimits, BodyBudget
+from appliance.api.gate import Gate
+from appliance.api.limits import ApiLimits
 from appliance.api.proxies import TrustedProxies
-from appliance.api.sanic_http.http1 import StrictHttp1
+from appliance.api.sanic_http.http1 import StrictHttp1, exchange_of
 from appliance.api.websocket import WebSocket, shutdown_write, unsent_bytes
 
 _UNLIMITED_SECS = 7 * 86_400.0
@@ -46,9 +48,17 @@ class _NoSignal:
 _NO_SIGNAL = _NoSignal()
 
 
-class Application(Sanic[Any, Any]):
-    """A Sanic application with a gate in its `ctx` that responds to requests; it has no signals or middleware, which
-    would halve the speed.
+class ServedParts(Struct, frozen=True, kw_only=True):
+    """The parts that all connections of an application share; the gate responds to their requests."""
+
+    gate: Gate
+    limits: ApiLimits
+    connections: Connections
+    proxies: TrustedProxies
+
+
+class Application(Sanic[Config, ServedParts]):
+    """A Sanic application without signals and middleware, which would halve the speed.
 
     Sanic's own optimization, TOUCHUP, rewrites its classes at start, which works for only one application per
     process.
@@ -59,8 +69,7 @@ class Application(Sanic[Any, Any]):
         try:
             response = await self.ctx.gate.respond(request)
             if response is not None and request.stream is not None:
-                http: Any = request.stream
-                await http.send_response(response)
+                await exchange_of(request).send_response(response)
         except Exception as error:
             await self.handle_exception(request, error, run_middleware=False)
 
@@ -69,24 +78,24 @@ class Application(Sanic[Any, Any]):
         return _NO_SIGNAL if event.startswith(("http.", "server.exception.")) else super().dispatch(event, **more)
 
 
-def build_application(limits: ApiLimits) -> Application:
-    """Return an application without a gate; its `ctx` holds the limits and its connections."""
+def build_application(gate: Gate, limits: ApiLimits) -> Application:
+    """Return an application whose requests the gate answers."""
+    proxies = TrustedProxies(limits.trusted_proxies)
+    most, now = (limits.connections, limits.connections_per_peer), lambda: asyncio.get_running_loop().time()
     app = Application(
         f"lares-{next(_numbers)}",
         config=Config(env_prefix=None),
+        ctx=ServedParts(
+            gate=gate,
+            limits=limits,
+            connections=Connections(*most, now, proxies.trusts),
+            proxies=proxies,
+        ),
         configure_logging=False,
         dumps=orjson.dumps,
         loads=orjson.loads,
     )
-    app.ctx.limits = limits
-    app.ctx.bodies = BodyBudget(limits.bodies_bytes)
-    app.ctx.proxies = TrustedProxies(limits.trusted_proxies)
-    app.ctx.connections = Connections(
-        limits.connections,
-        limits.connections_per_peer,
-        lambda: asyncio.get_running_loop().time(),
-        app.ctx.proxies.trusts,
-    )
+    app.error_handler.add(Exception, gate.handle_error)
     app.config.update(
         {
             "ACCESS_LOG": False,
@@ -130,11 +139,13 @@ class StrictConnection(HttpProtocol):
 
     __slots__ = ("_connections", "_linger_timer", "_proxy", "is_on_box", "limits", "peer", "websocket")
 
+    app: Application
+
     def __init__(
-        self, *, app: Sanic[Any, Any], peer: str, counted: Connections, is_on_box: bool = False, **more: Any
+        self, *, app: Application, peer: str, counted: Connections, is_on_box: bool = False, **more: Any
     ) -> None:
         super().__init__(app=app, **more)
-        self.limits: ApiLimits = app.ctx.limits
+        self.limits = app.ctx.limits
         self.websocket: WebSocket | None = None
         self.is_on_box = is_on_box
         self._connections = counted
@@ -276,3 +287,8 @@ class StrictConnection(HttpProtocol):
         if self.websocket is not None:
             self.websocket.on_connection_lost()
         super().connection_lost(exc)  # type: ignore[no-untyped-call]
+
+
+def connection_of(request: Request) -> StrictConnection:
+    """Return the connection of a request of this server."""
+    return cast("StrictConnection", exchange_of(request).connection)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Protocol, cast
 
+from sanic import Request
+from sanic.compat import Header
 from sanic.exceptions import BadRequest, ExpectationFailed, PayloadTooLarge, RequestTimeout
 from sanic.http import Http, Stage
 from sanic.response import HTTPResponse
@@ -31,6 +33,21 @@ _END_OF_HEAD = b"\r\n\r\n"
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
+class ClientConnection(Protocol):
+    """The part of a connection that its exchanges and the gate use. `peer` is the client's address; a connection that
+    `is_on_box` came over the control socket."""
+
+    app: Any
+    is_on_box: bool
+    limits: ApiLimits
+    peer: str
+    request_class: type[Request]
+    transport: Any
+
+    def note_request(self, headers: Header) -> None:
+        """Called when the head of a request has been parsed."""
+
+
 class StrictHttp1(Http):
     """Sanic's HTTP/1 with strict parsing.
 
@@ -43,26 +60,24 @@ class StrictHttp1(Http):
     __slots__ = (
         "HEADER_MAX_SIZE",
         "_chunks",
-        "_connection",
         "_discard_until",
         "_discarded",
         "_fields",
         "_limits",
+        "connection",
         "identified",
-        "is_on_box",
     )
 
     recv_buffer: bytearray
-    request_body: Any
-    request_bytes_left: Any
+    request_body: Any  # Sanic declares these three with types that it does not assign
     response: Any
     response_func: Any
+    request_bytes_left: int
 
-    def __init__(self, protocol: Any) -> None:
+    def __init__(self, protocol: ClientConnection) -> None:
         super().__init__(protocol)  # type: ignore[no-untyped-call]
-        self._connection = protocol
-        self._limits: ApiLimits = protocol.limits
-        self.is_on_box: bool = protocol.is_on_box
+        self.connection = protocol
+        self._limits = protocol.limits
         self.identified: Principal | None = None
         self._fields: HeadFields | None = None
         self.HEADER_MAX_SIZE = self._limits.head_bytes
@@ -79,7 +94,7 @@ class StrictHttp1(Http):
         try:
             await super().http1()  # type: ignore[no-untyped-call]
         finally:
-            last: Any = self.request
+            last: Request | None = self.request
             if last is not None:
                 last.stream = None
             for name in ("request", "response", "response_func", "exception"):
@@ -110,7 +125,7 @@ class StrictHttp1(Http):
         # If chunks follow, one CRLF of the head stays: each chunk begins with the CRLF that ends the previous part.
         del self.recv_buffer[: end + (2 if self.request_body == "chunked" else 4)]
         self.request, request.stream = request, self
-        self._connection.note_request(head.fields.headers)
+        self.connection.note_request(head.fields.headers)
 
     async def send_response(self, response: HTTPResponse) -> None:
         """Send the response; then discard the rest of a body, which Sanic would log as an error after a 2xx."""
@@ -144,7 +159,7 @@ class StrictHttp1(Http):
 
     def take_arrived_body(self, limit: int) -> bytes | None:
         """Return the whole body if all of it has arrived and it is within the limit; otherwise None."""
-        length: int = self.request_bytes_left
+        length = self.request_bytes_left
         is_plain = self.request_body is True and not self.expecting_continue
         if not is_plain or not 0 < length <= min(limit, len(self.recv_buffer)):
             return None
@@ -158,20 +173,20 @@ class StrictHttp1(Http):
         self.request_body = None
         self.keep_alive = False
 
-    def _make_request(self, head: Head) -> Any:
-        request = self._connection.request_class(
+    def _make_request(self, head: Head) -> Request:
+        request = self.connection.request_class(
             url_bytes=head.target,
             headers=head.fields.headers,
             head=head.raw,
             version=head.fields.version,
             method=head.method,
-            transport=self._connection.transport,
-            app=self._connection.app,
+            transport=self.connection.transport,
+            app=self.connection.app,
         )
-        self._connection.request_class._current.set(request)
+        self.connection.request_class._current.set(request)
         return request
 
-    def _expect_body(self, fields: HeadFields, request: Any) -> None:
+    def _expect_body(self, fields: HeadFields, request: Request) -> None:
         self.request_bytes_left = self.request_bytes = fields.length or 0
         if not fields.has_body:
             return
@@ -270,6 +285,11 @@ class StrictHttp1(Http):
         if self._discarded > self._limits.body_bytes * MAX_DISCARDED_BODIES:
             raise BadRequest("the rest of the body is too long")
         return piece
+
+
+def exchange_of(request: Request) -> StrictHttp1:
+    """Return the exchange to which a request of this server belongs."""
+    return cast("StrictHttp1", request.stream)
 
 
 async def _next_turn() -> None:

@@ -56,6 +56,9 @@ presence = true
 id = "button"
 kind = "Sensor"
 attributes = {}
+[[adapters.virtual.devices]]
+id = "late"
+attributes = { contact = "closed" }
 """
 WARM = {"value": 2400, "unit": "kelvin"}
 ALL = "virtual:all"
@@ -155,8 +158,9 @@ async def test_a_hook_that_comes_before_the_devices_waits_for_them() -> None:
     home = Home(SlowClock())
     work = asyncio.create_task(home.adapter.run())
     await asyncio.sleep(0)
-    await home.adapter.hook(HookRequest(hook="device:virtual:button", method="POST", data={"event": "single"}))
-    assert [each.event for each in home.events] == ["single"]
+    data = {"attributes": {"contact": "open"}}
+    await home.adapter.hook(HookRequest(hook="device:virtual:late", method="POST", data=data))
+    assert home.registry.get_device("virtual:late").attributes["contact"] == "open"
     work.cancel()
 
 

@@ -17,7 +17,8 @@ from msgspec import Struct
 from appliance.adapters.broken_json import repair_json, strip_json
 from appliance.adapters.device_connector import CONNECT_TIMEOUT_SECS, DeviceConnector, DeviceResolver
 from appliance.adapters.http_access import HttpAccess, HttpRefused, named_status, reason_of
-from appliance.adapters.http_push import EVENT_STREAM, DecodeMessage, Messages, PromptSocket, ServerEvent, read_events
+from appliance.adapters.server_events import EVENT_STREAM, ServerEvent, read_events
+from appliance.adapters.web_socket import DecodeMessage, Messages, PromptSocket
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Unanswered, Unreachable, Unreadable
 from appliance.tables.addresses import is_numeric

@@ -10,9 +10,9 @@ from typing import Any
 from aiohttp import web
 
 from appliance.adapters.device_http import parse_json
-from appliance.adapters.http_push import ServerEvent
 from appliance.adapters.kind import AdapterKind, PolledUrl
 from appliance.adapters.polling import PollingAdapter
+from appliance.adapters.server_events import ServerEvent
 from appliance.adapters.simulated import SimulatedDevice
 from appliance.errors import BadAnswer
 from appliance.home.model import DeviceKind, Observation, Report

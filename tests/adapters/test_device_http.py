@@ -25,7 +25,8 @@ from appliance.adapters.device_http import (
 )
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.http_access import HttpAccess, HttpRefused
-from appliance.adapters.http_push import EventDecoder, Messages, ServerEvent, read_events
+from appliance.adapters.server_events import EventDecoder, ServerEvent, read_events
+from appliance.adapters.web_socket import Messages
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable, Unreadable
 from tests.adapters.mqtt.broker import CERTIFICATE, KEY

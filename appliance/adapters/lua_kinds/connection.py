@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import orjson
 
-from appliance.adapters.http_push import DecodeMessage, Messages, ServerEvent
 from appliance.adapters.link import Replies
 from appliance.adapters.lua_kinds.kind import ListenDefinition
 from appliance.adapters.lua_kinds.libraries import compact_json
+from appliance.adapters.server_events import ServerEvent
+from appliance.adapters.web_socket import DecodeMessage, Messages
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
 

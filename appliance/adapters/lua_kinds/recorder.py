@@ -13,10 +13,11 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from appliance.adapters.device_http import HttpResponse
-from appliance.adapters.http_push import DecodeMessage, ServerEvent
 from appliance.adapters.lua_kinds.connection import PushSource
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.web_request import Origins, Transport, WebRequest
+from appliance.adapters.server_events import ServerEvent
+from appliance.adapters.web_socket import DecodeMessage
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unreachable
 from appliance.tables.fields import Field, Fields
 

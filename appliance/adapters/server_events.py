@@ -1,0 +1,104 @@
+"""Server-sent events, decoded as the HTML standard defines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator
+
+import aiohttp
+from msgspec import Struct
+
+from appliance.clock import Clock
+from appliance.errors import BadAnswer
+
+EVENT_STREAM = "text/event-stream"
+"""The media type."""
+
+SLICE_BYTES = 2048
+"""Bytes of a stream that are parsed before other tasks get a turn."""
+
+LARGE_EVENT_CHARS = 1 << 20
+"""A longer event is yielded only after other tasks have had a turn."""
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+class ServerEvent(Struct, frozen=True, kw_only=True):
+    """One message: its type, `message` if it states none, its data as text, and the last id that was stated."""
+
+    event: str = "message"
+    data: str
+    id: str = ""
+
+
+class EventDecoder:
+    """Decodes the bytes of one stream, in pieces of any size, into messages; `max_bytes` limits one message."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._line = bytearray()
+        self._held = b""
+        self._is_first = True
+        self._event = ""
+        self._data: list[str] = []
+        self._size = 0
+        self._id = ""
+
+    def feed(self, piece: bytes) -> Iterator[ServerEvent]:
+        """Yield the messages that end in this piece. Raises `BadAnswer` if a message is too large."""
+        piece = self._held + piece
+        whole = len(piece) - piece.endswith(b"\r")  # The last character may be half of a line end
+        self._held = piece[whole:]
+        for number, part in enumerate(_LINE_END.split(piece[:whole])):
+            if number > 0 and (event := self._end_line()) is not None:
+                yield event
+            self._line += part
+            self._check(self._size + len(self._line))
+
+    def _end_line(self) -> ServerEvent | None:
+        line, self._line = self._line, bytearray()
+        self._size += len(line)
+        if self._is_first:
+            line, self._is_first = line.removeprefix(b"\xef\xbb\xbf"), False
+        if not line:
+            return self._end()
+        self._read_field(line.decode(errors="replace"))
+        return None
+
+    def _check(self, size: int) -> None:
+        if size > self._max_bytes:
+            raise BadAnswer(f"an event has more than {self._max_bytes} bytes")
+
+    def _read_field(self, line: str) -> None:
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "data":
+            self._data.append(value)
+        elif name == "event":
+            self._event = value
+        elif name == "id" and "\0" not in value:
+            self._id = value
+
+    def _end(self) -> ServerEvent | None:
+        data, event = self._data, self._event or "message"
+        self._data, self._event, self._size = [], "", 0
+        return ServerEvent(event=event, data="\n".join(data), id=self._id) if data else None
+
+
+async def read_events(response: aiohttp.ClientResponse, clock: Clock, max_bytes: int) -> AsyncIterator[ServerEvent]:
+    """Yield the messages of a response until it ends or is interrupted. Raises `BadAnswer` if a message is too
+    large."""
+    decoder = EventDecoder(max_bytes)
+    while True:
+        try:
+            piece = await response.content.readany()
+        except (aiohttp.ClientError, OSError):  # also after a silence that is too long
+            return
+        if not piece:
+            return
+        for start in range(0, len(piece), SLICE_BYTES):
+            for event in decoder.feed(piece[start : start + SLICE_BYTES]):
+                if len(event.data) > LARGE_EVENT_CHARS:
+                    await clock.sleep(0)
+                yield event
+            await clock.sleep(0)

@@ -2,6 +2,6 @@
 card.
 
 Read `series`, `device_history`, and `execution_history`, which are in memory; then `hours`, `collector`,
-`card_lines`, `card_writer`, `writing_index`, and `card_history`, which are for the card. `home_history` reads both,
-and `line_writer` exports.
+`card_lines`, `day_budget`, `card_writer`, `writing_index`, and `card_history`, which are for the card.
+`attribute_reader` combines memory and card. `home_history` contains all parts, and `line_writer` exports.
 """

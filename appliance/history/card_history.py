@@ -24,8 +24,9 @@ from appliance.history.card_lines import (
     execution_beginning,
     month_at,
 )
-from appliance.history.card_writer import PERIOD_MS, CardWriter, Written
+from appliance.history.card_writer import CardWriter
 from appliance.history.collector import AttributeKey, Collected, Collector
+from appliance.history.day_budget import PERIOD_MS, Written
 from appliance.history.execution_history import ExecutionEntry
 from appliance.history.hours import Hour
 from appliance.history.period import FIRST_DATED_MS, Period

@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from msgspec.structs import replace
 
-from appliance.history.card_writer import LINE_END_BYTES, Written, allowance, fit
 from appliance.history.collector import CardEntry, Collected, CollectedHours, Importance
+from appliance.history.day_budget import LINE_END_BYTES, Written, allowance, fit
 from appliance.history.device_history import AttributeEntry, Resolution
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.home_history import HomeHistory

@@ -18,8 +18,8 @@ import pytest
 from appliance.api.figures import resident_bytes
 from appliance.clock import Clock, to_millis
 from appliance.history.card_history import CardHistory
-from appliance.history.card_writer import Written
 from appliance.history.collector import Collector
+from appliance.history.day_budget import Written
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.period import Period
 from appliance.home.bus import Bus

@@ -1,0 +1,168 @@
+"""Reads the past values of an attribute from memory and card: raw, per minute, per hour, or per day."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, tzinfo
+from itertools import groupby
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from appliance.clock import Clock, from_millis, to_millis
+from appliance.history.card_history import CardHistory, CardValues
+from appliance.history.card_lines import ValueChange
+from appliance.history.device_history import AttributeEntry, DeviceHistory, Resolution
+from appliance.history.hours import Hour, NumberHours, join_all, join_number, merge
+from appliance.history.period import MILLISECOND, Period
+from appliance.history.series import HOUR_MS, ValueParts, split_number
+
+HOURS_A_DAY = 24
+
+MAX_PARTS = 3
+"""The maximum number of parts of one hour, each in its own line: a write splits an hour, and a restart splits it
+again."""
+
+PartHour = tuple[ValueParts, Hour]
+"""An hour of numbers, or a part of one, and the other parts of the values."""
+
+UNBOUNDED = 1 << 30
+"""A limit that omits no entry."""
+
+
+class AttributeValues(Struct, frozen=True, kw_only=True):
+    """Entries, newest first, and the resolution of the coarsest entry: hours if memory does not reach back far
+    enough."""
+
+    resolution: Resolution
+    entries: list[AttributeEntry]
+
+
+class AttributeReader:
+    """Reads values of attributes. `card` is None if there is no history on the card; days begin at midnight in
+    `zone`, and hours at `grid_ms`, as on the card."""
+
+    def __init__(
+        self, devices: DeviceHistory, card: CardHistory | None, clock: Clock, zone: tzinfo, grid_ms: int
+    ) -> None:
+        self._devices = devices
+        self._card = card
+        self._clock = clock
+        self._zone = zone
+        self._grid_ms = grid_ms
+
+    async def list_values(
+        self, device_id: str, attribute: str, period: Period, resolution: Resolution
+    ) -> AttributeValues:
+        """Return the attribute's values in the period; empty if none are known."""
+        if resolution in (Resolution.HOUR, Resolution.DAY):
+            is_by_day = resolution is Resolution.DAY
+            known = await self._read_card(device_id, attribute, period, HOURS_A_DAY if is_by_day else 1)
+            if not known.hours and not known.changes:
+                known = self._read_memory(device_id, attribute, period)
+            entries = _in_spans(
+                known, self._day_of if is_by_day else int, self._day_of if is_by_day else self._hour_of
+            )
+            return AttributeValues(resolution=resolution, entries=_newest(entries, period))
+        return await self._list_raw(device_id, attribute, period, resolution)
+
+    async def _list_raw(
+        self, device_id: str, attribute: str, period: Period, resolution: Resolution
+    ) -> AttributeValues:
+        """Return every value in memory, preceded by older values from the card."""
+        recent = self._devices.list_values(device_id, attribute, period, resolution)
+        since = self._devices.known_since(device_id, attribute)
+        is_covered = since is not None and period.start is not None and since <= period.start
+        if len(recent) >= period.max_entries or is_covered:
+            return AttributeValues(resolution=resolution, entries=recent)
+        end = period.end if since is None else _earlier(period.end, since - MILLISECOND)
+        before = replace(period, end=end)
+        known = await self._read_card(device_id, attribute, before)
+        older = known.hours if since is None else _without_memory(known.hours, since, self._clock.now())
+        hours = _in_spans(CardValues(hours=older, changes=[]), int, int)
+        entries = [*recent, *_of_changes(known.changes), *hours]
+        coarsest = Resolution.HOUR if older else resolution
+        return AttributeValues(resolution=coarsest, entries=_newest(entries, period))
+
+    async def _read_card(self, device_id: str, attribute: str, period: Period, hours: int = 1) -> CardValues:
+        """Return the card's values, one entry per group of hours; an hour can have several parts."""
+        if self._card is None:
+            return CardValues(hours=[], changes=[])
+        enough = MAX_PARTS * hours * period.max_entries
+        return await self._card.read_attribute((device_id, attribute), period, enough)
+
+    def _read_memory(self, device_id: str, attribute: str, period: Period) -> CardValues:
+        """Return the values of the period from memory alone."""
+        everything = replace(period, limit=UNBOUNDED)
+        entries = self._devices.list_values(device_id, attribute, everything)
+        numbers: list[NumberHours] = []
+        changes: list[ValueChange] = []
+        for entry in reversed(entries):
+            at, split = to_millis(entry.observed_at), split_number(entry.value)
+            if split is None:
+                changes.append((at, entry.value))
+                continue
+            if not numbers or numbers[-1].parts != split[0]:
+                numbers.append(NumberHours(split[0], self._grid_ms))
+            numbers[-1].report(at, split[1], numbers[-1].last)
+        now = to_millis(_earlier(period.end, self._clock.now()))
+        return CardValues(hours=[(each.parts, hour) for each in numbers for hour in each.take(now)], changes=changes)
+
+    def _day_of(self, secs: float) -> int:
+        """Return the start of the moment's day; both in seconds since 1970."""
+        local = datetime.fromtimestamp(secs, self._zone)
+        return int(local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0).timestamp())
+
+    def _hour_of(self, secs: float) -> int:
+        """Return a number that is equal for all moments of one hour at home."""
+        return int((secs * 1000 - self._grid_ms) // HOUR_MS)
+
+
+def _without_memory(hours: list[PartHour], since: datetime, now: datetime) -> list[PartHour]:
+    """Omit the part of an hour that summarises values in memory: the last part of the hour in which memory begins."""
+    for index in reversed(range(len(hours))):
+        hour, first = hours[index][1], since.timestamp()
+        end = hour.start + HOUR_MS // 1000
+        if end > first:
+            is_in_memory = hour.secs <= min(end, now.timestamp()) - first + 1
+            return [*hours[:index], *hours[index + 1 :]] if is_in_memory else hours
+    return hours
+
+
+def _in_spans(
+    known: CardValues, start_of_hours: Callable[[float], int], start_of_changes: Callable[[float], int]
+) -> list[AttributeEntry]:
+    """Return one entry per hour or day: a summary for numbers, otherwise the last change."""
+    entries: list[AttributeEntry] = []
+    ordered = sorted(known.hours, key=lambda each: each[1].start)
+    for parts, found in groupby(ordered, lambda each: each[0]):
+        hours = merge(hour for _, hour in found)
+        for start, each in groupby(hours, lambda hour: start_of_hours(hour.start)):
+            entries.append(_entry(parts, join_all(start, each)))
+    by_span = {
+        start_of_changes(at / 1000): (at, value) for at, value in sorted(known.changes, key=lambda each: each[0])
+    }
+    return [*entries, *_of_changes(by_span.values())]
+
+
+def _of_changes(changes: Iterable[ValueChange]) -> list[AttributeEntry]:
+    return [AttributeEntry(observed_at=from_millis(at), value=value) for at, value in changes if value is not None]
+
+
+def _entry(parts: ValueParts, hour: Hour) -> AttributeEntry:
+    return AttributeEntry(
+        observed_at=datetime.fromtimestamp(hour.start, UTC),
+        value=join_number(parts, hour.value),
+        low=join_number(parts, hour.low),
+        high=join_number(parts, hour.high),
+        gain=None if hour.gain is None else join_number(parts, hour.gain),
+    )
+
+
+def _newest(entries: list[AttributeEntry], period: Period) -> list[AttributeEntry]:
+    entries.sort(key=lambda entry: entry.observed_at, reverse=True)
+    return entries[: period.max_entries]
+
+
+def _earlier(one: datetime | None, other: datetime) -> datetime:
+    return other if one is None else min(one, other)

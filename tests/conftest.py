@@ -1,4 +1,4 @@
-"""What every test has at hand."""
+"""Fixtures and limits for every test."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 vars(providers)["is_local_module_file"] = lambda _: False
 
 EXAMPLES, QUICK_EXAMPLES = 200, 10
-"""The examples of Hypothesis with the slow tests, and without them."""
+"""The number of examples of Hypothesis in the slow tests, and in the quick tests."""
 
 # Hypothesis draws the same examples in every run, and a busy machine is not an error.
 settings.register_profile(
@@ -54,13 +54,13 @@ settings.register_profile(
 settings.register_profile("quick", settings.get_profile("whole"), max_examples=QUICK_EXAMPLES)
 
 LIMIT_SECS, SLOW_LIMIT_SECS, BOX_LIMIT_SECS = 300, 1500, 4 * 3600
-"""How long a test may take, with its fixtures, before it has failed and its process with it: none hangs for ever."""
+"""The maximum seconds of a test with its fixtures; then its process ends, so that no test hangs for ever."""
 
 ALL_SLOW = re.compile(r"^pytestmark = (?:pytest\.mark\.slow$|\[.*pytest\.mark\.slow\b)", re.MULTILINE)
 """The line of a file whose tests are all slow."""
 
 ALARM = SimpleNamespace(limit=0, since=0.0)
-"""The limit that runs, and its begin; several short tests share one."""
+"""The running limit and its begin; several short tests share one."""
 
 SEEN = "lares/contract_recorder"
 """The key in pytest's cache for the records of a failed run."""
@@ -70,7 +70,7 @@ FAULT = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let Hypothesis try less where only the quick tests were asked for."""
+    """Let Hypothesis try less if only the quick tests run."""
     settings.load_profile("quick" if "not slow" in config.option.markexpr else "whole")
     gc.disable()  # until all tests are collected, because nothing of that becomes garbage
 
@@ -81,7 +81,7 @@ forked.fork_workers()
 
 @pytest.fixture(autouse=True)
 def _root_logger_as_before() -> Iterator[None]:
-    """Give the root logger back as it was: commands that run in this process configure it."""
+    """Restore the root logger: commands that run in this process configure it."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
@@ -91,7 +91,7 @@ def _root_logger_as_before() -> Iterator[None]:
 
 @pytest.fixture
 def whole_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lua workers that are started as on a box, by an interpreter each."""
+    """Start each Lua worker with its own interpreter, as on a box."""
     monkeypatch.setattr(process, "subprocess", subprocess)
 
 
@@ -126,14 +126,13 @@ def open_folder() -> Iterator[Path]:
 
 
 def minutes_of(item: pytest.Item) -> float:
-    """Return the `minutes` of a slow test; 0 if it states none."""
     marker = item.get_closest_marker("slow")
     minutes: float = marker.kwargs.get("minutes", 0) if marker else 0
     return minutes
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not import files of slow tests for the quick tests, unless a file is named."""
+    """Do not import files of slow tests for the quick tests, unless the command names a file."""
     is_quick = "not slow" in config.option.markexpr and not any(".py" in each for each in config.args)
     if is_quick and collection_path.suffix == ".py" and ALL_SLOW.search(collection_path.read_text(encoding="utf-8")):
         return True
@@ -199,7 +198,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take what one of several processes saw."""
+    """Take the records of a worker process."""
     contract_recorder.take(getattr(node, "workeroutput", {}).get("contract_recorder"))
 
 

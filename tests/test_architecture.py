@@ -1,7 +1,5 @@
-"""The code stands as ARCHITECTURE.md says: layers, allowed imports, no circles, no waiting where nothing may wait.
-
-Each rule reads every file and reports all offenders at once.
-"""
+"""The code follows ARCHITECTURE.md: layers, allowed imports, no cycles, no waiting in the home. Each rule reads
+every file and reports all offenders at once."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ LAYERS = {
 """The layer of each package."""
 
 BESIDE = {"lua_worker": ("lua", 0)}
-"""What stands outside the layers: which package alone imports it, and up to which layer it imports others."""
+"""Packages outside the layers: the only package that imports each, and the layer up to which it imports others."""
 
 ALLOWED = {
     "sanic": {"api"},
@@ -59,10 +57,10 @@ ALLOWED = {
     "time.monotonic": {"clock", "lua_worker"},
     "time.perf_counter": {"event_loop"},
 }
-"""What only some packages may import or call."""
+"""Imports and calls that only some packages may use."""
 
 WRITERS = {"store", "cli"}
-"""The packages that change files: the store; the cli where it brings configuration, the first key, a backup."""
+"""The packages that change files: the store, and the cli for configuration, first key, and backup."""
 
 WRITING_METHODS = frozenset(
     [
@@ -79,7 +77,7 @@ WRITING_METHODS = frozenset(
         "lchmod",
     ]
 )
-"""Methods of `Path` that change files, whatever they are called with; for `replace` see `is_writing`."""
+"""Methods of `Path` that change files with any arguments; for `replace` see `is_writing`."""
 
 WRITING_FUNCTIONS = {
     "os": """open write pwrite writev fdopen mkdir makedirs mkfifo mknod remove unlink rmdir removedirs rename renames
@@ -88,13 +86,12 @@ WRITING_FUNCTIONS = {
         unpack_archive""",
     "tempfile": "mkstemp mkdtemp NamedTemporaryFile TemporaryFile TemporaryDirectory",
 }
-"""Functions that change files, by their modules, however they were imported."""
+"""Functions that change files, by their modules, however they are imported."""
 
 WRITING_CALLS = {f"{module}.{name}" for module, names in WRITING_FUNCTIONS.items() for name in names.split()}
 
 
 def package_of(file: Path) -> str:
-    """Return the first name under `appliance`."""
     return file.relative_to(ROOT / "appliance").parts[0].removesuffix(".py")
 
 
@@ -112,7 +109,6 @@ def nodes_of(tree: ast.AST) -> list[ast.AST]:
 
 @cache
 def imports_of(tree: ast.AST) -> tuple[str, ...]:
-    """Return the dotted names that a file imports anywhere."""
     names: list[str] = []
     for node in nodes_of(tree):
         if isinstance(node, ast.Import):
@@ -132,7 +128,7 @@ def calls_of(tree: ast.AST) -> Iterator[str]:
 
 
 def full_names(tree: ast.AST) -> dict[str, str]:
-    """What each name that the file imports stands for: `from os import open as o` gives `o` for `os.open`."""
+    """Return the full name of each imported name: `from os import open as o` gives `o` for `os.open`."""
     names = {}
     for node in nodes_of(tree):
         if isinstance(node, ast.Import):
@@ -171,7 +167,8 @@ def is_module(function: ast.expr, names: dict[str, str]) -> bool:
 
 
 def opens_to_write(call: ast.Call, *, at: int) -> bool:
-    """Whether a call of `open` may write: `at` is where its mode stands; one that is no plain text counts, too."""
+    """Return whether a call of `open` can write: `at` is the index of its mode; a mode that is not a plain text
+    counts too."""
     modes = [*call.args[at : at + 1], *(each.value for each in call.keywords if each.arg == "mode")]
     return any(not isinstance(mode, ast.Constant) or set(str(mode.value)) & set("wax+") for mode in modes)
 

@@ -1,4 +1,4 @@
-"""build.py keeps .venv true to its locks, and says in a sentence what it cannot do."""
+"""build.py keeps .venv equal to its locks, and reports its faults in one sentence."""
 
 import ast
 import fcntl
@@ -38,7 +38,7 @@ TEST_TEXT = RUNTIME_TEXT + "two==2.0 \\\n    --hash=sha256:00\n"
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A folder with build.py, its modules and two small locks: all that it needs of a checkout."""
+    """Provide a folder with build.py, its modules, and two small locks, which is all that it needs."""
     shutil.copy(ROOT / "build.py", tmp_path)
     (tmp_path / "firmware").mkdir()
     for module in (ROOT / "firmware").glob("*.py"):
@@ -50,13 +50,12 @@ def clone(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environment(clone: Path) -> Environment:
-    """The clone's .venv."""
     return Environment(clone)
 
 
 @pytest.fixture
 def package(clone: Path) -> Path:
-    """A .venv with one installed package of two files; no stamp yet. Gives its site-packages."""
+    """Make a .venv with one installed package of two files and no stamp; return its site-packages."""
     (clone / ".venv" / "bin").mkdir(parents=True)
     (clone / ".venv" / "bin" / "python").symlink_to(sys.executable)
     site = clone / ".venv" / "lib" / "python3" / "site-packages"
@@ -70,14 +69,14 @@ def package(clone: Path) -> Path:
 
 
 def run(clone: Path, *args: str, python: str = BARE_PYTHON, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run the clone's build.py as a user would."""
+    """Run the clone's build.py like a user."""
     command = [python, str(clone / "build.py"), *args]
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **env}, timeout=60)
 
 
 @contextmanager
 def start(clone: Path, *args: str, **env: str) -> "Iterator[subprocess.Popen[str]]":
-    """The clone's build.py, started from another folder, with its output in one pipe; killed if it does not end."""
+    """Start the clone's build.py from another folder, with its output in one pipe; kill it if it does not end."""
     command = [BARE_PYTHON, str(clone / "build.py"), *args]
     variables, pipe = {**os.environ, **env}, subprocess.PIPE
     with subprocess.Popen(
@@ -91,7 +90,7 @@ def start(clone: Path, *args: str, **env: str) -> "Iterator[subprocess.Popen[str
 
 
 def fake_python(clone: Path, script: str) -> None:
-    """Put a shell script in the place of .venv's Python; it still answers `-c` like a Python."""
+    """Replace .venv's Python by a shell script; it still answers `-c` like a Python."""
     path = clone / ".venv" / "bin" / "python"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
@@ -212,12 +211,12 @@ def test_a_changed_lock_is_an_error_if_it_is_needed(environment: Environment, pa
 
 
 def empty(path: Path) -> None:
-    """What a power cut can make of a file."""
+    """Empty a file, as a power cut can."""
     path.write_text("")
 
 
 def cut(path: Path) -> None:
-    """What an interrupted write can make of a file."""
+    """Cut a file, as an interrupted write can."""
     path.write_text(path.read_text()[:-2])
 
 
@@ -373,7 +372,7 @@ def test_the_demo_takes_the_place_of_build_py(clone: Path, environment: Environm
 def checked(
     clone: Path, environment: Environment, script: str, *args: str, **env: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run `test` with a .venv whose tools only tell how they were called."""
+    """Run `test` with a .venv whose tools only print their arguments."""
     environment.write_stamp(digests((environment.runtime_lock, environment.test_lock)))
     fake_python(clone, f'echo "called $*"\ncase "$(export -p)" in *LARES_*) export -p;; esac\n{script}')
     return run(clone, "test", *args, **env)
@@ -383,12 +382,11 @@ FORMAT = "ruff format --check --quiet"
 
 
 def several() -> str:
-    """How pytest is told to use every core."""
+    """Return the arguments with which pytest uses every core."""
     return f"-p firmware.checks -n {processes()} --dist worksteal"
 
 
 def calls(output: str) -> Sequence[str]:
-    """How the tools were called, in order."""
     return re.findall(r"^called -m (.*)$", output, re.MULTILINE)
 
 
@@ -435,7 +433,7 @@ def test_pytest_leaves_the_number_of_passed_tests(tmp_path: Path, monkeypatch: p
 
 
 def entries(name: str) -> dict[str, list[str]]:
-    """Each pin of a lock, with the lines that belong to it."""
+    """Return each pin of a lock with its lines."""
     found: dict[str, list[str]] = {}
     for line in (ROOT / "firmware" / name).read_text().splitlines():
         if line[0] not in " #":
@@ -446,13 +444,12 @@ def entries(name: str) -> dict[str, list[str]]:
 
 
 def pins(name: str) -> dict[str, str]:
-    """The version of each package in a lock."""
+    """Return the version of each package in a lock."""
     pairs = (entry.partition(" ;")[0].split("==") for entry in entries(name))
     return {canonicalize_name(package): version for package, version in pairs}
 
 
 def project() -> dict[str, Any]:
-    """pyproject.toml."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
@@ -582,7 +579,7 @@ def test_a_run_fails_where_something_is_skipped_for_no_listed_reason_and_no_seco
 
 
 def plant(folder: Path) -> None:
-    """A project of one test, with this one's settings, locks and build.py."""
+    """Make a project of one test, with this one's settings, locks, and build.py."""
     shutil.copytree(ROOT / "firmware", folder / "firmware")
     for name in ("build.py", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)

@@ -1,4 +1,4 @@
-"""The clock that asks the machine, and how an instant is written."""
+"""The machine's clock, and the text form of an instant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configuration: every key and its manual, and every fault at once, in its place, whatever the file holds."""
+"""The configuration: every key and its manual, and every error at once with its line, whatever the file contains."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ NEEDED = {
     "latitude": "longitude = 13.4",
     "longitude": "latitude = 52.5",
 }
-"""What some sections and keys need beside the line that is tried."""
+"""Lines that some sections and keys need in addition to the tested one."""
 
 ALL_KEYS = [
     *[(section, key) for section, keys in SECTIONS.items() for key in keys],
@@ -65,12 +65,12 @@ ALL_KEYS = [
 
 
 def parse(text: str, **environment: str) -> Config:
-    """The configuration of this text and environment."""
+    """Return the configuration of this text and environment."""
     return config.parse(text, "home.toml", environment)
 
 
 def faults(text: str, **environment: str) -> list[str]:
-    """The faults of it, as they are shown."""
+    """Return its errors as users see them."""
     with pytest.raises(ConfigFailed) as failed:
         parse(text, **environment)
     assert failed.value.faults == sorted(failed.value.faults)
@@ -79,20 +79,19 @@ def faults(text: str, **environment: str) -> list[str]:
 
 
 def faults_of_file(file: Path) -> list[Fault]:
-    """The faults of a file on disk."""
     with pytest.raises(ConfigFailed) as failed:
         config.load(file, {})
     return failed.value.faults
 
 
 def in_section(section: str, line: str) -> str:
-    """A text with this line in this section, sound otherwise."""
+    """Return a valid text with this line in this section."""
     needed = NEEDED.get(section, NEEDED.get(line.split(maxsplit=1)[0], ""))
     return f"[{section}]\n{line}\n{'' if needed.split()[:1] == line.split()[:1] else needed}\n"
 
 
 def value_of(settings: Config, section: str, key: str) -> Any:
-    """What became of the key."""
+    """Return the parsed value of the key."""
     if (section, key) == ("adapters", "watch"):
         return settings.watch_adapters
     owner: Any = settings
@@ -102,10 +101,8 @@ def value_of(settings: Config, section: str, key: str) -> Any:
 
 
 class TestTheManual:
-    """`config/default.toml` is the manual of every key, and is true."""
-
     def documented(self) -> dict[tuple[str, str], list[str]]:
-        """Every key in it, commented out or not, with the comment lines right above it."""
+        """Return every key in it, commented out or not, with the comment lines right above it."""
         found, section, comment = dict[tuple[str, str], list[str]](), "", list[str]()
         for line in MANUAL.splitlines():
             if header := re.fullmatch(r"\[(.+)\]", line):
@@ -240,7 +237,7 @@ ACCEPTED: list[tuple[str, str, str, Any]] = [
     ("adapters.roku_tv", "port", "1", 1),
     ("adapters.roku_tv", "port", "65535", 65535),
 ]
-"""Section, key, what the file says, what it means."""
+"""Section, key, text in the file, and its meaning."""
 
 WHOLE = [
     ("api", "max_body_bytes"),
@@ -348,11 +345,11 @@ UNSOUND: dict[str, list[str]] = {
         *('["http://panel:0x1"]', '["http://u:p@panel"]', '["http://panel?a"]', '["ftp://panel"]', "[1]", "[[]]"),
     ],
 }
-"""What a key does not take, as the file says it."""
+"""Invalid values of a key, as in the file."""
 
 NOT_WHOLE = ["true", "5.0", '"5"', "[5]", "{}", "1979-05-27", "nan", "inf", "0", "-1", "9" * 400, "0x" + "f" * 5000]
 TRIED_ELSEWHERE = ("adapters.notify", "adapters.virtual")
-"""Tried in tests/adapters/test_notify.py and test_virtual.py."""
+"""Keys that tests/adapters/test_notify.py and test_virtual.py test."""
 
 REFUSED = [
     (section, key, text)
@@ -561,7 +558,7 @@ def test_faults_of_the_file_and_of_the_key_in_the_environment_come_together() ->
 
 
 class TestLines:
-    """The line of a fault is that of its key, or of the nearest section around it."""
+    """The line of an error is the line of its key, or of the nearest section around it."""
 
     @each_row(
         ("text", "line"),
@@ -592,8 +589,6 @@ class TestLines:
 
 
 class TestAdapters:
-    """Which sections become adapters."""
-
     def test_only_a_section_named_after_its_kind_needs_no_type(self) -> None:
         settings = parse(f'{LIGHT}{TV}port = 1\n[adapters.desk_2]\ntype = "elgato_lights"\nbase_url = "http://desk"')
         assert settings.adapters == {
@@ -614,7 +609,7 @@ class TestAdapters:
 
 
 class TestHostileFiles:
-    """No file makes anything but a configuration or a list of faults."""
+    """Every file is a configuration or has a list of errors."""
 
     @pytest.mark.parametrize(
         ("text", "line"),
@@ -715,7 +710,7 @@ class TestHostileFiles:
 
 
 class TestTheMasterKey:
-    """Where the master key comes from, and when it is too weak."""
+    """The source of the master key, and when it is too weak."""
 
     LAN = '[api]\nbind_address = "0.0.0.0:3000"\n'
 
@@ -836,7 +831,7 @@ DOCUMENTS = st.dictionaries(NAMES, VALUES | SECTION, max_size=5)
 
 
 def toml_of(value: Any) -> str:
-    """The value as TOML writes it."""
+    """Return the value as TOML."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{json.dumps(key)} = {toml_of(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list):
@@ -847,7 +842,7 @@ def toml_of(value: Any) -> str:
 
 
 def judge(text: str) -> None:
-    """A text is a configuration, or its faults are each a line that begins with the file's name."""
+    """Check that a text is a configuration, or that each error is one line that begins with the file's name."""
     try:
         settings = parse(text)
     except ConfigFailed as failed:

@@ -1,4 +1,4 @@
-"""Health: what follows from the events of each adapter."""
+"""Health: the consequences of the events of each adapter."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ STARTED = events.AdapterStarted(adapter="tv")
 
 
 def answered(at: datetime = EARLY) -> events.Event:
-    """Return the TV answered."""
+    """Return the event of an answer of the TV."""
     return events.AdapterAnswered(adapter="tv", at=at)
 
 
 def errored(at: datetime = EARLY, message: str = "does not answer") -> events.Event:
-    """Return the TV did not."""
+    """Return the event of an error of the TV."""
     return events.AdapterErrored(adapter="tv", message=message, at=at)
 
 
 def health_after(*happened: events.Event) -> Health:
-    """Return the health of a light and a TV after this."""
+    """Return the health of a light and a TV after these events."""
     bus = Bus()
     health = Health(["tv", "light"], bus)
     for event in happened:

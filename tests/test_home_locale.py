@@ -1,4 +1,4 @@
-"""The home's zone comes from the data that Lares brings; its clocks and dates are those of the zone."""
+"""The home's zone comes from the data in Lares; its clocks and dates are correct."""
 
 from __future__ import annotations
 

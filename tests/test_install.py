@@ -1,4 +1,4 @@
-"""`pip install .` and `pip install -e .` give a working `lares`, the bundled configuration included."""
+"""`pip install .` and `pip install -e .` install a working `lares` with the bundled configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WANTED = ("appliance", "config", "pyproject.toml", "README.md", "LICENSE", "CHAN
 
 
 def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run to its end, in an environment that says nothing of Lares."""
+    """Run to its end, in an environment without variables of Lares."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("LARES_", "PYTHONPATH"))}
     return subprocess.run(list(command), cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
 

@@ -1,4 +1,4 @@
-"""The log buffer: the latest entries, found again by level, part and text, within its bounds."""
+"""The log buffer: the latest entries, found by level, part, and text, within its limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ log = logging.getLogger("part.of.a.test")
 
 @pytest.fixture
 def buffer() -> Iterator[LogBuffer]:
-    """Provide a buffer that listens at level info."""
     root = logging.getLogger()
     before = root.level
     root.setLevel(logging.INFO)
@@ -106,7 +105,7 @@ def test_values_are_shown_to_people_as_json_and_not_as_python_writes_them() -> N
 
 
 class Log:
-    """A log whose time is told."""
+    """A log with a clock that the test sets."""
 
     def __init__(self) -> None:
         self.limit = RepetitionLimit()
@@ -116,7 +115,7 @@ class Log:
     def say(
         self, template: str, *arguments: object, level: int = logging.WARNING, line: int = 1, part: str = "hub"
     ) -> None:
-        """Write an entry of this part and place in the code."""
+        """Write an entry with this part and place in the code."""
         record = logging.LogRecord(part, level, "file.py", line, template, arguments, None)
         record.created = self.now
         if self.limit.filter(record):

@@ -1,4 +1,4 @@
-"""Memory of the process: which objects collections look at, and when unused pages are returned."""
+"""Memory of the process: the objects that collections inspect, and the return of unused pages."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ ROOT = Path(__file__).parents[1]
 
 
 class Node:
-    """An object that may refer to itself."""
-
     me: object = None
 
 

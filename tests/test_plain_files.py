@@ -1,4 +1,4 @@
-"""What lies in the place of a plain file is refused at once, with a sentence."""
+"""Anything in the place of a plain file is refused at once, with a sentence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def listen(path: Path) -> None:
 
 
 def enlarge(path: Path) -> None:
-    """Make a file of 20 GiB that takes no room."""
+    """Make a sparse file of 20 GiB."""
     path.touch()
     os.truncate(path, 20 << 30)
 

@@ -1,4 +1,4 @@
-"""What the documents promise is there: keys, events, errors, routes, and the README's own commands."""
+"""The promises of the documents hold: keys, events, errors, routes, and the README's own commands."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 LUA = (ROOT / "docs" / "lua.md").read_text()
 
 NEVER_ANSWERED = {errors.ConfigFailed, errors.StartFailed}
-"""Errors that end the start, before anybody could be answered."""
+"""Errors that end the start, before any client could get an answer."""
 
 
 def classes_of(module: ModuleType, base: type) -> set[type]:
-    """The classes below the base that the module defines."""
+    """Return the classes below the base that the module defines."""
     found = {kind for kind in vars(module).values() if inspect.isclass(kind) and issubclass(kind, base)}
     return found - {base}
 

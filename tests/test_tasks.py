@@ -1,4 +1,4 @@
-"""Background tasks: they end with their owner, and none fails unseen."""
+"""Background tasks end with their owner, and no failure is lost."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from appliance.tasks import STALL_SECS, Tasks, end_within, run_together, time_li
 
 
 class Worker:
-    """Work that waits for ever, and notes how it ended."""
+    """Work that waits for ever, and notes its end."""
 
     def __init__(self) -> None:
         self.diary: list[str] = []
 
     async def toil(self) -> None:
-        """Wait for ever; the end takes a moment."""
         try:
             await asyncio.get_running_loop().create_future()
         finally:
@@ -33,13 +32,12 @@ class Worker:
 
 
 async def fail(error: Exception) -> None:
-    """Raise the error, not quite at once."""
     await asyncio.sleep(0)
     raise error
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
-    """Level, part and message of what was logged by tasks."""
+    """Return level, part, and message of each log line of tasks."""
     return [(each.levelname, each.name, each.getMessage()) for each in caplog.records if each.name == "tasks"]
 
 
@@ -307,7 +305,6 @@ class SteppingClock(Clock):
         self._now = 0.0
 
     def monotonic(self) -> float:
-        """Return a time 1.5 ms later than the last."""
         self._now += 0.0015
         return self._now
 

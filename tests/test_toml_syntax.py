@@ -1,4 +1,4 @@
-"""Texts that are not TOML: each fault names its line and the remedy, and shows no secret."""
+"""Texts that are not TOML: each error has its line and remedy, and no secret."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.fakes.rows import each_row
 
 
 def fault_in(text: str) -> str:
-    """The one fault of the text."""
+    """Return the only error of the text."""
     with pytest.raises(ConfigFailed) as failed:
         config.parse_toml(text, "f")
     [fault] = failed.value.faults

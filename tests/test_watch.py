@@ -1,4 +1,4 @@
-"""Watching: a saved file is noticed once, however it was saved and whatever becomes of its folder."""
+"""Watching: each save is noticed once, however it was made and whatever happens to the folder."""
 
 from __future__ import annotations
 
@@ -20,24 +20,23 @@ from tests.fakes.patience import until
 
 @pytest.fixture(autouse=True)
 def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether a folder is there, or another, is looked at often."""
+    """Check often whether a folder exists or was replaced."""
     monkeypatch.setattr(watch, "POLL_INTERVAL_MS", 300)
 
 
 class Noted:
-    """Counts how often it was called."""
+    """A callback that counts its calls."""
 
     def __init__(self) -> None:
         self.count = 0
 
     async def __call__(self) -> None:
-        """Once more."""
         self.count += 1
 
 
 @asynccontextmanager
 async def watched(folder: Path, *, is_deep: bool = False, look: Any = None) -> AsyncIterator[Noted]:
-    """Provide the folder is watched, as soon as it is there."""
+    """Provide a watch of the folder, which begins as soon as the folder exists."""
     noted = Noted()
     target = Target(folder=folder, is_deep=is_deep, on_change=noted)
     more = {} if look is None else {"watch": look}
@@ -47,7 +46,7 @@ async def watched(folder: Path, *, is_deep: bool = False, look: Any = None) -> A
 
 
 async def settled(folder: Path, noted: Noted) -> None:
-    """Wait until the watch has begun: touch a file until that is noticed; then until nothing more is."""
+    """Wait until the watch has begun: touch a file until this is noticed, then wait until no call follows."""
     if await asyncio.to_thread(folder.is_dir):
         file = folder / "probe.lua"
         async with asyncio.timeout(20):
@@ -62,7 +61,6 @@ async def settled(folder: Path, noted: Noted) -> None:
 
 
 def threads() -> list[str]:
-    """Return the watcher's threads."""
     return [each.name for each in threading.enumerate() if each.name == "watch"]
 
 

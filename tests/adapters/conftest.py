@@ -16,7 +16,6 @@ from tests.fakes.mocked import mocked_answers
 
 @pytest.fixture
 async def session() -> AsyncIterator[DeviceSession]:
-    """Provide a session like the hub's."""
     async with DeviceSession() as session:
         yield session
 

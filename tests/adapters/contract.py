@@ -46,22 +46,19 @@ GARBAGE = (b"", b"{", b"[]", b"7", b"<html/>", b'{"state":{},"lights":7}', b"\xf
 
 
 class FastClock(Clock):
-    """Return these seconds as one span."""
+    """Real time, accelerated: sleeps and waits take a fraction of their seconds."""
 
     def __init__(self, speed: float) -> None:
         super().__init__()
         self._speed = speed
 
     def monotonic(self) -> float:
-        """Return the seconds, accelerated."""
         return super().monotonic() * self._speed
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep for a fraction of the time."""
         await super().sleep(seconds / self._speed)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
-        """Sleep for a fraction of the time."""
         return await super().wait(event, seconds / self._speed)
 
 
@@ -73,7 +70,6 @@ class HeldClock(Clock):
         self.released = asyncio.Event()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for the release."""
         await self.released.wait()
 
 
@@ -134,12 +130,10 @@ class Trial:
 
     @property
     def device(self) -> Device:
-        """The device of the subject."""
         return self.registry.get_device(f"{self.subject.name}:{self.subject.device}")
 
     @property
     def status(self) -> AdapterStatus:
-        """The status of the adapter."""
         return self.health.get_adapter(self.subject.name).status
 
     def states(self) -> set[Any]:
@@ -153,14 +147,12 @@ class Trial:
 
     @property
     def polls_ended(self) -> int:
-        """The number of answered polls."""
         return self._answers
 
     def _count(self, event: events.Event) -> None:
         self._answers += isinstance(event, events.AdapterAnswered) and event.secs is not None
 
     def errors(self) -> list[events.SystemErrorReported]:
-        """Return the reported system errors."""
         return [event for event in self.happened if isinstance(event, events.SystemErrorReported)]
 
     def told_events(self) -> list[tuple[str, str]]:
@@ -355,8 +347,6 @@ class ReadingContract:
 
 
 class AdapterContract(ReadingContract):
-    """The suite for devices that have power. A test class that inherits from it names its `subject`."""
-
     async def test_it_obeys_and_shows_the_result_before_it_says_so(self) -> None:
         async with trial(self.subject) as it:
             for action in ("on", "off", "on"):

@@ -24,13 +24,11 @@ class MeterAdapter(PollingAdapter):
     """One meter."""
 
     async def poll(self) -> Report:
-        """Return the meter's description of itself."""
         told = parse_json(await self.http.request("GET", "/meter"), self.http.address)
         seen = self._observation(told)
         return Report(adapter=self.name, present=frozenset({seen.device_id}), observations=(seen,))
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
-        """Open its stream."""
         return self.http.events("/stream", silence_secs=60)
 
     def receive(self, message: ServerEvent) -> None:
@@ -65,12 +63,10 @@ class MeterSimulator(SimulatedDevice):
         self.streams: set[web.StreamResponse] = set()
 
     async def show(self, **told: Any) -> None:
-        """Show something else, and push it."""
         self.told |= told
         await self._push(f"data: {json.dumps(self.told)}\n\n")
 
     async def press(self) -> None:
-        """Press the button."""
         await self._push("event: button\ndata: single\n\n")
 
     async def _push(self, text: str) -> None:
@@ -100,11 +96,9 @@ class MeterKind(AdapterKind, frozen=True, kw_only=True):
 
     @property
     def adapter_module(self) -> str:
-        """The name of this module."""
         return __name__
 
     def simulate(self) -> MeterSimulator:
-        """Run a simulated meter."""
         return MeterSimulator()
 
 

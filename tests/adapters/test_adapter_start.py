@@ -43,7 +43,6 @@ class Turns:
         asyncio.get_running_loop().call_soon(self._count)
 
     def request(self, *_: Any, **__: Any) -> Any:
-        """Count it."""
         self.requests[self.number] += 1
         return self
 

@@ -50,7 +50,6 @@ def _answer(status_line: bytes) -> bytes:
 async def _ask(
     session: DeviceSession, clock: VirtualClock, url: str, *, repeat: bool = True
 ) -> tuple[HttpClient, bytes | AdapterFailed]:
-    """Return the body of GET /x, or its error; virtual time runs as the request needs."""
     http = HttpClient(session, url, clock)
     try:
         return http, await clock.run(http.request("GET", "/x", repeat=repeat))
@@ -549,7 +548,6 @@ class Ready:
         return next(self._parts)
 
     async def count(self) -> None:
-        """Count turns until cancelled."""
         while True:
             self.turns += 1
             await asyncio.sleep(0)

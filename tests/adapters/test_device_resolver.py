@@ -46,7 +46,6 @@ class TwoFaced:
         self.asked = 0
 
     async def getaddrinfo(self, host: str, port: int, **_: Any) -> list[Any]:
-        """Return the next answer."""
         found = self.answers[min(self.asked, len(self.answers) - 1)]
         self.asked += 1
         kinds = [(socket.AF_INET6 if ":" in each else socket.AF_INET, each) for each in found]

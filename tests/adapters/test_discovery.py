@@ -266,7 +266,7 @@ class Searching(Clock):
         self._packets = packets
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for the packets, but for the first question."""
+        """Wait for the packets, except for the first question."""
         if seconds and self.scan is not None:
             scan = self.scan
             await until(lambda: scan.packets >= self._packets)

@@ -31,8 +31,8 @@ from tests.fakes.still import StillRunner
 ON = Command(capability="power", action="on")
 
 
-class FakeAdapter:
-    """Create a dispatcher over the adapters `a`, `b`, and `c`; the last two share an address."""
+class Desk:
+    """A dispatcher over the adapters `a`, `b`, and `c`; the last two share an address."""
 
     def __init__(self, session: DeviceSession, clock: VirtualClock) -> None:
         bus = Bus()
@@ -49,7 +49,6 @@ class FakeAdapter:
         self.dispatcher = Dispatcher(runners, bus, clock)
 
     def devices(self, names: str) -> list[Device]:
-        """Return the devices of these adapters."""
         return [self.registry.get_device(f"{name}:1") for name in names]
 
     async def begun(self, name: str) -> asyncio.Future[CommandResult]:
@@ -58,14 +57,12 @@ class FakeAdapter:
         return self.adapters[name].commands[0]
 
     def done(self, name: str) -> CommandResult:
-        """Return the result of a successful command."""
         return CommandResult(report=self.adapters[name].seen(power="on"))
 
 
 @pytest.fixture
-async def desk(session: DeviceSession, clock: VirtualClock) -> AsyncIterator[FakeAdapter]:
-    """Run a dispatcher."""
-    desk = FakeAdapter(session, clock)
+async def desk(session: DeviceSession, clock: VirtualClock) -> AsyncIterator[Desk]:
+    desk = Desk(session, clock)
     async with desk.dispatcher:
         yield desk
 
@@ -74,7 +71,7 @@ def _ok(device_id: str) -> Outcome:
     return Outcome(device_id=device_id, status=Status.OK, message=None)
 
 
-async def test_devices_at_one_address_are_commanded_one_after_another_in_the_order_given(desk: FakeAdapter) -> None:
+async def test_devices_at_one_address_are_commanded_one_after_another_in_the_order_given(desk: Desk) -> None:
     sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("cab"), ON, "device"))
     first, aside = await desk.begun("c"), await desk.begun("a")
     await asyncio.sleep(0)
@@ -95,7 +92,7 @@ async def test_devices_at_one_address_are_commanded_one_after_another_in_the_ord
     ],
 )
 async def test_a_failed_device_has_a_message_and_the_others_are_commanded(
-    desk: FakeAdapter, caplog: pytest.LogCaptureFixture, outcome: CommandResult | Exception, message: str
+    desk: Desk, caplog: pytest.LogCaptureFixture, outcome: CommandResult | Exception, message: str
 ) -> None:
     caplog.set_level(logging.INFO, "adapters")
     sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ab"), ON, "device"))
@@ -115,7 +112,7 @@ async def test_a_failed_device_has_a_message_and_the_others_are_commanded(
 
 @pytest.mark.parametrize("shares_outages", [True, False])
 async def test_a_silent_device_of_a_bridge_fails_no_command_to_another(
-    desk: FakeAdapter, monkeypatch: pytest.MonkeyPatch, shares_outages: bool
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, shares_outages: bool
 ) -> None:
     """Neither of the same room nor of other senders; those to the same device fail at once, unsent."""
     adapter = desk.adapters["b"]
@@ -145,7 +142,7 @@ async def test_a_silent_device_of_a_bridge_fails_no_command_to_another(
     assert outcomes[2].message == "it does not answer"
 
 
-async def test_a_value_that_a_device_cannot_take_is_refused_though_its_address_is_busy(desk: FakeAdapter) -> None:
+async def test_a_value_that_a_device_cannot_take_is_refused_though_its_address_is_busy(desk: Desk) -> None:
     busy = asyncio.ensure_future(desk.dispatcher.send(desk.devices("a"), ON, "device"))
     await desk.begun("a")
     narrow = (CommandSpec(capability="brightness", actions=("set",), min=10, max=90),)
@@ -161,14 +158,14 @@ async def test_a_value_that_a_device_cannot_take_is_refused_though_its_address_i
     assert desk.adapters["a"].asked == [("a:1", ON)]
 
 
-async def test_a_device_whose_adapter_is_not_there_is_unsupported(desk: FakeAdapter) -> None:
+async def test_a_device_whose_adapter_is_not_there_is_unsupported(desk: Desk) -> None:
     adapter = StubAdapter(context_of("z", desk.adapters["a"].http._session, VirtualClock()))
     desk.registry.apply(adapter.seen(power="off"))
     [outcome] = await desk.dispatcher.send([desk.registry.get_device("z:1")], ON, "device")
     assert outcome.status is Status.UNSUPPORTED
 
 
-async def test_a_command_that_was_begun_is_finished_though_its_sender_goes_away(desk: FakeAdapter) -> None:
+async def test_a_command_that_was_begun_is_finished_though_its_sender_goes_away(desk: Desk) -> None:
     sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("bc"), ON, "device"))
     under_way = await desk.begun("b")
     sending.cancel()
@@ -180,7 +177,7 @@ async def test_a_command_that_was_begun_is_finished_though_its_sender_goes_away(
     assert desk.registry.get_device("b:1").attributes["power"] == "on"
 
 
-async def test_senders_of_abandoned_commands_get_an_error(desk: FakeAdapter) -> None:
+async def test_senders_of_abandoned_commands_get_an_error(desk: Desk) -> None:
     sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ab"), ON, "device"))
     done, given_up = await desk.begun("a"), await desk.begun("b")
     done.set_result(desk.done("a"))
@@ -196,7 +193,7 @@ async def test_senders_of_abandoned_commands_get_an_error(desk: FakeAdapter) -> 
 async def test_leaving_is_quiet_though_a_sender_went_away_before(
     session: DeviceSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    desk = FakeAdapter(session, clock)
+    desk = Desk(session, clock)
     async with desk.dispatcher:
         sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ab"), ON, "device"))
         await desk.begun("b")
@@ -211,7 +208,7 @@ async def test_leaving_is_quiet_though_a_sender_went_away_before(
 # --- hooks --------------------------------------------------------------------------------------
 
 
-async def test_a_call_of_a_hook_reaches_its_listeners_and_their_errors_are_reported(desk: FakeAdapter) -> None:
+async def test_a_call_of_a_hook_reaches_its_listeners_and_their_errors_are_reported(desk: Desk) -> None:
     asked: list[HookRequest] = []
 
     class Listening(StubAdapter):
@@ -246,12 +243,12 @@ async def test_a_call_of_a_hook_reaches_its_listeners_and_their_errors_are_repor
 
 @pytest.mark.parametrize("payload", [{}, {"device_id": "a:1"}, {"deep": {"er": [1, None, "x"]}}])
 async def test_an_operation_gets_the_payload_and_its_result_is_returned(
-    desk: FakeAdapter, payload: dict[str, Value]
+    desk: Desk, payload: dict[str, Value]
 ) -> None:
     assert await desk.dispatcher.invoke("a:echo", payload) == payload
 
 
-async def test_a_failed_operation_reports_the_reason(desk: FakeAdapter) -> None:
+async def test_a_failed_operation_reports_the_reason(desk: Desk) -> None:
     with pytest.raises(Unreachable, match="nobody is there"):
         await desk.dispatcher.invoke("a:fail", {})
 

@@ -1,4 +1,4 @@
-"""When a command counts as done: the values that the device must show."""
+"""When a command is complete: the values that the device must show."""
 
 from __future__ import annotations
 

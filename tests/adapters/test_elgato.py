@@ -38,30 +38,25 @@ TOGGLE = Command(capability="power", action="toggle")
 
 
 def brightness(percent: int) -> Command:
-    """Set the brightness."""
     return Command(capability="brightness", action="set", value=percent)
 
 
 def temperature(value: int, unit: str = "kelvin") -> Command:
-    """Set the colour temperature."""
     return Command(capability="color_temperature", action="set", value={"value": value, "unit": unit})
 
 
 async def send(adapter: ElgatoAdapter, device_id: str, command: Command) -> CommandResult:
-    """Command one light."""
     [result] = await adapter.command_many([device_id], command)
     return result
 
 
 @pytest.fixture
 def http_client(session: DeviceSession, light: LightSimulator, clock: VirtualClock) -> RecordingClient:
-    """Provide the address of the simulated light."""
     return RecordingClient(session, light.url, clock)
 
 
 @pytest.fixture
 def adapter(http_client: RecordingClient, clock: VirtualClock) -> ElgatoAdapter:
-    """Provide the adapter of the simulated light, named `desk`."""
     return ElgatoAdapter(context_of("desk", http_client._session, clock), http_client, 7)
 
 

@@ -37,10 +37,8 @@ LAMPS = 40
 
 
 class Scripted(Adapter):
-    """Does one step after another each time it is run, and then works endlessly.
-
-    `orders` are its reactions to successive commands, `farewell` its action when it is left.
-    """
+    """Performs one step in each run, and then works endlessly. `orders` are its reactions to successive commands,
+    `farewell` its action at its end."""
 
     steps: list[Callable[[Scripted], Any]]
     orders: list[Callable[[Scripted], Any]]
@@ -49,7 +47,6 @@ class Scripted(Adapter):
     runs = 0
 
     async def run(self) -> None:
-        """Return the steps."""
         Scripted.runs += 1
         for step in self.steps:
             await self._do(step)
@@ -57,7 +54,6 @@ class Scripted(Adapter):
         await asyncio.Event().wait()
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Poll as the test defines."""
         return cast("CommandResult", await self._do(self.orders.pop(0))) if self.orders else CommandResult()
 
     async def __aexit__(self, *_: object) -> None:
@@ -74,7 +70,7 @@ class Scripted(Adapter):
         orders: list[Callable[[Scripted], Any]] | None = None,
         farewell: Callable[[Scripted], Any] = lambda _: None,
     ) -> None:
-        """The behaviour of the next adapters."""
+        """Return the class of the next adapter, with these steps."""
         cls.runs, cls.steps, cls.orders, cls.farewell = 0, steps, orders or [], staticmethod(farewell)
 
 
@@ -92,7 +88,6 @@ class Bridge(Adapter):
         self._fails = fails
 
     async def run(self) -> None:
-        """Return its lamps."""
         ids = [f"{self.name}:{number}" for number in range(LAMPS)]
         self.publish.full_list(
             Observation(device_id=each, kind=DeviceKind.LIGHT, attributes={"power": "off"}, commands=POWER)
@@ -103,7 +98,6 @@ class Bridge(Adapter):
         await asyncio.Event().wait()
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Do the command after a while, or fail."""
         self.asked.append(device_id)
         self.under_way += 1
         self.most = max(self.most, self.under_way)
@@ -134,7 +128,6 @@ class Stage:
         self.gates = AddressGates()
 
     def runner(self, name: str, build: Callable[[AdapterContext], Adapter]) -> AdapterRunner:
-        """Return the runner of an adapter of this name."""
         context = context_of(name, self.session, self.clock, registry=self.registry, bus=self.bus, gates=self.gates)
         return AdapterRunner(build, context)
 
@@ -196,7 +189,7 @@ async def _hang(_: Scripted) -> None:
 
 
 async def _swallow(_: Scripted) -> None:
-    """Ignore cancellation for as long as the test runs."""
+    """Ignore cancellation until the test ends."""
     while not Scripted.is_over.is_set():
         with suppress(asyncio.CancelledError):
             await Scripted.is_over.wait()

@@ -40,7 +40,6 @@ class InstantClock(Clock):
         self.pauses: list[float] = []
 
     async def sleep(self, seconds: float) -> None:
-        """Note the pause."""
         self.pauses.append(seconds)
 
 
@@ -72,7 +71,6 @@ def section(text: str, session: Any, clock: Clock, root: Path = Path()) -> Notif
 
 
 async def send(adapter: NotifyAdapter, message: str = HARD, **more: Any) -> Any:
-    """Return the answer of `send`."""
     return await adapter.operations["send"]({"message": message, **more})
 
 
@@ -436,7 +434,6 @@ class MailServer:
         self._refusals = refusals
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Talk with one client until it quits."""
         self.connections += 1
         is_secure = writer.get_extra_info("ssl_object") is not None
         writer.write(b"220 test\r\n")

@@ -43,7 +43,7 @@ WRONG = BadAnswer("it talks nonsense")
 
 
 class Bench:
-    """A link between a test that acts as the vendor and a registry whose events are recorded."""
+    """A test that acts as the vendor, and a registry whose events are recorded."""
 
     def __init__(self, session: DeviceSession, clock: VirtualClock) -> None:
         self.clock = clock
@@ -57,7 +57,6 @@ class Bench:
 
     @property
     def device(self) -> Device:
-        """The one device."""
         return self.registry.get_device("stub:1")
 
     @property
@@ -83,7 +82,6 @@ class Bench:
         return await _error_of(task), self.happened[before:]
 
     def seen(self, power: str) -> Report:
-        """Return the device with this power."""
         return self.adapter.seen(power=power)
 
 
@@ -324,7 +322,6 @@ class Site:
             self.errors.append(event.message)
 
     def elgato(self, name: str, url: str) -> StillRunner:
-        """Return a runner of a light there."""
         context, http = self._context(name), HttpClient(self._session, url, self._clock)
         return StillRunner(ElgatoAdapter(context, http, 1), context)
 

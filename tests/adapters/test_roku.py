@@ -31,7 +31,6 @@ INFO = ("GET", "/query/device-info")
 
 
 def power(action: str) -> Command:
-    """Return a command to the power."""
     return Command(capability="power", action=action)
 
 
@@ -41,13 +40,11 @@ def _press(key: str) -> tuple[str, str]:
 
 @pytest.fixture
 def http_client(session: DeviceSession, tv: TvSimulator, clock: VirtualClock) -> RecordingClient:
-    """Provide the address of the simulated TV."""
     return RecordingClient(session, tv.url, clock)
 
 
 @pytest.fixture
 def adapter(http_client: RecordingClient, tv: TvSimulator, clock: VirtualClock) -> RokuAdapter:
-    """Provide the adapter of the simulated TV, named `den`."""
     return RokuAdapter(context_of("den", http_client._session, clock), http_client, 9)
 
 

@@ -42,7 +42,6 @@ class Watched(StubAdapter):
         self._time = clock
 
     async def poll(self) -> Report:
-        """Poll as the test defines."""
         self.times.append(self._time.monotonic())
         self._stirred.set()
         if self.takes:
@@ -53,7 +52,6 @@ class Watched(StubAdapter):
         return self.outcome
 
     async def polled(self, count: int) -> None:
-        """Wait for this number of polls."""
         async with asyncio.timeout(20):
             while len(self.times) < count:
                 self._stirred.clear()

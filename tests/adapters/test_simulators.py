@@ -24,14 +24,12 @@ WRITE = {"numberOfLights": 1, "lights": [{"on": 1}]}
 
 @pytest.fixture
 async def elgato(light: LightSimulator) -> AsyncIterator[Elgato]:
-    """Provide the third party's client of the light."""
     async with Elgato(light.host, port=light.port) as client:
         yield client
 
 
 @pytest.fixture
 async def roku(tv: TvSimulator) -> AsyncIterator[Roku]:
-    """Provide the third party's client of the TV."""
     client = Roku(tv.host, port=tv.port)
     yield client
     await client.close_session()

@@ -252,7 +252,6 @@ class Redirected:
         self._port = port
 
     def request(self, method: str, url: URL, **more: Any) -> Any:
-        """Redirect to the simulator."""
         return self._session.request(method, URL(url).with_port(self._port), **more)
 
     def ws_connect(self, url: URL, **more: Any) -> Any:

@@ -35,11 +35,9 @@ class Reply:
 
     @property
     def json(self) -> Any:
-        """The body as JSON."""
         return json.loads(self.body)
 
     def header(self, name: str) -> str | None:
-        """Return the one header of this name, or None."""
         found = [value for each, value in self.headers if each == name]
         assert len(found) < 2, f"{name} came {len(found)} times"
         return found[0] if found else None
@@ -54,7 +52,6 @@ class Caller:
 
     @property
     def socket(self) -> Any:
-        """The socket beneath."""
         return self._writer.get_extra_info("socket")
 
     async def send(self, data: bytes) -> None:
@@ -115,11 +112,9 @@ class Caller:
         self._writer.transport.pause_reading()  # type: ignore[attr-defined]
 
     def resume_reading(self) -> None:
-        """Read again."""
         self._writer.transport.resume_reading()  # type: ignore[attr-defined]
 
     async def read(self, most: int) -> bytes:
-        """Return the next bytes, at most this many."""
         return await self._reader.read(most)
 
     async def frame(self, within: float = 20.0) -> tuple[int, bytes]:
@@ -141,7 +136,6 @@ class Caller:
         return json.loads(payload)
 
     def close(self) -> None:
-        """Close at once."""
         self._writer.transport.abort()
 
 
@@ -198,7 +192,6 @@ async def shown(app: App, part: str, figure: str, value: int, within: float = 20
 
 
 def request(method: str, path: str, *headers: str, body: bytes | None = None) -> bytes:
-    """Return a request, with the length of its body if it has one."""
     lines = [f"{method} {path} HTTP/1.1", "Host: lares", *headers]
     if body is not None:
         lines.append(f"Content-Length: {len(body)}")

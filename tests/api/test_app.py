@@ -32,8 +32,6 @@ MOMENT = datetime(2026, 11, 20, 8, 9, 11, 42_999, tzinfo=UTC)
 
 
 class TestTheTableOfRoutes:
-    """Each route is complete, and no two are the same."""
-
     def test_no_route_is_there_twice(self) -> None:
         room_assignments = [(route.method, re.sub(r"<\w+>", "<>", route.path)) for route in ROUTES]
         assert len(room_assignments) == len(set(room_assignments))
@@ -59,8 +57,6 @@ class TestTheTableOfRoutes:
 
 
 class TestHealth:
-    """Alive and ready are different states."""
-
     async def test_health_is_exactly_this_and_ready_too(self, app: App) -> None:
         for path in ("/health", "/ready"):
             answer = await app.get(path, token=None)
@@ -79,8 +75,6 @@ class TestHealth:
 
 
 class TestDiagnostics:
-    """The inside of the hub, for keys with permission."""
-
     async def test_they_hold_these_figures(self, app: App) -> None:
         await app.post("/rooms", {"id": "hall", "name": "Hall"})
         await app.post("/groups", {"id": "all", "name": "All"})
@@ -108,7 +102,6 @@ class TestDiagnostics:
 
 
 def make(number: int, **attributes: Value) -> Device:
-    """Return a device."""
     return Device(
         id=f"desk:light:{number}",
         room_id=None,
@@ -147,8 +140,6 @@ def info(device: Device) -> dict[str, str]:
 
 
 class TestEncodedDevices:
-    """A device is encoded once per change, and its bytes stay the same."""
-
     def test_the_encoded_device_is_removed_with_the_device(self) -> None:
         encoder = DeviceEncoder()
         devices = [make(number) for number in range(3)]
@@ -166,7 +157,7 @@ class TestEncodedDevices:
         turns, looks = list[float](), count()
 
         class Slow(VirtualClock):
-            """Each look at it is a long step later."""
+            """A device whose encoding takes a long step."""
 
             def monotonic(self) -> float:
                 return next(looks)

@@ -24,7 +24,6 @@ NO_TOKEN = "authentication required"
 
 @pytest.fixture
 def make_authenticator() -> Iterator[Callable[..., Authenticator]]:
-    """Makes authenticators for these credentials, and closes them."""
     made: list[Authenticator] = []
 
     def make(
@@ -43,7 +42,7 @@ def make_authenticator() -> Iterator[Callable[..., Authenticator]]:
 
 @contextmanager
 def busy(keys: Authenticator) -> Iterator[None]:
-    """Ensure that no check begins before this ends: otherwise it may be over within one turn of the loop."""
+    """Keep the threads of the hasher busy until the context ends, so that no check begins before."""
     is_over = threading.Event()
     keys.hasher._thread.submit(is_over.wait)
     try:
@@ -58,7 +57,6 @@ def guess(number: int, key_id: str = "reader") -> str:
 
 
 def hashing_threads() -> set[threading.Thread]:
-    """Return the threads that hash."""
     return {thread for thread in threading.enumerate() if thread.name.startswith("keys")}
 
 
@@ -75,8 +73,6 @@ def who(principal: Principal) -> tuple[str, Role]:
 
 
 class TestTokens:
-    """Which tokens are known."""
-
     async def test_the_master_key_is_an_admin_without_a_hash(
         self, make_authenticator: Callable[..., Authenticator]
     ) -> None:
@@ -98,8 +94,6 @@ class TestTokens:
 
 
 class TestCost:
-    """Checking a token stays cheap."""
-
     async def test_an_unknown_key_id_costs_no_hash(self, make_authenticator: Callable[..., Authenticator]) -> None:
         before, keys = hashing_threads(), make_authenticator(MASTER_KEY)
         for number in range(200):
@@ -203,8 +197,6 @@ class TestCost:
 
 
 class TestFirstUse:
-    """`first_used` is called with the first use of a key."""
-
     async def test_it_is_logged_once_and_only_for_valid_tokens(
         self, make_authenticator: Callable[..., Authenticator]
     ) -> None:
@@ -239,15 +231,12 @@ MASTER_OF_BOX = key_of(OLD, Role.ADMIN)
 
 @pytest.fixture
 def keys(stored: KeysByName) -> Iterator[Authenticator]:
-    """Provide an authenticator for these keys."""
     made = Authenticator(stored.get)
     yield made
     made.close()
 
 
 class TestRevocation:
-    """A revoked key opens nothing, even if it was cached."""
-
     async def test_a_known_token_is_turned_away_as_soon_as_its_key_is_gone(
         self, stored: KeysByName, keys: Authenticator
     ) -> None:

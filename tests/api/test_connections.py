@@ -33,13 +33,10 @@ from tests.fakes.process import configure, light_section, running
 
 @dataclass(eq=False)
 class Fake:
-    """A connection that is idle or not."""
-
     is_idle: bool = True
     is_aborted: bool = field(default=False)
 
     def abort(self) -> None:
-        """Note that it was closed."""
         self.is_aborted = True
 
 
@@ -60,8 +57,6 @@ def test_a_client_has_one_address_whichever_families_are_served() -> None:
 
 
 class TestTable:
-    """The rule, without sockets."""
-
     def test_the_peer_that_has_the_most_loses_its_oldest_idle_one(self) -> None:
         connections = Connections(capacity=10, per_peer=8, now=lambda: 0.0)
         made = fill(connections, a=6, b=4)
@@ -223,7 +218,6 @@ async def test_a_connection_that_is_over_is_freed_at_once_without_the_collector(
 
 
 async def end_connection(app: App, sent: list[bytes], *, is_reset: bool) -> None:
-    """Open a connection, send something, and close or reset it."""
     async with call(app.url) as caller:
         for each in sent:
             await caller.send(each)

@@ -119,7 +119,7 @@ SAID = {
 """Sentences that must contain the problem, the place, and the remedy."""
 
 GOES_ON = {"a WebSocket without an upgrade", "a handshake without Connection"}
-"""After these, the connection can still be used; after the others, the start of the next request is unknown."""
+"""Faults after which the connection can still be used; after any other, the start of the next request is unknown."""
 
 
 def check(reply: Reply, *, to_head: bool = False) -> None:
@@ -347,14 +347,12 @@ class Asked:
 
 
 def answer_of(error: Exception) -> tuple[int, dict[str, Any]]:
-    """Return the answer to a request that fails with the error."""
     answer = error_response(cast("Request", Asked()), error)
     assert answer.body is not None
     return answer.status, orjson.loads(answer.body)
 
 
 def below(kind: type[errors.LaresError]) -> set[type[errors.LaresError]]:
-    """Return all errors under this one."""
     return {kind}.union(*(below(each) for each in kind.__subclasses__()))
 
 

@@ -61,12 +61,10 @@ async def test_a_read_key_is_enough_for_the_document(app: App) -> None:
 
 
 def rows_of_frames() -> list[str]:
-    """Return the table of frames as the page has it."""
     return [f"| `{frame.type}` | {_fields(frame)} | {frame.when} |" for frame in FRAMES]
 
 
 def rows_of_codes() -> list[str]:
-    """Return the table of codes as the page has it."""
     return [f"| `{name}` | {code.status} | {code.meaning} |" for name, code in sorted(CODES.items())]
 
 

@@ -48,7 +48,7 @@ MAIN = "config/test.toml"
 
 @asynccontextmanager
 async def open_home(root: Path, toml: str = "", disk: Disk | None = None) -> AsyncIterator[App]:
-    """Provide a hub with a scene, an automation, a script, and a configuration on the disk."""
+    """Provide a hub with a scene, an automation, a script, and a configuration."""
     for name, text in {
         "scenes/evening.lua": SCENE % ("evening", ""),
         "automations/hourly.lua": AUTOMATION % "hourly",
@@ -66,7 +66,6 @@ async def open_home(root: Path, toml: str = "", disk: Disk | None = None) -> Asy
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def home(tmp_path: Path) -> AsyncIterator[App]:
-    """Provide the hub."""
     (tmp_path / "data").mkdir()
     async with open_home(tmp_path) as app:
         yield app
@@ -78,7 +77,6 @@ def root_of(app: App) -> Path:
 
 
 async def put(app: App, path: str, text: str, version: str | None = None) -> Received:
-    """Save a text."""
     body = {"text": text} | ({} if version is None else {"version": version})
     return await app.ask("PUT", f"/files/{path}", json=body)
 

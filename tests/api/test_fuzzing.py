@@ -30,7 +30,7 @@ EXISTING = {
     "body.room_id": ["hall"],
     "body.members[*]": [LIGHT, TV],
 }
-"""What there is, so that it is found more often than not."""
+"""Existing ids, so that the fuzzer finds resources more often."""
 
 SETTINGS = """
 warnings = false

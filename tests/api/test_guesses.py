@@ -26,7 +26,6 @@ class CountingHasher(Hasher):
     checks = 0
 
     def check(self, stored_hash: str, text: str) -> asyncio.Future[bool]:
-        """Count it, and check."""
         self.checks += 1
         return super().check(stored_hash, text)
 
@@ -37,7 +36,6 @@ class StarvedHasher(Hasher):
     is_starved = True
 
     def check(self, stored_hash: str, text: str) -> asyncio.Future[bool]:
-        """Check, or fail as argon2 does without memory."""
         if not self.is_starved:
             return super().check(stored_hash, text)
         failed: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -46,7 +44,6 @@ class StarvedHasher(Hasher):
 
 
 def authenticator_with(hasher: Hasher, key: Key) -> Authenticator:
-    """Return an authenticator with this key only."""
     authenticator = Authenticator(lambda name: key if name == key.name else None)
     authenticator.hasher.close()
     authenticator.hasher = hasher

@@ -52,7 +52,6 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]
 
 
 async def key_for(app: App, hook: str) -> Any:
-    """Return a new key for the hook."""
     made = await app.post("/auth/keys", {"label": f"for {hook}", "role": "hook", "hook": hook})
     assert made.status == 200
     return made.json

@@ -1,4 +1,4 @@
-"""`GET /metrics`: what Prometheus can read, true to what happened, and cheap."""
+"""`GET /metrics`: readable by Prometheus, correct, and cheap."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ from tests.fakes.programs import need
 
 
 def sample(text: str, name: str) -> float:
-    """Return the value of the sample that is called so, labels and all."""
     [value] = re.findall(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
     return float(value)
 
 
 async def scrape(app: App) -> str:
-    """Return the answer of the route."""
     answer = await app.get("/metrics", token=READER.text)
     assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     return str(answer.json)

@@ -104,7 +104,8 @@ NAMED: dict[str, set[int]] = {
     "GET /devices/{id}/uses": {200, 401, 404},
     "GET /events": {101, 400, 401, 426},
 }
-"""Next to what malformed requests meet everywhere. 400 of /events is a handshake that fails, 426 a plain request."""
+"""The answers of each route, in addition to those of malformed requests. For /events, 400 is a failed handshake,
+and 426 a plain request."""
 
 DURABLE = {
     "POST /devices/{id}/name",
@@ -128,7 +129,7 @@ DURABLE = {
     "DELETE /timers/{id}",
     "PUT /preferences",
 }
-"""What answers 503 if the store cannot take a change."""
+"""The answer of a durable route while the store cannot write."""
 
 for answers in NAMED.values():
     if 401 in answers:
@@ -141,7 +142,6 @@ for durable in DURABLE:
 
 
 def name_of(route: Route) -> str:
-    """Return the route as the documents write it."""
     segments = ["{id}" if segment.startswith("<") else segment for segment in route.path.split("/")]
     return f"{route.method} {'/'.join(segments)}"
 

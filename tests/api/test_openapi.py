@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, whole, and the same words that check requests."""
+"""The OpenAPI document is valid and complete, and describes exactly what requests are checked against."""
 
 from __future__ import annotations
 
@@ -30,13 +30,10 @@ DOCUMENT: Any = json.loads(json.dumps(describe(ROUTES)))
 
 
 def operation(route: Route) -> Any:
-    """Return the description of the route in the document."""
     return DOCUMENT["paths"][re.sub(r"<(\w+)>", r"{\1}", route.path)][route.method.lower()]
 
 
 class TestTheDocument:
-    """What holds of all of it."""
-
     @pytest.mark.slow
     def test_it_is_valid(self) -> None:
         from openapi_spec_validator import OpenAPIV31SpecValidator
@@ -71,8 +68,6 @@ class TestTheDocument:
 
 
 class TestEachOperation:
-    """What holds of every row."""
-
     def test_it_names_every_status(self) -> None:
         for route in ROUTES:
             stated = {int(status) for status in operation(route)["responses"]}
@@ -163,7 +158,6 @@ BODIES = VALUES | st.fixed_dictionaries(
 
 
 def takes(check: Any, value: Any) -> bool:
-    """Return whether the check lets the value pass."""
     try:
         check(value)
     except Invalid:
@@ -172,7 +166,6 @@ def takes(check: Any, value: Any) -> bool:
 
 
 def fits(value: Any, schema: Schema) -> bool:
-    """Return whether the schema describes the value."""
     return jsonschema_rs.is_valid(dict(schema), value)
 
 

@@ -38,8 +38,6 @@ PATIENCE = 30.0
 
 
 class Log(logging.Handler):
-    """Collects forbidden log entries."""
-
     def __init__(self) -> None:
         super().__init__(logging.INFO)
         self.faults: list[str] = []
@@ -58,14 +56,11 @@ class Home:
     log: Log
 
     def dial(self) -> socket.socket:
-        """Return a new connection."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
     def check(self) -> None:
-        """Check that the hub is alive and its log has no error.
-
-        Who has just opened and closed many connections without a request is turned away for the rest of a second.
-        """
+        """Check that the hub answers and its log has no error. The hub rejects an address for up to a second after
+        many connections without a request."""
         ends = time.monotonic() + PATIENCE
         while not self._answers():
             assert time.monotonic() < ends, "it turns everybody away"
@@ -83,7 +78,6 @@ class Home:
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Home]:
-    """Provide a hub on a loop of its own, in a thread of its own."""
     ready: threading.Event = threading.Event()
     found: list[Any] = []
 
@@ -109,8 +103,6 @@ def home() -> Iterator[Home]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawAnswer:
-    """An answer."""
-
     status: int
     is_last: bool
     body: bytes
@@ -131,7 +123,7 @@ def receive(line: socket.socket, method: str = "GET", asked: bytes = b"") -> Raw
 
 
 def judge(answer: http.client.HTTPResponse, body: bytes, method: str) -> None:
-    """No answer fails inside, and every refusal is JSON with a reason."""
+    """Fail for an internal error, or a refusal without a reason in JSON."""
     assert answer.status < 500 or answer.status in DECLARED, (answer.status, body)
     assert answer.getheader("server") is None and b"Traceback" not in body
     assert all(value for _, value in answer.getheaders())
@@ -151,13 +143,12 @@ def judge(answer: http.client.HTTPResponse, body: bytes, method: str) -> None:
 
 
 def send(line: socket.socket, data: bytes) -> None:
-    """Send as much as is taken."""
     with suppress(BrokenPipeError, ConnectionResetError):
         line.sendall(data)
 
 
 def say_and_check(home: Home, method: str, data: bytes) -> int | None:
-    """Send one whole request. It is answered, and then the connection can be used, or is closed as announced."""
+    """Send one whole request. The hub answers; then the connection works, or closes as announced."""
     with home.dial() as line:
         send(line, data)
         collected = receive(line, method, data)
@@ -177,7 +168,7 @@ TEXTS = st.one_of(
     st.sampled_from(["", " ", ".", "..", "/", "%", "%2F", "null", LIGHT, TV, "x" * 257, "x" * 1001, "\x00"]),
     st.just("é" * 300),
 )
-"""Text of any sort, lone surrogates too."""
+"""Texts of any kind, including lone surrogates."""
 
 SEGMENTS = st.one_of(
     TEXTS.map(lambda text: quote(text.encode("utf-8", "surrogatepass"), safe="")),
@@ -211,7 +202,7 @@ COMMANDS = st.fixed_dictionaries(
 
 
 def written(value: Any) -> bytes:
-    """As JSON of Python's own sort, which knows NaN and lone surrogates."""
+    """Return the value as Python's JSON, which allows NaN and lone surrogates."""
     return json.dumps(value).encode()
 
 
@@ -274,7 +265,6 @@ QUICK = settings(
 
 
 def fill_in(route: Route, segments: list[str]) -> str:
-    """Return the route's path with these ids."""
     rest = iter(segments)
     return re.sub(r"<\w+>", lambda _: next(rest, "power") or "x", route.path)
 
@@ -286,7 +276,6 @@ CASES: st.SearchStrategy[Case] = st.tuples(
 
 
 def ask(home: Home, route: Route, case: Case) -> None:
-    """Send the case to the route."""
     key, segments, query, headers, body, method = case
     if method is None:
         method = route.method
@@ -345,7 +334,6 @@ WHOLE = st.sampled_from(VALID)
 
 
 def edited(data: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
-    """Return the bytes with some of them replaced by others."""
     changed = bytearray(data)
     for place, removed, inserted in edits:
         at = int(place * len(changed))

@@ -24,7 +24,7 @@ TWO_AT_ALL = RateLimit(enabled=True, requests_per_second=0.001, burst_size=2)
 
 
 def take(buckets: Buckets, times: int, key_id: str = "a") -> list[float]:
-    """Take this often; the seconds to wait of each, 0 if it was allowed."""
+    """Take from the bucket at these times; return the seconds to wait of each, 0 if it was allowed."""
     received = []
     for _ in range(times):
         try:
@@ -83,7 +83,6 @@ async def test_buckets_that_are_full_again_are_forgotten() -> None:
 
 
 def route(method: str, path: str, role: Role | None = Role.WRITE) -> Route:
-    """Return a row with this method and path."""
     return Route(method=method, path=path, role=role, handler=SystemApi.show_health, statuses=(200,))
 
 
@@ -117,7 +116,7 @@ def test_all_writes_count_except_keys_and_reloads() -> None:
 
 
 class TestOverHttp:
-    """Provide a running hub in which a key may write twice in a quarter of an hour."""
+    """A hub in which a key may write twice in a quarter of an hour."""
 
     open = staticmethod(partial(open_app, limits=ApiLimits(rate=TWO_AT_ALL)))
 

@@ -47,22 +47,21 @@ WRONG = {
 
 
 def path_of(route: Route) -> str:
-    """Return a path of the route that names nothing that exists."""
+    """Return a path of the route with ids that do not exist."""
     return re.sub(r"<\w+>", "nothing", route.path)
 
 
 def name_of(route: Route) -> str:
-    """Return the name of the test."""
     return f"{route.method} {route.path}"
 
 
 def of(answer: Received) -> tuple[int, object]:
-    """Status and body."""
+    """Return status and body."""
     return answer.status, answer.json
 
 
 async def ask(app: App, route: Route, authorization: str | None) -> Received:
-    """Return the route's own method on its path, with a body that no route takes, so that nothing is done."""
+    """Send the route's own method on its path, with a body that no route accepts, so that nothing changes."""
     headers = {} if authorization is None else {"Authorization": authorization}
     data = None if route.body is None else b"not JSON"
     return await app.ask(route.method, path_of(route), data=data, token=None, headers=headers)
@@ -322,8 +321,6 @@ async def test_an_encoded_path_is_not_another_path(shared: App) -> None:
 
 
 class TestTheEventStream:
-    """The upgrade is a request like any other, until it has been answered."""
-
     async def test_it_is_refused_before_the_upgrade(self, shared: App) -> None:
         for what, authorization in WRONG.items():
             headers = [] if authorization is None else [f"Authorization: {authorization}"]

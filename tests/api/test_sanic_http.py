@@ -1,4 +1,4 @@
-"""The page about Sanic's insides: every name on it is there in the version that is pinned, and so is every test."""
+"""The page about Sanic's internals: the pinned version has every name on it, and every named test exists."""
 
 from __future__ import annotations
 

@@ -66,7 +66,6 @@ async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
 
 
 def text_of(file: Path) -> str:
-    """Return the text of the configuration."""
     return file.read_text()
 
 

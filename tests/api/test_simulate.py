@@ -26,7 +26,6 @@ FROM = "2026-11-20T00:00:00Z"
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
-    """Provide a hub with one automation."""
     root = tmp_path_factory.mktemp("home")
     for name in ("automations", "scenes", "scripts"):
         (root / "config" / name).mkdir(parents=True)
@@ -44,7 +43,6 @@ async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
 
 
 async def simulated(app: App, **asked: Any) -> Any:
-    """Return the answer of a simulation."""
     answer = await app.post("/simulate", {"from": FROM, **asked})
     assert answer.status == 200, answer.json
     return answer.json

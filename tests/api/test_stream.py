@@ -48,7 +48,7 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
 
 SLACK = 20.0
-"""Seconds that a busy machine may need for what takes none."""
+"""Extra seconds for a busy machine."""
 
 MOMENT = datetime(2026, 11, 20, 8, 9, 11, 42_000, tzinfo=UTC)
 LAMP = Device(
@@ -159,13 +159,10 @@ def note(number: int, size: int = 0) -> SystemErrorReported:
 
 
 def number_of(received: dict[str, Any]) -> int:
-    """Return the number of a note's frame."""
     return int(received["message"].partition(":")[0])
 
 
 class TestFrames:
-    """What each event looks like on the wire."""
-
     def test_an_event_has_the_frame_of_the_contract_or_stays_inside(self) -> None:
         for event, received in EVENT_FRAMES:
             assert frame_of(event) == json.dumps(received, separators=(",", ":"), ensure_ascii=False).encode()
@@ -197,8 +194,6 @@ class TestFrames:
 
 
 class TestReading:
-    """From the handshake to the Close frame."""
-
     async def test_a_reader_is_subscribed_before_its_handshake_ends(self) -> None:
         async with quiet_app() as app, call(app.url) as caller:
             app.hub.bus.publish(note(0))
@@ -218,7 +213,7 @@ class TestReading:
 
     async def test_an_event_is_encoded_once_for_all_readers(self) -> None:
         class Counting:
-            """Stands for a room, and counts how often its name is looked at."""
+            """A room that counts the reads of its name."""
 
             id = "counting"
             looks = 0
@@ -293,8 +288,6 @@ class TestHeartbeat:
 
 
 class TestPings:
-    """The stream notices absent readers."""
-
     async def test_a_reader_is_pinged_again_and_again(self) -> None:
         async with quiet_app(limits=ApiLimits(ping_secs=0.2)) as app, read_events(app.url) as stream:
             for _ in range(6):
@@ -326,8 +319,6 @@ class TestPings:
 
 
 class TestFallingBehind:
-    """A slow reader loses frames, learns how many, and delays no other."""
-
     async def test_too_many_at_once_are_counted_exactly(self) -> None:
         async with quiet_app(event_capacity=10) as app, read_events(app.url) as stream:
             for number in range(25):
@@ -414,11 +405,9 @@ class Counter(asyncio.Protocol):
         self._head = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ask for the stream."""
         cast("asyncio.Transport", transport).write(request("GET", "/events", KEY, *UPGRADE))
 
     def data_received(self, data: bytes) -> None:
-        """Count and digest."""
         if not self.opened.done():
             self._head += data
             head, end, data = self._head.partition(b"\r\n\r\n")
@@ -457,7 +446,8 @@ async def test_of_two_hundred_readers_a_blocked_one_loses_only_its_own_frames() 
 
 
 async def account_for(stream: Caller, total: int) -> int:
-    """Read the notes up to this number: each came or was counted as lost, in order. The number of the lost ones."""
+    """Read the notes up to this number, and check that each arrived or was counted as lost, in order; return the
+    number of lost ones."""
     expected = lost = 0
     while expected < total:
         received = await stream.event()
@@ -479,7 +469,6 @@ class Written:
         self.writes: list[int] = []
 
     def write(self, data: bytes) -> None:
-        """Note the number of frames."""
         self.writes.append(data.count(b"system.error"))
 
 

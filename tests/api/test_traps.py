@@ -38,7 +38,7 @@ TURN_ON = b'{"capability": "power", "action": "on"}'
 GOING_AWAY, INTERNAL_ERROR = b"\x03\xe9", b"\x03\xf3"
 
 SLACK = 20.0
-"""Seconds that a busy machine may need for what takes none."""
+"""Extra seconds for a busy machine."""
 
 
 @asynccontextmanager
@@ -49,7 +49,7 @@ async def ending(limits: ApiLimits) -> AsyncIterator[tuple[App, AsyncExitStack]]
 
 
 async def stop(stack: AsyncExitStack, within: float) -> float:
-    """Stop the hub; the seconds that it took. More than are allowed for is a failure."""
+    """Stop the hub within this time, and return the seconds that it took."""
     began = time.monotonic()
     async with asyncio.timeout(within):
         await stack.aclose()
@@ -57,8 +57,6 @@ async def stop(stack: AsyncExitStack, within: float) -> float:
 
 
 class TestStopping:
-    """A stop never hangs, whatever is open."""
-
     async def test_an_idle_hub_ends_at_once(self) -> None:
         async with ending(ApiLimits()) as (app, stack), call(app.url) as silent, call(app.url) as idle:
             assert (await idle.ask(request("GET", "/health"))).status == 200
@@ -147,14 +145,11 @@ async def next_frame(stream: Caller) -> tuple[int, bytes]:
 
 
 async def take(stream: Caller, count: int) -> None:
-    """Read this many frames."""
     for _ in range(count):
         assert (await next_frame(stream))[0] == TEXT
 
 
 class TestLettingGo:
-    """No client holds a connection longer than the limits allow."""
-
     async def test_a_body_that_never_comes_is_408_and_the_end(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with open_app(limits=ApiLimits(body_secs=0.1)) as app:
             for path in ("/rooms", "/groups", f"/devices/{LIGHT}/command", f"/devices/{LIGHT}/room"):

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 LIMIT = 65_536
 DONE, WRONG, NO_TEXT, TOO_LARGE = 1000, 1002, 1007, 1009
 PONGS = frame(PING, b"still there?")
-"""What every case that continues ends with, to see that it does."""
+"""Frames at the end of every case in which the connection continues, to prove that it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,6 @@ def first(opcode: int, payload: bytes = b"") -> bytes:
 
 
 def pieces(opcode: int, payload: bytes, size: int) -> bytes:
-    """Return a message in fragments of this size."""
     cuts = [*range(0, len(payload), size), len(payload)]
     parts = [payload[start:end] for start, end in pairwise(cuts)]
     said = [first(CONTINUATION if number else opcode, part) for number, part in enumerate(parts[:-1])]
@@ -67,12 +66,10 @@ def pieces(opcode: int, payload: bytes, size: int) -> bytes:
 
 
 def with_bits(data: bytes, bits: int) -> bytes:
-    """Return a frame with reserved bits set."""
     return bytes([data[0] | bits << 4]) + data[1:]
 
 
 def goodbye(code: int, reason: bytes = b"") -> bytes:
-    """Return a close frame."""
     return frame(CLOSE, code.to_bytes(2, "big") + reason)
 
 
@@ -171,8 +168,6 @@ async def expect(stream: Caller, case: Case) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 class TestEachCase:
-    """The cases, sent at once and byte by byte."""
-
     async def test_at_once(
         self, shared: App, quiet_log: pytest.LogCaptureFixture, subtests: pytest.Subtests, family: str
     ) -> None:
@@ -197,7 +192,7 @@ class TestEachCase:
 
 
 class TestGoodbye:
-    """7: a Close frame is answered with the same, and then nothing follows."""
+    """7: the hub answers a Close frame with the same code, and sends nothing after it."""
 
     @pytest.mark.parametrize("code", [1000, 1014, 4999])
     async def test_a_code_that_may_be_sent_is_echoed(self, shared: App, code: int) -> None:
@@ -255,7 +250,7 @@ async def test_while_a_flood_of_pings_is_answered_the_loop_turns(shared: App) ->
 
 
 async def test_compression_is_not_taken_up(shared: App) -> None:
-    """12 and 13: what is offered is passed over, and a frame that is compressed all the same is a fault."""
+    """12 and 13: the hub ignores an offer of compression, and rejects a compressed frame."""
     for offer in ("permessage-deflate", "permessage-deflate; client_max_window_bits, x-webkit-deflate-frame"):
         async with call(shared.url) as caller:
             asked = request("GET", "/events", KEY, *UPGRADE, f"Sec-WebSocket-Extensions: {offer}")

@@ -45,7 +45,6 @@ LARGER = "the body is larger than 65536 bytes, the limit of this path"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
-    """Provide a hub with one of everything."""
     root = write(tmp_path_factory.mktemp("home"), FILES)
     (root / "data").mkdir()
     async with open_app(root=root, data_dir=root / "data") as app:
@@ -256,7 +255,7 @@ def values() -> Iterator[Row]:
 
 
 def nested(depth: int) -> bytes:
-    """Return a body with a payload this deep."""
+    """Return a body with a payload of this depth."""
     return b'{"trigger_payload": {"x": ' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}}"
 
 
@@ -365,7 +364,7 @@ ANY_BODY = (b"not JSON", b"", b'{"capability":"power","action":"on"}', LARGE)
 
 
 def missing() -> Iterator[Row]:
-    """Paths and ids that do not exist, which are named whatever the body is."""
+    """Paths and ids that do not exist; the error names them, whatever the body is."""
     for kind, ids in IDS.items():
         for id_ in ids:
             path = f"/{kind}s/{quote(id_, safe='')}"

@@ -36,13 +36,12 @@ def frame(text: bytes, opcode: int = 1, *, is_deflated: bool = False) -> bytes:
 
 
 def deflated(text: bytes) -> bytes:
-    """Compress a message as permessage-deflate does."""
     packer = zlib.compressobj(wbits=-15)
     return (packer.compress(text) + packer.flush(zlib.Z_SYNC_FLUSH)).removesuffix(b"\0\0\xff\xff")
 
 
 def flood(piece: bytes) -> Iterator[bytes]:
-    """Send this number of them as fast as possible."""
+    """Send this many copies of the piece as fast as possible."""
     at_once = max(1, PIECE // len(piece))
     yield from repeat(piece * at_once, MESSAGES // at_once + 1)
 
@@ -136,7 +135,6 @@ class Hostile(socketserver.BaseRequestHandler):
     request: socket.socket
 
     def handle(self) -> None:
-        """Send the bytes of the path until they end or the reader leaves."""
         with suppress(OSError):
             head = self.request.recv(65536) or b"GET / HTTP/1.1"
             path = head.split(b" ", 2)[1].partition(b"?")[0].decode()

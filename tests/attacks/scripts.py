@@ -1,7 +1,5 @@
-"""Hostile and broken scripts, and how each must end where that is known.
-
-Those of `scripts.lua` that name no end are tried only in a whole hub: they end in time and leave nothing behind.
-"""
+"""Hostile and broken scripts, each with its end if this is known. Scripts of `scripts.lua` without an end run only
+in a whole hub: they end in time and leave nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +11,8 @@ CPU = (
     r"ran for [\d.]+ s without waiting and (?:was|could not be) stopped"
     r"|the Lua worker was killed, because .*could not be stopped|the Lua worker did not respond"
 )
-"""Stopped by the hook, else with its worker; or another of the batch was."""
+"""The hook stops the script, or the script ends with its worker, or another script of the batch stopped the
+worker."""
 
 MEMORY = r"needed more than [\d.]+ MB of memory and was stopped"
 BACKSTOP = r"took more than [\d.]+ s in all"
@@ -25,7 +24,8 @@ _STUCK = "(('a'):rep(200000)):find(('.-'):rep(20) .. 'b')"
 
 
 def _read() -> tuple[dict[str, str], list[tuple[str, str, str]]]:
-    """Every body by an id, `strings_3`; of those whose end is known also the name, and the pattern of the error."""
+    """Return every body by an id such as `strings_3`, and the name and the pattern of the error if its end is
+    known."""
     bodies: dict[str, str] = {}
     known = []
     kind, numbers = "", count(1)
@@ -56,7 +56,7 @@ HOSTILE_FILES: tuple[tuple[str, str, str], ...] = (
     ("nothing", "", "must return a table"),
     ("deep nesting", "return " + "{" * 300 + "}" * 300, "overflow|levels"),
 )
-"""Whole files that end so, when they are described, too: name, text and the pattern of the error."""
+"""Whole files that end with an error, also when they are described: name, text, and pattern of the error."""
 
 HELPERS = {
     "quiet": "",
@@ -67,7 +67,7 @@ HELPERS = {
     "circle_a": "ctx:run_scene('circle_b')",
     "circle_b": "ctx:run_scene('circle_a')",
 }
-"""Scenes that others run: id, and body."""
+"""Scenes that other scripts run: id and body."""
 
 SCRIPTS = {
     "heavy": "--" + "x" * 1_000_000 + "\nerror('heavy')",
@@ -80,7 +80,7 @@ SCRIPTS = {
     "false": "return false",
     "meta": "return setmetatable({}, {__index = function() while true do end end})",
 }
-"""Modules: name, and text."""
+"""Modules: name and text."""
 
 FILES: tuple[tuple[str, str], ...] = (
     ("spin", _SPIN),
@@ -111,7 +111,7 @@ FILES: tuple[tuple[str, str], ...] = (
     ("lines", "\n" * 1_000_000 + "x = = 1"),
     ("coroutine", "return coroutine.wrap(function() while true do coroutine.yield() end end)()"),
 )
-"""Whole files of a scene or an automation: name, and text. None of them may be loaded."""
+"""Files of a scene or an automation that must not be loaded: name and text."""
 
 TRIGGER = "trigger = {type = 'interval', every_secs = 3600}"
 
@@ -168,4 +168,4 @@ AUTOMATIONS: tuple[tuple[str, str], ...] = (
         " end return t end)()",
     ),
 )
-"""Automations whose `execute` does nothing: name, and the fields. Each is loaded, or refused with a sentence."""
+"""Automations whose `execute` does nothing: name and fields. Each is loaded, or refused with a sentence."""

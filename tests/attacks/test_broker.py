@@ -43,7 +43,6 @@ def sensors(*templates: str, topic: str = "attack", device: str = "") -> Iterato
 
 
 def components(count: int, *, device: str = "many", base_topic: str = "b", **fields: Any) -> Announcement:
-    """Return one configuration with a number of sensors."""
     parts = {
         f"c{at}": {"platform": "sensor", "unique_id": f"{device}{at}", "state_topic": "a"} for at in range(count)
     }

@@ -42,11 +42,11 @@ SLACK = 120.0
 """Extra seconds of a busy machine for work that takes almost no time."""
 
 MAX_CPU_SECS = 10.0
-"""Processor seconds within which others are answered: of the hub and the test, including the floods."""
+"""Processor seconds of hub and test, including the floods, within which other clients get answers."""
 
 
 class Sockets:
-    """Open many connections that send these bytes and read nothing, each from its own address."""
+    """Many connections that send these bytes and read nothing, each from its own address."""
 
     def __init__(self, app: App) -> None:
         host, _, port = app.url.removeprefix("http://").partition(":")
@@ -54,7 +54,7 @@ class Sockets:
         self.open: list[socket.socket] = []
 
     async def dial(self, address: str, count: int, said: bytes = b"") -> None:
-        """Open this many more from this address."""
+        """Open this many more connections from this address."""
         for number in range(count):
             one = socket.socket()
             self.open.append(one)
@@ -67,11 +67,9 @@ class Sockets:
                 await asyncio.sleep(0)
 
     def count_closed(self) -> int:
-        """Return how many the server has closed."""
         return sum(_is_closed(one) for one in self.open)
 
     def close(self) -> None:
-        """Hang up on all."""
         for one in self.open:
             one.close()
 
@@ -87,7 +85,7 @@ def _is_closed(one: socket.socket) -> bool:
 
 @asynccontextmanager
 async def sockets_to(app: App) -> AsyncIterator[Sockets]:
-    """Connections that are closed in the end."""
+    """Close these connections at the end of the test."""
     sockets = Sockets(app)
     try:
         yield sockets
@@ -96,7 +94,7 @@ async def sockets_to(app: App) -> AsyncIterator[Sockets]:
 
 
 async def is_well(caller: Caller) -> None:
-    """Check that a command, a listing and a change are answered on this connection."""
+    """Check that a command, a listing, and a change get answers on this connection."""
     turn = b'{"capability":"power","action":"toggle"}'
     began = time.process_time()
     for asked in (
@@ -110,14 +108,11 @@ async def is_well(caller: Caller) -> None:
 
 
 async def is_well_anew(app: App) -> None:
-    """Do the same on a new connection."""
     async with call(app.url) as caller:
         await is_well(caller)
 
 
 class TestTwoThousandSockets:
-    """One client, or a few, open all that they can."""
-
     @pytest.mark.slow
     async def test_from_one_address_leave_room_for_others(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with open_app() as app, call(app.url) as caller, sockets_to(app) as sockets:
@@ -143,7 +138,7 @@ class TestTwoThousandSockets:
 
 
 async def _trickle(sockets: Sockets, drop: bytes) -> None:
-    """Send a little on all of them, repeatedly."""
+    """Send a little on all sockets, repeatedly."""
     while True:
         for one in sockets.open:
             try:

@@ -53,7 +53,7 @@ def link(path: Path, secret: Path) -> None:
 
 
 def hard_link(path: Path, secret: Path) -> None:
-    """Another name of what only root may read."""
+    """Make another name of a file that only root can read."""
     path.hardlink_to(secret)
 
 
@@ -76,7 +76,6 @@ def as_root(home: Path, *arguments: str) -> int:
 
 
 def text_of(archive: Path) -> bytes:
-    """Everything that is in the archive."""
     return subprocess.run(["tar", "xzOf", str(archive)], capture_output=True, check=True).stdout
 
 
@@ -124,7 +123,7 @@ while True:
         except OSError:
             pass
 """
-"""Puts, again and again, its own folder and a link to another in one place."""
+"""A program that repeatedly replaces its own folder by a link to another one, and back."""
 
 
 @pytest.mark.parametrize("place", ["data", "config", "out"])
@@ -159,7 +158,6 @@ def test_a_folder_that_turns_into_a_link_and_back_leads_root_nowhere(
 
 
 def furnish(home: Path) -> None:
-    """Make a home with a configuration, a scene, and folders."""
     for folder in (home / "config" / "scenes", home / "data"):
         folder.mkdir(parents=True)
     (home / "config" / "default.toml").write_text(LOOPBACK)

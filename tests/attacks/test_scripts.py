@@ -1,6 +1,5 @@
-"""Hostile scripts against a hub that runs as a process of its own: whatever they do, they end in time with a
-sentence, the hub answers meanwhile, and a little later neither it nor its workers have anything left of them.
-"""
+"""Hostile scripts against a hub in its own process: each ends in time with a sentence, other requests get answers,
+and afterwards neither hub nor workers have anything left of them."""
 
 from __future__ import annotations
 
@@ -46,14 +45,13 @@ def starved_secs(pid: str) -> float:
 
 
 class Home:
-    """A hub as a process, its folder, and what all of its processes use."""
+    """A hub as a process, its folder, and the resources of its processes."""
 
     def __init__(self, hub: Process, folder: Path) -> None:
         self.hub = hub
         self.config = folder / "config"
 
     def pids(self) -> list[int]:
-        """The hub and its workers."""
         hub = self.hub.popen.pid
         children: list[int] = []
         for task in Path(f"/proc/{hub}/task").iterdir():
@@ -62,11 +60,10 @@ class Home:
         return [hub, *children]
 
     def clock(self) -> float:
-        """Return the elapsed seconds, without those in which the hub or this test waited for a processor."""
+        """Return the elapsed seconds, without the time in which hub or test waited for a processor."""
         return time.monotonic() - starved_secs(str(self.hub.popen.pid)) - starved_secs("self")
 
     def cpu_secs(self) -> float:
-        """Return the processor time of the living processes."""
         ticks = 0
         for pid in self.pids():
             with suppress(FileNotFoundError):
@@ -75,10 +72,7 @@ class Home:
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory_bytes(self) -> int:
-        """What they hold: resident, which does not grow when another process that shared pages ends.
-
-        From `statm`, which everybody may read also of a hub that keeps its memory to itself.
-        """
+        """Return the resident memory, from `statm`, which any user can read even of a protected process."""
         pages = 0
         for pid in self.pids():
             with suppress(FileNotFoundError, ProcessLookupError):
@@ -86,7 +80,7 @@ class Home:
         return pages * os.sysconf("SC_PAGE_SIZE")
 
     async def rest(self) -> list[str]:
-        """What is wrong with every second that begins a second from now, or soon after: a busy machine is late."""
+        """Return the problems of each second from one second after now; a busy machine may be late."""
         await asyncio.sleep(1)
         for _ in range(SECONDS_WATCHED):
             used = self.cpu_secs()
@@ -97,7 +91,7 @@ class Home:
 
     @asynccontextmanager
     async def watched(self, wrong: list[str], what: str) -> AsyncIterator[None]:
-        """Note where the hub does not say soon that it is well; the longest wait is `slowest`."""
+        """Note each moment in which the hub does not report soon that it is well; `slowest` is the longest wait."""
         asking = asyncio.ensure_future(self._ask_health())
         try:
             yield
@@ -118,12 +112,10 @@ class Home:
 
 
 def scene(id_: str, body: str) -> str:
-    """A scene's file."""
     return f"return {{id = '{id_}', name = 'X', execute = function(ctx)\n{body}\nend}}"
 
 
 def furnish(folder: Path, light: str) -> None:
-    """Everything that is loaded at the start."""
     configure(folder, LIMITS + light_section(light))
     for kind in ("scenes", "automations", "scripts"):
         (folder / "config" / kind).mkdir(parents=True)
@@ -140,7 +132,7 @@ def furnish(folder: Path, light: str) -> None:
 
 
 async def end_of(home: Home, path: str, json: Any = None) -> tuple[float, int, Any]:
-    """Seconds, status and body of the answer."""
+    """Return seconds, status, and body of the answer."""
     began = time.monotonic()
     try:
         async with asyncio.timeout(30):
@@ -164,7 +156,7 @@ def faults_of(name: str, took: float, status: int, body: Any) -> list[str]:
 
 
 async def attack(home: Home, names: Sequence[str]) -> list[str]:
-    """Run these scenes beside an innocent one; what is wrong with any of it."""
+    """Run these scenes next to an innocent one; return the problems of each."""
     before = home.memory_bytes()
     wrong: list[str] = []
     async with home.watched(wrong, " ".join(names)):
@@ -185,7 +177,7 @@ async def attack(home: Home, names: Sequence[str]) -> list[str]:
 
 
 def tell(line: str) -> None:
-    """For whoever looks on."""
+    """Print a line for people who watch the run."""
     print(line, flush=True)
 
 

@@ -42,7 +42,6 @@ def at(text: str) -> datetime:
 
 
 def device(attributes: Mapping[str, Any], device_id: str = LAMP) -> Device:
-    """Return a device that shows these attributes."""
     return Device(
         id=device_id,
         room_id=None,
@@ -88,7 +87,7 @@ def home(*devices: Device, **state: Any) -> Environment:
 
 @dataclass(frozen=True, kw_only=True)
 class Parsed:
-    """What became of an automation's table: the definition, None if it has faults; and sentences about it."""
+    """The result of parsing an automation: its definition, or None if it has errors, and the sentences about it."""
 
     definition: AutomationDefinition | None
     faults: tuple[str, ...]
@@ -96,7 +95,6 @@ class Parsed:
 
 
 def parse(raw: dict[str, Any], locale: Locale = BERLIN, now: datetime = NOW) -> Parsed:
-    """Return the definition of the table, with its faults and warnings."""
     findings = Findings(LUA)
     definition = definitions.parse(Table(raw, findings), locale, now, 8)
     faults, warnings = tuple(map(str, findings.faults)), tuple(map(str, findings.warnings))

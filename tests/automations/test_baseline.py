@@ -64,7 +64,7 @@ class Bench:
         self.show(power="off", brightness=1)
 
     def times(self) -> ChangeTimes:
-        """As after a start."""
+        """Return the times of change as after a start."""
         times = ChangeTimes(self.card, self.registry, self.bus, self.clock)
         times.watch(WATCHED)
         return times
@@ -76,7 +76,7 @@ class Bench:
         self.registry.apply(Report(adapter="desk", observations=(seen,)))
 
     def since(self, times: ChangeTimes, comparison: Comparison = POWER) -> float:
-        """Return since which second it holds, or the second of the last change of power."""
+        """Return the second since which the comparison holds, or the second of the last change of power."""
         return (times.get(self.registry.get_device(LAMP), comparison) - START).total_seconds()
 
 

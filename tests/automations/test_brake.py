@@ -1,4 +1,4 @@
-"""The brake: what sets itself off again and again is paused; what people do is not."""
+"""The brake pauses an automation that triggers itself repeatedly; actions of people are not paused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PRESSES = {"type": "device_event", "device_id": "desk:light:0"}
 
 
 def command(it: Bench, source: str, device_id: str, value: int) -> None:
-    """Something commands the device, which then shows it."""
+    """Let the source command the device, which then shows the value."""
     done = Command.parse({"capability": "brightness", "action": "set", "value": value})
     it.bus.publish(CommandStarted(source=source, device_id=device_id, command=done))
     it.show(device_id, brightness=value)

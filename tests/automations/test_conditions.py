@@ -1,4 +1,4 @@
-"""Conditions: whether each holds, combined ones too, and the sentence with the values compared when it does not."""
+"""Conditions: whether each holds, also in combinations, and the sentence with the compared values if it does not."""
 
 from __future__ import annotations
 
@@ -106,12 +106,11 @@ def test_the_wanted_and_the_present_value_are_in_the_sentence() -> None:
 
 
 def state(attribute: str, matcher: Matcher) -> DeviceState:
-    """Return a condition on the lamp."""
     return DeviceState(device_id=LAMP, attribute=attribute, matcher=matcher)
 
 
 def reason(condition: Condition, attributes: dict[str, Any] | None, instant: datetime | None = NOW) -> str:
-    """Why the condition does not hold in a home with this lamp (None: without); empty if it does."""
+    """Return why the condition does not hold in a home with this lamp (None: without it); empty if it holds."""
     outcome = condition.holds(home() if attributes is None else home(device(attributes)), instant)
     assert outcome.holds is (outcome.reason == "")
     return outcome.reason
@@ -187,12 +186,11 @@ def parsed(*conditions: Any) -> Any:
 
 
 def faults(*conditions: Any) -> list[str]:
-    """Return the faults of the conditions."""
     return [fault for fault in parsed(*conditions).faults if not fault.startswith("execute")]
 
 
 def why_not(app: Environment, *conditions: Any, instant: datetime | None = NOW) -> str:
-    """Why the conditions do not hold; empty if they do."""
+    """Return why the conditions do not hold; empty if they hold."""
     findings = Findings(LUA)
     found = parse_conditions(Table({"conditions": list(conditions)}, findings), BERLIN)
     assert findings.faults == []
@@ -303,7 +301,7 @@ LEAVES: dict[str, Any] = {
     "lasting": {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "for_secs": 60},
     "sheltered": {"type": "room_state", "room_id": "nowhere", "min_devices": 0},
 }
-"""A condition of each sort, by what makes it true; there is no room, so that one never holds."""
+"""A condition of each kind, by the fact that makes it true; the room does not exist, so its condition never holds."""
 
 TREES = st.recursive(
     st.sampled_from([*LEAVES]),
@@ -314,7 +312,6 @@ FACTS = st.fixed_dictionaries({name: st.booleans() for name in LEAVES if name !=
 
 
 def stated(tree: Any) -> Any:
-    """Return the tree as a definition states it."""
     if isinstance(tree, str):
         return LEAVES[tree]
     return {"type": tree[0], "conditions": [stated(each) for each in tree[1]]}
@@ -340,7 +337,6 @@ def blamed(trees: list[Any], facts: Mapping[str, bool]) -> str:
 
 
 def instant_of(facts: Mapping[str, bool]) -> datetime:
-    """Return an instant with these facts about the time."""
     month = 6 if facts["june"] else 7
     day = next(day for day in range(1, 28) if (date(2026, month, day).weekday() == 0) is facts["monday"])
     hours = {(True, True): 12, (True, False): 0, (False, True): 18, (False, False): 22}

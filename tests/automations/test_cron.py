@@ -154,7 +154,7 @@ def test_equal_expressions_are_equal_schedules_and_the_instant_may_be_of_any_zon
 
 @dataclass(frozen=True)
 class Made:
-    """An expression that was made up, with the numbers that each field was made to allow."""
+    """A generated expression, with the numbers that each field allows."""
 
     expression: str
     allowed: tuple[frozenset[int], ...]
@@ -186,7 +186,7 @@ class Made:
 
 
 def make(chance: random.Random) -> Made:
-    """Return an expression of the dialect, made of all that it offers."""
+    """Return a random expression that can contain every element of the dialect."""
     parts = [make_field(chance, index) for index in range(7)]
     if chance.random() < 0.4:
         parts[6] = ("", frozenset(range(FIRST_YEAR, LAST_YEAR + 1)))
@@ -194,7 +194,6 @@ def make(chance: random.Random) -> Made:
 
 
 def make_field(chance: random.Random, index: int) -> tuple[str, frozenset[int]]:
-    """Make one field: a word and its numbers."""
     low, high = BOUNDS[index]
     if chance.random() < (0.35, 0.3, 0.3, 0.4, 0.5, 0.5, 0.3)[index]:
         return chance.choice("*?"), frozenset(range(low, high + 1))
@@ -203,7 +202,6 @@ def make_field(chance: random.Random, index: int) -> tuple[str, frozenset[int]]:
 
 
 def make_element(chance: random.Random, index: int) -> tuple[str, frozenset[int]]:
-    """Make one element of a list."""
     low, high = (2025, 2060) if index == 6 else BOUNDS[index]
     first, last = sorted((chance.randint(low, high), chance.randint(low, high)))
     step = chance.choice((1, 2, 3, 5, 7, 15, 40))

@@ -1,4 +1,5 @@
-"""The decision to run after a trigger, the reason against it, and the effect of an end on the next run."""
+"""The decision to run after a trigger, the reason against it, and the effect of an execution's end on the next
+run."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ OK = ("ok", None)
 
 
 def cooling(secs: int) -> tuple[str, str]:
-    """Return the outcome of a trigger that came these seconds too early."""
+    """Return the outcome of a trigger that came this many seconds too early."""
     return "skipped", f"cooldown: {secs} s more"
 
 
@@ -30,14 +31,13 @@ IN_PROGRESS = ("skipped", "cooldown: 60 s after the run that is in progress")
 
 
 def burst(it: Bench, times: int = 1) -> None:
-    """Switch the lamp off and on again, this number of times."""
     for _ in range(times):
         it.show(power="off")
         it.show(power="on")
 
 
 async def hold(it: Bench) -> None:
-    """Let runs continue until the test ends them, from now on."""
+    """Let runs continue until the test ends them."""
     await it.drain()
     it.stage.ends_at_once = False
 
@@ -77,7 +77,6 @@ async def test_a_condition_that_does_not_hold_takes_neither_cooldown_nor_the_eve
 
 
 def report_error(it: Bench, message: str = "oh") -> None:
-    """Something fails."""
     it.bus.publish(SystemErrorReported(message=message))
 
 
@@ -196,7 +195,7 @@ async def test_a_run_under_way_survives_reloads_and_counts_against_its_ids_mode(
 
 
 async def by_hand(it: Bench, event: dict[str, Any] | None = None) -> tuple[str, str | None]:
-    """Status and error of a run by hand."""
+    """Return status and error of a run by hand."""
     ending = await it.parts.run_by_hand("a", event or {"type": "manual"})
     return ending.status.value, ending.error
 

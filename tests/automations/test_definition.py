@@ -31,14 +31,12 @@ def table(**fields: Any) -> dict[str, Any]:
 
 
 def read(raw: Any, locale: Any = BERLIN) -> Parsed:
-    """Parse the table."""
     parsed = parse(raw, locale)
     assert (parsed.definition is None) is (parsed.faults != ())
     return parsed
 
 
 def definition(**fields: Any) -> AutomationDefinition:
-    """Return the definition of a table without faults."""
     parsed = read(table(**fields))
     assert parsed.faults == ()
     assert parsed.definition is not None
@@ -49,7 +47,6 @@ ONE = "one table (a list of them is called triggers)"
 
 
 def faults(raw: Any, locale: Any = BERLIN) -> list[str]:
-    """Return the faults of the table."""
     return list(read(raw, locale).faults)
 
 

@@ -1,4 +1,4 @@
-"""The engine fires each due time and each event once, over reloads, restarts, and clock changes."""
+"""The engine fires each time and each event once, over reloads, restarts, and clock changes."""
 
 from __future__ import annotations
 
@@ -23,22 +23,19 @@ DURATION = {**ON, "duration_secs": 60}
 
 
 def stamp(instant: datetime) -> str:
-    """Return it as events state it."""
     return instant.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def after(**span: float) -> str:
-    """Return the instant this long after the start, as events state it."""
+    """Return the instant this long after the start, as in events."""
     return stamp(NOW + timedelta(**span))
 
 
 def every(seconds: float) -> dict[str, Any]:
-    """Return an interval."""
     return {"type": "interval", "every_secs": seconds}
 
 
 def cron(expression: str) -> dict[str, Any]:
-    """Return a cron trigger."""
     return {"type": "cron", "expression": expression}
 
 
@@ -359,10 +356,7 @@ async def test_a_schedule_that_cannot_be_computed_silences_only_itself(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Broken:
-        """A schedule with a fault."""
-
         def next_after(self, instant: datetime) -> datetime | None:
-            """Fail."""
             raise ZeroDivisionError("by mistake")
 
     async with bench(tmp_path, automation(every(600)), automation(cron("0 5 * * * *"), "c")) as it:

@@ -233,12 +233,10 @@ class Model(Struct):
             self.fired.append(self.previous())
 
     def restart(self) -> None:
-        """Stop and start."""
         self.is_observed = not self.known
         self.is_suspended = self.began is not None
 
     def observe(self, value: Any, now: datetime, *, is_pushed: bool) -> None:
-        """Take a value, or None for a gap."""
         is_baseline = not self.is_observed and not is_pushed
         self.is_observed = True
         previous = self.previous()

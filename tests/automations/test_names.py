@@ -68,7 +68,6 @@ def names(*called: Source) -> HomeNames:
 
 
 def sentences(known: HomeNames, **fields: Any) -> list[str]:
-    """Return the warnings about an automation."""
     fields = {"trigger": {"type": "interval", "every_secs": 60}, **fields}
     definition = parse({"id": "a", "name": "A", "execute": FUNCTION, **fields}).definition
     assert definition is not None
@@ -92,7 +91,7 @@ TRIGGERS: tuple[tuple[dict[str, Any], str], ...] = (
         "they have shown battery, brightness, occupancy, power: device_state_change waits for those",
     ),
 )
-"""What `tests/journeys/test_wrong_names.py` has no example of; the rest of the sentences are proved there."""
+"""Triggers without an example in `tests/journeys/test_wrong_names.py`, which proves the other sentences."""
 
 
 @each_row(("trigger", "said"), TRIGGERS)

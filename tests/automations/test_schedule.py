@@ -36,7 +36,6 @@ class Each:
     last: datetime = datetime(2100, 1, 1, tzinfo=UTC)
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Return the next multiple."""
         occurrence = BOOT + self.past + ((instant - BOOT - self.past) // self.span + 1) * self.span
         return occurrence if occurrence <= self.last else None
 
@@ -55,17 +54,14 @@ class Bench:
         self.late: list[float] = []
 
     def note(self, occurrence: datetime) -> None:
-        """Note that an alarm fires."""
         self.fired.append(occurrence)
         self.fired_at.append(self.clock.now())
 
     def note_late(self, late: float) -> None:
-        """Note that a timer fires."""
         self.late.append(late)
         self.fired_at.append(self.clock.now())
 
     async def pass_by(self, span: timedelta) -> None:
-        """Let time go by."""
         await self.clock.advance(span.total_seconds(), sleepers=1)
 
     async def set(self, instant: datetime) -> None:
@@ -75,7 +71,6 @@ class Bench:
 
 
 def environment_of(clock: VirtualClock, believed_after: datetime, stopped_at: datetime | None = None) -> Environment:
-    """Return an empty home whose clock is believed so."""
     bus, nothing = Bus(), Card()
     trust = ClockTrust(clock, believed_after)
     return Environment(PromptRegistry(bus, clock), bus, clock, trust, nothing, stopped_at=stopped_at)
@@ -85,7 +80,6 @@ def environment_of(clock: VirtualClock, believed_after: datetime, stopped_at: da
 async def bench(
     start: datetime = NOON, believed_after: datetime = LONG_AGO, stopped_at: datetime | None = None
 ) -> AsyncIterator[Bench]:
-    """Return a bench whose clock starts so."""
     clock = VirtualClock(start)
     async with Scheduler(environment_of(clock, believed_after, stopped_at)) as scheduler:
         scheduler.after("the end of time", FOREVER, lambda late: None)
@@ -189,7 +183,7 @@ async def test_steps_of_the_clock_make_neither_burst_nor_silence(
 
 
 async def until(happened: Callable[[], bool]) -> None:
-    """Let the loop go round until it has happened."""
+    """Run the loop until this has happened."""
     async with asyncio.timeout(20):
         while not happened():  # noqa: ASYNC110 - the log has no event to await
             await asyncio.sleep(0)

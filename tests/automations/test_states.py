@@ -62,7 +62,7 @@ def refusals(policy: Policy, *steps: Any, memory: Memory | None = None) -> list[
 
 
 def cooling(secs: int) -> str:
-    """Return the refusal of an event that comes these seconds too early."""
+    """Return the refusal of an event this many seconds too early."""
     return f"cooldown: {secs} s more"
 
 
@@ -146,7 +146,6 @@ def test_remembered_events_are_limited_and_expire() -> None:
 
 
 def states(card: Card) -> States:
-    """Return the states on the card."""
     return States(card)
 
 
@@ -309,7 +308,6 @@ class HeldDisk(Disk):
         self.is_free.set()
 
     def sync(self, descriptor: int) -> None:
-        """Sync, once that is allowed."""
         self.is_free.wait()
         super().sync(descriptor)
 

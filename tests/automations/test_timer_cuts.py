@@ -1,7 +1,5 @@
-"""No timer fires twice, wherever the power is cut: every step of the loop and every write is tried.
-
-No run of a timer begins before its end is durable. A cut before that leaves a timer that fires after the start.
-"""
+"""No timer fires twice, wherever the power is cut: the test tries every step of the loop and every write. No run
+of a timer begins before its end is durable. A cut before that leaves a timer that fires after the start."""
 
 from __future__ import annotations
 
@@ -54,11 +52,10 @@ class SlowCard(Card):
     last: asyncio.Event = field(default_factory=asyncio.Event)
 
     def remember(self, key: str, value: Any) -> None:
-        """Keep it for the next flush."""
         self.handed[key] = value
 
     async def flush(self) -> None:
-        """As the recorder's; what could not be stored is tried with the next."""
+        """Write the remembered values; values that could not be written are tried again with the next flush."""
         handed, self.handed = self.handed, {}
         try:
             await self.put_many(handed)
@@ -66,7 +63,6 @@ class SlowCard(Card):
             self.handed = handed | self.handed
 
     async def put_many(self, values: Mapping[str, Any]) -> None:
-        """Store all at once, and return only then, as the document does."""
         before, done = self.last, asyncio.Event()
         self.last = done
         void = {key: self.handed.pop(key) for key in values if key in self.handed}
@@ -99,7 +95,6 @@ class Acting(Stage):
         self._acts: set[asyncio.Task[None]] = set()
 
     def new_execution(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
-        """Return a run that acts at once."""
         play = super().new_execution(source, context, event, name=name)
         unused = cast("Any", None)
         calls = Context(unused, unused, Clock(), name, {"act": self._act})

@@ -28,7 +28,6 @@ class SlowCard(Card):
         self.later: list[tuple[str, Any]] = []
 
     async def put_many(self, values: Any) -> None:
-        """As the card's, once it may."""
         await self.may_write.wait()
         try:
             await super().put_many(values)
@@ -37,7 +36,6 @@ class SlowCard(Card):
                 super().remember(key, value)
 
     def remember(self, key: str, value: Any) -> None:
-        """As the card's, or afterwards."""
         if self.may_write.is_set():
             super().remember(key, value)
         else:
@@ -45,7 +43,6 @@ class SlowCard(Card):
 
 
 async def start(it: Bench, name: str = "off", secs: float = 600, payload: object = None) -> None:
-    """Start a timer."""
     await it.parts.timers.start(name, secs, payload, "automation:a")
 
 

@@ -1,4 +1,4 @@
-"""Times of day: the clocks at their changes in peculiar zones, and where and when the sun rises and sets."""
+"""Times of day: clock changes in unusual zones, and sunrise and sunset at any place."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ ZERO, DAY, MINUTE = timedelta(), timedelta(days=1), timedelta(minutes=1)
 
 
 def rows() -> Iterator[tuple[Locale, SunEvent, datetime]]:
-    """Read the observatory's tables: the minute of each event, on its UTC date."""
+    """Read the observatory's tables: the minute of each event, by its UTC date."""
     lines = (line for line in TABLES.read_text().splitlines() if not line.startswith("#"))
     for day, latitude, longitude, kind, *times in csv.reader(lines):
         assert kind == "NORMAL"
@@ -138,7 +138,6 @@ def rows() -> Iterator[tuple[Locale, SunEvent, datetime]]:
 
 
 def to_the_minute(instant: datetime) -> datetime:
-    """Return the nearest whole minute."""
     return (instant + MINUTE / 2).replace(second=0, microsecond=0)
 
 
@@ -247,12 +246,10 @@ def edge(text: str | None) -> Edge | None:
 
 
 def position(after: str | None, before: str | None, locale: Locale = BERLIN) -> SunCondition:
-    """Return the position between these edges."""
     return SunCondition(after=edge(after), before=edge(before), locale=locale)
 
 
 def local(text: str, locale: Locale = BERLIN) -> datetime:
-    """Return the instant of this local time."""
     return datetime.fromisoformat(text).replace(tzinfo=locale.timezone)
 
 

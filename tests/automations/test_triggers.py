@@ -1,4 +1,4 @@
-"""Triggers of events: matching changes, the course of waits, and the table that Lua gets."""
+"""Triggers for events: matching changes, the course of waits, and the event table of Lua."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ ON = DeviceTrigger(devices=Devices(ids=(LAMP,)), attribute="power", matcher=Matc
 def brightness(
     matcher: Matcher, debounce_secs: float | None = None, duration_secs: float | None = None
 ) -> DeviceTrigger:
-    """Return a trigger on the lamp's brightness."""
     return DeviceTrigger(
         devices=Devices(ids=(LAMP,)),
         attribute="brightness",
@@ -39,7 +38,7 @@ def brightness(
 
 
 def shift(before: Any, after: Any, attribute: str = "brightness") -> DeviceStateChanged:
-    """Return the attribute's value changed; None is a device that lacks it."""
+    """Return a change of the attribute; None is a device without it."""
 
     def shown(value: Any) -> dict[str, Any]:
         return {"state": "online"} if value is None else {"state": "online", attribute: value}
@@ -48,7 +47,6 @@ def shift(before: Any, after: Any, attribute: str = "brightness") -> DeviceState
 
 
 def celsius(value: float) -> dict[str, Any]:
-    """Return a measurement."""
     return {"value": value, "unit": "celsius"}
 
 

@@ -20,8 +20,6 @@ WHO = "variables"
 
 
 class Shelf:
-    """Variables on a card, and their events."""
-
     def __init__(self, card: Card | None = None) -> None:
         self.card = card or Card()
         self.changes: list[tuple[str, Any, Any]] = []

@@ -1,4 +1,4 @@
-"""Waits and several triggers: each has its own, each device has its own, and they outlive a restart."""
+"""Waits and several triggers: each trigger and each device has its own wait, which survives a restart."""
 
 from __future__ import annotations
 

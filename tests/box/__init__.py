@@ -1,1 +1,1 @@
-"""A whole box, emulated: Debian for arm64, systemd, a slow card, and the plug that is pulled."""
+"""A whole box, emulated: Debian for arm64, systemd, a slow card, and power cuts."""

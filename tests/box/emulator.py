@@ -22,24 +22,24 @@ PROCESSOR = "cortex-a53"
 """A Raspberry Pi 3: qemu's default processor makes newer Debians ten times slower."""
 
 CARD = {"iops-read": 1500, "iops-write": 500, "bps-read": 20 << 20, "bps-write": 10 << 20}
-"""What an SD card of the class A1 promises: reads and writes a second, and the bytes of a slow one."""
+"""The speed of an SD card of class A1: reads and writes per second, and bytes per second of a slow one."""
 
 KERNEL_LINE = (
     "root=/dev/vda rw console=ttyAMA0 quiet mitigations=off lsm=landlock,yama audit=0 "
     "systemd.default_timeout_start_sec=900 systemd.default_device_timeout_sec=900"
 )
-"""Patience, for an emulator that shares its machine is slower than any box."""
+"""Long timeouts, because an emulator on a shared machine is slower than any box."""
 
 BOOT_SECS = 900.0
 HTTP_TIMEOUT_SECS = 60.0
 
 
 class NoAnswer(Exception):
-    """A request got no whole answer: nobody knows what became of it."""
+    """A request got no complete answer, so its effect is unknown."""
 
 
 def make_overlay(image: Path, file: Path) -> Path:
-    """A disk that begins as the image and keeps what is written to it to itself."""
+    """Make a disk that begins as the image; writes go only to this file."""
     kind = "qcow2" if image.suffix == ".qcow2" else "raw"
     create = ["qemu-img", "create", "-q", "-f", "qcow2", "-b", str(image), "-F", kind, str(file)]
     subprocess.run(create, check=True)
@@ -47,7 +47,8 @@ def make_overlay(image: Path, file: Path) -> Path:
 
 
 def cache_mode(folder: Path) -> str:
-    """`none`, which hands the guest's writes to the disk past this machine's memory, where the folder allows it."""
+    """Return `none`, which writes the guest's data to the disk without this machine's cache, if the folder allows
+    it."""
     probe = folder / "direct"
     try:
         os.close(os.open(probe, os.O_CREAT | os.O_WRONLY | os.O_DIRECT, 0o600))
@@ -60,7 +61,7 @@ def cache_mode(folder: Path) -> str:
 
 @dataclass(kw_only=True)
 class Emulator:
-    """One box: its disk, and the ports of loopback at which its ssh and its hub are."""
+    """One box: its disk, and the loopback ports of its ssh and its hub."""
 
     image: Image
     disk: Path
@@ -71,7 +72,7 @@ class Emulator:
     _process: subprocess.Popen[bytes] | None = None
 
     def power_on(self) -> None:
-        """Start it; returns at once."""
+        """Start the box without waiting for it."""
         assert self._process is None
         self._process = subprocess.Popen([str(each) for each in self._command()], stdin=subprocess.DEVNULL)
 
@@ -90,14 +91,13 @@ class Emulator:
         ]
 
     def pull_plug(self) -> None:
-        """Kill the emulator: what the guest has not synced is gone."""
+        """Kill the emulator: data that the guest has not synced is lost."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
         self._process = None
 
     def power_off(self) -> None:
-        """Shut it down in order."""
         assert self._process is not None
         with suppress(AssertionError):
             self.run("systemctl poweroff")
@@ -105,23 +105,23 @@ class Emulator:
         self._process = None
 
     def kill(self) -> None:
-        """Have nothing of it left, whatever it does."""
+        """End the emulator, whatever its state."""
         if self._process is not None:
             self.pull_plug()
 
     def run(self, command: str, *, text: str = "", within: float = BOOT_SECS) -> str:
-        """What a command of root's prints; fails with all that it says where it fails."""
+        """Return the output of a command that root runs; fail with all its output if it fails."""
         done = subprocess.run([*self._ssh(), command], input=text, capture_output=True, text=True, timeout=within)
         assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def copy(self, file: Path, target: str) -> None:
-        """Copy a file into the box."""
         with file.open("rb") as stream:
             subprocess.run([*self._ssh(), f"cat >{target}"], stdin=stream, check=True, timeout=BOOT_SECS)
 
     def _ssh(self) -> list[str | Path]:
-        """All of a start go over one connection: its keys alone cost the box seconds."""
+        """Return the arguments of ssh; all commands share one connection, because each new one costs the box
+        seconds."""
         options = (
             f"ControlPath={tempfile.gettempdir()}/box-{self.ssh_port}",
             "StrictHostKeyChecking=no",
@@ -133,14 +133,11 @@ class Emulator:
         return ["ssh", "-i", self.image.key, "-p", str(self.ssh_port), *named, "root@127.0.0.1"]
 
     def wait_for_ssh(self) -> None:
-        """Return once root can log in."""
         quiet = subprocess.DEVNULL
         connect = [*self._ssh(), "-M", "-f", "-N"]
         self._until(lambda: subprocess.run(connect, stdin=quiet, stdout=quiet, stderr=quiet).returncode == 0)
 
     def wait_for_hub(self) -> None:
-        """Return once the hub is ready."""
-
         def is_ready() -> bool:
             with suppress(NoAnswer):
                 return self.ask("GET", "/ready")[0] == 200
@@ -158,7 +155,7 @@ class Emulator:
             time.sleep(0.3)
 
     def ask(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> tuple[int, Any]:
-        """Status and body of the hub's answer; raises `NoAnswer` where there is none."""
+        """Return status and body of the hub's answer; raise `NoAnswer` without an answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.hub_port, timeout=HTTP_TIMEOUT_SECS)
         headers = {"Authorization": f"Bearer {self.key if key is None else key}"}
         with closing(connection):
@@ -170,7 +167,7 @@ class Emulator:
                 raise NoAnswer(str(error)) from None
 
     def demand(self, method: str, path: str, body: Any = None) -> Any:
-        """The body of an answer that must be a success."""
+        """Return the body of an answer, which must be a success."""
         status, answer = self.ask(method, path, body)
         assert 200 <= status < 300, (method, path, body, status, answer)
         return answer

@@ -1,4 +1,4 @@
-"""The home of the box: what a first evening puts there, and what then changes by requests from outside."""
+"""The home of the box: its content after a first evening, and the changes by requests from outside."""
 
 from __future__ import annotations
 
@@ -74,7 +74,6 @@ return {{
 
 
 def put_automations(box: Emulator) -> None:
-    """Lay the Lua files into the configuration, as an editor over ssh does, and have the hub read them."""
     files = {"hall_light": HALL_LIGHT, "start_timer": START_TIMER, "timer_over": TIMER_OVER}
     files |= {name: JOB.format(name=name) for name in JOBS}
     for name, text in files.items():

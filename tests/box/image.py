@@ -30,19 +30,19 @@ PACKAGES = (
     "systemd-sysv",
     "udev",
 )
-"""What a box has before it gets Lares: Python, and what boots and is reached over ssh."""
+"""Packages of a box before it gets Lares: Python, and the packages for boot and ssh."""
 
 TOOLS = ("qemu-system-aarch64", "qemu-img", "ssh")
 MAKERS = ("qemu-aarch64-static", "debootstrap", "unshare", "mkfs.ext4", "ssh-keygen")
 INTERPRETER = Path("/proc/sys/fs/binfmt_misc/qemu-aarch64")
-"""Where Debian's qemu-user-static tells the kernel who runs programs for arm64."""
+"""The folder in which Debian's qemu-user-static registers the interpreter for arm64."""
 
 RECIPE = Path(__file__).with_name("image.sh")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """A disk that is never written to, the kernel and the initrd that start it, and the key that opens it."""
+    """A read-only disk, the kernel and initrd to start it, and its ssh key."""
 
     disk: Path
     kernel: Path
@@ -51,7 +51,7 @@ class Image:
 
 
 def debian_image() -> Image:
-    """The image, made once and kept between runs. Skips where it cannot be made."""
+    """Provide the image, which is kept between runs; skip if it cannot be made."""
     for tool in TOOLS:
         need(tool)
     digest = hashlib.sha256(RECIPE.read_bytes() + " ".join(PACKAGES).encode()).hexdigest()[:8]

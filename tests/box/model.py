@@ -1,4 +1,4 @@
-"""What must be on the card: each change that was acknowledged, and of one that was cut off either state."""
+"""The content that must be on the card: each confirmed change, and either state of an interrupted one."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from tests.box.home import JOBS, TIMERS
 
 LAMP = "virtual:lamp"
 MAX_KEYS = 6
-"""How many keys are left valid: each costs a check of a slow hash after each start."""
+"""The maximum number of valid keys; after each start, each costs a check of a slow hash."""
 
 CUT_SECS = 20.0
-"""So long before the cut a timer may have fired without a trace: its automation had begun, and nothing came of it."""
+"""Seconds before a cut in which a timer can fire without a trace: its automation had begun without an effect."""
 
 LATE_SECS = 90.0
-"""How long after its time, or after the start, a timer's automation may need on an emulated box."""
+"""Seconds after its time, or after the start, within which a timer's automation runs on an emulated box."""
 
 
 class NothingToAsk(Exception):
-    """No change of that kind is possible now."""
+    """No change of this kind is possible now."""
 
 
 @dataclass(slots=True)
 class Cell:
-    """What one thing may be: one value, or after a request without an answer the one before or the one asked for."""
+    """The possible values of one thing: one value, or after a request without an answer the old and the new one."""
 
     allowed: list[Any]
 
     def ask(self, value: Any) -> None:
-        """A request for the value is under way."""
+        """Note that a request for the value has begun."""
         self.allowed.append(value)
 
     def settle(self, value: Any) -> None:
-        """It is the value now."""
+        """Note that the thing has this value."""
         self.allowed[:] = [value]
 
 
 @dataclass(slots=True, kw_only=True)
 class TimerRun:
-    """One start of a timer. Times are those of this machine's clock; `due` None until one is known."""
+    """One start of a timer. Times are those of this machine's clock; `due` is None until it is known."""
 
     name: str
     number: int
@@ -59,8 +59,6 @@ class TimerRun:
 
 @dataclass(slots=True)
 class Key:
-    """One key that was made: its id and secret."""
-
     id: str
     secret: str
     is_valid: Cell
@@ -68,7 +66,7 @@ class Key:
 
 @dataclass
 class Model:
-    """Asks for changes, one at a time of each kind, and compares what the box shows after a start."""
+    """Requests changes, one of each kind at a time, and compares the state of the box after a start."""
 
     box: Emulator
     chance: random.Random
@@ -86,7 +84,7 @@ class Model:
     # --- changes -----------------------------------------------------------------------------------
 
     def change_until(self, stop: threading.Event) -> list[threading.Thread]:
-        """Begin to ask for changes, each kind in a thread of its own, until told to stop or without an answer."""
+        """Request changes, each kind in its own thread, until `stop` is set or an answer is missing."""
         kinds = (self._set_variable, self._switch_job, self._make_or_drop_room, self._change_key, self._change_timer)
         threads = [threading.Thread(target=self._repeat, args=(each, stop)) for each in (*kinds, self._change_lamp)]
         for thread in threads:
@@ -186,7 +184,7 @@ class Model:
         run.due, run.is_known = time.time() + secs, True
 
     def _cancel_timer(self, chance: random.Random) -> bool:
-        """Cancel one that is not due soon, if there is one."""
+        """Cancel a timer that does not end soon, if there is one."""
         waiting = [run for run in self.runs if self._is_open(run) and run.is_known and run.due > time.time() + 10]
         if not waiting:
             return False
@@ -201,13 +199,13 @@ class Model:
         return not (run.is_cancelled or run.is_settled)
 
     def _is_busy(self, name: str) -> bool:
-        """Whether a run of that name may still be under way: starting it anew would replace it."""
+        """Return whether a timer of this name can still be running: starting it again would replace it."""
         return any(run.name == name and self._is_open(run) for run in self.runs)
 
     # --- the cut, and what must be there behind it ---------------------------------------------------
 
     def note_cut(self) -> None:
-        """The plug was pulled now."""
+        """Note a power cut now."""
         now = time.time()
         for run in self.runs:
             if self._is_open(run) and run.due - 1 <= now <= max(run.due, self.up_since) + CUT_SECS:
@@ -215,11 +213,11 @@ class Model:
         self.up_since = now  # what is cut before it is ready may have fired at any moment
 
     def note_start(self) -> None:
-        """The box is ready."""
+        """Note that the box is ready."""
         self.up_since = time.time()
 
     def compare(self) -> None:
-        """Fail where the box shows what cannot be; what was open is known from here on."""
+        """Fail if the box shows an impossible state; open changes are known from now on."""
         assert not self.failures, self.failures
         box = self.box
         shown: dict[str, Any] = {
@@ -255,7 +253,7 @@ class Model:
         ][-6:]
 
     def _compare_timers(self) -> None:
-        """Each that is not over is listed; each that is over has been counted once, or is about to be."""
+        """Check that each running timer is listed, and that each ended one was counted once or will be soon."""
         under_way = {each["name"]: each for each in self.box.demand("GET", "/timers")}
         started = time.time()
         for run in [each for each in self.runs if not each.is_settled]:
@@ -272,7 +270,7 @@ class Model:
                 self._settle(run, started)
 
     def _settle(self, run: TimerRun, started: float) -> None:
-        """It is not under way: it has fired once, unless nobody was told that it had begun, or that it had ended."""
+        """Note the end of a run: it has fired once, unless the cut hid its begin or its end."""
         while not (count := self._count(run)) and run.is_known and not run.may_be_lost:
             assert time.time() < started + LATE_SECS, f"timer {run} is lost"
             time.sleep(0.5)
@@ -286,14 +284,14 @@ class Model:
         return int(answer["value"]) if status == 200 else 0
 
     def settle_timers(self) -> None:
-        """Wait until each timer that was started is over, and has fired once."""
+        """Wait until each started timer has fired once."""
         while any(each["name"] in TIMERS for each in self.box.demand("GET", "/timers")):
             time.sleep(1)
         self._compare_timers()
         assert all(run.is_settled for run in self.runs)
 
     def recount(self) -> None:
-        """No timer fired twice, whenever that was."""
+        """Check that no timer ever fired twice."""
         counts = {each["name"]: each["value"] for each in self.box.demand("GET", "/variables")}
         twice = {name: value for name, value in counts.items() if name.startswith("over.") and value != 1}
         assert not twice, twice

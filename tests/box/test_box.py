@@ -28,23 +28,23 @@ pytestmark = [pytest.mark.slow, pytest.mark.box]
 PULLS = int(os.environ.get("BOX_PULLS", "50"))
 SEED = int(os.environ.get("BOX_SEED", "0")) or random.randrange(1, 1 << 32)
 IN_START = 0.15
-"""How often the plug is pulled while the box still starts."""
+"""The number of power cuts while the box starts."""
 
 PATIENCE = "[Service]\nTimeoutStartSec=900\nWatchdogSec=600\n"
-"""An emulator that shares its machine is slower than any box that the unit is made for."""
+"""A factor for timeouts, because an emulator on a shared machine is slower than any real box."""
 
 FULL_CHECK_EVERY = 10
-"""After how many cuts the whole file system is read."""
+"""The number of cuts after which the whole file system is checked."""
 
 
 def say(*words: object) -> None:
-    """A line with the time, for whoever follows the run."""
+    """Print a line with the time, for people who follow the run."""
     print(f"{time.strftime('%H:%M:%S')}", *words, flush=True)
 
 
 @pytest.fixture(scope="module")
 def image(request: pytest.FixtureRequest) -> Image:
-    """Debian as an installer leaves it; only for who asks for `-m box`."""
+    """Provide Debian as an installer leaves it; only with `-m box`."""
     if request.config.option.markexpr != "box":
         pytest.skip("emulates a whole box for an hour; `build.py test -m box` asks for it")
     return debian_image()
@@ -52,7 +52,7 @@ def image(request: pytest.FixtureRequest) -> Image:
 
 @contextmanager
 def powered(image: Image, disk: Path) -> Iterator[Emulator]:
-    """A box with that disk, once its hub or at least its ssh can be reached; off at the end."""
+    """Run a box with this disk, from the first answer of its hub or ssh; switch it off at the end."""
     box = Emulator(image=image, disk=disk, log=disk.with_suffix(".console"))
     try:
         box.power_on()
@@ -63,7 +63,7 @@ def powered(image: Image, disk: Path) -> Iterator[Emulator]:
 
 @pytest.fixture(scope="module")
 def installed(image: Image, single_file: Path) -> Path:
-    """The disk of a box that has had Lares for an evening, as docs tell the user; kept for the same file."""
+    """Provide the disk of a box after an evening with Lares, set up as docs describe; kept for the same file."""
     digest = single_file.with_name(f"{single_file.name}.sha256").read_text()[:16]
     disk = image.disk.with_name(f"installed-{digest}.qcow2")
     if not disk.exists():
@@ -108,7 +108,7 @@ def spend_first_evening(box: Emulator, single_file: Path) -> None:
 
 
 def shows(box: Emulator, power: str) -> None:
-    """Wait until the lamp shows that."""
+    """Wait until the lamp has this power."""
     deadline = time.monotonic() + 60
     while box.demand("GET", f"/devices/{LAMP}")["attributes"]["power"] != power:
         assert time.monotonic() < deadline, power
@@ -117,7 +117,7 @@ def shows(box: Emulator, power: str) -> None:
 
 @contextmanager
 def evening(image: Image, installed: Path, tmp_path: Path) -> Iterator[Emulator]:
-    """A box that goes on from the evening, on a disk of its own."""
+    """Provide a box that continues from the evening, on a disk of its own."""
     with powered(image, make_overlay(installed, tmp_path / "disk.qcow2")) as box:
         box.wait_for_ssh()
         box.key = box.run("cat /root/key").strip()
@@ -165,7 +165,7 @@ def test_an_upgrade_and_a_rollback_keep_the_home(
 
 
 def is_whole(box: Emulator) -> None:
-    """The home of the evening is there, and works."""
+    """Check that the home of the evening is complete and works."""
     box.wait_for_hub()
     assert {"hall"} <= {room["id"] for room in box.demand("GET", "/rooms")}
     assert box.demand("GET", f"/devices/{LAMP}")["room_id"] == "hall"
@@ -193,7 +193,7 @@ def test_the_plug_is_pulled(image: Image, installed: Path, tmp_path: Path) -> No
 
 
 def pull_once(box: Emulator, model: Model, chance: random.Random, number: int) -> float:
-    """Change the home, pull the plug, start it again and compare; the last start's seconds to readiness."""
+    """Change the home, cut the power, start again, and compare; return the seconds of the last start."""
     stop = threading.Event()
     threads = model.change_until(stop)
     time.sleep(chance.uniform(2, 25))
@@ -222,7 +222,7 @@ def pull_once(box: Emulator, model: Model, chance: random.Random, number: int) -
 
 
 def is_sound(disk: Path, folder: Path) -> None:
-    """The file system is whole once its journal has been replayed, as at each start."""
+    """Check that the file system is whole after a replay of its journal, as at each start."""
     raw = folder / "raw"
     subprocess.run(["qemu-img", "convert", "-O", "raw", disk, raw], check=True)
     found = subprocess.run(["e2fsck", "-f", "-p", raw], capture_output=True, text=True)  # counts of free blocks: 1

@@ -1,4 +1,4 @@
-"""`lares backup` and `lares restore`: what one takes the other brings back, and whatever fails changes nothing."""
+"""`lares backup` and `lares restore`: a restore brings back all of a backup, and a failure changes nothing."""
 
 from __future__ import annotations
 
@@ -49,7 +49,6 @@ PAGE = {"kind": "lares-backup", "format": 1, "version": "1", "created_at": "2026
 
 
 def ask(url: str, method: str, path: str, body: Any = None) -> Any:
-    """Return the hub's answer to the owner."""
     data = None if body is None else json.dumps(body).encode()
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
     with urllib.request.urlopen(
@@ -69,7 +68,6 @@ def home(folder: Path, values: Mapping[str, Any] = HOME, text: str = LOOPBACK) -
 
 
 def stored_values(folder: Path) -> dict[str, Any]:
-    """Return the stored state of the box."""
     return {key: orjson.loads(value) for key, value in read_document(folder / "data").values.items()}
 
 
@@ -80,7 +78,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 
 
 class Command:
-    """Commands on a box, in this process; their words and codes."""
+    """Runs commands on a box in this process, and returns their output and exit codes."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
         self._capsys = capsys
@@ -104,7 +102,6 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 
 
 def members(file: Path) -> dict[str, bytes]:
-    """Return the content of an archive, read by another library."""
     with tarfile.open(file) as tar:
         return {each.name: (tar.extractfile(each) or io.BytesIO()).read() for each in tar}
 
@@ -122,7 +119,6 @@ def pack(file: Path, entries: Mapping[str, bytes], change: Callable[[tarfile.Tar
 
 
 def entries(page: Mapping[str, Any] = PAGE, state: Any = HOME) -> dict[str, bytes]:
-    """Return the members of an archive."""
     result = {
         archive.MANIFEST_FILE: json.dumps(page),
         archive.STATE_FILE: json.dumps(state),
@@ -132,8 +128,6 @@ def entries(page: Mapping[str, Any] = PAGE, state: Any = HOME) -> dict[str, byte
 
 
 class TestBackup:
-    """Return the content of an archive."""
-
     def test_state_configuration_and_lua_are_in_it_for_this_user_only(self, tmp_path: Path, command: Command) -> None:
         (home(tmp_path, {**HOME, "counter/card": CARD}) / "config" / "scenes").mkdir()
         (tmp_path / "config" / "scenes" / "dusk.lua").write_text("return {}\n")
@@ -327,8 +321,6 @@ class TestMasterKey:
 
 
 class TestRestore:
-    """A restore: the restored and the kept parts."""
-
     def test_the_home_is_there_again_in_a_running_hub(self, tmp_path: Path) -> None:
         box(tmp_path)
         with lares(tmp_path, "run", variables=WITH_KEY) as running:
@@ -610,7 +602,7 @@ def _lying_size(file: Path) -> bytes:
 
 
 class TestHostileArchives:
-    """Whatever is in the file: a sentence, and the box as it was."""
+    """Whatever the file contains, the error is one sentence, and the box does not change."""
 
     @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
     def test_it_is_refused_and_nothing_changes(

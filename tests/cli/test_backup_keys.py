@@ -27,7 +27,6 @@ MASTER: dict[str, Any] = {"label": "the master key", "role": "admin", "hash": "$
 
 
 def keys_of(folder: Path) -> dict[str, Any]:
-    """Return the stored keys of the box."""
     return {key: value for key, value in stored_values(folder).items() if key.startswith("key/")}
 
 
@@ -99,7 +98,7 @@ def test_the_doctor_counts_them(tmp_path: Path, command: Command) -> None:
 
 
 def made(folder: Path) -> str:
-    """Create a key on the box."""
+    """Create a key on the box, and return it."""
     result = ended(folder, "key", "create", "--label", "tablet", "--role", "read")
     assert result.code == 0
     return result.out.strip()

@@ -1,4 +1,4 @@
-"""The command line as people and service managers use it: processes, their words, their exit codes and their end."""
+"""The command line for people and service managers: processes, output, exit codes, and signals."""
 
 from __future__ import annotations
 
@@ -48,14 +48,12 @@ STORE = {"lock", *(f"{kind}.{number:06d}.json" for kind in ("snapshot", "journal
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Return the environment without variables that configure the hub, with the given ones."""
     ours = ("LARES_", "CONFIGURATION_DIRECTORY", "STATE_DIRECTORY", "JOURNAL_STREAM", "PYTHON")
     bare = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**bare, "PYTHONPATH": PYTHONPATH, **more}
 
 
 def until(happened: Callable[[], Any], what: str) -> Any:
-    """Wait until it has happened."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if result := happened():
@@ -66,8 +64,6 @@ def until(happened: Callable[[], Any], what: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """The result of a command."""
-
     code: int
     out: str
     err: str
@@ -83,16 +79,14 @@ class Running:
 
     @property
     def out(self) -> str:
-        """Return its standard output until now."""
         return self._out.read_text(errors="replace")
 
     @property
     def err(self) -> str:
-        """Return its standard error until now."""
         return self._err.read_text(errors="replace")
 
     def says(self, pattern: str) -> re.Match[str]:
-        """Wait until one of the two has this text."""
+        """Wait until one of the two outputs contains this text."""
         until(lambda: re.search(pattern, self.out + self.err) or self.process.poll() is not None, pattern)
         found = re.search(pattern, self.out + self.err)
         assert found is not None, f"it ended ({self.process.returncode}) without {pattern!r}: {self.out}{self.err}"
@@ -107,7 +101,7 @@ class Running:
         self.process.send_signal(number)
 
     def end(self) -> Ended:
-        """Wait for its end. Whatever happened, there is no traceback."""
+        """Wait for its end, and check that it printed no traceback."""
         code = self.process.wait(PATIENCE)
         assert not ANY_TRACE.search(self.err), self.err
         return Ended(code=code, out=self.out, err=self.err)
@@ -124,7 +118,7 @@ class Running:
 def lares(
     folder: Path, *arguments: str, variables: Mapping[str, str] = NOTHING, stdout: int | None = None
 ) -> Iterator[Running]:
-    """Run the command in the folder with these environment variables; it is gone afterwards."""
+    """Run the command in the folder with these environment variables; kill it at the end."""
     number = len(list(folder.glob("*.out")))
     out, err = folder / f"{number}.out", folder / f"{number}.err"
     with out.open("wb") as done, err.open("wb") as errors:
@@ -150,7 +144,6 @@ def ended(folder: Path, *arguments: str, **variables: str) -> Ended:
 
 
 def box(folder: Path, text: str = LOOPBACK) -> Path:
-    """Return a folder with this configuration."""
     (folder / "config").mkdir(parents=True, exist_ok=True)
     (folder / "config" / "default.toml").write_text(text)
     return folder
@@ -168,19 +161,15 @@ def status_of(url: str, token: str | None, *, path: str = "/devices") -> int:
 
 
 def connection(url: str) -> socket.socket:
-    """Connect to its port."""
     host, port = url.removeprefix("http://").split(":")
     return socket.create_connection((host, int(port)), PATIENCE)
 
 
 def names(folder: Path) -> set[str]:
-    """Return the names in the folder."""
     return {file.name for file in folder.iterdir()}
 
 
 class TestSayings:
-    """Commands that print something and end."""
-
     def test_version_shows_lares_python_and_platform(self, tmp_path: Path) -> None:
         done = ended(tmp_path, "--version")
         assert done.code == 0
@@ -237,8 +226,6 @@ class TestSayings:
 
 
 class TestCheck:
-    """`lares check`."""
-
     def test_a_sound_configuration_is_0(self, tmp_path: Path) -> None:
         file = box(tmp_path) / "config" / "default.toml"
         assert ended(tmp_path, "check") == Ended(code=0, out=f"{file}: no faults\n", err="")
@@ -327,8 +314,6 @@ class TestCheck:
 
 
 class TestInit:
-    """`lares init`."""
-
     def test_it_begins_with_the_configuration_that_is_named(self, tmp_path: Path) -> None:
         file = box(tmp_path / "mine") / "config" / "home.toml"
         file.write_text(LOOPBACK + "# mine\n")
@@ -523,8 +508,6 @@ def read_all(terminal: io.FileIO) -> str:
 
 
 class TestPrecedence:
-    """What wins over what."""
-
     @pytest.mark.slow
     def test_places_come_from_systemd_the_environment_and_flags_and_are_printed(self, tmp_path: Path) -> None:
         etc = box(tmp_path / "etc")

@@ -1,4 +1,4 @@
-"""`lares devices`: the devices of the running hub or of the store, for authors of automations."""
+"""`lares devices` lists the devices of the running hub or of the store, for authors of automations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lares doctor`, a line for each thing it looks at; and `lares clock trust`, which it advises."""
+"""`lares doctor` prints one line per subject; `lares clock trust` is its advice for a wrong clock."""
 
 from __future__ import annotations
 
@@ -46,12 +46,10 @@ class Findings:
         self.all = [(each[1], each[2], each[3]) for each in lines if each is not None]
 
     def of(self, what: str) -> list[tuple[str, str]]:
-        """Return the findings of this subject."""
         return [(how, sentence) for how, each, sentence in self.all if each == what]
 
     @property
     def cares(self) -> list[str]:
-        """What needs care."""
         return [what for how, what, _ in self.all if how == "care"]
 
 
@@ -272,7 +270,6 @@ def test_the_written_bytes_are_shown(tmp_path: Path, command: Command) -> None:
 
 
 def refuse(*_: object) -> None:
-    """Fail a write as a full disk does."""
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 

@@ -34,12 +34,11 @@ def who(principal: Principal) -> tuple[str, Role]:
 
 @pytest.fixture(autouse=True)
 def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make standard output no terminal."""
     monkeypatch.setattr("sys.stdout", io.StringIO())
 
 
 class Box:
-    """A data directory, and the authenticator that was last made for it."""
+    """A data directory, and its latest authenticator."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -49,7 +48,6 @@ class Box:
         self._stack = AsyncExitStack()
 
     async def start(self, auth: Auth = NONE, disk: Disk | None = None) -> Authenticator:
-        """Make the authenticator, as a start does; the one before is closed."""
         await self.stop()
         document = await self._stack.enter_async_context(Document(disk or Disk(self.folder), Clock()))
         self.keys = Keys(document, Bus())
@@ -59,11 +57,10 @@ class Box:
         return keyring.authenticator
 
     async def stop(self) -> None:
-        """Close the authenticator."""
         await self._stack.aclose()
 
     def files(self) -> dict[str, int]:
-        """Every file and its mode, but for the store's."""
+        """Return every file with its mode, except those of the store."""
         return {
             file.name: stat.S_IMODE(file.stat().st_mode)
             for file in self.folder.iterdir()
@@ -128,8 +125,6 @@ async def test_a_first_key_that_cannot_be_removed_is_complained_of_and_is_valid(
 
 
 class TestPrivateFiles:
-    """Files for one user's eyes."""
-
     def test_they_are_for_their_owner_alone_whatever_the_umask_allows(self, tmp_path: Path) -> None:
         before = os.umask(0)
         try:

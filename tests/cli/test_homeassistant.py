@@ -630,7 +630,7 @@ HOUSE_EXPECTED = """
 22:30 scene chime commands mqtt:dev_lamp: power off
 22:30 shared_ids notifies: down
 """
-"""Of the day, from ten in the morning."""
+"""The effects of the day, from ten in the morning."""
 
 
 def write_house(root: Path) -> Path:
@@ -659,7 +659,7 @@ def write_house(root: Path) -> Path:
 
 
 def play(home: Path, events: str, hours: int) -> list[str]:
-    """Return minute, automation, and act of each effect of a simulation with these events."""
+    """Return minute, automation, and action of each effect of a simulation with these events."""
     (home / "events.txt").write_text(events)
     result = ended(home, "simulate", "--events", "events.txt", "--run", "--hours", str(hours))
     assert result.code == 0, result.err

@@ -1,4 +1,4 @@
-"""Nothing from a file, its name, a script or an answer steers the terminal, hides, or forges a line of ours."""
+"""No text from a file, its name, a script, or an answer controls the terminal, hides a line, or forges one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lares key`: keys are cared for on the box, while no hub runs and while one does."""
+"""`lares key` manages keys on the box, with and without a running hub."""
 
 from __future__ import annotations
 
@@ -49,18 +49,14 @@ def home(tmp_path: Path) -> Path:
 
 
 def first_key(folder: Path) -> str:
-    """Return the key of the first start."""
     return (folder / "data" / "first-key").read_text().strip()
 
 
 def stored(folder: Path) -> list[str]:
-    """Return the ids of the stored keys."""
     return [key.removeprefix("key/") for key in read_document(folder / "data").values if key.startswith("key/")]
 
 
 class TestWithoutAHub:
-    """Directly on the store."""
-
     def test_a_key_is_made_listed_and_revoked(self, home: Path) -> None:
         made = ended(home, *CREATE)
         assert made.code == 0 and SECRET.fullmatch(made.out)
@@ -182,7 +178,7 @@ CONFIGURED = "a-master-key-that-is-configured"
 
 @pytest.mark.slow
 def test_a_configured_master_key_is_changed_at_its_place(home: Path) -> None:
-    """The running hub decides, whatever the environment of the command is."""
+    """The running hub decides, whatever environment the command has."""
     variables = {"LARES_MASTER_KEY": CONFIGURED}
     sentence = "lares: the master key comes from LARES_MASTER_KEY: change it there; nothing was changed\n"
     alone = ended(home, "key", "reset-master", **variables)
@@ -195,11 +191,8 @@ def test_a_configured_master_key_is_changed_at_its_place(home: Path) -> None:
 
 
 class TestWithAHub:
-    """Send a request through the socket of the running hub."""
-
     @pytest.fixture
     def hub(self, home: Path) -> Iterator[Running]:
-        """Start a hub and wait until it listens."""
         with lares(home, "run") as running:
             running.url()
             yield running
@@ -266,7 +259,7 @@ class TestWithAHub:
 
 
 class TestBothWays:
-    """Wherever the data lies."""
+    """Wherever the data directory is."""
 
     @pytest.mark.slow
     def test_a_path_that_is_too_long_for_a_socket_will_do(self, tmp_path: Path) -> None:

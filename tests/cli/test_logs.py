@@ -1,4 +1,4 @@
-"""Log lines: one line an entry, whatever is in it, in the form that its reader understands."""
+"""Log lines: one line per entry, whatever it contains, in the form that its reader understands."""
 
 from __future__ import annotations
 
@@ -39,8 +39,6 @@ def failed(error: Exception, level: int = logging.ERROR) -> logging.LogRecord:
 
 
 class TestText:
-    """For a person."""
-
     def test_a_line_is_time_level_part_message_and_fields(self) -> None:
         line = TextLines().format(entry("%s is at %d %%", "desk", 5, config=Path("/a/b"), count=3))
         assert re.fullmatch(
@@ -69,8 +67,6 @@ class TestText:
 
 
 class TestJournal:
-    """For journald."""
-
     @each_row(
         ("level", "prefix"),
         [
@@ -100,8 +96,6 @@ class TestJournal:
 
 
 class TestJson:
-    """For a program."""
-
     def test_an_entry_is_an_object_with_its_fields(self) -> None:
         record = entry("%s is here", "desk", config=Path("/a/b"), count=3, ready=True, none=None)
         assert json.loads(JsonLines().format(record)) == {
@@ -161,8 +155,6 @@ class TestFailures:
 
 
 class TestStart:
-    """Logging from the start."""
-
     @pytest.mark.parametrize(
         ("level", "expected"),
         [

@@ -33,13 +33,13 @@ def theirs(open_folder: Path) -> Path:
 
 
 def give(folder: Path) -> None:
-    """Let all of it be the user's."""
+    """Make the user the owner of everything."""
     for path in (folder, *folder.rglob("*")):
         os.chown(path, USER, USER, follow_symlinks=False)
 
 
 def owners(folder: Path) -> set[int]:
-    """Whose the things in the folder are."""
+    """Return the owners of the files in the folder."""
     return {path.lstat().st_uid for path in (folder, *folder.rglob("*"))}
 
 

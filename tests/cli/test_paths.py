@@ -24,7 +24,7 @@ def room_assignments(
     data: str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> HubPaths:
-    """Places with a working folder `here` and an executable's folder `beside`, under the root."""
+    """Return places with a working folder `here` and an executable's folder `beside`, under the root."""
     return HubPaths(
         config_flag=None if config is None else str(root / config),
         data_flag=None if data is None else str(root / data),
@@ -35,7 +35,6 @@ def room_assignments(
 
 
 def make(root: Path, *files: str) -> None:
-    """Make files, and the folders that they need."""
     for name in files:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("")
@@ -110,7 +109,6 @@ def test_a_relative_name_is_meant_from_the_working_folder(tmp_path: Path, monkey
 
 
 def listing(folder: Path) -> dict[str, bytes]:
-    """Every file under the folder and its content."""
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 

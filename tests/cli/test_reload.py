@@ -1,4 +1,5 @@
-"""`lares reload`, `systemctl reload` and what `status` and `check` report of a configuration that is not in force."""
+"""`lares reload`, `systemctl reload`, and the reports of `status` and `check` about a configuration that is not
+active."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A restore is one step: ended at any change of a file, the box has the old home or the new one, never half."""
+"""A restore is one step: a kill at any change of a file leaves the old home or the new one, never a mixture."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ os._exit(main(["restore", archive]))
 
 
 def cut(folder: Path, archive: Path, count: int, *fault: str) -> int:
-    """Restore until that many changes of files are made, or with the fault; the exit code."""
+    """Restore until this many changes of files are done, or with the fault; return the exit code."""
     command = [sys.executable, "-c", MORTAL, str(folder), str(archive), str(count), *fault]
     done = subprocess.run(command, env=environment(PYTHONPATH=str(ROOT)), capture_output=True, text=True, timeout=60)
     print(done.stderr)

@@ -1,4 +1,4 @@
-"""`lares simulate`: what would fire in hours to come and why not, in no time, and nothing is touched."""
+"""`lares simulate` lists what will fire and what will not, at once and without effect."""
 
 from __future__ import annotations
 

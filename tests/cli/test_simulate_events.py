@@ -57,7 +57,6 @@ EVENTS = """
 
 
 def simulate(folder: Path, events: str, *arguments: str) -> Ended:
-    """Return the output of a simulation with these events."""
     (folder / "events.txt").write_text(events)
     return ended(folder, "simulate", "--events", "events.txt", *arguments)
 

@@ -19,7 +19,7 @@ from tests.fakes.rows import each_row
 
 
 class Ear:
-    """What systemd would hear, at a path or under a name."""
+    """A receiver of systemd's messages, at a path or under a name."""
 
     def __init__(self, address: str) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -101,7 +101,7 @@ async def broken(self):
 
 catalog.Catalog.reload = broken
 """
-"""What Python imports at its start: the first reload of a catalog raises."""
+"""A module that Python imports at its start: it makes the first reload of a catalog raise."""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""One browser for all tests of the page, and what every page is watched for."""
+"""One browser for all tests of the page, and the checks of every page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GO = """(hash) => new Promise((done) => {
     addEventListener("hashchange", afterDrawing, { once: true });
     location.hash = hash;
 })"""
-"""The page draws in the frame after the address has changed; what looked before would see the view before."""
+"""Waits for the frame after a change of the address, because the page draws then."""
 
 
 def find_browser() -> str:
@@ -43,8 +43,6 @@ def find_browser() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The address of a hub in another process."""
-
     url: str
 
 
@@ -66,7 +64,7 @@ class Visit:
             await self.page.wait_for_selector("main:not(.offline)")
 
     async def go(self, view: str) -> None:
-        """Go to a view by its address; it is drawn when this returns."""
+        """Go to a view by its address, and wait until it is drawn."""
         await self.page.evaluate(GO, f"#/{view}")
         first, _, id_ = view.partition("/")
         drawn = f"main.{first or 'home'}[data-id={json.dumps(unquote(id_))}] h1"
@@ -100,7 +98,7 @@ async def open_sheet(page: Page, name: str) -> Locator:
 
 @pytest.fixture(scope="module", autouse=True)
 def _with_dashboard() -> Iterator[None]:
-    """Hubs serve the page."""
+    """Let hubs serve the page."""
     apps.HAS_DASHBOARD = True
     yield
     apps.HAS_DASHBOARD = False
@@ -128,7 +126,7 @@ async def shared() -> AsyncIterator[App]:
 
 @asynccontextmanager
 async def visiting(browser: Browser, app: App | Place, **options: Any) -> AsyncIterator[Visit]:
-    """Yield a separate browser context; an error of the page or a foreign request fails the test."""
+    """Provide a separate browser context; an error of the page or a foreign request fails the test."""
     context = await browser.new_context(**{"viewport": {"width": 390, "height": 844}, **options})
     context.set_default_timeout(PATIENCE_MS)
     page = await context.new_page()

@@ -1,4 +1,4 @@
-"""Homes that the page is tried in."""
+"""Homes for the tests of the page."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def announced_home(tmp_path: Path) -> AsyncIterator[tuple[App, aiomqtt.Cli
 
 
 async def large(app: App, count: int) -> None:
-    """Lamps in ten rooms, as many as asked for."""
+    """Add this many lamps in ten rooms."""
     show(app.hub.registry, *many(count))
     for room in range(10):
         await app.post("/rooms", {"id": f"room_{room}", "name": f"Room {room}"})
@@ -74,7 +74,7 @@ FLAT = (
     seen("radiator", "Radiator", DeviceKind.SWITCH, HEATED, CLIMATE, "climate"),
     seen("air", "Bedroom air", DeviceKind.SENSOR, {"temperature": celsius(19.4), **HUMID, "battery": 18}),
 )
-"""A flat as people live in it."""
+"""A flat with people living in it."""
 
 FLAT_ROOMS = {
     "hall": ("Hall", ("hall_lamp", "front_door", "hall_motion")),

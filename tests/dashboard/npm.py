@@ -18,7 +18,6 @@ JSQR = ("jsqr@1.4.0", "jsqr/dist/jsQR.js")
 
 
 def script(package: tuple[str, str]) -> str:
-    """Return the text of one file of a package."""
     name, file = package
     return (installed(name) / "node_modules" / file).read_text()
 

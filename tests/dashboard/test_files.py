@@ -153,7 +153,7 @@ KNOWN = {"http://www.w3.org/1998/Math/MathML", "http://www.w3.org/1999/xhtml"}
 ENTITIES = Path(appliance.__file__).parent / "adapters" / "mqtt"
 
 SAYS_ENOUGH = ("attribute.", "value.", "action.", "error.")
-"""Names and sentences of the hub's, which a language may leave as they are."""
+"""Names and sentences of the hub that a language can leave untranslated."""
 
 
 @pytest.mark.slow

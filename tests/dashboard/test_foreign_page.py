@@ -1,4 +1,4 @@
-"""A page of another origin, as the dashboard of another hub is one, works with this hub once CORS names it."""
+"""A page of another origin, such as the dashboard of another hub, works with this hub if CORS names its origin."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ CALLS: list[tuple[str, str, Any, int]] = [
     ("POST", "/auth/keys", {"label": "page", "role": "read"}, 200),
     ("GET", "/auth/keys", None, 200),
 ]
-"""What clients of the reference hub ask, and the statuses that the specification and the contract name."""
+"""Requests of clients of the reference hub, and the statuses in specification and contract."""
 
 
 async def _show_nothing(_: web.Request) -> web.Response:

@@ -103,12 +103,10 @@ async def press(visit: Visit, role: str, name: str, *keys: str) -> None:
 
 
 def shows(app: App, device: str, name: str) -> object:
-    """Return the value of a device."""
     return app.hub.registry.find_devices([device])[0].attributes.get(name)
 
 
 def has_changed(app: App, device: str, name: str, before: object) -> bool:
-    """Return whether the value has changed."""
     return shows(app, device, name) != before
 
 

@@ -1,4 +1,5 @@
-"""The page, lived with: devices of every MQTT component, a hundred of them, what runs, a wall, other languages."""
+"""The page in daily use: devices of every MQTT component, a hundred devices, running automations, a wall,
+languages."""
 
 from __future__ import annotations
 
@@ -25,23 +26,18 @@ Way = Callable[[Locator], Any]
 
 
 def press(name: str) -> Way:
-    """Press the button of this name."""
     return lambda place: place.get_by_role("button", name=name).click()
 
 
 def switch(name: str | None = None) -> Way:
-    """Move the switch."""
     return lambda place: place.get_by_role("switch", name=name).click()
 
 
 def slide(name: str, value: str) -> Way:
-    """Move the slider."""
     return lambda place: place.get_by_role("slider", name=name).first.fill(value)
 
 
 def enter(name: str, text: str) -> Way:
-    """Fill in the field and send it."""
-
     async def way(place: Locator) -> None:
         await place.get_by_label(name).fill(text)
         await place.get_by_role("button", name=re.compile("Set|Send")).click()
@@ -91,7 +87,7 @@ async def test_every_component_is_in_one_of_the_tables() -> None:
 
 
 async def heard(messages: Any, topic: str, part: str) -> None:
-    """Wait for the message."""
+    """Wait for the message, and return it."""
     async with asyncio.timeout(20):
         async for message in messages:
             if message.topic.value == topic and part in message.payload.decode():
@@ -117,7 +113,6 @@ async def test_every_component_has_a_sheet_with_controls_of_its_own(browser: Bro
 
 
 def name_of(component: str) -> str:
-    """Return the name of the device of a component."""
     return component.replace("_", " ").capitalize()
 
 
@@ -296,7 +291,6 @@ async def test_favourites_order_and_what_is_hidden_are_kept_under_the_key(browse
 
 
 def kept(app: App) -> list[dict[str, Any]]:
-    """Return the stored preferences."""
     return [value for _, value in app.hub.document.items("preferences/")]
 
 
@@ -354,7 +348,6 @@ async def test_running_automations_are_shown_and_can_be_cancelled(browser: Brows
 
 
 def busy(app: App) -> bool:
-    """Return whether an automation runs."""
     return any(view.running for view in app.hub.automations.list_views())
 
 

@@ -1,4 +1,4 @@
-"""Quick actions, and actions of several people at once: no change is lost, and no unfinished input disappears."""
+"""Quick actions, and actions of several people at once: no change and no unfinished input is lost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ STORE = (
 
 
 def shown(app: App, attribute: str) -> object:
-    """Return a value of the stove."""
     return app.hub.registry.get_device(STOVE).attributes[attribute]
 
 
@@ -229,7 +228,6 @@ async def test_a_preference_that_could_not_be_kept_goes_with_the_next(browser: B
 
 
 def kept(app: App) -> dict[str, object]:
-    """Return the stored preferences of the key."""
     return next((value for _, value in app.hub.document.items("preferences/")), {})
 
 

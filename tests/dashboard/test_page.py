@@ -415,7 +415,6 @@ async def test_every_command_of_a_virtual_device_works(browser: Browser) -> None
 
 
 def shows(app: App, attribute: str, value: Any) -> bool:
-    """Return whether the virtual device shows this value."""
     return bool(app.hub.registry.get_device("virtual:hall").attributes[attribute] == value)
 
 
@@ -495,7 +494,7 @@ async def test_a_hub_that_is_killed_is_missed_and_found_again(browser: Browser, 
 
 
 async def test_a_stream_that_a_proxy_lost_is_shown_and_opened_again(browser: Browser) -> None:
-    """The hub's answers come through; its frames do not, and nothing closes the socket."""
+    """The proxy passes the hub's answers but not its frames, and does not close the socket."""
     async with open_app() as app, visiting(browser, app) as visit:
         page, is_lost, opened = visit.page, False, 0
 
@@ -525,7 +524,7 @@ async def test_a_stream_that_a_proxy_lost_is_shown_and_opened_again(browser: Bro
 
 
 async def test_the_home_is_read_once_the_stream_is_open(browser: Browser, shared: App) -> None:
-    """A change between the two would be in neither."""
+    """A change between the two would be lost."""
     async with visiting(browser, shared) as visit:
         await visit.page.add_init_script(
             """window.WebSocket = class extends WebSocket {

@@ -1,4 +1,5 @@
-"""The past on a device's page: hours of a month and of a year, energy by day and by month, several lines together."""
+"""The history on a device's page: hours of a month and of a year, energy by day and by month, several lines
+together."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def values(count: str) -> re.Pattern[str]:
 
 
 def write_past(folder: Path) -> None:
-    """Some days more than a year of hours, until now; half a kilowatt-hour in each, and others' lines between."""
+    """Write a year of hours until now, with half a kilowatt-hour in each, and lines of other devices between."""
     now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     months = MonthFiles(Disk(folder))
     hours = [int((now - timedelta(hours=number)).timestamp()) for number in range(DAYS * 24, 0, -1)]

@@ -1,4 +1,4 @@
-"""Cameras on the page: the newest still, fetched with the key while the card can be seen."""
+"""Cameras on the page: the newest still, fetched with the key while the card is visible."""
 
 from __future__ import annotations
 

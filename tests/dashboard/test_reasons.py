@@ -17,7 +17,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 
 def everything() -> str:
-    """Return an automation with every kind of trigger and condition."""
     triggers = ", ".join(f"{{ type = '{kind}', {fields} }}" for kind, fields in TRIGGERS.items())
     conditions = ", ".join(f"{{ type = '{kind}', {fields} }}" for kind, (fields, *_) in CONDITIONS.items())
     return f"""return {{ id = "all", name = "All", triggers = {{ {triggers} }},
@@ -76,7 +75,7 @@ WRITTEN = {
     **dict.fromkeys(("de-DE", "es-ES", "fr-FR"), "2_%, 2_°C, 2°, 2 lx"),
     "it-IT": "2%, 2_°C, 2°, 2 lx",
 }
-"""How each language writes numbers with units; `_` is a space that breaks no line."""
+"""The forms of numbers with units in each language; `_` is a space without a line break."""
 
 
 async def home(app: App) -> None:
@@ -92,7 +91,7 @@ async def home(app: App) -> None:
 
 
 async def late(route: Route) -> None:
-    """Answer after what else was asked for at the same time."""
+    """Answer after the other simultaneous requests."""
     await asyncio.sleep(0.5)
     await route.continue_()
 

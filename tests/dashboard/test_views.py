@@ -36,7 +36,7 @@ TEXTS = "button:not(.switch), output, h1, h2, h3, dt, dd, small, strong, nav spa
 CUT_OFF = f"""() => [...document.querySelectorAll("{TEXTS}")]
     .filter((each) => each.clientWidth > 1 && each.scrollWidth > each.clientWidth + 1 && !each.closest(".hidden"))
     .map((each) => each.outerHTML.slice(0, 120))"""
-"""Texts that are wider than the place that they have."""
+"""Texts that are wider than their place."""
 
 BROKEN = """() => [...document.querySelectorAll("h1, h2, h3, button, dt, small, summary, nav span, .label, .badge")]
     .filter((each) => !each.closest(".hidden"))

@@ -1,4 +1,4 @@
-"""The editor: faults in the margin, completed names, saves that lose nothing, a run with its trace, the next day."""
+"""The editor: errors in the margin, completed names, saves without loss, a run with its trace, the next day."""
 
 from __future__ import annotations
 
@@ -47,7 +47,6 @@ HOSTILE = "<img src=x onerror='window.broken=1'>"
 
 
 def write(root: Path, text: str = LAMP) -> Path:
-    """Put the automation where the hub reads it."""
     file = root / PATH
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)

@@ -32,11 +32,11 @@ curl -sf -o /dev/null -H "Authorization: Bearer $KEY" {url}/devices/virtual:lamp
     5: OBSERVE.replace("{motion}", "detected"),
     6: OBSERVE.replace("{motion}", "clear") + OBSERVE.replace("{motion}", "detected"),
 }
-"""What the text asks for on the page, before the block of this number."""
+"""The actions on the page before the block of this number."""
 
 
 def script(url: str) -> str:
-    """Every block behind the first as one program of the shell, each behind a line that bears its number."""
+    """Return every block after the first as one shell program, with a numbered line before each block."""
     text = "set -euo pipefail\n"
     for number, (language, block) in enumerate(BLOCKS[1:], 1):
         text += ON_THE_PAGE.get(number, "").format(url=url)

@@ -1,4 +1,4 @@
-"""docs/monitoring.md, dashboard and alert rules: every metric that they name is there, and tools read them."""
+"""docs/monitoring.md, dashboard and alert rules: every named metric exists, and tools can read them."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ async def _save(home: Home, lua: str) -> None:
 
 
 async def _show(home: Home, text: str) -> None:
-    """Run the command of a block, and see each line of the output that it shows."""
+    """Run the command of a block, and check that its output contains each shown line."""
     first, _, shown = text.partition("\n")
     found = plain(await home.shell(first.removeprefix("$ ")))
     for line in plain(shown):

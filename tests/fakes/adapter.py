@@ -21,10 +21,8 @@ POWER = (CommandSpec(capability="power", actions=("on", "off", "toggle")),)
 
 
 class StubAdapter(PollingAdapter):
-    """Every poll and command waits in `polls` or `commands` for the result or the error that the test gives it.
-
-    `power` is all it offers; a `transition_secs` it cannot take. It has the operations `echo` and `hang`.
-    """
+    """An adapter whose polls and commands wait in `polls` and `commands` for a result or an error from the test.
+    It offers only `power`, without `transition_secs`, and has the operations `echo`, `hang`, and `fail`."""
 
     def __init__(self, context: AdapterContext, *, address: str = "") -> None:
         http = HttpClient(context.open_session(), address or f"http://{context.name}", context.clock)
@@ -41,7 +39,6 @@ class StubAdapter(PollingAdapter):
         return Report(adapter=self.name, present=frozenset({device_id}), observations=(seen,))
 
     async def poll(self) -> Report:
-        """Poll as the test defines."""
         return await self._wait_in(self.polls)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
@@ -53,7 +50,7 @@ class StubAdapter(PollingAdapter):
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """`echo` returns its payload, `hang` nothing ever, `fail` fails."""
+        """Return the operations: `echo` returns its payload, `hang` never returns, `fail` fails."""
         return {"echo": self._echo, "hang": self._hang, "fail": self._fail}
 
     async def begun(

@@ -58,7 +58,7 @@ ANNOUNCED: Mapping[str, tuple[dict[str, Any], dict[str, str]]] = {
 
 
 async def announce(client: aiomqtt.Client) -> None:
-    """Announce all of them; the device of a component is `mqtt:<component>` and bears its name."""
+    """Announce all devices; the device of a component is `mqtt:<component>` and has its name."""
     for component, (keys, states) in ANNOUNCED.items():
         base = f"home/{component}"
         stated = {key: f"{base}/{value}" if key.endswith("topic") else value for key, value in keys.items()}

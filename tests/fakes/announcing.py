@@ -13,13 +13,11 @@ CLASS = 0x8001
 
 
 def name(*labels: str) -> bytes:
-    """Encode a name without compression."""
     encoded = (label.encode() for label in labels)
     return b"".join(bytes([len(label)]) + label for label in encoded) + b"\0"
 
 
 def record(owner: bytes, type_: int, data: bytes) -> bytes:
-    """Encode a record that lasts two minutes."""
     return owner + struct.pack(">2HIH", type_, CLASS, 120, len(data)) + data
 
 
@@ -30,14 +28,13 @@ def text(pairs: Mapping[str, str]) -> bytes:
 
 
 def message(*records: bytes, flags: int = 0x8400) -> bytes:
-    """Encode an answer with these records."""
     return struct.pack(">6H", 0, flags, 0, len(records), 0, 0) + b"".join(records)
 
 
 def announced(
     service: str, instance: str, host: str, port: int, pairs: Mapping[str, str] | None = None
 ) -> Sequence[bytes]:
-    """PTR, SRV, TXT and A of one instance."""
+    """Return PTR, SRV, TXT, and A of one instance."""
     type_, full = (*service.split("."), "local"), name(instance, *service.split("."), "local")
     return (
         record(name(*type_), 12, full),
@@ -48,7 +45,6 @@ def announced(
 
 
 def found_by_ssdp(target: str, usn: str, location: str) -> bytes:
-    """Encode an answer to a search."""
     head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\n"
     return f"{head}st:{target}\r\nUSN: {usn}\r\nLocation: {location}\r\n\r\n".encode()
 

@@ -46,7 +46,7 @@ READER = KeyToken.make("reader")
 _READERS = key_of(READER, Role.READ)
 
 LIGHT, TV = "elgato_lights:light:0", "roku_tv:tv"
-"""The devices of a hub that is opened without more words."""
+"""The default devices of a hub."""
 
 LARGE = b" " * (1 << 20) + b"{}"
 """A body beyond the limit."""
@@ -83,7 +83,7 @@ class App:
         token: str | None = MASTER,
         headers: Mapping[str, str] | None = None,
     ) -> Received:
-        """Send a request and note what came back."""
+        """Send a request, and return the answer."""
         sent = dict(headers or {})
         if token is not None:
             sent["Authorization"] = f"Bearer {token}"
@@ -101,26 +101,21 @@ class App:
         return Received(status=response.status, json=parsed, headers=dict(response.headers), body=received)
 
     async def get(self, path: str, **more: Any) -> Received:
-        """GET."""
         return await self.ask("GET", path, **more)
 
     async def post(self, path: str, json: Any = None, **more: Any) -> Received:
-        """POST with a JSON body."""
         return await self.ask("POST", path, json=json, **more)
 
     async def delete(self, path: str, **more: Any) -> Received:
-        """DELETE."""
         return await self.ask("DELETE", path, **more)
 
     async def command(self, device_id: str, capability: str, action: str, value: Any = None) -> Received:
-        """Command one device."""
         body = {"capability": capability, "action": action}
         if value is not None:
             body["value"] = value
         return await self.post(f"/devices/{device_id}/command", body)
 
     async def device(self, device_id: str) -> Any:
-        """Return the device as GET shows it."""
         return (await self.get(f"/devices/{device_id}")).json
 
     async def ready(self) -> None:
@@ -130,7 +125,7 @@ class App:
                 await asyncio.sleep(0.005)
 
     async def received(self, frames: Frames) -> list[Any]:
-        """Return every frame until now: publish a marker and read up to it."""
+        """Return every frame until now, by publishing a marker and reading up to it."""
         marker = f"marker {len(self.events)}"
         self.hub.bus.publish(SystemErrorReported(message=marker))
         collected = []
@@ -140,7 +135,6 @@ class App:
 
     @asynccontextmanager
     async def stream(self, token: str | None = MASTER, query: str = "") -> AsyncIterator[Frames]:
-        """Open an event stream."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         async with self.session.ws_connect(f"{self.url}/events{query}", headers=headers) as socket:
             contract_recorder.note("GET", "/events", 101)
@@ -154,7 +148,6 @@ class Frames:
         self.socket = socket
 
     async def next(self, within: float = 20.0) -> Any:
-        """Return the next frame."""
         return await self.socket.receive_json(timeout=within)
 
     async def until(self, type_: str, within: float = 20.0) -> list[Any]:

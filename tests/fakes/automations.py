@@ -1,4 +1,4 @@
-"""Automations without Lua: their files are JSON, their runs end when a test says so, and time is virtual."""
+"""Automations without Lua: files are JSON, runs end when a test ends them, and time is virtual."""
 
 from __future__ import annotations
 
@@ -45,8 +45,6 @@ ON = {"type": "device_state_change", "device_id": LAMP, "attribute": "power", "e
 
 
 class Play:
-    """One run, which continues until the test ends it."""
-
     counted_secs = 0.0
 
     def __init__(self, name: str, event: Mapping[str, Any]) -> None:
@@ -55,7 +53,6 @@ class Play:
         self.over: asyncio.Future[Failure] = asyncio.get_running_loop().create_future()
 
     def end(self, failure: Failure = None) -> None:
-        """End the run."""
         if not self.over.done():
             self.over.set_result(failure)
 
@@ -64,7 +61,7 @@ class Play:
         self.end(ScriptFailed(Fault("x.lua", 1, "no"), status))
 
     def cancel(self) -> None:
-        """Note that the run is told to end."""
+        """Note that the run is asked to end."""
         self.end(ExecutionCancelled())
 
     abort = cancel
@@ -75,15 +72,12 @@ class Play:
 
 
 class Stage:
-    """Takes the place of the runner of Lua."""
-
     def __init__(self) -> None:
         self.plays: list[Play] = []
         self.ends_at_once = True
         self.breaks: set[str] = set()
 
     def new_execution(self, source: Source, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
-        """Return a run."""
         play = Play(name, event)
         if play.name in self.breaks:
             raise ZeroDivisionError("by mistake")
@@ -93,17 +87,13 @@ class Stage:
         return play
 
     async def run(self, play: Play) -> Failure:
-        """Wait for the end of a run."""
         return await play.over
 
 
 class FailingHistory(ExecutionHistory):
-    """A history that takes no entry while `fails` is set."""
-
     fails = False
 
     def add(self, entry: ExecutionEntry) -> None:
-        """Keep an entry; raises RuntimeError while it fails."""
         if self.fails:
             raise RuntimeError("the history takes nothing")
         super().add(entry)
@@ -120,18 +110,18 @@ class _Context:
 
 @dataclass
 class Card:
-    """What outlives a restart."""
+    """The stored values, which survive a restart."""
 
     values: dict[str, Any] = field(default_factory=dict)
     devices: list[Device] = field(default_factory=list)
     is_bad: bool = False
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """As the document's."""
+        """Like the document's."""
         return [(key.removeprefix(prefix), value) for key, value in self.values.items() if key.startswith(prefix)]
 
     def remember(self, key: str, value: Any) -> None:
-        """As the recorder's, flushed at once; what cannot be JSON cannot be kept."""
+        """Store at once; a value that is not JSON cannot be stored."""
         self.values.pop(key, None)
         if value is not None:
             self.values[key] = json.loads(json.dumps(value))
@@ -152,7 +142,7 @@ class Card:
 
 @dataclass(kw_only=True)
 class Bench:
-    """Automations on a virtual clock, and all that they live in."""
+    """Automations on a virtual clock, and their environment."""
 
     clock: VirtualClock
     registry: PromptRegistry
@@ -168,21 +158,20 @@ class Bench:
 
     @property
     def fired(self) -> list[str]:
-        """The automations that were run, in order."""
         return [play.name for play in self.stage.plays]
 
     @property
     def events(self) -> list[Any]:
-        """The events that they were given."""
+        """The events of these runs."""
         return [play.event for play in self.stage.plays]
 
     @property
     def instants(self) -> list[str]:
-        """Return the due times of everything that fell due."""
+        """Return the due times of everything that fired."""
         return [event["scheduled_at"] for event in self.events]
 
     def show(self, device_id: str = LAMP, **attributes: Any) -> None:
-        """Let the vendor of the device show this, beside what it showed before."""
+        """Let the device show these attributes, in addition to earlier ones."""
         adapter = device_id.split(":", maxsplit=1)[0]
         known = self.registry.find_devices([device_id])
         shown = {**(known[0].attributes if known else {}), **attributes}
@@ -193,32 +182,31 @@ class Bench:
         self.bus.publish(AdapterAnswered(adapter=adapter, at=self.clock.now()))
 
     def remove(self, device_id: str = LAMP) -> None:
-        """Let the device vanish at its vendor."""
+        """Remove the device at its vendor."""
         self.registry.apply(Report(adapter=device_id.split(":", maxsplit=1)[0], present=frozenset(), observations=()))
 
     async def pass_by(self, seconds: float) -> None:
-        """Let time go by."""
+        """Let time pass."""
         await self.drain()
         await self.clock.advance(seconds, sleepers=1)
         await self.drain()
 
     async def set(self, instant: datetime) -> None:
-        """Set the clock, and let that be noticed."""
         self.clock.set(instant)
         await self.pass_by(15)
 
     async def drain(self) -> None:
-        """Let runs that are over end."""
+        """Let ended runs finish."""
         for _ in range(10):
             await asyncio.sleep(0)
 
     async def reload(self, *definitions: Mapping[str, Any]) -> None:
-        """Put these automations in force."""
+        """Load these automations."""
         write(self.folder, definitions)
         assert (await self.parts.engine.reload())[1] == []
 
     def outcomes(self, id_: str = "a") -> list[tuple[str, str | None]]:
-        """Status and error of what became of its triggers, the oldest first."""
+        """Return status and error of each result of its triggers, oldest first."""
         return [(entry.status.value, entry.error) for entry in self.entries(id_)]
 
     def entries(self, id_: str = "a") -> list[ExecutionEntry]:
@@ -227,12 +215,12 @@ class Bench:
 
 
 def automation(trigger: Mapping[str, Any] | None = None, id_: str = "a", **more: Any) -> dict[str, Any]:
-    """What the file of an automation returns; where nothing is said it waits for the lamp to be switched on."""
+    """Return the file of an automation; by default it waits for the lamp to be switched on."""
     return {"id": id_, "name": id_.upper(), "trigger": dict(ON if trigger is None else trigger), **more}
 
 
 def write(folder: Path, definitions: Any) -> None:
-    """Write the automations' files, and no others."""
+    """Write the files of these automations, and delete others."""
     folder.mkdir(exist_ok=True)
     for old in folder.glob("*.lua"):
         old.unlink()
@@ -295,5 +283,4 @@ async def bench(
 
 
 def secs(**span: float) -> float:
-    """Return the seconds of a span."""
     return timedelta(**span).total_seconds()

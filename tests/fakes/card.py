@@ -1,4 +1,4 @@
-"""A card that misbehaves under a hub of its own process: some lines of C, preloaded, that files switch on and off."""
+"""A misbehaving card for a hub process: a preloaded C library that files switch on and off."""
 
 from __future__ import annotations
 
@@ -122,16 +122,13 @@ class Card:
 
     @property
     def syncs(self) -> int:
-        """How many times fdatasync was called until now."""
         counted = self._switches / "syncs"
         return counted.stat().st_size if counted.exists() else 0
 
     def switch_on(self, mood: str) -> None:
-        """Be in this mood from now on."""
         (self._switches / mood).touch()
 
     def switch_off(self, mood: str) -> None:
-        """Be in this mood no longer."""
         (self._switches / mood).unlink()
 
 

@@ -33,11 +33,9 @@ class VirtualClock(Clock):
         self._stirred = asyncio.Event()
 
     def now(self) -> datetime:
-        """Return the virtual instant."""
         return self._start + timedelta(seconds=self._elapsed)
 
     def monotonic(self) -> float:
-        """Virtual seconds since the start."""
         return self._elapsed
 
     def is_synchronised(self) -> bool:
@@ -49,22 +47,22 @@ class VirtualClock(Clock):
         self._start += instant - self.now()
 
     def suspend(self, seconds: float) -> None:
-        """Let the machine sleep: time goes on, and whoever sleeps on the clock sleeps so much longer."""
+        """Let the machine sleep: time continues, and sleepers on this clock wake this much later."""
         self._elapsed += seconds
         self._heap = [(due + seconds, number, future) for due, number, future in self._heap]
 
     @property
     def sleepers(self) -> int:
-        """How many wait for this clock."""
+        """Return the number of waits on this clock."""
         return sum(not future.done() for _, _, future in self._heap)
 
     @property
     def waits(self) -> list[float]:
-        """How many seconds each of those still has to wait."""
+        """Return the remaining seconds of each wait."""
         return [due - self._elapsed for due, _, future in self._heap if not future.done()]
 
     async def sleep(self, seconds: float) -> None:
-        """Return once the clock was advanced so far."""
+        """Return once the clock has advanced this far."""
         if seconds <= 0:
             await asyncio.sleep(0)
             return
@@ -86,7 +84,7 @@ class VirtualClock(Clock):
         return event.is_set()
 
     async def advance(self, seconds: float, *, sleepers: int) -> None:
-        """Move time on. After each waking, wait (in real time) until this many sleep again."""
+        """Advance the clock. After each waking, wait (in real time) until this many sleep again."""
         target = self._elapsed + seconds
         await self._settle(sleepers)
         while self._heap and self._heap[0][0] <= target:
@@ -95,7 +93,7 @@ class VirtualClock(Clock):
         self._elapsed = target
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do the work and advance to the next alarm whenever everything sleeps; return the result of the work."""
+        """Run the work, and advance to the next alarm whenever everything sleeps; return the result of the work."""
         task = asyncio.ensure_future(work)
         task.add_done_callback(lambda _: self._stirred.set())
         async with asyncio.timeout(PATIENCE):

@@ -1,4 +1,4 @@
-"""What an adapter is handed, by a test: a home of its own, and secrets that nobody keeps."""
+"""The context of an adapter in a test: a home of its own, and secrets in memory."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ from appliance.home.registry import Registry
 
 
 class KeptInMemory:
-    """Secrets for as long as the test runs."""
+    """Secrets for the duration of the test."""
 
     def __init__(self) -> None:
         self.kept: dict[str, str] = {}
 
     def get(self, key: str) -> str | None:
-        """The kept values."""
         return self.kept.get(key)
 
     async def put(self, key: str, value: str) -> None:
-        """Keep it."""
         self.kept[key] = value
 
 
@@ -54,4 +52,4 @@ def context_of(
 
 
 async def _record_nothing(_: Iterable[Device]) -> None:
-    """There is no card."""
+    """Ignore the value, because there is no card."""

@@ -1,4 +1,4 @@
-"""The contract recorder: what the test run received over HTTP, and whether the OpenAPI document says so."""
+"""The contract recorder: every answer that the test run received over HTTP, compared with the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEEN: set[tuple[str, str, int]] = set()
 """Everything that was received from the routes of the table."""
 
 FILES: set[str] = set()
-"""The files whose tests this run holds, so that the verdict knows whether it saw them all."""
+"""The test files of this run, so that the verdict knows whether it is complete."""
 
 TESTS = Path(__file__).parent.parent
 
@@ -47,29 +47,29 @@ _PATTERNS = sorted(
 
 
 def _rows_of(path: str) -> list[Route]:
-    """The routes of a path as the router finds it: those of a fixed path, else those of the longest pattern."""
+    """Return the routes of a path as the router finds them: a fixed path, otherwise the longest pattern."""
     found = [route for pattern, route in _PATTERNS if pattern.match(path)]
     of = path if any(route.path == path for route in found) else next((route.path for route in found), "")
     return [route for route in found if route.path == of]
 
 
 _STATIC_PATHS = re.compile(r"/(dashboard(/.*)?)?\Z")
-"""The page and the way to it: files, which stand in no table of routes; `tests/dashboard` looks at their answers."""
+"""The paths of the page, which are not in the table of routes; `tests/dashboard` checks their answers."""
 
 _REQUEST = re.compile(rb"([A-Z]+) (/[!-~]*) HTTP/1\.[01]\r\n")
 
 _DOCUMENT = json.loads(json.dumps(describe(ROUTES)))
-"""The documents of the hub about itself, as a client reads them."""
+"""The documents about the hub's API, as a client reads them."""
 
 
 def note(method: str, path: str, status: int) -> None:
-    """Note an answer; `path` is as it was sent, query and all."""
+    """Note an answer; `path` is as sent, with its query."""
     bare = path.partition("?")[0]
     SEEN.update((method, each, status) for each in {route.path for route in _rows_of(bare)})
 
 
 def judge(method: str, path: str, status: int, headers: Mapping[str, str], body: bytes) -> None:
-    """Fail unless the document describes such an answer to such a request: status, headers, type and body."""
+    """Fail unless the document describes this answer to this request: status, headers, type, and body."""
     if (method, status) == PREFLIGHT:
         return
     bare = re.split("[?#]", path, maxsplit=1)[0]
@@ -91,7 +91,7 @@ def judge(method: str, path: str, status: int, headers: Mapping[str, str], body:
 
 
 def judge_raw(asked: bytes, status: int, headers: Mapping[str, str], body: bytes) -> None:
-    """Judge a request that begins with these bytes; without bytes, judge what is known."""
+    """Check the answer to a request that begins with these bytes; without bytes, check only the answer."""
     if (line := _REQUEST.match(asked)) is not None:
         judge(line[1].decode(), line[2].decode(), status, headers, body)
     else:
@@ -99,7 +99,7 @@ def judge_raw(asked: bytes, status: int, headers: Mapping[str, str], body: bytes
 
 
 def judge_alone(status: int, headers: Mapping[str, str], body: bytes) -> None:
-    """Judge an answer of which only the status is known; errors all look alike."""
+    """Check an answer of an unknown request; all errors have the same form."""
     if status in _ERRORS:
         _check(_refer(status), headers, body or None, f"{status} {body[:300]!r}")
 
@@ -146,10 +146,8 @@ def _validator(schema: str) -> jsonschema_rs.Draft202012Validator:
 
 
 def verdict() -> str | None:
-    """What is wrong with a run of all tests: an answer that a row names and nobody received, or one that none names.
-
-    None where all is well, or where not every test that asks over HTTP was run.
-    """
+    """Return the fault of a run of all tests: an answer that a row names and no test received, or one that no row
+    names. Return None if there is none, or if not every test over HTTP ran."""
     everything = {str(file) for folder in ("journeys", "api") for file in (TESTS / folder).glob("test_*.py")}
     if not everything <= FILES:
         return None
@@ -166,14 +164,14 @@ def hand_on() -> dict[str, Any]:
 
 
 def take(handed: dict[str, Any] | None) -> None:
-    """Add what another process has seen."""
+    """Add the records of another process."""
     if handed is not None:
         SEEN.update((method, path, status) for method, path, status in handed["seen"])
         FILES.update(handed["files"])
 
 
 def expected() -> set[tuple[str, str, int]]:
-    """What must be seen: each route's own answers, and those that every route of its sort gives."""
+    """Return the required answers: each route's own, and those that every route of its kind gives."""
     wanted = {(route.method, route.path, status) for route in ROUTES for status in answers_of(route)}
     return wanted | {("PATCH", route.path, 405) for route in ROUTES}
 

@@ -15,19 +15,17 @@ from typing import Literal
 from appliance.store.disk import Disk
 
 Image = Mapping[str, bytes]
-"""What is on a disk: contents by name."""
+"""The content of a disk, by name."""
 
 Refusal = Literal["ENOSPC", "EIO", "EROFS", "short"]
 """The failure of an operation; `short` is a write that is half done before the disk is full."""
 
 Fault = Callable[[int, str], Refusal | None]
-"""What happens to the operation of this number and name."""
+"""A function that can fail the operation with this number and name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Bytes that were written to a file."""
-
     file: int
     offset: int
     data: bytes
@@ -35,15 +33,13 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """A file that was cut, or emptied by being created once more."""
-
     file: int
     length: int
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A file that got a name, by creating, linking or renaming; `old` is the name that a rename takes away."""
+    """A file that got a name, by creating, linking, or renaming; `old` is the name before a rename."""
 
     file: int
     name: str
@@ -52,15 +48,13 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A name that was removed."""
-
     file: int
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """A sync of a file, or of the folder when there is no file."""
+    """A sync of a file, or of the folder if there is no file."""
 
     file: int | None
     is_done: bool
@@ -68,7 +62,7 @@ class Sync:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a start may find from here on: one of these documents; and whether it may speak of damage."""
+    """The documents that a start may find from here on, and whether it may report damage."""
 
     allowed: tuple[dict[str, bytes], ...]
     may_be_damaged: bool = False
@@ -104,11 +98,11 @@ class RecordingDisk(Disk):
 
     @property
     def open_descriptors(self) -> int:
-        """How many descriptors are open now."""
+        """Return the number of open descriptors."""
         return len(self._open)
 
     def forget_descriptors(self) -> None:
-        """The process ended: nobody has a file open any more."""
+        """Close all files, like the end of the process."""
         self._open.clear()
         self._broken.clear()
 

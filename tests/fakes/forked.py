@@ -1,7 +1,5 @@
-"""`lares` and Lua workers without the time that importing takes: forked from processes that have imported it already.
-
-Such a process does not prove what a start imports, and when; tests of that start an interpreter.
-"""
+"""`lares` and Lua workers without import time: forked from processes with the imports done. Such a process does
+not prove the imports of a start; tests of imports start an interpreter."""
 
 from __future__ import annotations
 
@@ -29,17 +27,17 @@ MAX_REQUEST_BYTES = 1 << 17
 
 
 class Forked:
-    """A process that runs: what the tests need of `subprocess.Popen`. This one is a `lares`."""
+    """A running process with the methods of `subprocess.Popen` that the tests use; this one is a `lares`."""
 
     def __init__(
         self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdout: Any, stderr: Any
     ) -> None:
-        """Start it with nothing to read; `stdout` and `stderr` are files or descriptors."""
+        """Start it without input; `stdout` and `stderr` are files or descriptors."""
         outs = [each if isinstance(each, int) else each.fileno() for each in (stdout, stderr)]
         self._start(HUBS, arguments, {1: outs[0], 2: outs[1]}, cwd=str(cwd), env={**env})
 
     def _start(self, kind: str, arguments: Sequence[str], descriptors: Mapping[int, int], **more: Any) -> None:
-        """Have the process of this kind fork, with these descriptors under those numbers."""
+        """Let the process of this kind fork, with these descriptors under these numbers."""
         self.args = arguments
         self.returncode: int | None = None
         self._reading = threading.Lock()
@@ -51,7 +49,7 @@ class Forked:
         self.pid = self._read_number()
 
     def __enter__(self) -> Self:
-        """For `with`, whose end waits for it."""
+        """Wait for the process at the end of the context."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -75,11 +73,9 @@ class Forked:
                 os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """End it at once."""
         self.send_signal(signal.SIGKILL)
 
     def terminate(self) -> None:
-        """Ask it to stop."""
         self.send_signal(signal.SIGTERM)
 
     def __del__(self) -> None:
@@ -238,7 +234,7 @@ def _run_worker(requests: socket.socket) -> NoReturn:
 
 
 def _end(run: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> NoReturn:
-    """Run it and end as Python does, but for emptying the modules, which would copy what the fork shares."""
+    """Run it and end like Python, but without emptying modules, which would copy the shared memory."""
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         code: Any = run(arguments)

@@ -1,4 +1,4 @@
-"""A home full of devices of every class, for the dashboard: nobody is behind them but the registry."""
+"""A home full of devices of every class, for the dashboard; only the registry knows them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,14 @@ ADAPTER = "shown"
 
 
 def spec(capability: str, *actions: str, **narrowed: float | str | tuple[str, ...]) -> CommandSpec:
-    """Return a command of a device; `set` by default."""
     return CommandSpec(capability=capability, actions=actions or ("set",), **narrowed)  # type: ignore[arg-type]
 
 
 def measured(value: float, unit: str) -> Value:
-    """Return a value with its unit."""
     return {"value": value, "unit": unit}
 
 
 def celsius(value: float) -> Value:
-    """Return a temperature."""
     return measured(value, "°C")
 
 
@@ -96,12 +93,11 @@ ROOMS = {
 
 
 def show(registry: Registry, *devices: Observation) -> None:
-    """Let the registry see these devices."""
+    """Let the registry observe these devices."""
     registry.apply(Report(adapter=ADAPTER, observations=devices))
 
 
 def many(count: int) -> list[Observation]:
-    """Lamps, as many as asked for."""
     commands = (POWER, spec("brightness"))
     return [
         seen(f"lamp_{at:03}", f"Lamp {at}", DeviceKind.LIGHT, {"power": "off", "brightness": 50}, commands)

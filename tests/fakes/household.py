@@ -1,4 +1,4 @@
-"""A household on a broker: devices that obey, a hub that is stopped, started and killed, and time that jumps."""
+"""A household on a broker: obedient devices, a hub that is stopped, started, and killed, and time that jumps."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tests.fakes.mqtt_broker import Message
 from tests.fakes.patience import until
 
 TICKS = frozenset({QUIET_SECS, TICK_SECS, 2.0})
-"""Waits of exactly so many seconds are ticks, at which nothing of the home is due; a jump passes over them."""
+"""Waits of exactly this many seconds are ticks without an effect on the home; a jump skips them."""
 
 OFF_SECS = 20
 """Seconds of the home's time that a restart takes."""
 
 
 class JumpingClock(Clock):
-    """Real time, and the jumps beside it: a jump wakes whoever's time has come."""
+    """Real time plus jumps; a jump wakes each wait whose time has passed."""
 
     recheck_secs = 86_400.0
 
@@ -38,19 +38,17 @@ class JumpingClock(Clock):
         self._waits: dict[asyncio.Future[None], tuple[float, float]] = {}
 
     def now(self) -> datetime:
-        """Return the instant of the home."""
         return datetime.fromtimestamp(self._start.timestamp() + self.monotonic(), self._start.tzinfo)
 
     def monotonic(self) -> float:
-        """Seconds since the start, the jumps included."""
         return self._loop.time() - self._began + self._jumped
 
     def is_synchronised(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     async def sleep(self, seconds: float) -> None:
-        """Return after these seconds, or with the jump over them."""
+        """Return after these seconds, or at a jump over them."""
         if seconds <= 0:
             await asyncio.sleep(0)
         else:
@@ -90,7 +88,7 @@ class JumpingClock(Clock):
 
 @dataclass(kw_only=True)
 class Household:
-    """The home between a start and the end of its test; `lines` is what devices were commanded."""
+    """The home from its start to the end of the test; `lines` has the commands that devices received."""
 
     root: Path
     toml: str
@@ -105,16 +103,14 @@ class Household:
 
     @property
     def data(self) -> Path:
-        """Return the data directory; a killed hub leaves a copy of the card at that moment."""
         return self.root / f"data{self.lives}"
 
     def note(self, what: str) -> None:
-        """Note what came to pass, with the home's time."""
+        """Note an event with the home's time."""
         zone = self.app.hub.timezone
         self.lines.append(f"{self.clock.now().astimezone(zone):%a %H:%M} {what}")
 
     async def start(self) -> None:
-        """Start the hub, and wait until every device is there."""
         self.data.mkdir(exist_ok=True)
         adapters = config.parse(self.toml, str(self.root / "config/default.toml"), {}).adapters
         self.app = await self._life.enter_async_context(
@@ -136,7 +132,6 @@ class Household:
         return {each.id for each in devices if each.attributes["state"] == "online"}
 
     async def stop(self) -> None:
-        """Stop the hub in order."""
         await self._life.aclose()
 
     async def restart(self, *, is_killed: bool, off_secs: float = OFF_SECS) -> None:
@@ -153,7 +148,7 @@ class Household:
         self.broker.publish(Message(topic=f"home/{name}", payload=payload.encode(), qos=1, retain=False))
 
     async def go_on_until(self, instant: datetime) -> None:
-        """Let time pass, from one waited moment to the next."""
+        """Let time pass from one wait to the next, until the instant."""
         while (left := (instant - self.clock.now()).total_seconds()) > 0:
             self.clock.jump(min(left, self.clock.next_due() + 0.001))
             await self._rest()
@@ -183,7 +178,7 @@ class Household:
                     await asyncio.sleep(0.001)
 
     def _is_idle(self) -> bool:
-        """Return whether nothing is being written and everything sleeps."""
+        """Return whether nothing is being written and every execution sleeps."""
         hub = self.app.hub
         listed = [each for executor in hub.executors for each in executor.list_executions()]
         return hub.document._is_idle.is_set() and all(each.doing.startswith("sleep") for each in listed)

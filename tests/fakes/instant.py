@@ -36,7 +36,7 @@ class InstantAdapter(Adapter):
         self._lamps = lamps
 
     def look(self) -> Report:
-        """Return all lamps as a poll sees them."""
+        """Return all lamps as a poll reports them."""
         ids = [f"{self.name}:{number}" for number in range(self._lamps)]
         seen = [
             Observation(
@@ -62,7 +62,7 @@ class InstantAdapter(Adapter):
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """`echo` returns its payload."""
+        """Return the operations: `echo` returns its payload."""
         return {"echo": self._echo}
 
     async def _echo(self, payload: Mapping[str, Value]) -> Value:

@@ -11,10 +11,10 @@ from appliance.api.auth import KeyToken, Role, hash_token
 from appliance.store.stored_keys import KEY_ID_PREFIX, MASTER, Key
 
 COSTLY = auth._argon2id
-"""What hashes as on a box: some 30 ms and 12 MiB each."""
+"""Hashes as on a box: some 30 ms and 12 MiB each."""
 
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.ID)
-"""The same algorithm at a thousandth of the cost, which few tests are about."""
+"""The same algorithm at a thousandth of the cost, for tests of other subjects."""
 
 vars(auth)["_argon2id"] = lambda: CHEAP
 

@@ -1,4 +1,4 @@
-"""A server that takes line protocol and is strict about it: what it does not understand it refuses as a whole."""
+"""A strict server for line protocol: it refuses a body with any invalid line."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class LineServer:
         self._max_bytes = max_bytes
 
     def write(self, body: bytes, authorization: str | None) -> tuple[int, str]:
-        """Status and text of the answer."""
+        """Return status and text of the answer."""
         self.requests += 1
         if self.away is not None:
             return self.away, "away"
@@ -75,7 +75,7 @@ class LineServer:
         return 204, ""
 
     async def serve(self) -> TestServer:
-        """The server on loopback, at `/api/v2/write?bucket=lares`; to be closed."""
+        """Run the server on loopback, at `/api/v2/write?bucket=lares`; the test must close it."""
 
         async def handle(request: web.Request) -> web.Response:
             assert request.query_string == "bucket=lares"

@@ -1,4 +1,4 @@
-"""Lua files for a house: a configuration's folder as a test writes it."""
+"""Lua files for a home: a configuration folder as a test writes it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write(root: Path, files: dict[str, str]) -> Path:
-    """Write the files, by their path under `config/`; the root that holds that folder."""
+    """Write the files by their path under `config/`; return the folder that contains `config/`."""
     for path, text in files.items():
         file = root / "config" / path
         file.parent.mkdir(parents=True, exist_ok=True)

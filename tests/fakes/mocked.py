@@ -1,4 +1,4 @@
-"""aioresponses, made to work with the aiohttp that Lares uses."""
+"""aioresponses, adapted to the aiohttp of Lares."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def _initialise_without_writer(self: ClientResponse, *args: Any, **more: Any) ->
 
 @contextmanager
 def mocked_answers() -> Iterator[aioresponses]:
-    """Answers to requests of any session. aioresponses 0.7.9 does not give the writer that aiohttp 3.14 asks for."""
+    """Provide answers to requests of any session. aioresponses 0.7.9 does not set the writer that aiohttp 3.14
+    needs."""
     with patch.object(ClientResponse, "__init__", _initialise_without_writer), aioresponses() as answers:
         yield answers

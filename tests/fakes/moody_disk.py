@@ -1,4 +1,4 @@
-"""A disk on a real folder that refuses everything while it is in the mood to."""
+"""A disk on a real folder that refuses operations on request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CHANGING = ("create", "open", "write", "sync", "sync_folder", "make_folder", "tr
 
 
 class MoodyDisk(Disk):
-    """Fails all these changes but the first `takes` with the error number `mood` while it is not None."""
+    """A disk on which all changes except the first `takes` fail with the error number `mood`, unless this is None."""
 
     def __init__(
         self, folder: Path, mood: int | None = None, takes: int = 0, changes: tuple[str, ...] = CHANGING

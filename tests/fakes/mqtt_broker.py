@@ -23,12 +23,10 @@ V311 = 4
 
 
 class ProtocolError(Exception):
-    """A packet that no client may send; the connection ends."""
+    """An invalid packet of a client; the connection ends."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """A message at a topic."""
-
     topic: str
     payload: bytes
     qos: int = 0
@@ -79,7 +77,6 @@ class Fields(msgspec.Struct):
         return self.at < len(self.body)
 
     def rest(self) -> bytes:
-        """Return all that is left."""
         return self.take(len(self.body) - self.at)
 
 
@@ -96,7 +93,6 @@ async def read_packet(reader: asyncio.StreamReader) -> tuple[int, int, Fields]:
 
 
 def packet(kind: int, *parts: bytes, flags: int = 0) -> bytes:
-    """Return a packet of this type."""
     body = b"".join(parts)
     size, head = len(body), bytearray([kind << 4 | flags])
     while size > 0x7F:
@@ -107,12 +103,10 @@ def packet(kind: int, *parts: bytes, flags: int = 0) -> bytes:
 
 
 def number(value: int) -> bytes:
-    """Return an integer of two bytes."""
     return value.to_bytes(2, "big")
 
 
 def text(value: str) -> bytes:
-    """Return a text with its length before it."""
     return number(len(value.encode())) + value.encode()
 
 
@@ -155,17 +149,16 @@ def matches(topic_filter: str, topic: str) -> bool:
 
 
 CONNECT_SECS = 20.0
-"""Seconds that a client has for its first packet."""
+"""Seconds within which a client must send its first packet."""
 
 REFUSED_LEVEL, REFUSED_LOGIN = b"\x00\x01", b"\x00\x04"
-"""What answers a CONNECT of an unknown version, and one with a wrong user or password."""
+"""Answers to a CONNECT with an unknown version, and with a wrong user or password."""
 
 
 class Broker:
-    """One broker, for as long as it is started; stopped, it forgets everything and may be started again."""
-
     def __init__(self, passwords: Mapping[str, str], access: str | None = None) -> None:
-        """Let these users in; `access` is an access list as Mosquitto reads it, without one all may do all."""
+        """Accept these users; `access` is an access list in Mosquitto's format, and without it everything is
+        allowed."""
         self.port = self.tls_port = 0
         self.passwords = dict(passwords)
         self.tls: ssl.SSLContext | None = None
@@ -177,7 +170,6 @@ class Broker:
         self._connections: set[_Connection] = set()
 
     async def start(self) -> None:
-        """Listen, at the same ports as before if it has listened before."""
         self.port = await self._listen(self.port, None)
         if self.tls is not None:
             self.tls_port = await self._listen(self.tls_port, self.tls)
@@ -188,7 +180,7 @@ class Broker:
         return int(server.sockets[0].getsockname()[1])
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """End in order, or as SIGKILL ends a process: without a word and with all that was not sent yet."""
+        """End in order, or like SIGKILL: without a message, losing unsent data."""
         for server in self._servers:
             server.close()
         for connection in tuple(self._connections):
@@ -213,7 +205,7 @@ class Broker:
         return any(verb in verbs and matches(allowed, topic) for verbs, allowed in self._access.get(user, ()))
 
     def publish(self, message: Message) -> None:
-        """Keep a message if it is to be retained, and deliver it, to each client once."""
+        """Store a message if it is retained, and deliver it once to each client."""
         if message.retain and message.payload:
             self.retained[message.topic] = message
         elif message.retain:
@@ -250,7 +242,7 @@ class _Connection:
             self.publish_will()
 
     def publish_will(self) -> None:
-        """Publish the will, once, if there still is one."""
+        """Publish the will once, if there is one."""
         will, self.will = self.will, None
         if will is not None:
             self._publish(will)

@@ -1,4 +1,4 @@
-"""Waiting for what happens elsewhere, in real time and not for ever."""
+"""Waiting for events elsewhere, in real time and with a limit."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 PATIENCE = 60.0
-"""Seconds after which what a test waits for will never be: far more than any of it takes on a busy machine."""
+"""Seconds after which a test gives up waiting: far more than any event takes on a busy machine."""
 
 
 async def until(holds: Callable[[], object], within: float = PATIENCE) -> None:
-    """Return once the condition holds, which is looked at ever more seldom."""
+    """Return once the condition holds; it is checked at growing intervals."""
     pause = 0.001
     async with asyncio.timeout(within):
         while not holds():

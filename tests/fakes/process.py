@@ -1,4 +1,4 @@
-"""A hub as a process of its own, so that it can be killed, and be given a card that misbehaves."""
+"""A hub as its own process, which can be killed and given a misbehaving card."""
 
 from __future__ import annotations
 
@@ -45,22 +45,18 @@ class Process:
             return response.status, await response.json() if await response.read() else None
 
     async def get(self, path: str) -> Any:
-        """Return the body of a GET."""
         status, body = await self.ask("GET", path)
         assert status == 200, (path, status, body)
         return body
 
     async def text(self, path: str) -> str:
-        """Return the body of a GET as text."""
         async with self.session.get(self.url + path) as response:
             return await response.text()
 
     async def post(self, path: str, **fields: Any) -> int:
-        """Return the status of a POST with these fields."""
         return (await self.ask("POST", path, fields))[0]
 
     async def store(self) -> dict[str, Any]:
-        """Return the figures of the store."""
         figures: dict[str, Any] = (await self.get("/diagnostics"))["store"]
         return figures
 
@@ -71,12 +67,12 @@ class Process:
                 await asyncio.sleep(0.01)
 
     async def kill(self) -> None:
-        """Kill it with -9 and see it gone."""
+        """Kill it with SIGKILL, and wait for its end."""
         self.popen.kill()
         await asyncio.to_thread(self.popen.wait, _PATIENCE)
 
     async def stop(self) -> int:
-        """Ask it to stop; its exit code."""
+        """Stop it, and return its exit code."""
         self.popen.send_signal(signal.SIGTERM)
         return await asyncio.to_thread(self.popen.wait, _PATIENCE)
 
@@ -118,7 +114,7 @@ def spawn(
 def start(
     arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdout: Any, stderr: Any
 ) -> subprocess.Popen[bytes] | Forked:
-    """Start `lares`: forked, or as an interpreter where the environment says something to that."""
+    """Start `lares`: forked, or as an interpreter if the environment changes its start."""
     if env.keys() & {"LD_PRELOAD", "COVERAGE_LIBRARY"} or env.get("PYTHONPATH") != PYTHONPATH:
         command = [sys.executable, "-m", "appliance", *arguments]
         return subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
@@ -126,7 +122,6 @@ def start(
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """Return a free port there."""
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
@@ -151,7 +146,7 @@ async def running(
     max_files: int | None = None,
     prefix: Sequence[str] = (),
 ) -> AsyncIterator[Process]:
-    """A hub of the folder's configuration from its first answer on; killed at the end if it still runs."""
+    """Run a hub with the folder's configuration, from its first answer; kill it at the end if it still runs."""
     log = folder / "hub.log"
     headers = {"Authorization": f"Bearer {KEY}"}
     with spawn(folder, log, extra, arguments, max_files, prefix) as popen:

@@ -20,7 +20,7 @@ def need(program: str) -> str:
 
 
 def known_to_pyenv() -> str:
-    """Every version that pyenv has, where there is one: its `python3.6` runs none otherwise."""
+    """Return every version of pyenv, if it is installed; otherwise its `python3.6` runs no Python."""
     pyenv = shutil.which("pyenv")
     listed = subprocess.run([pyenv, "versions", "--bare"], capture_output=True, text=True).stdout if pyenv else ""
     return ":".join(listed.split())

@@ -22,7 +22,6 @@ class RecordingClient(HttpClient):
         """Called with the request's number, from 1 on, and its method."""
 
     async def request(self, method: str, path: str, **more: Any) -> bytes:
-        """As the vendor answers."""
         self.sent.append((self._clock.monotonic(), method, path))
         self.before(len(self.sent), method)
         return await super().request(method, path, **more)

@@ -1,4 +1,4 @@
-"""A registry that applies changes at once, for tests of effects and not of times."""
+"""A registry that applies changes at once, for tests of effects but not of times."""
 
 from __future__ import annotations
 
@@ -18,30 +18,24 @@ class PromptRegistry(Registry):
     """The registry with a method for each change, which returns the changed object."""
 
     def put_room(self, room_id: str, name: str) -> Room:
-        """As `Layout.put_room`."""
         make(self, lambda layout, _: layout.put_room(Room(id=room_id, name=name)))
         return self.get_room(room_id)
 
     def remove_room(self, room_id: str) -> None:
-        """As `Layout.remove_room`."""
         make(self, lambda layout, _: layout.remove_room(room_id))
 
     def assign_room(self, device_id: str, room_id: str | None) -> Device:
-        """As `Layout.assign_room`."""
         make(self, lambda layout, devices: layout.assign_room(device_id, room_id, devices))
         return self.get_device(device_id)
 
     def put_group(self, group_id: str, name: str, members: Sequence[str] | None) -> Group:
-        """As `Layout.put_group`."""
         stated = None if members is None else tuple(members)
         make(self, lambda layout, devices: layout.put_group(group_id, name, stated, devices))
         return self.get_group(group_id)
 
     def set_members(self, group_id: str, members: Sequence[str]) -> Group:
-        """As `Layout.set_members`."""
         make(self, lambda layout, devices: layout.set_members(group_id, tuple(members), devices))
         return self.get_group(group_id)
 
     def remove_group(self, group_id: str) -> None:
-        """As `Layout.remove_group`."""
         make(self, lambda layout, _: layout.remove_group(group_id))

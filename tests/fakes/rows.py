@@ -1,4 +1,4 @@
-"""Tables of cases that one test reads: a test of its own for each row costs more than most rows do."""
+"""Tables of cases that one test reads: a separate test for each row would cost more than most rows."""
 
 from __future__ import annotations
 

@@ -18,15 +18,14 @@ class StillRunner(AdapterRunner):
 
     @property
     def misses(self) -> int:
-        """Polls in a row without an answer."""
+        """Return the number of polls without an answer since the last answer."""
         return self.polled.misses
 
     async def poll(self) -> None:
-        """Poll once."""
         await self.polled.poll_once()
 
     async def ask(self, device_id: str, command: Command) -> None:
-        """Command one device; raises why it was not done."""
+        """Command one device; raise the reason of a failure."""
         [error] = await self.command([device_id], command)
         if error is not None:
             raise error

@@ -1,4 +1,4 @@
-"""Vendors of the worst sort: a server that sends any bytes at all, and an address that takes nothing."""
+"""Hostile vendors: a server that sends any bytes, and an address that accepts no connection."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ Speech = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 class RawVendor:
-    """Listens while entered, answers each request with `speech`, and ends the connection.
-
-    `heads` are the heads of the requests that came. It takes no bodies and speaks to each connection once.
-    """
+    """Answers each request with `speech` and ends the connection. `heads` are the received heads. It reads no
+    bodies and answers once per connection."""
 
     def __init__(self, speech: Speech | bytes) -> None:
         self.speech = saying(speech) if isinstance(speech, bytes) else speech
@@ -95,7 +93,7 @@ def resetting_after(*pieces: bytes) -> Speech:
 
 @contextmanager
 def blackhole() -> Iterator[str]:
-    """The URL of an address where connections are neither taken nor refused: its queue is full."""
+    """Provide the URL of an address that neither accepts nor refuses connections, because its queue is full."""
     with socket.socket() as listener, ExitStack() as stack:
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)

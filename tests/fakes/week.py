@@ -1,4 +1,4 @@
-"""A home whose days pass in no time: automations in Lua, devices that obey at once, restarts, a virtual clock."""
+"""A home whose days pass at once: automations in Lua, obedient devices, restarts, a virtual clock."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ RADIATOR = (CommandSpec(capability="hvac_mode", actions=("set",), values=("off",
 
 
 class WeekClock(VirtualClock):
-    """Nobody sets it, so that nobody has to look."""
+    """A clock that never changes, so that no task must check it."""
 
     recheck_secs = 86_400.0
 
 
 @dataclass
 class Vendor:
-    """What the devices are, which outlives the hub: attributes by id, who is unplugged, and what was commanded."""
+    """The devices, which outlive the hub: attributes by id, unplugged devices, and received commands."""
 
     clock: WeekClock
     attributes: dict[str, dict[str, Any]]
@@ -61,11 +61,11 @@ class Vendor:
     lines: list[str] = field(default_factory=list)
 
     def note(self, what: str) -> None:
-        """Note what came to pass, with the home's time."""
+        """Note an event with the home's time."""
         self.lines.append(f"{self.clock.now().astimezone(BERLIN.timezone):%a %H:%M} {what}")
 
     def report(self) -> Report:
-        """Return all devices as a poll sees them."""
+        """Return all devices as a poll reports them."""
         return Report(
             adapter="x",
             present=frozenset(f"x:{name}" for name in self.attributes),
@@ -95,7 +95,6 @@ class VendorAdapter(Adapter):
         """Nothing."""
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Obey."""
         name, capability = device_id.removeprefix("x:"), command.capability
         shown = command.action if command.value is None else command.value
         self._vendor.note(f"{name} {capability} {shown}")
@@ -104,7 +103,7 @@ class VendorAdapter(Adapter):
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """`tell`."""
+        """Return the operation `tell`."""
         return {"tell": self._tell}
 
     async def _tell(self, payload: Mapping[str, Value]) -> Value:
@@ -113,7 +112,7 @@ class VendorAdapter(Adapter):
 
 
 class _SleepNoting(Context):
-    """Notes how many executions are asleep, in `asleep`."""
+    """Calls that count the sleeping executions in `asleep`."""
 
     asleep = 0
 
@@ -128,8 +127,6 @@ class _SleepNoting(Context):
 
 @dataclass(kw_only=True)
 class Week:
-    """The hub's side until its next stop."""
-
     vendor: Vendor
     registry: PromptRegistry
     bus: Bus
@@ -137,12 +134,12 @@ class Week:
     made: Executor
 
     def look(self) -> None:
-        """Let the hub see the values of the devices."""
+        """Let the hub read the values of the devices."""
         self.registry.apply(self.vendor.report())
         self.bus.publish(AdapterAnswered(adapter="x", at=self.vendor.clock.now()))
 
     def press(self, name: str, event: str) -> None:
-        """Something happens at a device."""
+        """Let a device send an event."""
         self.bus.publish(DeviceEvent(device_id=f"x:{name}", event=event, data={}))
 
     async def until(self, instant: datetime) -> None:
@@ -154,7 +151,7 @@ class Week:
             await self._settle()
 
     async def _settle(self) -> None:
-        """Wait until whatever runs has ended or sleeps."""
+        """Wait until every execution has ended or sleeps."""
         async with asyncio.timeout(60):
             while True:
                 for _ in range(20):

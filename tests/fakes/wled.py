@@ -35,7 +35,6 @@ _INFO = {
 
 
 def segment(number: int, **fields: Any) -> dict[str, Any]:
-    """Return a segment of thirty white pixels without effect."""
     plain = {"id": number, "start": number * 30, "stop": number * 30 + 30, "len": 30, "on": True, "bri": 255}
     colours = [[255, 255, 255], [0, 0, 0], [0, 0, 0]]
     rest = {"col": colours, "fx": 0, "sx": 128, "ix": 128, "pal": 0, "sel": True, "rev": False, "cct": 127}
@@ -81,7 +80,6 @@ class WledSimulator(SimulatedDevice):
         return self._state
 
     async def push(self) -> None:
-        """Send the state to every open WebSocket."""
         for socket in tuple(self._sockets):
             await socket.send_json({"state": self.state, "info": self.info})
 

@@ -18,7 +18,7 @@ from appliance.store.disk import Disk
 
 
 class Trials:
-    """A trial that notes its source and fails with a fault of that file."""
+    """A trial that records its source and fails with an error of that file."""
 
     def __init__(self) -> None:
         self.sources: list[Source] = []

@@ -134,7 +134,6 @@ async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
 
 
 async def listed(app: App) -> dict[str, Any]:
-    """Return the recipes by id."""
     return {each["id"]: each for each in (await app.get("/recipes")).json["recipes"]}
 
 

@@ -1,1 +1,1 @@
-"""Tests of what turns a box into the appliance."""
+"""Tests of the single file and its installation."""

@@ -1,4 +1,4 @@
-"""A single file in small: a few files, packed as the real one is, for this Python and another."""
+"""A small single file: a few files, packed like the real one, for this Python and another."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ def this_target() -> Target:
 
 
 def make_archive(file: Path, version: bytes = b"1") -> Path:
-    """Write it; another version differs in one file."""
     parts, target = Parts(), this_target()
     parts.pure = {**PURE, "version.py": version}
     parts.native = {target: dict(NATIVE)}
@@ -82,6 +81,6 @@ def expected(version: bytes = b"1") -> dict[str, bytes]:
 
 
 def age(folder: Path) -> None:
-    """Let it look as if the box had booted since."""
+    """Change the dates as if the box had booted since."""
     (folder / lares_launcher.BOOTED).write_text("another boot")
     os.sync()

@@ -1,4 +1,4 @@
-"""What every box is put through: all scenarios, with a simulated light on loopback, and again after a restart."""
+"""The scenarios of every box, with a simulated light on loopback, before and after a restart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.firmware.boxed import configure, started
 
 
 def put_through(run: Sequence[str | Path], folder: Path) -> None:
-    """Start the hub so in the folder, run every scenario, stop it, start it again: all is as it was."""
+    """Start the hub in the folder, run every scenario, stop it, start it again, and check that nothing changed."""
     (folder / "data").mkdir()
     with light() as lamp:
         configure(folder, lamp.url)
@@ -52,6 +52,6 @@ def light() -> Iterator[LightSimulator]:
 
 
 def scenarios() -> list[ModuleType]:
-    """Everything that a box is put through."""
+    """Return all scenarios."""
     names = sorted(each.name for each in pkgutil.iter_modules(package.__path__))
     return [importlib.import_module(f"{package.__name__}.{name}") for name in names]

@@ -1,4 +1,4 @@
-"""A hub that runs from the single file, and a person who talks to it over HTTP."""
+"""A hub that runs from the single file, and its client over HTTP."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEY = "master-key-of-the-box"
 
 
 def configure(folder: Path, light_url: str = "", port: int = 0) -> Path:
-    """Write a configuration with at most one light, on this port of loopback or a free one; its file."""
+    """Write a configuration with at most one light, on this loopback port or a free one; return its file."""
     file = folder / "config" / "default.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     light = f'[adapters.elgato_lights]\nbase_url = "{light_url}"\npoll_interval_secs = 1\n' if light_url else ""
@@ -37,7 +37,7 @@ class Box:
     host: str = "127.0.0.1"
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Status and body of an answer."""
+        """Return status and body of an answer."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=30)
         with closing(connection):
             connection.request(method, path, json.dumps(body) if body else None, {"Authorization": f"Bearer {KEY}"})
@@ -55,7 +55,6 @@ class Box:
             time.sleep(0.05)
 
     def comes_up(self, within: float = 60.0) -> None:
-        """Wait until it answers."""
         deadline = time.monotonic() + within
         while True:
             with suppress(ConnectionRefusedError):
@@ -70,7 +69,7 @@ class Box:
         self.until(path, lambda status, body: status == 200 and attributes.items() <= body["attributes"].items())
 
     def stop(self) -> int:
-        """Ask it to stop; its exit code."""
+        """Stop it, and return its exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(30)
@@ -98,5 +97,5 @@ def _port(process: subprocess.Popen[bytes], log: Path) -> int:
 
 
 def port_in(log: Path) -> int:
-    """Return the port that the log states last is listened at; 0 if it states none."""
+    """Return the last port in the log; 0 without one."""
     return max((0, *(int(port) for port in re.findall(r"listening at http://\S+:(\d+)", log.read_text())[-1:])))

@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ALLOW, REFUSE = 0x7FFF0000, 0x00050001
-"""What the filter does with a call: let it, or fail with EPERM."""
+"""The effect of the filter on a call: allow it, or fail with EPERM."""
 
 MASKED_EQUAL = 7
 PROT_WRITE, PROT_EXEC = 2, 4
 
 
 class Comparison(ctypes.Structure):
-    """`struct scmp_arg_cmp`: what an argument of a call is compared with."""
+    """`struct scmp_arg_cmp`: a comparison of a call's argument."""
 
     _fields_ = (
         ("argument", ctypes.c_uint),
@@ -43,7 +43,7 @@ def calls_of(names: str) -> Iterator[str]:
 
 
 def allowed_by(settings: list[tuple[str, str]]) -> set[str]:
-    """Return the calls that the unit's `SystemCallFilter`s leave, the first of which lists what is allowed."""
+    """Return the calls that the unit's `SystemCallFilter`s allow; the first one lists the allowed calls."""
     allowed: set[str] = set()
     for name, value in settings:
         if name == "SystemCallFilter":
@@ -54,7 +54,7 @@ def allowed_by(settings: list[tuple[str, str]]) -> set[str]:
 
 
 def confine(unit: Path) -> None:
-    """Put this process, and all that it starts, under the unit's filters; there is no way back."""
+    """Apply the unit's filters to this process and its children, for ever."""
     settings = re.findall(r"^(\w+)=(.*)$", unit.read_text(), re.MULTILINE)
     library = ctypes.CDLL("libseccomp.so.2", use_errno=True)
     library.seccomp_init.restype = ctypes.c_void_p

@@ -1,4 +1,4 @@
-"""The single file as the proofs use it: built once a run, in a clean clone."""
+"""The single file of the tests: built once per run, in a clean clone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def clone(folder: Path) -> Path:
 
 
 def build(folder: Path, *arguments: str, umask: int = 0o022, **environment: str) -> str:
-    """Run the clone's build; what it stated. Skips if nothing can be fetched."""
+    """Run the clone's build and return its output; skip if nothing can be downloaded."""
     env = {**os.environ, "BUILD_PY_CACHE": str(cache_dir()), **environment}
     command = [BARE_PYTHON, str(folder / "build.py"), *arguments]
     done = subprocess.run(command, env=env, cwd="/", umask=umask, capture_output=True, text=True, timeout=900)
@@ -41,13 +41,12 @@ def build(folder: Path, *arguments: str, umask: int = 0o022, **environment: str)
 
 
 def digest(file: Path) -> str:
-    """Return the SHA-256 of a file."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 @pytest.fixture(scope="session")
 def single_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """dist/lares.pyz, as a clean clone of this checkout makes it."""
+    """Provide dist/lares.pyz as a clean clone of this checkout builds it."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "built" / "lares"
     with only_one(folder):

@@ -20,13 +20,13 @@ SOURCES = ("python3.11", "openssl", "libffi", "xz-utils", "zlib")
 
 
 def musl_python() -> Path:
-    """If the interpreter is, once it has been compiled."""
+    """Return the interpreter if it has been compiled, otherwise None."""
     digest = hashlib.sha256(RECIPE.read_bytes()).hexdigest()[:8]
     return cache_dir() / f"musl-python-{digest}" / "bin" / "python3.11"
 
 
 def make_musl_python() -> Path:
-    """Return the interpreter, compiled if it is not there, which takes minutes. Skips if it cannot be."""
+    """Return the interpreter; compile it if it is missing, which takes minutes. Skip if this is impossible."""
     if platform.machine() != "x86_64":
         pytest.skip("compiles a CPython for musl on x86_64, and this is another machine")
     for tool in ("gcc", "make", "perl"):

@@ -1,4 +1,4 @@
-"""Root file systems of Debian packages, made without root's rights and without touching the system's own packages."""
+"""Root file systems of Debian packages, made without root and without changing the system's packages."""
 
 from __future__ import annotations
 
@@ -20,16 +20,14 @@ PATIENCE = 240
 
 
 def cache_dir() -> Path:
-    """Return where downloads are kept between runs."""
+    """Return the folder of downloads, which are kept between runs."""
     named, cache = os.environ.get("BUILD_PY_CACHE"), os.environ.get("XDG_CACHE_HOME")
     return Path(named or Path(cache or Path.home() / ".cache") / "lares-build")
 
 
 def make_rootfs(architecture: str, suite: str, packages: Sequence[str], *, unpack_only: bool = False) -> Path:
-    """Return a folder with these packages and, unless `unpack_only`, all that they need.
-
-    Skips if it cannot be had.
-    """
+    """Return a folder with these packages and, unless `unpack_only`, their dependencies. Skip if it cannot be
+    made."""
     for tool in ("apt-get", "dpkg-deb"):
         need(tool)
     digest = hashlib.sha256(" ".join([*packages, str(unpack_only)]).encode()).hexdigest()[:8]
@@ -71,7 +69,7 @@ def _fill(root: Path, architecture: str, suite: str, packages: Sequence[str], *,
 
 
 def make_sources(suite: str, packages: Sequence[str]) -> Path:
-    """Return a folder with the archives that these source packages consist of. Skips if they cannot be had."""
+    """Return a folder with the archives of these source packages. Skip if they are unavailable."""
     digest = hashlib.sha256(" ".join(packages).encode()).hexdigest()[:8]
     folder = cache_dir() / f"sources-{suite}-{digest}"
     with only_one(folder):
@@ -99,7 +97,7 @@ def _workplace(folder: Path, source: str) -> Path:
 
 
 def debian_mirror() -> str:
-    """Return the mirror that this machine already uses."""
+    """Return the mirror that this machine uses."""
     command = ["apt-get", "indextargets", "--format", "$(SITE) $(ORIGIN)", "Identifier: Packages"]
     lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
     sites = [line.split()[0] for line in lines if line.split()[1:] == ["Debian"] and "security" not in line]
@@ -131,13 +129,13 @@ def _apt(work: Path, architecture: str, command: Sequence[str], folder: Path | N
 
 
 def own_architecture() -> str:
-    """Return the machine's own architecture in Debian's words. Skips without dpkg."""
+    """Return the machine's architecture in Debian's terms. Skip without dpkg."""
     command = [need("dpkg"), "--print-architecture"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def emulator() -> Path:
-    """Return a qemu that runs arm64 programs on this machine, installed or fetched."""
+    """Return a qemu that runs arm64 programs on this machine, installed or downloaded."""
     installed = shutil.which("qemu-aarch64-static")
     if installed:
         return Path(installed)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What the test puts in the place of systemctl: it starts the unit's own command line, and waits for READY=1."""
+"""A substitute for systemctl: it starts the unit's command line, and waits for READY=1."""
 
 import os
 import pwd
@@ -20,7 +20,7 @@ def setting(name: str) -> str:
 
 
 def stop() -> None:
-    """End what runs, within the unit's own time."""
+    """End the process within the unit's time."""
     if not PID.exists():
         return
     pid = int(PID.read_text())
@@ -36,7 +36,7 @@ def stop() -> None:
 
 
 def start() -> int:
-    """Start it as systemd would; 0 once it has stated that it is ready."""
+    """Start it like systemd; return 0 once it reports that it is ready."""
     user = pwd.getpwnam(setting("User"))
     notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     NOTIFY.unlink(missing_ok=True)

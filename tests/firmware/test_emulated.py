@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow(minutes=1.5), pytest.mark.release]
 
 BOXES = {"bookworm": "python3.11", "trixie": "python3.13"}
 PROCESSOR = "cortex-a53"
-"""What a Raspberry Pi 3 has; qemu's default processor makes newer Debians ten times slower."""
+"""The processor of a Raspberry Pi 3; qemu's default processor makes newer Debians ten times slower."""
 
 
 def command(root: Path, python: str, file: Path, *arguments: str) -> list[str | Path]:

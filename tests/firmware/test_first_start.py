@@ -31,7 +31,7 @@ def folder(archive: Path, tmp_path: Path) -> Iterator[Path]:
 
 
 def compiled(folder: Path) -> list[Path]:
-    """Return what lies compiled there."""
+    """Return the compiled files in the folder."""
     return sorted(folder.rglob("*.pyc"))
 
 

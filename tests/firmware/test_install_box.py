@@ -1,4 +1,4 @@
-"""install.sh on a box of its own: install, upgrade, break, roll back, uninstall; what is the owner's stays."""
+"""install.sh on its own box: install, upgrade, break, roll back, uninstall; the owner's files stay."""
 
 from __future__ import annotations
 
@@ -33,30 +33,28 @@ class Root:
     folder: Path
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run a command in it, as its root."""
+        """Run a command in it as root."""
         environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"}
         return subprocess.run(
             ["chroot", self.folder, *command], env=environment, capture_output=True, text=True, timeout=300
         )
 
     def install_sh(self, *arguments: str) -> str:
-        """Run install.sh; what it stated. Failing is a failure."""
+        """Run install.sh, which must succeed, and return its output."""
         done = self.run("/bin/sh", "/install.sh", *arguments)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def refused(self, code: int, *arguments: str) -> str:
-        """Run install.sh, which must fail with this code and a sentence."""
         done = self.run("/bin/sh", "/install.sh", *arguments)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stderr
 
     def read(self, path: str) -> bytes:
-        """Return a file of it."""
         return (self.folder / path).read_bytes()
 
     def copies(self) -> list[str]:
-        """Return what root's commands have unpacked and left, wherever they may."""
+        """Return everything that root's commands have unpacked and left."""
         candidate_folders = [
             self.folder / "opt" / "lares" / "program",
             *(self.folder / name for name in ("var/tmp", "tmp", "run")),
@@ -74,7 +72,7 @@ class Root:
         return found + [str(file) for file in files if file.exists() and "lares" in file.read_text()]
 
     def obeys_root(self) -> None:
-        """Run those commands of root's that unpack, and see that they share one copy."""
+        """Run root's commands that unpack, and check that they share one copy."""
         for arguments in (["doctor"], ["check"], ["backup", "/home.tar.gz"], ["key", "list"], ["status"]):
             assert self.run("lares", *arguments).returncode == 0, arguments
         assert len(self.copies()) == 1, self.copies()
@@ -93,14 +91,12 @@ class Root:
         return Box(process=None, log=log, port=port_in(log), host=host)
 
     def stop(self) -> None:
-        """End what still runs there."""
         with suppress(FileNotFoundError, ProcessLookupError):
             os.kill(int(self.read("run/lares.pid")), signal.SIGKILL)
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Iterator[Root]:
-    """Provide a fresh Debian with Python."""
     if os.geteuid() != 0:
         pytest.skip("changes into a root file system, and makes a user there, which only root may")
     architecture = own_architecture()
@@ -135,7 +131,7 @@ def make_broken(file: Path, good: Path, *, word: str = "run") -> Path:
 
 
 def put_in(root: Root, name: str, file: Path) -> str:
-    """Copy a file into the root; its path there."""
+    """Copy a file into the root; return its path there."""
     shutil.copy(file, root.folder / name)
     return f"/{name}"
 
@@ -217,7 +213,7 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
 
 
 def make_openwrt(root: Root) -> None:
-    """Make the root one of OpenWrt's."""
+    """Turn the root into OpenWrt's."""
     for name in ("etc/init.d", "etc/rc.d", "lib/upgrade/keep.d"):
         (root.folder / name).mkdir(parents=True)
     (root.folder / "etc" / "openwrt_release").touch()
@@ -267,7 +263,7 @@ def test_openwrt_installs_reloads_upgrades_rolls_back_and_uninstalls(root: Root,
 
 
 def sysupgrade(root: Root) -> None:
-    """Replace the system but for users and the files and links that are listed to be kept, as OpenWrt does."""
+    """Replace the system except users and the listed files and links, like OpenWrt."""
     patterns = (root.folder / "lib/upgrade/keep.d/lares").read_text().split()
     kept: dict[Path, tuple[bytes | str, os.stat_result]] = {}
     for path in (path for pattern in patterns for path in root.folder.glob(pattern.strip("/"))):

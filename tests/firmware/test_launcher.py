@@ -1,4 +1,4 @@
-"""The single file unpacks once, to the first place that will do, and heals what becomes of it there."""
+"""The single file unpacks once, to the first suitable folder, and repairs damage there."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def released() -> Iterator[None]:
 
 @pytest.fixture
 def folder(archive: Path, tmp_path: Path) -> Path:
-    """If it was unpacked."""
+    """Provide the unpacked folder."""
     base = tmp_path / "program"
     return Path(lares_launcher.find_folder(str(archive), [str(base)]))
 
 
 class TestPlaces:
-    """Data directory, STATE_DIRECTORY, CACHE_DIRECTORY, and then what every box has."""
+    """Data directory, STATE_DIRECTORY, CACHE_DIRECTORY, and then the folders of every box."""
 
     def test_nothing_given_means_what_every_box_has(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
@@ -125,15 +125,15 @@ class TestPlaces:
 
 
 def volume(**more: int) -> Callable[[str], Any]:
-    """Return a statvfs that shows of a file system with room, but for what is stated."""
+    """Return a statvfs of a file system with room, with these changes."""
     return lambda path: SimpleNamespace(**{"f_flag": 0, "f_bavail": 1 << 20, "f_frsize": 4096, **more})
 
 
 class TestChoice:
-    """The first that is writable, allows execution and has room."""
+    """The first folder that is writable, allows execution, and has room."""
 
     def choose(self, archive: Path, *bases: Path) -> Path:
-        """Return the base that it was unpacked to."""
+        """Return the base to which it was unpacked."""
         return Path(lares_launcher.find_folder(str(archive), [str(base) for base in bases])).parent
 
     def test_the_first_that_will_do_is_taken(self, archive: Path, tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def harm_lost(folder: Path) -> None:
 
 
 def harm_edited(folder: Path) -> None:
-    """Another content of the same length."""
+    """Change the content without its length."""
     (folder / "site-packages" / "config.toml").write_bytes(b"key = 2\n")
 
 
@@ -278,12 +278,12 @@ def harm_no_list(folder: Path) -> None:
 
 
 def started(archive: Path, folder: Path) -> bool:
-    """Return whether a start finds, or makes, the same folder."""
+    """Return whether a start finds or makes the same folder."""
     return lares_launcher.find_folder(str(archive), [str(folder.parent)]) == str(folder)
 
 
 class TestUnpacked:
-    """What lies there is whole at every start."""
+    """The unpacked files are whole at every start."""
 
     def test_everything_is_there_and_nothing_of_others(self, folder: Path) -> None:
         assert content(folder) == expected()
@@ -327,7 +327,7 @@ class TestUnpacked:
 
 
 class TestOthers:
-    """Other versions go when a hub of this one starts, or when this one is unpacked next to them."""
+    """Other versions are removed when a hub of this version starts, or when it is unpacked next to them."""
 
     def test_unused_versions_are_removed(self, archive: Path, folder: Path) -> None:
         base, elsewhere = folder.parent, folder.parent.parent / "elsewhere"

@@ -1,4 +1,4 @@
-"""The plugin for Matterbridge: its own tests and its package, as far as this machine has what they need."""
+"""The plugin for Matterbridge: its own tests and its package, if this machine has the needed programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same file on musl, with a CPython that is compiled for it; only if that is there or was asked for."""
+"""The same file on musl, with a CPython compiled for it; only if it exists or was requested."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_it_is_confined_and_loads_nothing_of_the_machine_that_it_runs_on(
 
 
 def _shared_objects(pid: int) -> set[Path]:
-    """Return what the process has loaded, which only root may know of one that is protected."""
+    """Return the process's shared objects; only root can read those of a protected process."""
     return {Path(name) for name in re.findall(r"/\S+\.so\S*", Path(f"/proc/{pid}/maps").read_text())}
 
 

@@ -1,4 +1,4 @@
-"""What of the wheels goes into the single file, and what each build does with it."""
+"""The files of the wheels that the single file contains, and the use of each by the build."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def wheel(folder: Path, name: str, **files: bytes) -> Path:
 
 
 def add(parts: Parts, target: Target, *wheels: Path) -> None:
-    """Take the wheels in, but for headers and most metadata."""
+    """Add the wheels, without headers and most metadata."""
     parts.add_wheels(target, wheels, keep=["b.dist-info/METADATA"], leave_out=["*.h", "*.dist-info/*"])
 
 

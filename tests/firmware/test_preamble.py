@@ -1,4 +1,4 @@
-"""The start of the single file: any Python can read it, and is told in a sentence why it does not fit."""
+"""The start of the single file: any Python can read it, and an unsuitable one gets a sentence with the reason."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ runpy.run_path(sys.argv[1] + "/__main__.py", run_name="__main__")
 
 @pytest.fixture
 def boot(tmp_path: Path) -> Path:
-    """Return the start, for the targets held, before a launcher that only states that it was reached."""
+    """Return the start code for these targets, with a launcher that only reports that it was reached."""
     shutil.copy(BOOT / "__main__.py", tmp_path)
     (tmp_path / "lares_file.py").write_text(f"BUILD = 'x'\nGLIBC = '2.28'\nTARGETS = {HELD!r}\n")
     (tmp_path / "lares_launcher.py").write_text("def launch():\n    print('launched')\n    return 7\n")
@@ -50,7 +50,7 @@ def boot(tmp_path: Path) -> Path:
 
 
 def start(boot: Path, version: str, tag: str, glibc: str) -> subprocess.CompletedProcess[str]:
-    """Start it in a Python that feigns to be this one."""
+    """Start it in a Python that pretends to be this one."""
     command = [sys.executable, "-S", "-c", FEIGN, str(boot), version, tag, glibc]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 

@@ -1,4 +1,4 @@
-"""The single file: the same bytes from every build, small, and enough by itself."""
+"""The single file: the same bytes from every build, small, and without dependencies."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ print(hub.returncode)
 
 @pytest.fixture(scope="module")
 def alone() -> list[str]:
-    """Return what puts a command on a machine without a network, if this one allows that."""
+    """Return the command prefix for a machine without a network, if this machine allows it."""
     command = ["unshare", "--map-root-user", "--net", "--"]
     if shutil.which("unshare") is None or subprocess.run([*command, "true"], capture_output=True).returncode:
         return []
@@ -213,7 +213,7 @@ def test_an_emptied_file_heals_at_the_next_start_and_a_rotten_one_when_it_hurts(
 
 
 def compiled_in(folder: Path) -> dict[Path, int]:
-    """Return what Python has compiled there, with the number of each file on the disk."""
+    """Return the files that Python compiled there, with their inode numbers."""
     return {path: path.stat().st_ino for path in folder.rglob("*.pyc")}
 
 
@@ -252,7 +252,7 @@ def objects(single_file: Path) -> dict[str, dict[str, bytes]]:
 
 
 def needed(data: bytes) -> set[str]:
-    """Return the libraries that an object asks the loader for."""
+    """Return the libraries that an object requests from the loader."""
     table, size, count = (elf.HEADER.unpack_from(data)[index] for index in (5, 9, 10))
     segments = [elf.SEGMENT.unpack_from(data, table + size * index) for index in range(count)]
     [(start, length)] = [(segment[2], segment[5]) for segment in segments if segment[0] == 2]

@@ -1,4 +1,4 @@
-"""The targets, and that the lock holds what each of them needs."""
+"""The targets, and that the lock contains everything for each of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The systemd unit is sound, and leaves little open."""
+"""The systemd unit is sound and allows little."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAGE = (ROOT / "docs" / "systemd.md").read_text()
 
 
 def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Return what systemd-analyze states; skips if there is none, or one that cannot read files."""
+    """Return the output of systemd-analyze; skip without one that can read files."""
     tool = need("systemd-analyze")
     done = subprocess.run([tool, "--man=no", *arguments], capture_output=True, text=True, timeout=120)
     if "unrecognized option" in done.stderr:
@@ -100,7 +100,7 @@ async def test_a_hub_lives_under_the_unit_s_own_filters_and_long_scripts_stand_b
 
 
 def reload_command(pid: int) -> list[str]:
-    """Return what the unit's ExecReload does, in a world that has a shell and nothing else."""
+    """Run the unit's ExecReload in an environment with only a shell."""
     [command] = re.findall(r"^ExecReload=(.*)$", UNIT.read_text(), re.MULTILINE)
     return shlex.split(command.replace("$MAINPID", str(pid)))
 
@@ -110,25 +110,25 @@ def test_a_reload_needs_nothing_but_a_shell() -> None:
 
 
 def is_filtered(pid: int) -> bool:
-    """Return whether a filter of system calls holds for the process."""
+    """Return whether a filter of system calls applies to the process."""
     return "Seccomp:\t2" in Path(f"/proc/{pid}/status").read_text()
 
 
 def is_limited(worker: int) -> bool:
-    """Return whether the worker could take its limits."""
+    """Return whether the worker could set its limits."""
     lines = Path(f"/proc/{worker}/limits").read_text().splitlines()
     soft = {line[:26].strip(): line[26:].split()[0] for line in lines}
     return (soft["Max open files"], soft["Max file size"]) == ("0", "0") and soft["Max address space"] != "unlimited"
 
 
 def children_of(pid: int) -> list[int]:
-    """Return the processes that it has started."""
+    """Return the child processes."""
     found = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for children in found for child in children.read_text().split()]
 
 
 def niceness(pid: int) -> list[int]:
-    """Return how nice the threads of the process and of its children are."""
+    """Return the niceness of the threads of the process and its children."""
     found = []
     for process in (pid, *children_of(pid)):
         for thread in Path(f"/proc/{process}/task").glob("*/stat"):

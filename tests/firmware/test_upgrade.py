@@ -53,7 +53,7 @@ while True:
 
 
 def make_file(file: Path, version: str, *, code: int = 0, answer: str = "200 OK") -> Path:
-    """Write a version: `check` exits with the code; the hub answers this to each request, or ends at once."""
+    """Write a version: `check` exits with the code; the hub gives this answer to each request, or ends at once."""
     text = HUB.format(version=version, code=code, answer=answer, root=str(ROOT), python=sys.executable)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("__main__.py", text)
@@ -85,7 +85,6 @@ class Machine:
         return done.stdout + done.stderr
 
     def running(self) -> str:
-        """Return the version of the hub that runs there."""
         ask = (
             "import socket, sys; hub = socket.socket(socket.AF_UNIX); hub.connect(sys.argv[1]);"
             "hub.sendall(b'GET /'); print(hub.makefile().read().split()[-1])"
@@ -94,7 +93,7 @@ class Machine:
 
 
 LOCK = "python3 -c 'import fcntl; fcntl.flock(8, fcntl.LOCK_EX)';"
-"""Locks descriptor 8 of a shell, until the shell has ended."""
+"""Locks descriptor 8 of a shell until the shell ends."""
 
 PREPARE = """
 mount -t tmpfs none "$0" || exit 99
@@ -201,13 +200,12 @@ def by_hand(folder: Path, *words: str) -> tuple[int, str]:
 
 
 def version_of(file: Path) -> str:
-    """Return the version of a file."""
     return subprocess.run([sys.executable, file, "--version"], capture_output=True, text=True, check=True).stdout
 
 
 @pytest.fixture
 def hand(tmp_path: Path) -> Path:
-    """Provide a folder with version 1, run by hand, and with a configuration."""
+    """Provide a folder with version 1, run by hand, and a configuration."""
     make_file(tmp_path / "lares.pyz", "1")
     (tmp_path / "config").mkdir()
     shutil.copy(ROOT / "config" / "default.toml", tmp_path / "config")

@@ -1,4 +1,4 @@
-"""History on the card: writings and their bytes, reads, and faulty clocks and cards."""
+"""History on the card: writes and their bytes, reads, and faulty clocks and cards."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Box:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[Box]:
-        """Return a run of the hub; the last thing it does is to write."""
+        """Return a run of the hub, which writes at its end."""
         self.bus = Bus()
         self.devices: dict[str, Device] = {}
 
@@ -77,7 +77,6 @@ class Box:
             yield self
 
     def show(self, device_id: str = "lamp", **attributes: Any) -> None:
-        """Let the device show these attributes now, in addition to its others."""
         previous, now = self.devices.get(device_id), self.clock.now()
         shown = {"state": "online", **({} if previous is None else previous.attributes), **attributes}
         device = replace(previous or self._shape, id=device_id, attributes=shown, updated_at=now, last_seen=now)
@@ -87,7 +86,6 @@ class Box:
         )
 
     def pass_time(self, **time: float) -> None:
-        """Let time go by."""
         self.clock.suspend(timedelta(**time).total_seconds())
 
     async def values(
@@ -456,7 +454,8 @@ async def test_without_a_card_hours_come_from_memory(tmp_path: Path) -> None:
 
 
 def collected(*, attributes: int, entries: int) -> Collected:
-    """Six hours of attributes, the more frequent ones first, and commands and skipped executions by turns."""
+    """Return six hours of attributes, the more frequent ones first, and commands and skipped executions
+    alternately."""
     hours = [Hour(start=3600 * hour, secs=3600, low=1.5, value=2.5, high=3.5) for hour in range(6)]
     return Collected(
         hours=[

@@ -1,4 +1,4 @@
-"""Device history: every value back as it was, within its bytes, and fair between devices."""
+"""Device history: every value is returned unchanged, within a limit of bytes, and fair to all devices."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ JSON = st.recursive(
 
 
 class Home:
-    """Devices whose changes reach a history."""
+    """Devices whose changes are recorded in a history."""
 
     def __init__(self, max_bytes: int = 1 << 22) -> None:
         self.bus = Bus()
@@ -46,7 +46,6 @@ class Home:
         self._shape = _a_device()
 
     def show(self, device_id: str, at: datetime, **attributes: Any) -> None:
-        """Let the device show exactly these attributes from now on."""
         previous = self.devices.get(device_id)
         device = replace(previous or self._shape, id=device_id, attributes=attributes, updated_at=at, last_seen=at)
         self.devices[device_id] = device
@@ -82,7 +81,7 @@ def test_a_series_gives_every_value_back_as_it_was(values: list[Any]) -> None:
 
 
 def _ordered(value: Any) -> Any:
-    """Return a measurement as it comes back: its number first."""
+    """Return a measurement in the order of stored ones: its number first."""
     is_measurement = isinstance(value, dict) and type(value.get("value")) in (int, float)
     is_measurement = is_measurement and abs(value["value"]) <= 1 << 53
     return {"value": value["value"], **value} if is_measurement else value

@@ -1,4 +1,4 @@
-"""Hours: minimum, mean over time and maximum of each, whatever the clock does; meters count, resets known."""
+"""Hours: minimum, mean over time, and maximum of each, whatever the clock does; meters count over resets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _row(hour: Hour) -> tuple[float, ...]:
 
 
 def made(*reports: tuple[float, float], take: float) -> list[tuple[float, ...]]:
-    """Return the hours of numbers that were reported these minutes after ten."""
+    """Return the hours of numbers that were reported at these minutes after ten."""
     hours = NumberHours({"unit": "celsius"})
     for minute, number in reports:
         hours.report(TEN + int(minute * MINUTE), number)

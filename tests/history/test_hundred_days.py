@@ -35,7 +35,7 @@ START = datetime(2027, 1, 1, tzinfo=UTC)
 
 
 class Year(Clock):
-    """Time as the test lets it pass."""
+    """A clock that the test advances."""
 
     elapsed = 0.0
 
@@ -57,7 +57,7 @@ class Home:
         self._is_on = [False] * SWITCHES
 
     def live(self) -> None:
-        """Let one beat of five minutes pass."""
+        """Let one period of five minutes pass."""
         at = to_millis(self._clock.now())
         for number in range(SENSORS):
             hours = self._collector._find_numbers((f"virtual:d{number}", "temperature"), {"unit": "celsius"})
@@ -92,7 +92,7 @@ class Home:
 
 
 DAYS = int(os.environ.get("PROOF_HISTORY_DAYS", "100"))
-"""How many days a release plays: three ends of a month, and thrice as many as are kept."""
+"""The days that a release test plays: three ends of a month, and three times the kept days."""
 
 
 @pytest.mark.slow

@@ -65,7 +65,7 @@ def test_whatever_is_shown_the_strict_server_understands(
 
 
 class Home:
-    """A device, a writer and a server; the test moves the time."""
+    """A device, a writer, and a server; the test moves the time."""
 
     def __init__(self, server: LineServer, post: PostLines | None = None, clock: Clock | None = None) -> None:
         self.server = server
@@ -78,7 +78,6 @@ class Home:
         self.writer = LineWriter(post or self._post, "http://server", self.bus, self.clock, lambda: self.is_trusted)
 
     def show(self, number: float) -> None:
-        """Let the device show this number."""
         now = self.clock.now()
         device: Device = replace(self._device, attributes={"state": "online", "power": number}, updated_at=now)
         before = self._device if self._device.attributes else None
@@ -89,14 +88,13 @@ class Home:
         self.shown[round(now.timestamp() * 1000)] = number
 
     async def pass_time(self, seconds: float) -> None:
-        """Move the clock, and let all tasks work."""
         assert isinstance(self.clock, VirtualClock)
         await _settle()
         await self.clock.advance(seconds, sleepers=0)
         await _settle()
 
     def received(self) -> dict[int, float]:
-        """Return the numbers that the server has, by their milliseconds."""
+        """Return the numbers that the server received, by their milliseconds."""
         found = self.server.points.items()
         return {at // 1_000_000: fields["value"] for (name, _, at), fields in found if name == "power"}
 

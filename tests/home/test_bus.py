@@ -1,4 +1,4 @@
-"""The bus: the order of events, which listeners get them, and their count."""
+"""The bus: the order of events, the listeners of each, and their count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The canonical table, against the contract's own, written down here a second time."""
+"""The catalog of capabilities, compared with a second copy of the contract's."""
 
 from __future__ import annotations
 
@@ -59,7 +59,6 @@ access-control: lock (enum locked, unlocked, jammed; lock, unlock)
 access-control: door, garage_door (enum open, closed, opening, closing, stopped, jammed; open, close, stop)
 access-control: cover_position, cover_tilt (percentage; open, close, stop, set)
 """
-"""Domain: keys (type and values; actions; `ro` if it is read only)."""
 
 ROW = re.compile(r"(.+): ([^(]+) \((\w+) ?(.*?); (.+?)(; ro)?\)")
 

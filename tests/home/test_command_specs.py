@@ -1,4 +1,4 @@
-"""What one device can be commanded: its range, its options, and the sentence of a refusal."""
+"""The commands of one device: range, options, and the sentence of a refusal."""
 
 from __future__ import annotations
 
@@ -20,12 +20,10 @@ BUTTON = CommandSpec(capability="custom.mqtt.restart", actions=("press",))
 
 
 def body(spec: CommandSpec, value: Value, action: str = "set") -> Command:
-    """Return a command of the spec's capability."""
     return Command(capability=spec.capability, action=action, value=value)
 
 
 def measured(value: Value, unit: str) -> Value:
-    """Return a value with its unit."""
     return {"value": value, "unit": unit}
 
 

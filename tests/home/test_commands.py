@@ -30,13 +30,12 @@ SAMPLES: dict[str, Any] = {
     "hs_color": {"hue": 200, "saturation": 60},
     "color_temperature": WARM,
 }
-"""A good value of each type but enum."""
+"""A good value of each type except enum."""
 
 PAIRS = [(key, action) for key, entry in CAPABILITIES.items() for action in entry.actions]
 
 
 def command(capability: Any, action: Any, **more: Any) -> dict[str, Any]:
-    """Return a command as JSON."""
     return {"capability": capability, "action": action, **more}
 
 

@@ -1,4 +1,4 @@
-"""Commands as Lua writes them: what people copy is accepted by the device."""
+"""Commands in Lua's form: the device accepts each copied example."""
 
 from __future__ import annotations
 

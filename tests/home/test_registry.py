@@ -26,7 +26,7 @@ NOON = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
 
 
 class TickingClock(Clock):
-    """One second later at each look, so that no two readings are the same."""
+    """A clock that advances a second at each reading, so that no two are equal."""
 
     def __init__(self) -> None:
         self.looks = 0
@@ -38,7 +38,7 @@ class TickingClock(Clock):
 
 
 class Home:
-    """A registry and everything that it published."""
+    """A registry and its published events."""
 
     def __init__(self, *setup: Report) -> None:
         self.bus = Bus()
@@ -51,13 +51,11 @@ class Home:
         self.news()
 
     def news(self) -> list[events.Event]:
-        """Return the events since the last call."""
         published = self.received[:]
         self.received.clear()
         return published
 
     def device(self, device_id: str = "a:1") -> Device:
-        """Return the device."""
         return self.registry.get_device(device_id)
 
 
@@ -75,8 +73,6 @@ def report(*observations: Observation, adapter: str = "a", also: Iterable[str] =
 
 
 class TestReports:
-    """Observations become the state of the home."""
-
     def test_an_attribute_that_is_dropped_stays_as_it_was(self) -> None:
         home = Home(report(seen(power="on", brightness=30)))
         home.registry.apply(report(seen(power="off", brightness=3000, nonsense=1)))
@@ -140,8 +136,6 @@ class TestReports:
 
 
 class TestQuestions:
-    """What one asks of the registry."""
-
     def test_the_list_of_devices_is_the_same_object_until_one_of_them_is_another(self) -> None:
         home = Home(report(seen("a:1", power="on")))
         home.registry.put_room("r", "R")

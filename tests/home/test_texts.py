@@ -1,4 +1,4 @@
-"""What ids and names may be: nothing invisible, nothing that turns text around, nothing that no address can name."""
+"""Valid ids and names: no invisible characters, no reversed text, and no character that a path cannot contain."""
 
 from __future__ import annotations
 

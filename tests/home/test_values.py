@@ -1,4 +1,4 @@
-"""The schema types: accepted values before, at and after every bound, and their canonical form."""
+"""The schema types: accepted values before, at, and after every bound, and their canonical form."""
 
 from __future__ import annotations
 
@@ -24,12 +24,10 @@ ODD_UNITS: list[Any] = [None, "", "K", "Kelvin", "kelvin ", "mired", 1, ["kelvin
 
 
 def kelvin(value: Any) -> dict[str, Any]:
-    """Return a colour temperature in kelvin."""
     return {"value": value, "unit": "kelvin"}
 
 
 def mireds(value: Any) -> dict[str, Any]:
-    """Return a colour temperature in mireds."""
     return {"value": value, "unit": "mireds"}
 
 

@@ -1,4 +1,4 @@
-"""Hubs without passing time."""
+"""Hubs whose time stands still."""
 
 from __future__ import annotations
 

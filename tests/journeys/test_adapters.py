@@ -1,4 +1,4 @@
-"""Adapters over HTTP: which run, how they start, and how well they do."""
+"""Adapters over HTTP: which ones run, how they start, and their status."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ OK = {"status": "ok", "message": None, "last_updated": NOON}
 
 
 async def statuses(app: App) -> dict[str, str]:
-    """Return the status of each adapter by its name."""
     answer = await app.get("/adapters")
     assert answer.status == 200
     return {each["name"]: each["status"] for each in answer.json}

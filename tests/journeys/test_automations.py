@@ -57,7 +57,7 @@ async def ran(app: App, id_: str, times: int = 1) -> list[Any]:
 
 
 def of(answer: Received) -> tuple[int, Any]:
-    """Status and body."""
+    """Return status and body."""
     return answer.status, answer.json
 
 
@@ -236,7 +236,7 @@ FAULTY: tuple[tuple[str | None, list[tuple[int, str]]], ...] = (
     (automation("follows", "{}", more="nmae = 1"), [(4, "trigger.type is missing"), (5, "nmae is not a field")]),
     (None, [(0, "is gone")]),
 )
-"""What a file may come to be, and each line with the beginning of its sentence; None for no file."""
+"""Possible contents of a file, and each line with the beginning of its sentence; None for no file."""
 
 
 async def test_validate_reports_the_errors_of_a_reload(lua: App, tmp_path: Path, subtests: pytest.Subtests) -> None:

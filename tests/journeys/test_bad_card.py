@@ -1,4 +1,4 @@
-"""A card that takes nothing: changes are refused, nothing of them shows, the home runs on, and it heals by itself."""
+"""A card that accepts nothing: changes are refused and invisible, the home continues, and the hub recovers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CHANGES: list[tuple[str, str, Any]] = [
     ("DELETE", "/rooms/den", None),
     ("POST", f"/devices/{LIGHT}/name", {"name": "Lamp"}),
 ]
-"""Every sort of durable change, each of which shows in a home that was `furnished`, also after those before it."""
+"""Every kind of durable change; each is visible in a home that was `furnished`, also after the earlier ones."""
 
 FURNISHING: list[tuple[str, str, Any]] = [
     ("POST", "/rooms", {"id": "den", "name": "Den"}),
@@ -57,8 +57,6 @@ SENTENCES = {
 
 
 class TestEveryRoute:
-    """In one process, over HTTP: each durable route returns 503, and nothing changes."""
-
     @pytest.fixture
     def disk(self, tmp_path: Path) -> MoodyDisk:
         """Provide the card."""
@@ -136,7 +134,7 @@ class TestEveryRoute:
 
 
 class TestKeys:
-    """A key that the card does not accept is refused: nobody gets a key that a restart would forget."""
+    """A key that the card does not accept is refused, because a restart would forget it."""
 
     async def test_a_key_is_neither_made_nor_revoked_until_the_card_takes_it(self, tmp_path: Path) -> None:
         disk, wanted = MoodyDisk(tmp_path), {"label": "tablet", "role": "read"}
@@ -162,7 +160,7 @@ async def _seen_in(home: App) -> list[Any]:
 
 
 class ReceivedFrames:
-    """The frames that a process's event stream sends, noted in the background."""
+    """The frames of a process's event stream, noted in the background."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
@@ -173,7 +171,6 @@ class ReceivedFrames:
         return [each for each in self.frames if each["type"] not in ("device.state_changed", "adapter.started")]
 
     def has_shown(self, **attributes: Any) -> bool:
-        """Return whether a device has shown this."""
         states = [each["state"] for each in self.frames if each["type"] == "device.state_changed"]
         return any(attributes.items() <= state.items() for state in states)
 
@@ -185,7 +182,7 @@ class ReceivedFrames:
 
 @asynccontextmanager
 async def listening(hub: Process) -> AsyncIterator[ReceivedFrames]:
-    """Return the reports of the hub from now on."""
+    """Provide the frames of the hub from now on."""
     async with hub.session.ws_connect(f"{hub.url}/events") as socket:
         received = ReceivedFrames(socket)
         noting = asyncio.ensure_future(received.note())
@@ -201,7 +198,7 @@ def card(tmp_path: Path) -> Card:
 
 @pytest.fixture
 async def light(tmp_path: Path) -> AsyncIterator[LightSimulator]:
-    """The light of the hub that is configured in the folder."""
+    """Run the light of the hub that is configured in the folder."""
     async with LightSimulator() as light:
         configure(tmp_path, light_section(light.url))
         yield light
@@ -219,7 +216,7 @@ async def _furnish(hub: Process) -> None:
 
 
 async def _refuse_all(hub: Process, reason: str) -> None:
-    """Every change is answered 503 with the sentence, one by one and all at once."""
+    """Check that every change is answered 503 with the sentence, one by one and all at once."""
     refusal = (503, {"error": f"the change cannot be stored now: {reason}", "code": "store_unavailable"})
     for change in CHANGES:
         assert await hub.ask(*change) == refusal
@@ -227,7 +224,7 @@ async def _refuse_all(hub: Process, reason: str) -> None:
 
 
 async def _live_on(hub: Process, light: LightSimulator, received: ReceivedFrames, brightness: int) -> None:
-    """Lights are switched, and their own values are read."""
+    """Check that lights can be switched and their values read."""
     power = "off" if light.lights[0].on else "on"
     command = {"capability": "power", "action": power}
     assert await hub.ask("POST", f"/devices/{LIGHT}/command", command) == (200, {"status": "ok"})
@@ -297,7 +294,7 @@ async def test_a_hub_stops_in_order_on_a_card_that_takes_nothing(
 
 @contextmanager
 def _tmpfs(folder: Path) -> Iterator[None]:
-    """A tmpfs of one mebibyte as the hub's data directory; skips where this user may not mount."""
+    """Provide a tmpfs of one mebibyte as the hub's data directory; skip if this user may not mount."""
     data = folder / "data"
     data.mkdir(mode=0o700)
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs", str(data)]

@@ -1,4 +1,4 @@
-"""A home with a device of every bundled kind, which API, scenes and automations command, or only read."""
+"""A home with a device of every bundled kind, which API, scenes, and automations command, or only read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Home:
         self.vendors = vendors
 
     async def run(self, kind: str, name: str) -> None:
-        """Execute a scene or an automation, which has to succeed."""
+        """Execute a scene or an automation, which must succeed."""
         ran = (await self.app.post(f"/{kind}/{name}/execute")).json
         assert ran["status"] == "ok", ran
 

@@ -36,7 +36,6 @@ EXAMPLES = [
 
 @pytest.fixture
 async def home(clock: VirtualClock) -> AsyncIterator[App]:
-    """Provide a home with a light and a TV, both off."""
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     tv.power_mode = STANDBY
     async with open_app(root=ROOT, clock=clock, light=light, tv=tv, poll_interval_secs=600) as app:
@@ -45,12 +44,10 @@ async def home(clock: VirtualClock) -> AsyncIterator[App]:
 
 
 async def becomes(app: App, device: str, attribute: str, value: object) -> None:
-    """Wait until the device shows this."""
     await until(lambda: app.hub.registry.get_device(device).attributes.get(attribute) == value)
 
 
 async def shown(app: App, device: str, attribute: str) -> object:
-    """Return one attribute of a device."""
     return (await app.device(device))["attributes"].get(attribute)
 
 
@@ -157,7 +154,7 @@ async def test_the_examples_of_the_documents_run(example: str, clock: VirtualClo
 
 
 async def power(app: App) -> tuple[str, str]:
-    """Of light and TV."""
+    """Return the power of light and TV."""
     shown = [(await app.device(device))["attributes"]["power"] for device in (LIGHT, TV)]
     return shown[0], shown[1]
 

@@ -1,4 +1,4 @@
-"""A clock that nothing trusts: a person says that it is right, over HTTP or at the box, also after restarts."""
+"""An untrusted clock: a person confirms it, over HTTP or on the box, also after restarts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ WRONG = {
 
 
 async def clock_of(app: App) -> Any:
-    """Return the clock in diagnostics."""
     return (await app.get("/diagnostics")).json["clock"]
 
 
@@ -78,7 +77,7 @@ async def test_a_card_that_takes_nothing_leaves_the_clock_as_it_was(tmp_path: Pa
 BOOT = datetime(1970, 1, 1, tzinfo=UTC)
 NOON = datetime(2027, 6, 1, 12, tzinfo=UTC)
 IDLE = 2
-"""Who sleeps in a hub without adapters: the recorder and the scheduler."""
+"""The number of tasks that sleep in a hub without adapters: the recorder and the scheduler."""
 
 WINDOW = "conditions = { { type = 'time_window', start = '00:00', ['end'] = '23:59' } }"
 FILES = {
@@ -90,14 +89,13 @@ FILES = {
 
 
 class Hub:
-    """A hub and the time that it lives by."""
+    """A hub and its clock."""
 
     def __init__(self, app: App, clock: VirtualClock) -> None:
         self.app = app
         self.clock = clock
 
     async def pass_by(self, **span: float) -> None:
-        """Let time go by."""
         await self.clock.advance(timedelta(**span).total_seconds(), sleepers=IDLE)
         async with asyncio.timeout(10):
             while self.app.hub.automations.figures()["running"]:  # noqa: ASYNC110 - nobody tells
@@ -113,7 +111,6 @@ class Hub:
         return found
 
     async def time(self) -> Any:
-        """Return the clock in diagnostics."""
         return (await self.app.get("/diagnostics")).json["clock"]
 
 

@@ -1,4 +1,4 @@
-"""Commands on the box while a hub stops on a slow card: whatever they acknowledged is there at the next start."""
+"""Commands on the box while a hub stops on a slow card: the next start has everything that they confirmed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.fakes.process import PYTHONPATH, Process, configure, running
 pytestmark = pytest.mark.slow  # needs a C compiler, and each sync takes 0.6 s
 
 MOMENTS_SECS = (0.0, 1.2)
-"""When a command is begun, in seconds from the signal that ends the hub; the stop waits for some syncs."""
+"""The seconds from the signal that ends the hub until a command begins; the stop waits for some syncs."""
 
 
 async def command(folder: Path, card: Card, *arguments: str) -> tuple[int, str, str]:
-    """The exit code and the output of `lares`."""
+    """Return the exit code and the output of `lares`."""
     environment = {**os.environ, **card.environment, "PYTHONPATH": PYTHONPATH}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "appliance", *arguments),
@@ -41,7 +41,6 @@ async def command(folder: Path, card: Card, *arguments: str) -> tuple[int, str, 
 
 
 async def status_with(hub: Process, token: str) -> int:
-    """Return the answer to a request with this token."""
     async with hub.session.get(f"{hub.url}/devices", headers={"Authorization": f"Bearer {token}"}) as response:
         return response.status
 
@@ -49,7 +48,7 @@ async def status_with(hub: Process, token: str) -> int:
 async def stop_meanwhile(
     hub: Process, card: Card, folder: Path, delay: float, *arguments: str
 ) -> tuple[int, str, str]:
-    """Stop the hub, with something to write, and run the command so many seconds later; what came of the command."""
+    """Stop the hub with something to write, and run the command after the delay; return the result of the command."""
     assert (await hub.ask("PUT", "/variables/mode", {"value": "day"}))[0] == 200
     card.switch_on("slow")
     changing = asyncio.ensure_future(hub.post("/rooms", id=f"room-{delay}", name="Room"))

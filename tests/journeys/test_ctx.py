@@ -1,4 +1,4 @@
-"""What `ctx` does in a home, seen from outside: scenes that are run over HTTP."""
+"""The effects of `ctx` in a home: scenes that run over HTTP."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ HOLDS = {
         local co = coroutine.wrap(function() coroutine.yield(ctx:get_device("{TV}").id) end)
         assert(co() == "{TV}")""",
 }
-"""What runs to its end."""
+"""Bodies that run to their end."""
 
 FAILS = {
     "a command that is none": (f'ctx:command("{TV}", "on")', ""),
@@ -111,7 +111,7 @@ async def lua(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
 
 
 def of(answer: Received) -> tuple[int, Any]:
-    """Status and error."""
+    """Return status and error."""
     return answer.status, answer.json.get("error")
 
 

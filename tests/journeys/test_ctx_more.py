@@ -87,7 +87,7 @@ FILES = {
 
 
 async def run(app: App, id_: str) -> Any:
-    """Run a scene; the answer."""
+    """Run a scene; return the answer."""
     return await app.post(f"/scenes/{id_}/execute")
 
 
@@ -336,7 +336,7 @@ async def test_a_change_of_a_variable_sets_off_an_automation_that_waits_for_it(t
 
 
 async def start(app: App, name: str, secs: float) -> None:
-    """Start a timer, as Lua does."""
+    """Start a timer, like Lua."""
     await app.hub.timers.start(name, secs, {"lamp": 1}, SOURCE)
 
 

@@ -1,7 +1,5 @@
-"""Every trigger, condition and call of `ctx` has what a new one must have, in one table each.
-
-The API shows the fields; a failed condition has its reason, and a wrong call its place.
-"""
+"""Every trigger, condition, and call of `ctx`, in one table each. The API shows its fields; a failed condition has
+its reason, and a wrong call its place."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ TRIGGERS: dict[str, str] = {
     "adapter_lifecycle": "adapter = 'roku_tv'",
     "system_error": "contains = 'tv'",
 }
-"""Of each trigger: fields that are sound."""
+"""Valid fields of each trigger."""
 
 CONDITIONS: dict[str, tuple[str, str]] = {
     "device_state": (
@@ -88,7 +86,6 @@ CALLS: dict[str, tuple[str, str]] = {
     "restore": ("{ 5 }", "ctx:restore takes the result of ctx:snapshot"),
     "notify": ("''", "ctx:notify: the message must have 1 to 4096 characters"),
 }
-"""For each call, wrong arguments and their errors; calls without arguments have none."""
 
 
 def a_condition(kind: str, fields: str) -> str:
@@ -145,7 +142,7 @@ STATED: dict[str, dict[str, Any]] = {
     "date_range": {"from": "06-01", "to": "06-30", "timezone": "Europe/Berlin"},
     "variable": {"name": "mode", "equals": "away"},
 }
-"""What `GET /why` states of these, beside the type and whether it holds."""
+"""The content of `GET /why` for these conditions, in addition to the type and whether each holds."""
 
 
 async def test_why_has_the_fields_of_each_for_programs(tmp_path: Path) -> None:

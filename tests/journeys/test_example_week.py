@@ -1,4 +1,4 @@
-"""The ten bundled automations through a week with a change of the clocks, a restart and unplugged devices in it."""
+"""The ten bundled automations for a week with a clock change, a restart, and unplugged devices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMED: dict[str, dict[str, list[str]]] = {
     "vacation_lights": {},
     "wake_up_light": {},
 }
-"""The recipes, and what somebody fills in."""
+"""The recipes and their filled-in values."""
 
 GROUPS = {
     "evening": ["desk"],
@@ -83,7 +83,7 @@ Tue 19:00 remote battery 12
 Tue 20:00 hall_motion motion detected
 Tue 20:01 hall_motion unplug -
 """
-"""By the clocks of the home: what somebody does, and what devices tell."""
+"""Actions of people and reports of devices, by the home's clock."""
 
 EXPECTED = """
 Wed 06:30 bed brightness 1
@@ -170,15 +170,15 @@ Tue 20:00 hall brightness 60
 Tue 20:00 hall power on
 Tue 21:00 hall power off
 """
-"""What is commanded, and told, and nothing else."""
+"""The complete list of commands and messages."""
 
 
 FADING = re.compile(r"(?m)^\w+ 06:(?!30|40|50)\d\d bed brightness \d+$")
-"""The steps of the wake-up light that the table does not tell."""
+"""The steps of the wake-up light, which the table omits."""
 
 
 def furnish(folder: Path) -> Path:
-    """The bundled configuration, with automations from recipes."""
+    """Write the bundled configuration, with automations from recipes."""
     shutil.copytree(ROOT / "config", folder / "config")
     (folder / "config/automations").mkdir(exist_ok=True)
     for name, values in NAMED.items():
@@ -187,7 +187,7 @@ def furnish(folder: Path) -> Path:
 
 
 def devices() -> dict[str, dict[str, Any]]:
-    """What the devices show at the beginning."""
+    """Return the devices at the beginning."""
     return {
         **{name: dict(OFF) for name in ("desk", "hall", "bed", "front", "porch", "garden")},
         "hall_motion": {"motion": "clear"},
@@ -201,7 +201,7 @@ def devices() -> dict[str, dict[str, Any]]:
 
 
 def instant(day: str, time: str) -> datetime:
-    """The instant of a line, in the week from 2026-03-25; the clocks go forward on the Sunday."""
+    """Return the instant of a line, in the week from 2026-03-25; the clocks go forward on the Sunday."""
     start = datetime(2026, 3, 25, tzinfo=BERLIN.timezone)
     number = ("Wed", "Thu", "Fri", "Sat", "Sun", "Mon", "Tue").index(day)
     hour, minute = map(int, time.split(":"))
@@ -209,7 +209,7 @@ def instant(day: str, time: str) -> datetime:
 
 
 def happen(week: Week, name: str, what: str, value: str) -> None:
-    """Do what a line says."""
+    """Perform the action of a line."""
     vendor = week.vendor
     if what == "press":
         week.press(name, value)
@@ -226,7 +226,7 @@ def happen(week: Week, name: str, what: str, value: str) -> None:
 
 
 RESTARTS = (("Wed", "20:04"), ("Sat", "20:00"), ("Sun", "02:00"))
-"""When the hub is stopped, for two minutes."""
+"""The times at which the hub is stopped for two minutes."""
 
 
 @pytest.mark.slow

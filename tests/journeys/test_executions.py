@@ -1,4 +1,4 @@
-"""Executions that run are seen and can be ended: over HTTP, by `status` and `why`, also when their file is gone."""
+"""Running executions are listed and can be cancelled: over HTTP, and by `status` and `why`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def listed(app: App) -> list[dict[str, Any]]:
 
 
 async def started(app: App, path: str, count: int) -> asyncio.Task[Any]:
-    """Start an execution through the path; then there are `count` executions."""
+    """Start executions through the path, and wait until there are `count`."""
     task = asyncio.ensure_future(app.post(path, {}))
     await until(lambda: len(list_executions(app.hub.executors)) == count)
     return task

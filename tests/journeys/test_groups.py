@@ -14,7 +14,6 @@ SECOND = "elgato_lights:light:1"
 
 
 async def put(app: App, group_id: str, *members: str, name: str = "All") -> Received:
-    """Create or change a group."""
     return await app.post("/groups", {"id": group_id, "name": name, "members": list(members)})
 
 

@@ -1,4 +1,4 @@
-"""An hour of a hard life: kills, clock steps, faults of adapters and card, and floods together; the model holds."""
+"""A hard hour: kills, clock steps, faults of adapters and card, and floods together; the model holds."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from tests.store.cuts import durable
 
 TROUBLES = 1000
 STEP_SECS = 4.0
-"""So much time passes with each trouble: more than an hour in all."""
+"""The time that passes with each trouble: more than an hour in all."""
 
 BASE = "base"
-"""The room that is never removed, in which the lamp may be."""
+"""The room that is never removed and that can contain the lamp."""
 
 KEYS = [f"{kind}/thing{number}" for kind in ("room", "group", "variable") for number in range(30)]
 NEVER_GONE = ("name", "place")
-"""What the lamp has of these it always has: some name, and a room or none."""
+"""Keys of the lamp that always have a value: a name, and a room or none."""
 
 Values = dict[str, str | None]
-"""`room/<id>`, `group/<id>`, `variable/<id>`, `name`, `place` to what it is; what is not there is not listed."""
+"""Values by `room/<id>`, `group/<id>`, `variable/<id>`, `name`, and `place`; a missing thing has no key."""
 
 
 @dataclass(slots=True)
 class Model:
-    """What must be true of the home: `known`; after a start, of the keys in `unanswered` perhaps another value."""
+    """The expected home: `known`; after a start, keys in `unanswered` can have another value."""
 
     known: Values = field(default_factory=dict)
     unanswered: dict[str, set[str | None]] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
-    """Keys of changes that have no answer yet. Of two at once nobody could say which counts."""
+    """Keys of changes without an answer yet; of two simultaneous ones, the order would be unknown."""
 
     def copy(self) -> Model:
-        """The model as it is now, for a hub that is killed now: nobody waits for its answers."""
+        """Return a copy of the model, for a hub that is killed now, whose answers are lost."""
         return Model(dict(self.known), {key: set(values) for key, values in self.unanswered.items()})
 
     def check(self, found: Values, *, is_start: bool) -> None:
-        """Compare with what a hub shows. A start may have found what nobody was told of; from then on it counts."""
+        """Compare with the values of a hub. A start may contain unconfirmed changes, which are known from then on."""
         for key in {*found, *self.known}:
             unanswered = self.unanswered.get(key, set()) if is_start else set[str | None]()
             allowed = {self.known.get(key), *unanswered}
@@ -59,15 +59,13 @@ class Model:
 
 
 class Life:
-    """A hub on a disk from its start to its kill, and the model of its home."""
-
     def __init__(self, app: App, disk: RecordingDisk, clock: VirtualClock, dice: random.Random, model: Model) -> None:
         self.app, self.disk, self.clock, self.dice, self.model = app, disk, clock, dice, model
         self.counts: Counter[str] = Counter()
         self._lamp = asyncio.Lock()
 
     async def change(self, key: str) -> int:
-        """Ask for a change of the key, and learn from the answer; its status."""
+        """Request a change of the key, update the model by the answer, and return the status."""
         model = self.model
         value = None if self.dice.random() < 0.2 and key != "name" else f"{self.dice.random():.9f}"
         if key == "place":
@@ -99,14 +97,13 @@ class Life:
         return (await self.app.ask(method, path, json=body)).status
 
     async def flood(self, count: int) -> list[int]:
-        """Many changes at once, each of a key of its own; their statuses."""
         free = [key for key in (*KEYS, *NEVER_GONE) if key not in self.model.asked]
         chosen = self.dice.sample(free, min(count, len(free)))
         self.model.asked.update(chosen)
         return await asyncio.gather(*map(self.change, chosen))
 
     async def switch_the_lamp(self) -> None:
-        """Switch it; where the hub says that this was done, the lamp has done it."""
+        """Switch the lamp; if the hub confirms it, the lamp has obeyed."""
         async with self._lamp:
             action = self.dice.choice(("on", "off"))
             status = (await self.app.command(LIGHT, "power", action)).status
@@ -114,7 +111,7 @@ class Life:
             assert status == 400 or self.app.light.lights[0].on == (action == "on")
 
     async def check(self, *, is_start: bool = False) -> None:
-        """The hub lives, and shows what the model says."""
+        """Check that the hub answers and shows the values of the model."""
         assert (await self.app.get("/health", token=None)).status == 200
         shown = {kind: (await self.app.get(f"/{kind}s")).json for kind in ("room", "group")}
         found: Values = {
@@ -128,12 +125,12 @@ class Life:
         self.model.check(found | {"name": lamp["name"], "place": lamp["room_id"]}, is_start=is_start)
 
     async def step_the_clock(self) -> None:
-        """Somebody sets it, to a day within a year or so, in the middle of what goes on."""
+        """Set the clock by up to a year while work is in progress."""
         await asyncio.sleep(0)
         self.clock.set(START + timedelta(days=self.dice.uniform(0, 400)))
 
     async def fail_the_adapter(self) -> None:
-        """The lamp misbehaves from now on, or is well again; somebody switches it."""
+        """Let the lamp misbehave, or recover; switch it."""
         await self._heal_the_lamp()
         faults = self.app.light.faults
         match self.dice.randrange(6):
@@ -150,7 +147,7 @@ class Life:
         await self.switch_the_lamp()
 
     async def fail_the_card(self) -> None:
-        """The card refuses from now on, now and then or always, or is well again; there are changes meanwhile."""
+        """Let the card refuse writes, sometimes or always, or recover; make changes meanwhile."""
         refusals: tuple[Refusal, ...] = ("ENOSPC", "EIO", "EROFS", "short")
         refusal, chance = self.dice.choice(refusals), self.dice.choice((0.0, 0.3, 1.0))
         self.disk.fault = lambda index, operation: refusal if self.dice.random() < chance else None
@@ -162,7 +159,7 @@ class Life:
         await asyncio.gather(self.flood(40), self.switch_the_lamp(), *readers)
 
     async def trouble(self, most: int) -> None:
-        """One to four troubles, of `most` at most, at the same time; then time passes."""
+        """Cause one to four troubles, at most `most`, at the same time; then let time pass."""
         kinds = (self.step_the_clock, self.fail_the_adapter, self.fail_the_card, self.flood_it)
         chosen = self.dice.sample(kinds, min(most, self.dice.randint(1, len(kinds))))
         self.counts.update(each.__name__ for each in chosen)
@@ -170,7 +167,7 @@ class Life:
         await self.clock.advance(len(chosen) * STEP_SECS, sleepers=0)
 
     async def recover(self) -> None:
-        """Lamp and card are well: each change is stored again, and the hub shows the lamp as it is."""
+        """Let lamp and card recover; check that each change is stored again, and that the hub shows the lamp."""
         await self._heal_the_lamp()
         self.disk.fault = lambda index, operation: None
         assert not {503} & set(await self.flood(4))
@@ -185,7 +182,7 @@ class Life:
         return (shown["state"], shown["power"]) == ("online", power)
 
     async def die(self) -> tuple[Image, Model]:
-        """Be killed, or lose the power, in the middle of changes: what the disk holds then, and what counts."""
+        """Kill the hub or cut the power in the middle of changes; return the disk and the model."""
         self.counts["die"] += 1
         changing = asyncio.ensure_future(self.flood(20))
         for _ in range(self.dice.randrange(60)):
@@ -201,7 +198,7 @@ class Life:
         await self.app.light.plug_in()
 
     async def _while_time_passes(self, work: asyncio.Future[Any] | Coroutine[Any, Any, Any]) -> None:
-        """Do the work, whose limits of time are the clock's."""
+        """Do the work, whose time limits use the clock."""
         task, pause = asyncio.ensure_future(work), 0.005
         while not (await asyncio.wait({task}, timeout=pause))[0]:
             await self.clock.advance(0.25, sleepers=0)

@@ -24,7 +24,6 @@ AUTOMATION = SCENE.replace('name = "Evening"', 'name = "Evening", trigger = { ty
 
 
 async def entries(app: App, path: str) -> list[Any]:
-    """Return the entries of a history."""
     answer = await app.get(path)
     assert answer.status == 200, answer
     found: list[Any] = answer.json["entries"]

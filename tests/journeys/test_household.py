@@ -1,4 +1,4 @@
-"""The ten wishes of a household, played by announced devices over three days; each wait has a restart in it."""
+"""The ten wishes of a household, played by announced devices for three days; each wait includes a restart."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ to = "ann@home.example"
 
 LAMPS = ("hall", "bed", "desk", "garden", "stairs", "porch")
 AT_FIRST = {"motion": "OFF", "door": "OFF", "ann": "home", "bath": "50", "washer/power": "0", "radiator/target": "18"}
-"""What devices show before anything happens: the first value ever is no change."""
+"""The attributes of devices before the first event: a first value is not a change."""
 
 GROUPS = {"vacation": ["garden"], "night": ["garden", "stairs", "porch"], "pretend": ["porch"]}
 NAMED: dict[str, dict[str, list[str]]] = {
@@ -60,7 +60,7 @@ NAMED: dict[str, dict[str, list[str]]] = {
     "away": {"people": ["mqtt:ann"]},
     "vacation_lights": {},
 }
-"""The recipes that play, and the devices that are filled in."""
+"""The used recipes, and the devices in their fields."""
 
 OWN = {
     "sunset": """return { id = "sunset", name = "Sunset",
@@ -236,11 +236,11 @@ Fri 18:30 porch {"state":"OFF"}
 Fri 18:30 porch {"state":"ON","brightness":60}
 Fri 18:40 porch {"state":"OFF"}
 """
-"""What was commanded, and what people were told, and nothing else."""
+"""The complete list of commands and messages."""
 
 
 def announcements() -> dict[str, dict[str, Any]]:
-    """What the devices announce, by their topics of discovery."""
+    """Return the announcements of the devices, by their discovery topics."""
 
     def lamp(name: str) -> dict[str, Any]:
         return {"schema": "json", "brightness": True, "brightness_scale": 100, "command_topic": f"home/{name}/set"}
@@ -281,7 +281,7 @@ def announcements() -> dict[str, dict[str, Any]]:
 
 
 def furnish(root: Path) -> None:
-    """The bundled modules and automations, switched on and with their names filled in, and own ones."""
+    """Write the bundled modules and automations, enabled and with filled-in names, and own ones."""
     shutil.copytree(CONFIG / "scripts", root / "config/scripts")
     for name, named in NAMED.items():
         write(root, {f"automations/{name}.lua": filled(name, **named)})
@@ -290,13 +290,11 @@ def furnish(root: Path) -> None:
 
 
 def instant(day: str, time: str) -> datetime:
-    """The instant of a line."""
     hour, minute = map(int, time.split(":"))
     return datetime(2027, 3, 11 + ("Thu", "Fri", "Sat").index(day), hour, minute, tzinfo=BERLIN)
 
 
 async def play(home: Household, what: str, *words: str) -> None:
-    """What a line says."""
     if what in {"restart", "kill"}:
         await home.restart(is_killed=what == "kill", off_secs=float(words[0]) if words else OFF_SECS)
     elif what == "variable":

@@ -62,7 +62,7 @@ PANEL = "http://panel.local"
 
 
 def configure(folder: Path, text: str) -> None:
-    """Open a box whose `[api]` begins with this."""
+    """Make a box whose `[api]` begins with this text."""
     (folder / "config").mkdir()
     (folder / "config" / "default.toml").write_text(f'[api]\nbind_address = "127.0.0.1:0"\n{text}')
 

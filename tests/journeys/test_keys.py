@@ -1,4 +1,4 @@
-"""Keys over HTTP: made, listed, used, revoked, and what becomes of those who came with one."""
+"""Keys over HTTP: create, list, use, and revoke; the end of connections with a revoked key."""
 
 from __future__ import annotations
 
@@ -17,21 +17,18 @@ REVOKED = 1008
 
 
 async def make(app: App, role: str = "read", label: str = "tablet") -> Any:
-    """Return a new key, as the answer shows it."""
     answer = await app.post("/auth/keys", {"label": label, "role": role})
     assert answer.status == 200, answer
     return answer.json
 
 
 class TestMaking:
-    """POST /auth/keys."""
-
     async def test_the_answer_is_the_key_with_its_secret(self, app: App) -> None:
         for role in set(Role) - {Role.HOOK}:
             await self.judge_answer(app, role)
 
     async def judge_answer(self, app: App, role: Role) -> None:
-        """Fail unless a key of that role is created, returned whole, and accepted."""
+        """Check that a key of this role is created, returned completely, and accepted."""
         made = await make(app, role, "the kitchen's tablet")
         assert list(made) == ["id", "label", "role", "created_at", "key"]
         assert (made["label"], made["role"]) == ("the kitchen's tablet", role)
@@ -50,8 +47,6 @@ class TestMaking:
 
 
 class TestListing:
-    """GET /auth/keys."""
-
     async def test_every_key_is_listed_by_id_without_its_secret_and_the_master_key_not(self, app: App) -> None:
         made = [await make(app, role, f"a key to {role}") for role in Role if role != Role.HOOK]
         listed = (await app.get("/auth/keys")).json
@@ -62,8 +57,6 @@ class TestListing:
 
 
 class TestRevoking:
-    """DELETE /auth/keys/{id}."""
-
     async def test_a_revoked_key_opens_nothing_from_then_on(self, app: App) -> None:
         made, other = await make(app), await make(app)
         assert (await app.get("/devices", token=made["key"])).status == 200

@@ -1,4 +1,4 @@
-"""The hub is killed in the middle of changes, again and again: what it acknowledged is there, and nothing else is."""
+"""The hub is killed repeatedly in the middle of changes: it keeps every confirmed change, and nothing else."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from tests.fakes.process import Process, configure, light_section, running, spaw
 
 WRITERS = 8
 MARGIN = "x" * 900
-"""Makes names long, so that the journal is compacted now and then, and the kill comes upon that too."""
+"""A text that makes names long, so that kills also hit compactions of the journal."""
 
 
 @dataclass(slots=True)
 class Memory:
-    """What one thing of the home may be: what was acknowledged last, or what was asked for and never answered."""
+    """The possible values of one thing: the last confirmed one, or a requested one without an answer."""
 
     held: Any = None
     asked: list[Any] = field(default_factory=list)
 
     def may_be(self, found: Any) -> bool:
-        """Return whether a start may find this."""
+        """Return whether a start may show this value."""
         return found == self.held or found in self.asked
 
     def settle(self, found: Any) -> None:
-        """Keep the found state from now on."""
+        """Treat the value as known from now on."""
         self.held, self.asked = found, []
 
 
@@ -56,14 +56,14 @@ class Writer:
         self._numbers = itertools.count()
 
     def files(self) -> dict[str, str]:
-        """The automation that it switches, and the scene that starts its timer."""
+        """Write the automation that it switches, and the scene that starts its timer."""
         return {
             f"automations/{self.automation}.lua": automation(self.automation, "{ type = 'system_error' }"),
             f"scenes/{self.timer}.lua": scene(self.timer, f"ctx:start_timer('{self.timer}', 86400)"),
         }
 
     async def work(self, hub: Process) -> None:
-        """Change things until the hub is gone."""
+        """Request changes until the hub is gone."""
         try:
             while True:
                 await self._round(hub)
@@ -93,7 +93,7 @@ class Writer:
         await self._use_keys(hub)
 
     async def _use_keys(self, hub: Process) -> None:
-        """Make two keys, each under a label of its own, and revoke one of them."""
+        """Create two keys with different labels, and revoke one of them."""
         for is_kept in (True, False):
             label = f"key-{self.home}-{next(self._numbers)}"
             self.memories[label] = Memory()
@@ -132,7 +132,7 @@ class Writer:
 
 
 async def _look(hub: Process) -> dict[str, Any]:
-    """Everything that the writers could have changed, as GET shows it."""
+    """Return everything that the writers could have changed."""
     await hub.ready()
     assert await hub.post("/automations/reload") == 200  # after so many crashes none would be loaded
     rooms = {each["id"]: {"name": each["name"]} for each in await hub.get("/rooms")}

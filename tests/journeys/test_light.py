@@ -16,7 +16,6 @@ GET, PUT = ("GET", "/elgato/lights"), ("PUT", "/elgato/lights")
 
 
 async def shown(app: App, device_id: str = LIGHT) -> dict[str, Any]:
-    """Return the attributes of the light."""
     attributes: dict[str, Any] = (await app.device(device_id))["attributes"]
     return attributes
 

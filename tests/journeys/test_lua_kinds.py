@@ -104,7 +104,6 @@ async def test_a_kind_that_is_broken_at_the_start_is_reported_and_runs_once_it_i
 
 
 async def has(app: App) -> bool:
-    """Return whether the device exists."""
     return bool((await app.get(f"/devices/{DEVICE}")).status == 200)
 
 
@@ -165,7 +164,6 @@ TRIGGER = '{ type = "device_state_change", device_id = "it:a", attribute = "powe
 
 
 def row(power: str | None, **more: Any) -> dict[str, Any]:
-    """Return a row of the device."""
     return {"id": "a", **({} if power is None else {"attributes": {"power": power}}), **more}
 
 

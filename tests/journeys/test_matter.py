@@ -1,4 +1,4 @@
-"""A home with automations for all that Matter devices do, while their server is away and comes back."""
+"""A home with automations for all events of Matter devices, while their server stops and returns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ return {{ id = "watcher", name = "Watcher", triggers = triggers, execute = funct
 
 
 def _recording(name: str) -> list[dict[str, Any]]:
-    """What happened by itself, and at last the plug is switched by hand."""
+    """Play the recorded events, and switch the plug by hand at the end."""
     lines = load(name)
     end = max(at for at, each in enumerate(lines) if "'event': 'node_updated'" in str(each["msg"])[:40])
     lines = lines[: end + 1]

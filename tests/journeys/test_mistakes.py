@@ -14,12 +14,12 @@ from tests.lua.mistakes import AT_CHECK, AT_RUN, Mistake
 
 KINDS = ["scenes", "automations"]
 CHECKED = [(mistake.kinds[0], mistake) for mistake in (AT_CHECK[0], AT_CHECK[4], AT_CHECK[-1])]
-"""A fault of the text, of a field, and of a script: a reload tells of every one, in the same words."""
+"""Faults of the text, of a field, and of a script: a reload reports each in the same words."""
 TRIGGERS = {"scenes": "", "automations": 'trigger = { type = "interval", every_secs = 3600 },'}
 
 
 def lay_out(root: Path, kind: str, mistake: Mistake) -> str:
-    """Write the mistake's files as scenes or automations; the sentence that tells of it, with file and line."""
+    """Write the mistake's files as scenes or automations; return its sentence with file and line."""
     files = {f"{kind}/mistake.lua": mistake.text, **mistake.files}
     filled = {name.replace("KIND", kind): text.replace("TRIGGER", TRIGGERS[kind]) for name, text in files.items()}
     write(root, {**filled, "default.toml": ""})

@@ -24,26 +24,25 @@ ROOM = {"id": "den", "name": "Den"}
 
 
 def move(folder: Path) -> Path:
-    """Move the folder away."""
     return folder.rename(folder.with_name("data.old"))
 
 
 def replace(folder: Path) -> Path:
-    """Move the folder away, and make an empty one."""
+    """Replace the folder by an empty one."""
     old = move(folder)
     folder.mkdir()
     return old
 
 
 def restore_copy(folder: Path) -> Path:
-    """Move the folder away, and put a copy in its place, as a restored backup is."""
+    """Replace the folder by a copy, like a restored backup."""
     old = move(folder)
     shutil.copytree(old, folder)
     return old
 
 
 def replace_by_link(folder: Path) -> Path:
-    """Move the folder away, and let a link at its place lead to a copy."""
+    """Replace the folder by a link to a copy."""
     old = move(folder)
     shutil.copytree(old, folder.with_name("other"))
     folder.symlink_to("other")
@@ -51,7 +50,7 @@ def replace_by_link(folder: Path) -> Path:
 
 
 def list_contents(folder: Path) -> dict[str, bytes]:
-    """List all files of the folder, but for the lock."""
+    """List all files of the folder, except the lock."""
     files = (each for each in folder.rglob("*") if each.is_file() and each.name != "lock")
     return {str(each.relative_to(folder)): each.read_bytes() for each in files}
 

@@ -1,4 +1,4 @@
-"""Two hubs on one broker, each killed again and again, and the broker too: within seconds they are one home again."""
+"""Two hubs on one broker, each killed repeatedly, and the broker too: within seconds they are one home again."""
 
 from __future__ import annotations
 
@@ -37,16 +37,14 @@ class Neighbour:
         process.configure(self._folder, f'{adapter}{section}publish = true\nhub_id = "{name}"\n')
 
     async def start(self) -> None:
-        """Start it, or start it again."""
         self.hub = await self._stack.enter_async_context(process.running(self._folder))
 
     async def kill(self) -> None:
-        """Kill -9."""
         await self.hub.kill()
         await self._stack.aclose()
 
     async def obeys(self, device_id: str, action: str) -> bool:
-        """Return whether a device that came over the broker does a command."""
+        """Return whether a device from the broker obeys a command."""
         path, body = f"/devices/{device_id}/command", {"capability": "power", "action": action}
         status, _ = await self.hub.ask("POST", path, body)
         return status == 200
@@ -66,18 +64,16 @@ class Neighbourhood:
         self.rounds = 0
 
     async def kill(self, name: str) -> None:
-        """Kill -9 one of the three."""
         if name == "broker":
             self.broker.stop(signal.SIGKILL)
         else:
             await getattr(self, name).kill()
 
     async def start(self, name: str) -> None:
-        """Start it again."""
         await getattr(self, name).start()
 
     async def heal(self) -> float:
-        """Wait until both see both devices, and switch them for each other; the seconds that it took."""
+        """Wait until both hubs show both devices, and command them crosswise; return the seconds that it took."""
         began = time.monotonic()
         self.rounds += 1
         action = "off" if self.rounds % 2 else "on"

@@ -1,4 +1,4 @@
-"""A lamp and a TV are unplugged for ten minutes of virtual time: what is heard, logged, answered, and healed."""
+"""A lamp and a TV are unplugged for ten minutes of virtual time: reports, log lines, answers, and recovery."""
 
 from __future__ import annotations
 
@@ -23,10 +23,8 @@ TEN_MINUTES = 600
 
 @pytest.fixture
 async def home(adapter: str, clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> AsyncIterator[App]:
-    """A quiet hub with two lamps behind one address and a TV, whose log is kept from now on.
-
-    Only what is looked at is polled each second.
-    """
+    """Provide a quiet hub with two lamps at one address and a TV, and its log from now on. Only the tested adapter
+    is polled each second."""
     lamps = LightSimulator(
         lights=[SimulatedLight(on=True, temperature=200), SimulatedLight(temperature=300)], clock=clock
     )
@@ -38,19 +36,19 @@ async def home(adapter: str, clock: VirtualClock, caplog: pytest.LogCaptureFixtu
 
 
 def _lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
-    """The log of the adapters' room: level and message."""
+    """Return level and message of each log line of the adapters."""
     return [(record.levelname, record.message) for record in caplog.records if record.name == "adapters"]
 
 
 async def _wait_out(clock: VirtualClock, asking: asyncio.Task[Received]) -> Received:
-    """The answer to a command that is repeated once after 250 ms, while the adapters' polls sleep."""
+    """Return the answer to a command that is repeated once after 250 ms, while the adapters' polls sleep."""
     await until(lambda: clock.sleepers == 4)
     await clock.advance(0.25, sleepers=3)
     return await asking
 
 
 async def _pass_a_poll(app: App, clock: VirtualClock, adapter: str) -> None:
-    """Move time on until a poll has failed: the next one is most of a minute away, and not under way meanwhile."""
+    """Move time on until a poll has failed, when the next one is most of a minute away."""
 
     def failed_polls() -> int:
         return sum(isinstance(event, AdapterErrored) and event.adapter == adapter for event in app.events)

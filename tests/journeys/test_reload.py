@@ -1,4 +1,4 @@
-"""Reloads over HTTP: all or nothing, whatever lies in the folder, and nothing that runs is lost."""
+"""Reloads over HTTP: all files or none, whatever the folder contains, without losing a running execution."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ async def lua(tmp_path: Path) -> AsyncIterator[App]:
 
 
 async def ids(app: App) -> list[str]:
-    """Return the ids of the loaded scenes."""
     return [each["id"] for each in (await app.get("/scenes")).json]
 
 
@@ -47,7 +46,7 @@ def failed(*faults: tuple[str, int, str], target: str = "scenes") -> Any:
 
 
 def done(count: int, target: str = "scenes") -> Any:
-    """What a reload answers that found none."""
+    """Return the answer of a reload without errors."""
     return {"status": "ok", "target": target, "loaded_count": count, "errors": []}
 
 
@@ -200,7 +199,7 @@ RETURNED: tuple[tuple[str, str | None], ...] = (
     ("local s = 'x' while true do s = s .. s end", "memory"),
     ("return {" + "{" * 150 + "}" * 150 + "}", ""),
 )
-"""What a file may return, and what the fault says; None where it is a scene."""
+"""Possible results of a file, and the sentence of the error; None for a scene."""
 
 
 async def test_whatever_a_file_returns_is_a_scene_or_a_fault_with_a_sentence(
@@ -251,7 +250,7 @@ KINDS = {
     "automations": ("automation.catalog_", "automations/a.lua", 1),
     "scripts": ("scripts.", "scripts/deep/math.lua", 1),
 }
-"""How the frames of each begin, one of its files, and how many there are."""
+"""For each kind, the beginning of its frames, one of its files, and their number."""
 
 
 async def test_reloads_are_on_the_event_stream(lua: App, tmp_path: Path) -> None:
@@ -392,7 +391,7 @@ ALL = "[scenes]\nwatch = true\n[automations]\nwatch = true\n[scripts]\nwatch = t
 
 
 def frames_of(app: App) -> list[str]:
-    """The catalog's events so far, by their class."""
+    """Return the catalog's events so far, by their class."""
     return [type(event).__name__ for event in app.events if type(event).__name__.startswith("Catalog")]
 
 

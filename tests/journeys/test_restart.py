@@ -1,4 +1,4 @@
-"""What outlives a restart, what is written for it and when, and what a start says of files that it cannot trust."""
+"""Restarts: the data that survives, its writes, and the reports about files that the start cannot trust."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.slow
 SECOND = "elgato_lights:light:1"
 FLUSH_SECS = 300
 SLEEPERS = 3
-"""Who sleeps in a quiet hub: both adapters' polls and the recorder."""
+"""The number of tasks that sleep in a quiet hub: both adapters' polls and the recorder."""
 
 Lamps = Sequence[SimulatedLight]
 ONE: Lamps = (SimulatedLight(on=True, temperature=200),)
@@ -46,7 +46,7 @@ TWO: Lamps = (*ONE, SimulatedLight(brightness=30, temperature=300))
 async def living(
     folder: Path, clock: VirtualClock, lamps: Lamps = TWO, *, interval: int = 30, late: float = 0.0
 ) -> AsyncIterator[App]:
-    """A running hub on the data directory. With `late` its devices first answer only after so many seconds."""
+    """Run a hub on the data directory. With `late`, its devices answer only after this many seconds."""
     light, tv = LightSimulator(lights=lamps, clock=clock), TvSimulator(clock=clock)
     light.faults.delay = tv.faults.delay = late
     async with open_app(
@@ -59,7 +59,7 @@ async def living(
 
 
 async def furnish(app: App) -> None:
-    """Two rooms with a lamp each, and a group of both and the TV."""
+    """Make two rooms with a lamp each, and a group of both and the TV."""
     for path, body in (
         ("/rooms", {"id": "den", "name": "Den"}),
         ("/rooms", {"id": "bath", "name": "Bath"}),
@@ -72,35 +72,32 @@ async def furnish(app: App) -> None:
 
 
 async def order_of(app: App) -> list[Any]:
-    """Rooms and groups."""
     return [(await app.get(path)).json for path in ("/rooms", "/groups")]
 
 
 async def devices_of(app: App) -> dict[str, Any]:
-    """The devices by id, but for when they were last seen."""
+    """Return the devices by id, without `last_seen`."""
     return {each["id"]: each | {"last_seen": None} for each in (await app.get("/devices")).json}
 
 
 async def store_of(app: App) -> dict[str, Any]:
-    """The store's figures as an administrator is shown them."""
+    """Return the store's figures in the diagnostics."""
     figures: dict[str, Any] = (await app.get("/diagnostics")).json["store"]
     return figures
 
 
 async def cost_of(app: App) -> tuple[int, int]:
-    """Bytes and syncs until now."""
+    """Return the bytes and syncs until now."""
     figures = await store_of(app)
     return figures["bytes_written"], figures["syncs"]
 
 
 def offline(device: dict[str, Any]) -> dict[str, Any]:
-    """The device as it is restored."""
+    """Return the device as after a restore."""
     return device | {"attributes": device["attributes"] | {"state": "offline"}}
 
 
 class TestWhatIsThereAgain:
-    """Order and devices."""
-
     async def test_rooms_groups_memberships_and_places_are(self, tmp_path: Path, clock: VirtualClock) -> None:
         async with living(tmp_path, clock) as app:
             await furnish(app)
@@ -183,7 +180,7 @@ class TestWhatIsThereAgain:
 
 
 class TestWhatIsWritten:
-    """Of what devices show: rarely, and only what is new."""
+    """Values of devices are written rarely, and only changed ones."""
 
     async def test_values_are_written_once_after_flush_secs(self, tmp_path: Path, clock: VirtualClock) -> None:
         async with living(tmp_path, clock) as app:
@@ -249,7 +246,7 @@ async def test_diagnostics_show_the_load_of_the_card(tmp_path: Path, clock: Virt
 
 
 class TestFilesThatCannotBeTrusted:
-    """Damage is told; what is whole is there."""
+    """Damage is reported; intact files are used."""
 
     async def test_damage_is_in_the_log_an_event_and_diagnostics(
         self, tmp_path: Path, clock: VirtualClock, caplog: pytest.LogCaptureFixture
@@ -290,7 +287,7 @@ async def test_a_second_hub_on_the_same_data_names_the_first(tmp_path: Path) -> 
 
 
 def _make_newer(file: Path) -> None:
-    """State format 2 in the first line, with a checksum that is right."""
+    """Set state format 2 in the first line, with a correct checksum."""
     line, _, rest = file.read_bytes().partition(b"\n")
     fields = json.loads(line) | {"format": 2}
     del fields["crc"]
@@ -315,7 +312,7 @@ SPOILT: list[tuple[str, Callable[[Path], object], int, str]] = [
     ),
     ("journal", _make_a_folder, os.EX_IOERR, "the store cannot be read: "),
 ]
-"""What becomes of which file, with which code the start ends, and what it says."""
+"""Damages of a file, with the exit code of the start and its sentence."""
 
 
 async def test_a_start_from_files_that_cannot_be_read_ends_with_a_sentence_and_leaves_them(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Rooms over HTTP, and commands to all that is in one."""
+"""Rooms over HTTP, and commands to all of their devices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ ON = {"capability": "power", "action": "on"}
 
 
 async def put(app: App, room_id: str, name: str = "Den") -> Received:
-    """Create or rename a room."""
     return await app.post("/rooms", {"id": room_id, "name": name})
 
 

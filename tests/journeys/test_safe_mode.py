@@ -16,7 +16,7 @@ from tests.fakes.clock import VirtualClock
 
 TICK = 'return { id = "tick", name = "Tick", trigger = { type = "interval", every_secs = 60 }, execute = print }'
 IDLE = 2
-"""Who sleeps in a hub without adapters: the recorder and the scheduler."""
+"""The number of tasks that sleep in a hub without adapters: the recorder and the scheduler."""
 
 
 async def test_safe_mode_ends_after_ten_minutes_without_a_crash(

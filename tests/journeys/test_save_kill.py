@@ -19,7 +19,7 @@ PATH = "config/scenes/evening.lua"
 
 
 def text_of(number: int) -> str:
-    """A scene that is long enough to be torn."""
+    """Return a scene that is long enough for a torn write."""
     return scene("evening", f"local n = {number}") + f"-- {number}" * 4000
 
 

@@ -1,4 +1,4 @@
-"""Scenes over HTTP: listed, run, dropped, queued, replaced, and what became of them."""
+"""Scenes over HTTP: listed, run, dropped, queued, and replaced; their history."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ FILES = {
 
 @pytest.fixture
 async def lua(clock: VirtualClock, tmp_path: Path) -> AsyncIterator[App]:
-    """A running hub with scenes in which time stands still."""
+    """Provide a running hub with scenes, in which time stands still."""
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     async with open_app(clock=clock, light=light, tv=tv, root=write(tmp_path, FILES), toml=LIMITS) as app:
         yield app
 
 
 def start(app: App, id_: str) -> asyncio.Task[Received]:
-    """Ask for an execution, and do not wait for the answer."""
+    """Request an execution without waiting for the answer."""
     return asyncio.ensure_future(app.post(f"/scenes/{id_}/execute"))
 
 
 async def under_way(app: App, *, running: int, waiting: int = 0) -> None:
-    """Wait until so many executions sleep or wait."""
+    """Wait until this many executions sleep or wait."""
     scenes = app.hub.scenes
 
     def is_so() -> bool:
@@ -75,12 +75,12 @@ async def under_way(app: App, *, running: int, waiting: int = 0) -> None:
 
 
 async def asleep(clock: VirtualClock, count: int) -> None:
-    """Wait until so many executions sleep."""
+    """Wait until this many executions sleep."""
     await until(lambda: clock.waits.count(NAP) == count)
 
 
 def of(answer: Received) -> tuple[int, Any]:
-    """Status and body."""
+    """Return status and body."""
     return answer.status, answer.json
 
 

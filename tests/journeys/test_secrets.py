@@ -1,4 +1,4 @@
-"""Secrets stay secret: a whole journey with many keys, and then a search of everything that it left behind."""
+"""Secrets stay secret: a whole journey with many keys, then a search of all files, answers, and logs."""
 
 from __future__ import annotations
 
@@ -20,26 +20,25 @@ from appliance.api.auth import Role
 from tests.cli.test_commands_line import LOOPBACK, PATIENCE, Ended, Running, box, ended, lares
 
 WRONG = "lrs_{}_" + "wrongsecret" * 3 + "0123456789"
-"""A wrong secret of the right form; people mistype what is almost right, so it must not show either."""
+"""A wrong secret of the right form; typing errors are close to the secret, so it must not appear either."""
 
 OWN = "the-owners-own-key-that-is-configured"
 
 
 @dataclass
 class Traces:
-    """What a journey leaves: each secret, and everything in which none of them may stand."""
+    """The traces of a journey: each secret, and every text that must not contain one."""
 
     secrets: set[str] = field(default_factory=set)
     texts: dict[str, bytes] = field(default_factory=dict)
     reported: int = 0
 
     def note(self, where: str, text: str | bytes) -> None:
-        """Keep what was said."""
         self.reported += 1
         self.texts[f"{self.reported} {where}"] = text if isinstance(text, bytes) else text.encode()
 
     def note_files(self, folder: Path) -> None:
-        """Keep every file that lies there, and what is packed in it."""
+        """Record every file of the folder, also in archives."""
         for file in (path for path in folder.rglob("*") if path.is_file()):
             data = file.read_bytes()
             self.note(str(file), data)
@@ -47,7 +46,7 @@ class Traces:
                 self.note(f"{file}, unpacked", gzip.decompress(data))
 
     def finds(self) -> Iterator[str]:
-        """Where a secret stands, in whole or its random part."""
+        """Return the places of each secret, whole or only its random part."""
         parts = {secret: {secret, secret[-43:], quote(secret, safe="")} for secret in self.secrets}
         for where, text in self.texts.items():
             for secret, forms in parts.items():
@@ -56,7 +55,7 @@ class Traces:
 
 
 def ask(traces: Traces, url: str, method: str, path: str, token: str | None, body: Any = None) -> tuple[int, bytes]:
-    """The answer, which is noted with its headers unless it is the one that may tell a secret."""
+    """Return the answer, which is recorded with its headers unless it may contain a secret."""
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url + path, data=data, headers=headers, method=method)
@@ -72,7 +71,7 @@ def ask(traces: Traces, url: str, method: str, path: str, token: str | None, bod
 
 
 async def listen(url: str, token: str) -> list[int]:
-    """Read `/events` with the token in each of the ways that there are; the statuses, 101 where it was let in."""
+    """Open `/events` with the token in each possible way; return the statuses, 101 for an accepted one."""
     ways: list[dict[str, Any]] = [
         {"headers": {"Authorization": f"Bearer {token}"}},
         {"protocols": ["lares.events", f"bearer.{quote(token, safe='')}"]},
@@ -90,7 +89,7 @@ async def listen(url: str, token: str) -> list[int]:
 
 
 def use(traces: Traces, url: str, token: str, *, is_good: bool) -> None:
-    """Do with the token what clients do."""
+    """Use the token in every way that clients do."""
     assert asyncio.run(listen(url, token)) == [101 if is_good else 401] * 3
     for method, path in (("GET", "/devices"), ("GET", "/nothing"), ("PATCH", "/rooms"), ("POST", "/rooms")):
         status, _ = ask(traces, url, method, path, token, {} if method == "POST" else None)
@@ -100,14 +99,14 @@ def use(traces: Traces, url: str, token: str, *, is_good: bool) -> None:
 
 
 def call_hook(traces: Traces, url: str, token: str) -> None:
-    """Call the hook of the token in both ways; nothing listens to it."""
+    """Call the hook of the token in both ways; no automation listens to it."""
     assert ask(traces, url, "POST", "/hooks/nobody", token, {})[0] == 404
     for path, status in (("/hooks/nobody", 404), ("/hooks/other", 403), ("/devices", 401)):
         assert ask(traces, url, "GET", f"{path}?token={token}", None)[0] == status
 
 
 def journey(traces: Traces, folder: Path, running: Running, owner: str) -> None:
-    """Make keys, use them, guess, revoke, reset, and look at everything."""
+    """Create keys, use them, guess, revoke, reset, and read everything."""
     url = running.url()
     note_arguments(traces, running)
     made = [json.loads(ask(traces, url, "POST", "/auth/keys", owner, wanted(role))[1]) for role in Role]
@@ -131,25 +130,24 @@ def journey(traces: Traces, folder: Path, running: Running, owner: str) -> None:
 
 
 def wanted(role: Role) -> dict[str, str]:
-    """A request for a key."""
     return {"label": f"a key to {role}", "role": role} | ({"hook": "nobody"} if role is Role.HOOK else {})
 
 
 def keep(traces: Traces, said: Ended) -> str:
-    """The secret that a command has printed, which is all that it may say of it."""
+    """Return the secret that a command printed, which may contain it once only."""
     assert said.code == 0, said
     traces.note("standard error", said.err)
     return said.out.strip()
 
 
 def note_words(traces: Traces, said: Ended) -> None:
-    """Keep what a command has said."""
+    """Record the output of a command."""
     assert said.code == 0, said
     traces.note("a command", said.out + said.err)
 
 
 def note_arguments(traces: Traces, running: Running) -> None:
-    """Keep what everybody on the box can see of the process."""
+    """Record the parts of the process that any user on the box can read."""
     traces.note("the arguments of the process", Path(f"/proc/{running.process.pid}/cmdline").read_bytes())
 
 

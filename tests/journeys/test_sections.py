@@ -33,29 +33,25 @@ MINE = '[adapters.mine]\nbase_url = "http://127.0.0.1:9"\nword = "first"\n'
 
 
 class Home:
-    """A home whose configuration is edited while its hub runs."""
-
     def __init__(self, root: Path) -> None:
         self.root = root
         self.file = root / "config" / "default.toml"
         self.app: App
 
     def save(self, *parts: str) -> None:
-        """Write the configuration."""
         write(self.root, {"default.toml": LOOPBACK + "".join(parts)})
 
     async def reload(self) -> Any:
-        """Reload the adapters; the answer."""
+        """Reload the adapters; return the answer."""
         answer = await self.app.post("/adapters/reload")
         assert answer.status == 200
         return answer.json
 
     async def states(self) -> Mapping[str, str]:
-        """The devices, and whether each is reached."""
+        """Return the devices, and whether each is reachable."""
         return {each["id"]: each["attributes"]["state"] for each in (await self.app.get("/devices")).json}
 
     async def has(self, *ids: str) -> None:
-        """Wait until these are the devices, all online."""
         for _ in range(400):
             if (found := await self.states()) == dict.fromkeys(ids, "online"):
                 return
@@ -63,7 +59,7 @@ class Home:
         raise AssertionError(found)
 
     async def notes(self) -> list[str]:
-        """Return the sentences of the status about the configuration, which every key sees in the overview."""
+        """Return the status's sentences about the configuration, which every key can read in the overview."""
         notes: list[str] = (await self.app.get("/diagnostics/status")).json["config"]
         assert (await self.app.get("/overview", token=READER.text)).json["config"] == notes
         return notes
@@ -71,7 +67,7 @@ class Home:
 
 @pytest_asyncio.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Home]:
-    """A home with one virtual device."""
+    """Provide a home with one virtual device."""
     home = Home(tmp_path)
     home.save(VIRTUAL)
     (tmp_path / "data").mkdir()

@@ -1,4 +1,4 @@
-"""A card on which every sync takes 300 ms: changes wait for it, share it, and nobody and nothing else does."""
+"""A card on which every sync takes 300 ms: only changes wait for it, and they share a sync."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tests.fakes.process import Process, configure, running
 pytestmark = pytest.mark.slow  # needs a C compiler, which few machines have
 
 DELAY = 0.6
-"""Seconds that a sync takes."""
+"""Seconds of a sync."""
 
 
 @pytest.fixture
 def card(tmp_path: Path) -> Card:
-    """The card, quick until told."""
+    """Provide the card, fast until the test slows it."""
     return Card(tmp_path)
 
 
 @pytest.fixture
 async def hub(tmp_path: Path, card: Card) -> AsyncIterator[Process]:
-    """A hub on the card, which is slow from now on."""
+    """Run a hub on the card, which is slow from now on."""
     configure(tmp_path)
     async with running(tmp_path, card.environment) as hub:
         assert await hub.post("/rooms", id="first", name="First") == 200

@@ -1,4 +1,4 @@
-"""SIGTERM under load: five seconds at most, streams told, what was acknowledged on the card, exit 0."""
+"""SIGTERM under load: five seconds at most, streams are closed, confirmed changes are on the card, exit 0."""
 
 from __future__ import annotations
 
@@ -33,12 +33,11 @@ EVERY_SECOND = """return { id = "beat", name = "Beat", trigger = { type = "inter
 
 
 def tv_section(tv: TvSimulator) -> str:
-    """The section of a TV at this address."""
     return f'[adapters.roku_tv]\nenabled = true\nip_address = "{tv.host}"\nport = {tv.port}\n'
 
 
 async def read_to_the_end(hub: Process, opened: list[None]) -> int | None:
-    """Read an event stream until it is closed; the code."""
+    """Read an event stream until it is closed; return the code."""
     async with hub.session.ws_connect(f"{hub.url}/events") as stream:
         opened.append(None)
         async for _ in stream:
@@ -47,7 +46,7 @@ async def read_to_the_end(hub: Process, opened: list[None]) -> int | None:
 
 
 async def make_rooms(hub: Process, client: int, acknowledged: list[str]) -> None:
-    """Make one room after the other, for as long as there is an answer."""
+    """Create rooms while the hub answers."""
     for number in range(1_000_000):
         room = f"room-{client}-{number}"
         try:

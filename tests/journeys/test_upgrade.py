@@ -28,7 +28,7 @@ def unpack(version: str, folder: Path) -> dict[str, Any]:
 
 
 async def status_for(hub: Process, key: str, path: str = "/rooms") -> int:
-    """How the hub answers this key."""
+    """Return the status of the hub's answer to this key."""
     async with hub.session.get(hub.url + path, headers={"Authorization": f"Bearer {key}"}) as response:
         return response.status
 

@@ -1,4 +1,4 @@
-"""`why` of an automation names an unreachable trigger device, and the wait that is in progress."""
+"""`why` of an automation names an unreachable trigger device, and the wait in progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is named wrongly is told in every place alike: in the log, by `why`, `check` and `simulate`."""
+"""Every wrong name is reported with the same words: in the log, and by `why`, `check`, and `simulate`."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ TABLE = [
     *(("", f"conditions = {{ {{ {condition} }} }}", "", said) for condition, said in CONDITIONS.items()),
     *(("", "", call, said) for call, said in CALLS.items()),
 ]
-"""Trigger, field and call of each automation, and what is told of it: nothing where that is empty."""
+"""Trigger, field, and call of each automation, and the warning about it; empty for no warning."""
 
 
 @pytest.mark.slow
@@ -114,14 +114,14 @@ async def test_each_wrong_name_has_its_sentence_in_every_place(
 
 
 def judge(lines: list[str], wrong: list[tuple[str, str]]) -> None:
-    """See that there is a line for the target of messages, and one for each automation, with what is said of it."""
+    """Check that one line is about the target of messages, and one about each automation, with its warning."""
     assert sum("'phone:sent'" in line for line in lines) == 1 and len(lines) == len(wrong) + 1
     for id_, said in wrong:
         assert [said in line for line in lines if f"/{id_}.lua:" in line] == [True], (id_, said)
 
 
 async def furnish(app: App) -> None:
-    """Put door and button into the hall, the door into a group, press the button once, and remove a variable."""
+    """Put door and button into the hall and the door into a group, press the button once, and remove a variable."""
     assert (await app.ask("PUT", "/variables/gone", json={"value": 1})).status == 200
     assert (await app.delete("/variables/gone")).status == 204
     for room in ("hall", "empty"):

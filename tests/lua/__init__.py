@@ -1,1 +1,1 @@
-"""Tests of the room `lua`."""
+"""Tests of the package `lua`."""

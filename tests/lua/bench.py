@@ -1,4 +1,4 @@
-"""What the tests of Lua have in common: a pool with few needs, and calls that are recorded."""
+"""Shared parts of the tests of Lua: a small pool, and recorded calls."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tests.fakes.instant import InstantHome
 
 FILE = "config/scenes/test.lua"
 ROOMY = ExecutionLimits(max_cpu_secs=20.0, backstop_secs=60.0)
-"""For scripts that behave: a busy machine must not make them fail."""
+"""Wide limits for correct scripts, so that a busy machine does not make them fail."""
 
 TRIVIAL = 'ctx:command("a", {capability = "power", action = "on"})'
 
 
 class Notes:
-    """Calls that are recorded; `answer` gives the answer of each, null by default."""
+    """Calls that are recorded; `answer` returns the answer of each, null by default."""
 
     def __init__(self, answer: Callable[[str, Any], Any] | None = None) -> None:
         self.asked: list[tuple[str, Any]] = []
@@ -45,18 +45,16 @@ class Notes:
         return [message for _, message, _ in self.lines]
 
     async def call(self, operation: str, arguments: Any) -> Any:
-        """Note the call, and answer."""
         self.asked.append((operation, arguments))
         answer = None if self._answer is None else self._answer(operation, arguments)
         return await answer if isinstance(answer, Awaitable) else answer
 
     def log(self, level: str, message: str, fields: Any) -> None:
-        """Note the line."""
         self.lines.append((level, message, fields))
 
 
 def calls_of(home: InstantHome, clock: Clock) -> Mapping[str, CtxCall]:
-    """The operations of `ctx` in the home; no scene can run."""
+    """Return the operations of `ctx` in the home; no scene can run."""
     environment = environment_of(home.registry, home.bus, clock)
     return CtxCalls(environment, Timers(environment), _no_scene, ()).table()
 
@@ -85,7 +83,6 @@ async def open_pool(
 
 
 def file(text: str) -> Source:
-    """Return the text as the file of a scene."""
     return Source(name=FILE, text=text.encode())
 
 
@@ -103,7 +100,7 @@ class Started:
         self._task = asyncio.get_running_loop().create_task(pool.run(execution))
 
     async def end(self) -> Failure:
-        """Return how it ended, once it has; a waiter that goes away changes nothing."""
+        """Return its result at its end; a cancelled waiter changes nothing."""
         await asyncio.wait([self._task])
         return self._task.result()
 
@@ -123,7 +120,7 @@ async def ended(execution: Started) -> None:
 
 
 async def run(pool: WorkerPool, body: str, notes: Notes | None = None, event: Any = None) -> Notes:
-    """Run the body to its end; its calls and log lines."""
+    """Run the body to its end; record its calls and log lines."""
     notes = notes or Notes()
     await ended(start(pool, scene(body), notes, event, name="scene:test"))
     return notes

@@ -1,4 +1,4 @@
-"""What the tests of Lua share: a pool for all tests of a file."""
+"""A pool for all tests of a file."""
 
 from __future__ import annotations
 

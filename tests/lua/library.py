@@ -1,4 +1,4 @@
-"""The editor's stub, `config/library/lares.lua`, as data: what it says that there is."""
+"""The editor's stub, `config/library/lares.lua`, as data."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Field:
 
     @property
     def words(self) -> list[str]:
-        """The strings of a type that is nothing but strings: `"on"|"off"`."""
+        """Return the strings of a type that consists of strings only: `"on"|"off"`."""
         return [each.strip('"') for each in self.type.split("|")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """A function: what is annotated about its parameters, and their names as they stand between the brackets."""
+    """A function: the annotations of its parameters, and their names in the declaration."""
 
     parameters: tuple[str, ...]
     annotated: Mapping[str, Field]
@@ -41,7 +41,7 @@ class Function:
 
 @dataclass(slots=True)
 class Library:
-    """Everything that the stub declares."""
+    """All declarations of the stub."""
 
     classes: dict[str, dict[str, Field]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)

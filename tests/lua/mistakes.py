@@ -1,7 +1,5 @@
-"""The commonest mistakes, each as a file, and the whole sentence about it.
-
-`TRIGGER` stands where an automation says when: the same file serves as a scene without it.
-"""
+"""The commonest mistakes, each as a file with its whole sentence. `TRIGGER` marks the place of a trigger: without
+it, the same file is a scene."""
 
 from __future__ import annotations
 
@@ -12,10 +10,8 @@ LAMP = "elgato_lights:light:0"
 
 
 class Mistake(NamedTuple):
-    """A file, and the message: `{line}: {sentence}`. `files` lie beside it, by their path under `config/`.
-
-    In `kinds` are the folders where the sentence is this one.
-    """
+    """A file, and the message: `{line}: {sentence}`. `files` are next to it, by their path under `config/`.
+    `kinds` are the folders with this sentence."""
 
     text: str
     line: int
@@ -164,7 +160,7 @@ AT_CHECK = (
         {"scripts/lamps.lua": "local lamps = {}"},
     ),
 )
-"""Those that show without running anything: at `lares check` and at a reload."""
+"""Mistakes that `lares check` and a reload find."""
 
 AT_RUN = (
     _body(
@@ -308,4 +304,4 @@ AT_RUN = (
         {"scripts/lamps.lua": "return {}"},
     ),
 )
-"""Those that only a run can show, because they are inside `execute`."""
+"""Mistakes that only a run finds, because they are inside `execute`."""

@@ -1,4 +1,4 @@
-"""The modules that come with Lares: what they command, and that it is within what a device takes."""
+"""The bundled modules: their commands, within the range of each device."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ class Home(Notes):
         self.sleeps: list[float] = []
 
     def add(self, id_: str, *commands: dict[str, Any], kind: str = "Light", **attributes: Any) -> None:
-        """Put a device there."""
         shown = {"state": "online", **attributes}
         self.devices[id_] = {"id": id_, "kind": kind, "attributes": shown, "commands": list(commands)}
 
@@ -85,13 +84,13 @@ async def pool() -> AsyncIterator[WorkerPool]:
 
 
 async def play(pool: WorkerPool, home: Home, module: str, body: str) -> list[str]:
-    """What the body printed, with the module at hand."""
     await run(pool, f"local {module} = require('{module}')\n{body}", home)
     return home.printed
 
 
 def lamps() -> Home:
-    """Lamp a is off, b on at 50 %, c is on and only switches; d states its warmth in mireds and is off."""
+    """Return lamps: a is off, b on at 50 %, c is on and only switches; d reports its colour temperature in mireds
+    and is off."""
     home = Home()
     home.add("a", POWER, BRIGHTNESS, WARMTH, power="off", brightness=20)
     home.add("b", POWER, BRIGHTNESS, power="on", brightness=50)
@@ -153,7 +152,7 @@ async def test_an_offline_light_is_not_on(pool: WorkerPool) -> None:
 
 
 def heating() -> Home:
-    """A thermostat with modes, one without, and one that is off."""
+    """Return a thermostat with modes, one without, and one that is off."""
     home, warm = Home(), {"value": 21, "unit": "°C"}
     home.add("x:A 1", TARGET, MODES, kind="Sensor", hvac_mode="heat", target_temperature=warm)
     home.add("plain", TARGET, kind="Sensor", target_temperature=warm)

@@ -1,4 +1,4 @@
-"""The worker's second wall: what code that has escaped from Lua reaches in a confined process is nothing."""
+"""The worker's second barrier: code that has escaped from Lua reaches nothing in a confined process."""
 
 from __future__ import annotations
 
@@ -129,10 +129,8 @@ def test_code_that_has_escaped_reaches_nothing_and_keeps_what_lua_needs(tmp_path
 
 
 def judge_escape(python: Sequence[str | Path], path: Sequence[str], folder: Path) -> int:
-    """Let the program loose in this Python, whose modules are on the path, and see that it reaches nothing.
-
-    The exit code of its `abort`.
-    """
+    """Run the program in this Python, with modules from the path, and check that it reaches nothing; return the
+    exit code of its `abort`."""
     (folder / "secret").write_text("secret")
     (folder / "empty").mkdir()
     before = _names_in(folder)
@@ -181,7 +179,7 @@ def test_the_hubs_memory_is_no_other_processs_to_read() -> None:
 
 
 def judge_protection(python: Sequence[str | Path], path: Sequence[str] = ()) -> None:
-    """See that the hub's memory is protected in this Python, whose modules are on the path."""
+    """Check that the hub's memory is protected in this Python, with modules from the path."""
     code = (
         f"import ctypes, sys; sys.path[:0] = {path!r}; from appliance.lua.process import protect_memory as p\n"
         "print(p(), ctypes.CDLL(None).prctl(3))"
@@ -208,7 +206,7 @@ _DATA = Struct("=iIQ6Q")
 
 
 def interpret(program: bytes, number: int, architecture: int, first: int = 0) -> int:
-    """What the program answers to a system call; follows the rules of classic BPF."""
+    """Return the filter's answer to a system call, by the rules of classic BPF."""
     data = _DATA.pack(number, architecture, 0, first, *[0] * 5)
     steps, at, value = list(_STEP.iter_unpack(program)), 0, 0
     while True:
@@ -245,7 +243,7 @@ CALLS: tuple[tuple[str, int, int, int, int], ...] = (
     ("one of x32", 0x40000000 + 45, 0x40000000 + 45, 0, KILL),
     ("a negative number", -1, -1, 0, KILL),
 )
-"""Calls with their numbers on x86_64 and aarch64, their first argument, and what becomes of them in process 77."""
+"""Calls with their numbers on x86_64 and aarch64, their first argument, and the result in process 77."""
 
 
 @each_row(("machine", "architecture"), [("x86_64", X86_64), ("aarch64", AARCH64)])

@@ -1,4 +1,4 @@
-"""`ctx` in a home: what each call gives, does and records, and the trace."""
+"""`ctx` in a home: the results, effects, and records of each call, and the trace."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ class Stage:
         self.context: Context
 
     async def play(self, body: str, source: str = "scene:evening") -> None:
-        """Run the body."""
         calls = calls_of(self.home, self.clock)
         self.context = Context(self.home.registry, self.home.dispatcher, self.clock, source, calls, FAILED)
         await self.clock.run(ended(start(self.pool, scene(body), self.context, name=source)))
@@ -54,7 +53,7 @@ class Stage:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def stage(pool: WorkerPool) -> AsyncIterator[Stage]:
-    """Three lamps, the first two in the room `hall`, the last two in the group `all`, and an empty group."""
+    """Provide three lamps, the first two in the room `hall`, the last two in the group `all`, and an empty group."""
     clock = VirtualClock()
     async with open_home(clock) as home:
         home.registry.put_room("hall", "Hall")
@@ -159,7 +158,7 @@ async def test_the_kept_names_of_failures_are_limited() -> None:
 
 
 def kept(trace: Trace, step: str) -> list[int]:
-    """The numbers of the steps of this sort that are kept."""
+    """Return the numbers of the kept steps of this kind."""
     return [each["number"] for each in trace.list_steps() if each["step"] == step]
 
 

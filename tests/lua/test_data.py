@@ -1,4 +1,4 @@
-"""Values keep what they are on their way between the hub and Lua, or are refused with a sentence."""
+"""Values do not change between the hub and Lua, or are refused with a sentence."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _give(value: Any, _: str, arguments: Any) -> Any:
 
 
 async def echo(pool: WorkerPool, *values: Any) -> list[Any]:
-    """What Lua gives back when it is given each of the values."""
+    """Return the values that Lua returns for each value."""
     back = []
     for value in values:
         notes = Notes(partial(_give, value))
@@ -42,7 +42,7 @@ async def echo(pool: WorkerPool, *values: Any) -> list[Any]:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Equal, and integers and floats, lists and objects, the same sort."""
+    """Return whether the values are equal, with the same types of numbers, lists, and objects."""
     if type(one) is not type(other):
         return False
     if isinstance(one, list):

@@ -1,4 +1,4 @@
-"""An execution inside the worker, on the test's own thread: what arrives while it still sends a frame."""
+"""An execution inside the worker, on the test's thread: frames that arrive while it sends one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every failure begins with file and line, says what is wrong, and where it helps, what to do."""
+"""Every failure begins with file and line, names the problem, and often the remedy."""
 
 from __future__ import annotations
 

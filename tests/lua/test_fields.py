@@ -1,4 +1,4 @@
-"""What a definition may hold, where its faults stand, and how modes decide."""
+"""Valid fields of a definition, the lines of its errors, and the decisions of modes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ WHOLE = {"id": "x", "name": "X", "description": "Y", "execute": EXECUTE, "mode":
 
 
 def parse(described: dict[str, Any], text: str = "") -> Scene:
-    """The scene that this is."""
+    """Return the scene of this table."""
     stated = {name: value for name, value in described.items() if value is not None}
     return read_definition(stated, Source(name="x.lua", text=text.encode()), scene_parser(8))[0]
 
 
 def faults(described: dict[str, Any], text: str = "") -> list[str]:
-    """What is wrong with it."""
     with pytest.raises(ConfigFailed) as refused:
         parse(described, text)
     return [str(fault) for fault in refused.value.faults]

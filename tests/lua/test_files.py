@@ -26,7 +26,6 @@ from tests.lua.bench import open_pool
 
 
 def contents(path: Path, *, is_deep: bool = False) -> Contents:
-    """What the folder holds."""
     return Folder(path=path, name="config/scripts", is_deep=is_deep).read()
 
 
@@ -111,7 +110,7 @@ return {
 
 
 def source(text: str) -> Source:
-    """The text as a file."""
+    """Return the text as the file."""
     return Source(name="config/scenes/x.lua", text=text.encode())
 
 

@@ -1,6 +1,5 @@
-"""The worker is hit by signals at random moments while automations run in it: each caller is answered, each trigger
-has an ending, and modes and cooldowns are as if the execution had failed by itself.
-"""
+"""Signals hit the worker at random moments while automations run in it: each caller gets an answer, each trigger
+has an end, and modes and cooldowns are as after a failure."""
 
 from __future__ import annotations
 
@@ -43,11 +42,11 @@ MODES: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "restart": ({"mode": "restart"}, ("", "", "")),
     "single": ({"mode": "single"}, ("", "dropped", "dropped")),
 }
-"""Automations: what their files say, and how the endings of three triggers at once read, where that is certain."""
+"""Automations: their files, and the ends of three simultaneous triggers, if these are certain."""
 
 
 class LuaStage(Stage):
-    """Runs a body by chance for each execution of an automation; `body` says which from now on."""
+    """Runs a random body for each execution of an automation; `body` sets it from now on."""
 
     def __init__(self, pool: WorkerPool, dice: random.Random) -> None:
         super().__init__()
@@ -56,23 +55,21 @@ class LuaStage(Stage):
         self._dice = dice
 
     def new_execution(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
-        """Return an execution."""
         notes = Notes(lambda *_: asyncio.sleep(self._dice.random() / 100))
         body = scene(self._dice.choice(self.bodies))
         return cast("Play", self._pool.new_execution(body, notes, event, name=name))
 
     async def run(self, play: Play) -> Failure:
-        """Run an execution to its end."""
         return await self._pool.run(cast("LuaExecution", play))
 
 
 def pids(pool: WorkerPool) -> list[int]:
-    """The workers' processes; 0 for one that is not started yet."""
+    """Return the workers' process ids; 0 for one that has not started."""
     return [each["pid"] for each in pool.figures()["workers"]]
 
 
 def running(it: Bench) -> int:
-    """How many executions run or wait."""
+    """Return the number of running and waiting executions."""
     figures = it.parts.figures()
     count: int = figures["running"] + figures["waiting"]
     return count
@@ -85,7 +82,8 @@ def trigger(it: Bench) -> None:
 
 
 async def hit(it: Bench, pool: WorkerPool, dice: random.Random, signals: tuple[signal.Signals, ...]) -> None:
-    """Trigger all three times and hit the worker at some moment: all end as they must, and afterwards all run."""
+    """Trigger each automation three times and hit the worker at a random moment; check that all end correctly, and
+    that all run afterwards."""
     before = {id_: len(it.outcomes(id_)) for id_ in MODES}
     cast("LuaStage", it.stage).bodies = BODIES
     asked = asyncio.ensure_future(describe(pool))
@@ -112,7 +110,6 @@ async def hit(it: Bench, pool: WorkerPool, dice: random.Random, signals: tuple[s
 
 
 async def describe(pool: WorkerPool) -> bool:
-    """Have a file described; whether that went well."""
     async with asyncio.timeout(ANSWER_SECS):
         try:
             return await pool.describe(file("return {id = 'x'}")) == {"id": "x"}
@@ -122,7 +119,7 @@ async def describe(pool: WorkerPool) -> bool:
 
 
 async def all_run(it: Bench, *, has_cooled: bool) -> None:
-    """Each automation runs at its next trigger, unless it has run well and its cooldown lasts."""
+    """Check that each automation runs at its next trigger, unless a successful run started its cooldown."""
     cast("LuaStage", it.stage).bodies = ("ctx:command('a', {})",)
     trigger(it)
     await until(lambda: not running(it), within=ANSWER_SECS)
@@ -133,7 +130,7 @@ async def all_run(it: Bench, *, has_cooled: bool) -> None:
 
 
 async def home(folder: Path, count: int, seed: int, signals: tuple[signal.Signals, ...]) -> int:
-    """A home whose worker is hit so often; how many were lost."""
+    """Run a home whose worker is hit this many times; return the number of lost executions."""
     dice = random.Random(seed)
     async with open_pool(LIMITS) as pool:
         automations = (automation(id_=id_, **more) for id_, (more, _) in MODES.items())

@@ -1,4 +1,4 @@
-"""Lua 5.4 as its manual has it, where the sandbox wraps it; and ctx calls from every place."""
+"""Lua 5.4 as in its manual, if the sandbox wraps it; and calls of ctx from every place."""
 
 from __future__ import annotations
 

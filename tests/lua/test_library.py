@@ -1,4 +1,4 @@
-"""The editor's library documents what there is, and nothing else: ctx, values, capabilities, definitions, Lua."""
+"""The editor's library documents exactly the available names: ctx, values, capabilities, definitions, Lua."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ METHODS = {
 }
 
 LUA_TYPES = {"string": "string", "LogLevel": "string", "InvokeTarget": "string", "number": "number"}
-"""What a parameter's type is in Lua; classes and tables are tables."""
+"""The Lua type of each parameter type; classes and tables are tables."""
 
 
 # --- ctx -----------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def test_the_levels_and_targets_are_those_there_are() -> None:
 
 @pytest.fixture
 async def context() -> AsyncIterator[Context]:
-    """A home with three lamps, one of them in a room and a group."""
+    """Return a home with three lamps, one of them in a room and a group."""
     clock = VirtualClock()
     async with open_home(clock) as home:
         _furnish(home)
@@ -138,7 +138,7 @@ TYPES: Mapping[str, str] = {
     "hs_color": "HsColor",
     "color_temperature": "ColorTemperature",
 }
-"""The stub's name of each schema type but `enum`."""
+"""The stub's name of each schema type except `enum`."""
 
 
 def test_the_capabilities_are_those_there_are() -> None:
@@ -242,7 +242,7 @@ async def test_the_functions_of_lua_that_are_kept_and_removed_are_documented() -
     assert kept <= stock
 
     def is_documented(name: str) -> bool:
-        """Whether the editor offers the function: as declared here, else as the library it comes from."""
+        """Return whether the editor knows the function: as declared here, or from its library."""
         if name in documented:
             return not documented[name].is_deprecated
         return ("package" if name == "require" else name.split(".", maxsplit=1)[0]) not in off

@@ -1,4 +1,4 @@
-"""The editor's library documents automations as they are: definitions, triggers, conditions, events."""
+"""The editor's library documents automations correctly: definitions, triggers, conditions, events."""
 
 from __future__ import annotations
 
@@ -31,18 +31,17 @@ SOUND: dict[str, Any] = {
 
 
 def parse(**fields: Any) -> Any:
-    """What becomes of the sound definition with these fields instead of its own."""
     return homes.parse(SOUND | fields)
 
 
 def classes_of(alias: str) -> dict[str, dict[str, library.Field]]:
-    """The classes of a union, by the `type` that each states."""
+    """Return the classes of a union, by their `type`."""
     found = [LIBRARY.classes[name] for name in LIBRARY.aliases[alias].split("|")]
     return {fields["type"].type.strip('"'): fields for fields in found}
 
 
 def offered(faults: tuple[str, ...], what: str) -> set[str]:
-    """The fields that the refusal of an unknown one lists."""
+    """Return the fields that the error about an unknown one lists."""
     [listed] = [fault for fault in faults if fault.startswith(f"{what} is not a field")]
     return set(listed.split("there are ")[1].split(", "))
 
@@ -57,16 +56,16 @@ EITHER = {
     "room_state": {"min_devices"},
     "group_state": {"min_devices"},
 }
-"""What is said where none of several fields is there of which one must be."""
+"""The sentence of a missing field if one of several is required."""
 
 
 def needed(fields: dict[str, library.Field]) -> set[str]:
-    """The fields that must be there, `type` aside, which every one needs."""
+    """Return the required fields, without `type`, which is always required."""
     return {name for name, each in fields.items() if not each.is_optional} - {"type"}
 
 
 def missing(faults: tuple[str, ...], path: str) -> set[str]:
-    """The fields of the table at this path whose absence is a fault."""
+    """Return the fields of the table at this path whose absence is an error."""
     named = [fault.split(" ")[0] for fault in faults if " missing" in fault]
     return {name.removeprefix(path) for name in named if name.startswith(path)}
 
@@ -113,7 +112,7 @@ EVENTS: dict[str, dict[str, Any]] = {
     "sunset": {},
     "interval": {"every_secs": 60},
 }
-"""A trigger of each kind that some event matches."""
+"""A trigger of each kind, and a matching event."""
 
 
 def test_the_fields_of_an_event_match_the_triggers() -> None:

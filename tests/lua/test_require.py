@@ -1,4 +1,4 @@
-"""Scripts: read when they are required, once an execution, from one folder."""
+"""Scripts: read when they are required, once per execution, from one folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with these scripts, and links."""
+    """Provide a folder with these scripts, and links."""
     folder = tmp_path_factory.mktemp("scripts")
     for name, text in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -50,13 +50,11 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool(scripts: Path) -> AsyncIterator[WorkerPool]:
-    """A pool that finds them."""
     async with open_pool(scripts=scripts) as opened:
         yield opened
 
 
 def answer(operation: str, arguments: list[float]) -> object:
-    """What ctx gives."""
     if operation == "sleep":
         raise Invalid(f"ctx:sleep takes 0 to 3600 seconds, not {arguments[0]:g}")
     return {"name": "Lamp"}

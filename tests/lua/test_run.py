@@ -1,4 +1,4 @@
-"""An execution: cancelled from outside, with and without waiters, and what is freed at its end."""
+"""An execution: cancelled from outside, with and without waiters, and its memory at its end."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SLEEPER = "ctx:sleep(1) ctx:command('a', {})"
 
 
 class Gate(Notes):
-    """Calls that wait until the test lets them go on."""
+    """Calls that wait until the test releases them."""
 
     def __init__(self) -> None:
         super().__init__(lambda *_: self.opened.wait())
         self.opened = asyncio.Event()
 
     async def reached(self, count: int = 1) -> None:
-        """Return once so many calls have come."""
+        """Return once this many calls have arrived."""
         await until(lambda: len(self.asked) >= count)
 
 
@@ -245,7 +245,7 @@ async def test_hundreds_that_sleep_use_no_thread() -> None:
 
 
 async def race(count: int) -> None:
-    """Cancel runs at random moments: each ends in one of two ways, and nothing is left."""
+    """Cancel runs at random moments: each ends in one of two ways and leaves nothing."""
     random_ = random.Random(count)
 
     async def one(execution: Started) -> None:

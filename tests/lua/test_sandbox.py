@@ -225,11 +225,11 @@ async def test_the_environment_of_the_process_stays_its_own() -> None:
 
 QUICK = ExecutionLimits(max_cpu_secs=0.2, backstop_secs=30.0)
 PATIENCE = 30.0
-"""Real seconds after which a script that still runs has escaped its limits, however busy the machine is."""
+"""Real seconds after which a running script has escaped its limits, even on a busy machine."""
 
 
 def answer(operation: str, arguments: Any) -> Any:
-    """What hostile scripts are given: nothing, much, or never."""
+    """Return answers for hostile scripts: nothing, much, or never."""
     if arguments and arguments[0] == "hang":
         return asyncio.Event().wait()
     if arguments and arguments[0] in ("much", "some"):
@@ -238,14 +238,15 @@ def answer(operation: str, arguments: Any) -> Any:
 
 
 def limits_for(expected: str, limits: ExecutionLimits) -> ExecutionLimits:
-    """Scripts that only the backstop ends need a short one; those that end by themselves have time for it."""
+    """Return limits: a short backstop for scripts that only it ends, and enough time for those that end by
+    themselves."""
     if expected == BACKSTOP:
         return ExecutionLimits(backstop_secs=0.3)
     return limits if CPU in expected else ROOMY
 
 
 def cases() -> Iterator[tuple[str, str, str]]:
-    """Every hostile script as a file."""
+    """Return every hostile script as a file."""
     for name, body, expected in HOSTILE:
         yield name, scene(body).text.decode(), expected
     yield from HOSTILE_FILES
@@ -253,7 +254,7 @@ def cases() -> Iterator[tuple[str, str, str]]:
 
 CASES = tuple(cases())
 AT_ONCE = 12
-"""Hostile scripts that run beside each other."""
+"""Hostile scripts that run at the same time."""
 
 
 async def test_every_hostile_script_has_a_name_of_its_own() -> None:
@@ -261,7 +262,7 @@ async def test_every_hostile_script_has_a_name_of_its_own() -> None:
 
 
 async def end_of(pool: WorkerPool, text: str, expected: str, *, described: bool = False) -> str | None:
-    """What is wrong with how the file ended; None if nothing is."""
+    """Return the fault in the end of the file; None if there is none."""
     try:
         async with asyncio.timeout(PATIENCE):
             if described:
@@ -279,7 +280,7 @@ async def end_of(pool: WorkerPool, text: str, expected: str, *, described: bool 
 async def end_all(
     cases: Iterable[tuple[str, str, str]], limits: ExecutionLimits, *, described: bool = False
 ) -> list[str]:
-    """Run them beside each other, those with the same limits in one pool; what is wrong with any of them."""
+    """Run the files at the same time, those with equal limits in one pool; return the fault of each."""
     by_limits: defaultdict[ExecutionLimits, list[tuple[str, str, str]]] = defaultdict(list)
     for case in cases:
         by_limits[limits_for(case[2], limits)].append(case)

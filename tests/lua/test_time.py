@@ -20,7 +20,6 @@ SUMMER = VirtualClock(datetime(2026, 7, 1, 10, 30, 15, tzinfo=UTC))
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool() -> AsyncIterator[WorkerPool]:
-    """A pool that knows the time of `SUMMER`."""
     async with open_pool(clock=SUMMER) as opened:
         yield opened
 

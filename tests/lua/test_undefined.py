@@ -1,4 +1,4 @@
-"""Names that no file gives a value are found without running anything, and nothing that may be right is reported."""
+"""Undefined names are found without running the file, and no possibly correct name is reported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MANY = " ".join(f"local a{n} = 'constant {n}'" for n in range(150))
 
 
 async def found(pool: WorkerPool, *texts: str) -> list[str]:
-    """What is said of files with these texts, `1.lua` and so on."""
+    """Return the warnings about files with these texts, `1.lua` and so on."""
     sources = [Source(name=f"{number}.lua", text=text.encode()) for number, text in enumerate(texts, 1)]
     return [str(fault) for fault in await find_undefined(sources, pool.describe)]
 

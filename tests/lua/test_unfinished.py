@@ -1,4 +1,4 @@
-"""Executions that a kill cut off have an entry after the next start; those that ended have none."""
+"""Executions that a kill ended have an entry after the next start; others have none."""
 
 from __future__ import annotations
 

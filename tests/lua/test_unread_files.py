@@ -1,4 +1,4 @@
-"""Files that nothing reads, copies, and texts in another encoding are named, and keep nothing else from working."""
+"""Unread files, copies, and texts in another encoding are reported, and do not affect other files."""
 
 from __future__ import annotations
 

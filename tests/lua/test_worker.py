@@ -1,4 +1,4 @@
-"""The worker is killed, crashes or hangs at any moment: every execution gets an answer, and the next one runs."""
+"""The worker is killed, crashes, or hangs at any moment: every execution gets an answer, and the next one runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATIENCE = 60.0
 
 
 def pid_of(pool: WorkerPool) -> int:
-    """The newest worker's process."""
+    """Return the process id of the newest worker."""
     pid: int = pool.figures()["workers"][-1]["pid"]
     return pid
 
@@ -127,7 +127,7 @@ STUCK_AT = (
     (f"{HEAD}local a = 1\nctx:get_device('x')\na = 2\n{STUCK}\nend}}", 5),
     (f"{HEAD}ctx:get_device('x')\n{SPIN}{STUCK}\nend}}", 5),
 )
-"""Files that are stuck, and the line where each was seen last: its function, a call of ctx, a line that took long."""
+"""Stuck files, and the last known line of each: its function, a call of ctx, a slow line."""
 
 
 async def test_a_stuck_execution_names_the_line_where_it_was_seen_last() -> None:

@@ -246,7 +246,7 @@ class Controller:
 
 
 class Proof:
-    """The steps, in the order in which they are taken."""
+    """The steps of the proof, in order."""
 
     def __init__(self, lab: Laboratory, modules: Path) -> None:
         self.lab = lab
@@ -255,7 +255,6 @@ class Proof:
         self.figures: dict[str, Any] = {}
 
     async def run(self) -> None:
-        """Every step."""
         for step in (
             self.pair,
             self.command_each_type,
@@ -350,7 +349,7 @@ class Proof:
         return {name: [endpoint, *parts.get(endpoint, [])] for endpoint, name in own.items()}
 
     async def differences(self) -> list[str]:
-        """Return what the controller shows otherwise than the hub."""
+        """Return the differences between controller and hub."""
         shown = await self.controller.attributes()
         places = await self.endpoints(shown)
         wrong = [] if shown["available"] else ["the bridge is not available"]
@@ -459,7 +458,7 @@ class Proof:
         await until_async(came, 30)
 
     async def until_named(self, *names: str, gone: str = "") -> dict[str, int]:
-        """Wait until the controller shows these names and not the one that is gone; return all names' endpoints."""
+        """Wait until the controller shows these names and not the removed one; return the endpoints of all names."""
         found: dict[str, list[int]] = {}
 
         async def holds() -> bool:
@@ -471,7 +470,7 @@ class Proof:
         return {name: own for name, (own, *_) in found.items()}
 
     async def name_and_move(self) -> None:
-        """The room is in front of the name; the serial number stays."""
+        """Check that the room is in front of the name, and that the serial number stays."""
 
         async def serial(name: str, gone: str = "") -> Any:
             own = (await self.until_named(name, gone=gone))[name]
@@ -559,7 +558,7 @@ class Proof:
         await self.until_equal()
 
     async def begin_without_the_hub(self) -> None:
-        """After a power cut, the bridge can be up before the hub: the controller must not lose a device."""
+        """After a power cut, the bridge can start before the hub: the controller must not lose a device."""
         before = await self.endpoints(await self.controller.attributes())
         await self.lab.end("hub", signal.SIGKILL)
         await self.lab.end("bridge", signal.SIGKILL)

@@ -1,4 +1,5 @@
-"""The processes of the laboratory: the server, the virtual devices, and what they need, fetched once into a cache."""
+"""The processes of the laboratory: the server, the virtual devices, and their programs, downloaded once into a
+cache."""
 
 from __future__ import annotations
 
@@ -33,11 +34,11 @@ NAMES = ("onoff", "dimmer", "color", "plug", "sensors", "cover", "lock", "thermo
 """The virtual devices, in the order of `devices.mjs`."""
 
 START_SECS = 90.0
-"""Seconds that a process of the laboratory may take to begin, on a busy machine."""
+"""Seconds within which a process of the laboratory starts on a busy machine."""
 
 
 def find_server() -> Path:
-    """The folder of the server's virtual environment, made once; skips where it cannot be had."""
+    """Return the folder of the server's virtual environment, made once; skip if this is impossible."""
     if ctypes.util.find_library("nl-route-3") is None:
         pytest.skip("the Matter SDK needs libnl-route-3, which is not installed")
     folder = cache_folder() / "matter-server-8.1.2"
@@ -67,13 +68,13 @@ def _new_enough(python: str) -> str | None:
 
 
 def find_devices() -> Path:
-    """The folder whose `node_modules` the virtual devices need; skips where it cannot be had."""
+    """Return the folder with the `node_modules` of the virtual devices; skip if it cannot be made."""
     need("node")
     return installed(*DEVICES)
 
 
 def find_bridge() -> Path:
-    """The folder of Matterbridge, which wants its modules for itself; skips where it cannot be had."""
+    """Return the folder of Matterbridge, which needs its own modules; skip if it cannot be made."""
     folder = cache_folder() / MATTERBRIDGE
     if not folder.exists():
         part = folder.with_name(f"{folder.name}.part{os.getpid()}")
@@ -96,7 +97,7 @@ def find_bridge() -> Path:
 
 
 def check_namespaces() -> None:
-    """Skip where no namespace with a network of its own can be made."""
+    """Skip if no namespace with its own network can be made."""
     tried = [str(LAB / "one-namespace.sh"), "true"]
     need("unshare")
     done = subprocess.run(tried, capture_output=True, text=True, timeout=60, check=False)
@@ -105,7 +106,7 @@ def check_namespaces() -> None:
 
 
 class Laboratory:
-    """A server and virtual devices below a folder. To be used in the namespace of `one-namespace.sh`."""
+    """A server and virtual devices below a folder, inside the namespace of `one-namespace.sh`."""
 
     def __init__(self, folder: Path, server: Path, modules: Path) -> None:
         self.folder = folder
@@ -120,7 +121,7 @@ class Laboratory:
         subprocess.run([need("node"), "paa.mjs", "paa"], cwd=folder, check=True, timeout=60)
 
     async def start_server(self) -> None:
-        """Start the server; returns once it answers."""
+        """Start the server, and return once it answers."""
         (self.folder / "paa" / ".version").touch()  # else it fetches certificates, and deletes these
         await self.start(
             "server",
@@ -131,7 +132,7 @@ class Laboratory:
         await until_async(self._is_answering)
 
     async def start_devices(self, group: str, *names: str) -> None:
-        """Start these devices as one process; returns once each has told its codes."""
+        """Start these devices as one process; return once each has printed its codes."""
         await self.start(group, need("node"), "devices.mjs", "devices", f"{group}.sock", *names)
         log = self.folder / f"{group}.log"
 
@@ -144,21 +145,21 @@ class Laboratory:
         await until((self.folder / f"{group}.sock").exists, START_SECS)
 
     async def control(self, group: str, name: str, **what: Any) -> None:
-        """Let something happen at a device, as `devices.mjs` says."""
+        """Let a device do something, as `devices.mjs` defines."""
         connector = aiohttp.UnixConnector(str(self.folder / f"{group}.sock"))
         async with aiohttp.ClientSession(connector=connector) as session:
             async with session.post(f"http://x/{name}", json=what) as answer:
                 assert answer.status == 200, await answer.text()
 
     async def end(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
-        """End a process, with all that it started."""
+        """End a process and all its children."""
         process = self._running.pop(name)
         with suppress(ProcessLookupError):  # it ended by itself
             os.killpg(process.pid, how)
         await process.wait()
 
     async def start(self, name: str, *command: str, variables: Mapping[str, str] | None = None) -> None:
-        """Start a process of this name, with a new log."""
+        """Start a process with this name and a new log."""
         with (self.folder / f"{name}.log").open("w") as log:
             self._running[name] = await asyncio.create_subprocess_exec(
                 *command,
@@ -189,7 +190,7 @@ class Laboratory:
 
 @asynccontextmanager
 async def laboratory(paths: Mapping[str, str]) -> AsyncIterator[Laboratory]:
-    """The laboratory in a folder, with what `find_server` and `find_devices` found."""
+    """Provide the laboratory in a folder, with the results of `find_server` and `find_devices`."""
     lab = Laboratory(Path(paths["folder"]), Path(paths["server"]), Path(paths["modules"]))
     try:
         yield lab
@@ -198,7 +199,7 @@ async def laboratory(paths: Mapping[str, str]) -> AsyncIterator[Laboratory]:
 
 
 async def until_async(holds: Any, within: float = START_SECS) -> None:
-    """Return once what this awaits is true."""
+    """Return once this coroutine returns True."""
     async with asyncio.timeout(within):
         while not await holds():  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.1)

@@ -1,7 +1,5 @@
-"""The proof: a hub, a real controller server and eleven real virtual devices, from pairing to letting go.
-
-Run in the namespace by `test_real_server.py`; its last line is a JSON object of the figures.
-"""
+"""The proof: a hub, a real controller server, and eleven real virtual devices, from pairing to removal.
+`test_real_server.py` runs it in the namespace; its last line is a JSON object of the figures."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ from tests.fakes.patience import until
 from tests.matter.laboratory import NAMES, Laboratory, laboratory
 
 PATIENCE_SECS = 200.0
-"""Seconds for what the server does in its own time: it noticed a dead device after 159 s."""
+"""Seconds for the server's own delays: it noticed a dead device after 159 s."""
 
 COMMANDS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("onoff:1", {"capability": "power", "action": "on"}, {"power": "on"}),
@@ -78,7 +76,7 @@ COMMANDS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ),
     ("bridge:2", {"capability": "brightness", "action": "set", "value": 77}, {"power": "on", "brightness": 77}),
 ]
-"""Each command, and what the device then shows."""
+"""Each command, and the resulting attributes of the device."""
 
 SENSED: list[tuple[str, str, str, dict[str, Any], str, Any]] = [
     ("contact", "booleanState", "sensors:1", {"stateValue": False}, "contact", "open"),
@@ -91,11 +89,11 @@ SENSED: list[tuple[str, str, str, dict[str, Any], str, Any]] = [
     ("air", "airQuality", "sensors:8", {"airQuality": 4}, "air_quality", "poor"),
     ("smoke", "smokeCoAlarm", "sensors:9", {"smokeState": 1}, "smoke", True),
 ]
-"""What is set at a sensor, and what it then shows."""
+"""The value set at a sensor, and the resulting attributes."""
 
 
 class Proof:
-    """The steps, in the order in which they are taken."""
+    """The steps of the proof, in order."""
 
     def __init__(self, lab: Laboratory, app: App) -> None:
         self.lab = lab
@@ -103,7 +101,6 @@ class Proof:
         self.figures: dict[str, Any] = {}
 
     async def run(self) -> None:
-        """Every step."""
         for step in (
             self.pair_eleven,
             self.command_each_cluster,
@@ -122,12 +119,11 @@ class Proof:
             print(f"{step.__name__}: {self.figures[f'{step.__name__}_secs']} s", flush=True)
 
     async def shown(self) -> dict[str, dict[str, Any]]:
-        """What the API shows of each device, by its id without the section."""
+        """Return the attributes of each device in the API, by its id without the section."""
         devices = (await self.app.get("/devices")).json
         return {each["id"].removeprefix("matter:uid-"): each for each in devices}
 
     async def until_shown(self, device: str, **attributes: Any) -> None:
-        """Wait until the device shows that."""
         id_ = f"matter:uid-{device}"
 
         def holds() -> bool:
@@ -140,15 +136,13 @@ class Proof:
             raise AssertionError(f"{id_} never showed {attributes}: {(await self.shown()).get(device)}") from None
 
     async def command(self, device: str, body: Mapping[str, Any]) -> Any:
-        """The answer of the API to a command."""
         return await self.app.post(f"/devices/{quote(f'matter:uid-{device}')}/command", dict(body))
 
     async def operate(self, operation: str, payload: Mapping[str, Any]) -> Any:
-        """The answer of the API to an operation."""
         return await self.app.post(f"/adapters/matter/operations/{operation}", dict(payload))
 
     async def pair_eleven(self) -> None:
-        """Over the API, by digits and by the texts of QR codes."""
+        """Pair over the API, by digits and by the texts of QR codes."""
         took = []
         for number, name in enumerate(NAMES):
             code = self.lab.codes[name]["qrPairingCode" if number % 2 else "manualPairingCode"]
@@ -170,7 +164,7 @@ class Proof:
         assert (await self.app.get("/adapters/matter")).json["dropped"] == []
 
     async def command_each_cluster(self) -> None:
-        """Each is answered once the API shows it."""
+        """Check that each command is answered once the API shows its result."""
         took = []
         for device, body, expected in COMMANDS:
             began = time.monotonic()
@@ -184,7 +178,7 @@ class Proof:
         await self.until_shown("cover:1", cover_tilt=25)
 
     async def refuse(self) -> None:
-        """What the device does not take is told with Matter's status."""
+        """Check that a refusal of a device has Matter's status."""
         wrong_code = await self.command("lock:1", {"capability": "lock", "action": "unlock", "code": "1234"})
         assert wrong_code.json["code"] == "device_refused" and "status 0x01" in wrong_code.json["error"], (
             wrong_code.json
@@ -195,7 +189,7 @@ class Proof:
         self.figures["refusals"] = [wrong_code.json["error"], too_hot.json["error"]]
 
     async def sense(self) -> None:
-        """What changes at the devices is shown."""
+        """Check that changes at the devices are shown."""
         for endpoint, behavior, device, change, attribute, value in SENSED:
             await self.lab.control("most", "sensors", endpoint=endpoint, behavior=behavior, set=change)
             expected = {"value": value[0], "unit": value[1]} if isinstance(value, tuple) else value
@@ -225,7 +219,7 @@ class Proof:
         self.figures["page"] = f"{len(shown)} devices as the API has them"
 
     async def press(self) -> None:
-        """A short and a double press of the first button."""
+        """Press the first button once and twice."""
         for count, event in ((1, "single"), (2, "double")):
             for _ in range(count):
                 for position in (1, 0):
@@ -237,12 +231,12 @@ class Proof:
             self.figures[f"{event}_press_secs"] = round(time.monotonic() - began, 2)
 
     def pressed(self, event: str) -> bool:
-        """Whether the first button was pressed so."""
+        """Return whether the first button was pressed like this."""
         found = (each for each in self.app.events if isinstance(each, events.DeviceEvent))
         return any((each.device_id, each.event) == ("matter:uid-switch:1", event) for each in found)
 
     async def add_and_remove_bridged(self) -> None:
-        """A device behind the bridge comes, obeys, and goes."""
+        """Add a device behind the bridge, command it, and remove it."""
         await self.lab.control("most", "bridge", add={"id": "late", "name": "Late lamp"})
         await self.until_shown("bridge:4", power="off")
         late = (await self.shown())["bridge:4"]
@@ -257,7 +251,7 @@ class Proof:
         await self.until_shown("bridge:3", state="online")
 
     async def identify_share_and_pair_again(self) -> None:
-        """A device shows itself, gives a code for another app, is let go, and comes back under the same id."""
+        """Identify a device, share it with another app, unpair it, and pair it again under the same id."""
         fan = {"device_id": "matter:uid-fan:1"}
         assert (await self.operate("identify", fan)).status == 200
         shared = (await self.operate("share", fan)).json["result"]
@@ -269,7 +263,7 @@ class Proof:
         assert again.status == 200 and again.json["result"]["devices"] == ["matter:uid-fan:1"], again.json
 
     async def kill_a_device(self) -> None:
-        """The next command fails in 5 s; the device is unavailable, whatever the server says, and comes back."""
+        """Kill a device: the next command fails in 5 s; the device is unavailable until it returns."""
         before = (await self.shown())["plug:1"]["attributes"]
         await self.lab.end("plug", signal.SIGKILL)
         began = time.monotonic()
@@ -286,7 +280,7 @@ class Proof:
         assert (await self.command("plug:1", wish)).status == 200
 
     async def kill_the_server(self) -> None:
-        """Every device is offline, then comes back one by one; no value flips, nothing fires."""
+        """Kill the server: every device is offline, then returns; no value changes, and nothing fires."""
         for how in (signal.SIGKILL, signal.SIGTERM):
             before = {id_: each["attributes"] for id_, each in (await self.shown()).items()}
             self.app.events.clear()
@@ -319,12 +313,12 @@ class Proof:
             assert not [each for each in self.app.events if isinstance(each, events.DeviceEvent)]
 
     def states(self) -> set[Any]:
-        """What the devices say of their reachability."""
+        """Return the reachability of each device."""
         return {each.attributes["state"] for each in self.app.hub.registry.list_devices()}
 
 
 def _changed_device(event: events.Event) -> str | None:
-    """The device whose values the event changes."""
+    """Return the device whose values the event changes."""
     if not isinstance(event, events.DeviceStateChanged):
         return None
     before = {} if event.previous is None else event.previous.attributes

@@ -1,1 +1,1 @@
-"""The store, proved."""
+"""Proofs of the store."""

@@ -1,7 +1,5 @@
-"""Files that are not as they were written: each kind is detected or harmless, never silently wrong.
-
-Every function here takes the maker of a store, so that mutants can be asked the same.
-"""
+"""Damaged files: each kind is detected or harmless, never silently wrong. Every function takes the maker of a
+store, so that mutants can be tested too."""
 
 from __future__ import annotations
 
@@ -33,7 +31,6 @@ KEPT = ".corrupt-20260101T000000Z"
 
 
 def states() -> list[Values]:
-    """Return the document after none, one … all of the records."""
     found = [BEGIN]
     for record in RECORDS:
         found.append(changed(found[-1], record))
@@ -45,12 +42,11 @@ HEADER = encode_header(2, 10)
 
 
 def journal(*lines: bytes, header: bytes = HEADER, tail: int = 64) -> bytes:
-    """Return a journal of these lines, and zeros."""
     return header + b"".join(lines) + bytes(tail)
 
 
 def healthy() -> dict[str, bytes]:
-    """Two generations, of which the first leads to if the second begins."""
+    """Return two generations; the first leads to the begin of the second."""
     first = [encode_record(9, {"room/z": b'"before"'}), encode_record(10, {"n": b"0"})]
     return {
         OLD_SNAPSHOT: encode_snapshot(1, 8, {}),
@@ -61,7 +57,7 @@ def healthy() -> dict[str, bytes]:
 
 
 def start(maker: Maker, image: Image) -> tuple[Recovered, Values]:
-    """Start from the image; what is damaged must be kept aside, and what is changed then must last."""
+    """Start from the image; damaged files must be kept, and later changes must last."""
     disk = RecordingDisk(image)
     files = maker(disk)
     found = files.open()
@@ -79,14 +75,14 @@ def start(maker: Maker, image: Image) -> tuple[Recovered, Values]:
 
 
 def check_healthy_files_are_read(maker: Maker) -> None:
-    """Without damage everything is read and nothing is stated."""
+    """Undamaged files are read completely without a report."""
     found, values = start(maker, healthy())
     assert values == states()[-1]
     assert not found.notes and not found.damaged and found.is_clean and found.records == len(RECORDS)
 
 
 def check_every_flipped_bit_of_a_journal(maker: Maker) -> None:
-    """A flipped bit costs the record that it is in and those after; they are counted, or it was the last."""
+    """A flipped bit loses its record and the later ones, which are counted, or it hit the last one."""
     all_states, starts = states(), _starts()
     image = healthy()
     for position, flipped in _flips(image[JOURNAL]):
@@ -96,7 +92,8 @@ def check_every_flipped_bit_of_a_journal(maker: Maker) -> None:
 
 
 def _check_flip(index: int, found: Recovered, values: Values, all_states: list[Values]) -> None:
-    """`index` is of the record that the flip is in, -1 for the header, their number for the zeros after them."""
+    """Check one flip; `index` is the number of its record, -1 for the header, and the number of records for the
+    zeros after them."""
     behind = len(RECORDS) - 1 - max(index, -1)
     if index == len(RECORDS):
         assert values == all_states[-1] and found.torn and found.notes and not found.damaged
@@ -108,7 +105,7 @@ def _check_flip(index: int, found: Recovered, values: Values, all_states: list[V
 
 
 def check_every_flipped_bit_of_a_snapshot(maker: Maker) -> None:
-    """A damaged snapshot is noticed and nothing is lost: the previous generation leads to the same document."""
+    """A damaged snapshot is detected and nothing is lost: the previous generation leads to the same document."""
     image = healthy()
     for _, flipped in _flips(image[SNAPSHOT]):
         found, values = start(maker, {**image, SNAPSHOT: flipped})
@@ -116,7 +113,7 @@ def check_every_flipped_bit_of_a_snapshot(maker: Maker) -> None:
 
 
 def check_the_only_snapshot_damaged(maker: Maker) -> None:
-    """Without any whole snapshot the hub does not start, and leaves everything as it is."""
+    """Without any whole snapshot the hub does not start, and changes no file."""
     image = {name: content for name, content in healthy().items() if name not in (OLD_SNAPSHOT, OLD_JOURNAL)}
     damages: list[dict[str, bytes]] = [{SNAPSHOT: flipped} for _, flipped in _flips(image[SNAPSHOT])]
     for damage in [*damages[::7], {SNAPSHOT: b""}, {SNAPSHOT: bytes(500)}]:
@@ -128,7 +125,7 @@ def check_the_only_snapshot_damaged(maker: Maker) -> None:
 
 
 def check_refused(maker: Maker, image: Image, code: int) -> None:
-    """A start is refused with this code and has written nothing."""
+    """A start is refused with this code and writes nothing."""
     disk = RecordingDisk(image)
     with pytest.raises(StartFailed) as caught:
         maker(disk).open()
@@ -137,7 +134,8 @@ def check_refused(maker: Maker, image: Image, code: int) -> None:
 
 
 def check_swapped_and_repeated_records(maker: Maker) -> None:
-    """Records in another order, twice or left out: those before the first wrong one count, the others are counted."""
+    """Records in another order, twice, or missing: those before the first wrong one are used, the others are
+    counted."""
     for first, second in combinations(range(len(LINES)), 2):
         lines = list(LINES)
         lines[first], lines[second] = lines[second], lines[first]
@@ -174,7 +172,8 @@ def check_zeroed_segments(maker: Maker) -> None:
 
 
 def check_missing_and_empty_files(maker: Maker) -> None:
-    """A file that is gone, empty or without its first line is told of; the other files lead as far as they can."""
+    """A missing or empty file, or one without its first line, is reported; the other files are used as far as
+    possible."""
     for name, content, expected, lost in (
         (JOURNAL, None, BEGIN, 0),
         (JOURNAL, b"", BEGIN, 0),
@@ -201,7 +200,7 @@ def check_missing_and_empty_files(maker: Maker) -> None:
 
 
 def check_forged_lines(maker: Maker) -> None:
-    """What is sealed rightly and yet cannot be is not believed either."""
+    """A correctly sealed but impossible line is rejected too."""
     record, forged_length = LINES[2], LINES[2].replace(b'"length":', b'"length":1')
     assert record != forged_length
     for line in (forged_length, LINES[2].replace(b'"put":{', b'"put":[{').replace(b'},"crc"', b'}],"crc"')):
@@ -217,7 +216,7 @@ def check_forged_lines(maker: Maker) -> None:
 
 
 def check_journals_that_do_not_follow(maker: Maker) -> None:
-    """A journal that begins elsewhere than its snapshot ends is told of, and replays nothing that is old."""
+    """A journal that does not continue its snapshot is reported, and no old record is replayed."""
     lines = [encode_record(9, {"n": b'"old"'}), encode_record(10, {"n": b'"older"'}), *LINES]
     found, values = start(maker, {**healthy(), JOURNAL: journal(*lines, header=encode_header(2, 8))})
     assert values == states()[-1] and found.damaged == [JOURNAL] and found.records == len(LINES)
@@ -231,7 +230,8 @@ def check_journals_that_do_not_follow(maker: Maker) -> None:
 
 
 def check_previous_generation(maker: Maker) -> None:
-    """From the previous snapshot its journal is replayed as far as the newest begins: more was never acknowledged."""
+    """After the previous snapshot, its journal is replayed up to the begin of the newest one: nothing more was
+    confirmed."""
     image = healthy()
     image[OLD_JOURNAL] = image[OLD_JOURNAL].rstrip(b"\0") + encode_record(11, {"refused": b"1"}) + bytes(64)
     del image[SNAPSHOT]
@@ -246,7 +246,7 @@ def check_previous_generation(maker: Maker) -> None:
 
 
 def check_a_first_start_that_was_cut(maker: Maker) -> None:
-    """A journal without records and no snapshot is what a cut first start leaves: nothing was stored."""
+    """A journal without records and no snapshot come from an interrupted first start: nothing was stored."""
     found, values = start(maker, {OLD_JOURNAL: journal(header=encode_header(1, 0))})
     assert values == {} and not found.damaged
     found, values = start(maker, {SNAPSHOT + ".part": b"half", JOURNAL + ".part": b""})
@@ -254,7 +254,7 @@ def check_a_first_start_that_was_cut(maker: Maker) -> None:
 
 
 def check_newer_formats(maker: Maker) -> None:
-    """What a newer Lares wrote is refused, whichever file it is."""
+    """Every file of a newer Lares is refused."""
     for name in (SNAPSHOT, JOURNAL):
         newer = reheaded(healthy()[name], format=STORE_FORMAT + 1)
         check_refused(maker, {**healthy(), name: newer}, os.EX_CONFIG)
@@ -279,7 +279,7 @@ CHECKS = (
 
 
 def _starts() -> list[int]:
-    """Return where header, records and zeros begin."""
+    """Return the begin of header, records, and zeros."""
     starts = [0, len(HEADER)]
     for line in LINES:
         starts.append(starts[-1] + len(line))
@@ -297,7 +297,7 @@ def _reseal(line: bytes) -> bytes:
 
 
 def reheaded(content: bytes, **changes: object) -> bytes:
-    """Return the file with these fields of its first line changed, and sealed again."""
+    """Return the file with these fields changed in its first line, and sealed again."""
     header, _, rest = content.partition(b"\n")
     fields = orjson.loads(header)
     del fields["crc"]

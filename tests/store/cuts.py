@@ -48,7 +48,7 @@ class Bounds:
 
 
 class PowerCut:
-    """The images that a power cut may leave at a point of a log; `advance` continues by one event."""
+    """The possible images after a power cut at a point of a log; `advance` continues by one event."""
 
     def __init__(self, start: Image, bounds: Bounds, seed: int = 0) -> None:
         self._bounds = bounds
@@ -58,7 +58,7 @@ class PowerCut:
         self._changes: list[_Change[Naming]] = []
 
     def advance(self, event: Event) -> None:
-        """Take the next event of the log into account."""
+        """Process the next event of the log."""
         match event:
             case Named() | Removed():
                 self._files.setdefault(event.file, _File(b"", self._bounds))
@@ -72,7 +72,7 @@ class PowerCut:
                 self._files[number].settle(event.is_done)
 
     def images(self) -> Iterator[tuple[bytes, Image]]:
-        """Yield each image with its hash; some come more than once."""
+        """Yield each image with its hash; some repeat."""
         namings = self._namings()
         for names in namings:
             for choose in (0, -1):
@@ -97,7 +97,7 @@ class PowerCut:
         return digest.digest(), image
 
     def _namings(self) -> list[dict[str, int]]:
-        """Which names may stand for which files: nothing of what is not settled first, all of it last."""
+        """Yield the possible names of files: none of the unsettled changes first, all of them last."""
         open_changes = [index for index, each in enumerate(self._changes) if not each.is_settled]
         found = [self._named(frozenset(chosen)) for chosen in _subsets(open_changes, self._bounds, self._random)]
         return [each for index, each in enumerate(found) if each not in found[:index] or index == len(found) - 1]
@@ -115,7 +115,7 @@ class PowerCut:
 
 
 def durable(disk: RecordingDisk) -> Image:
-    """Return what is left of the disk at least: all that is settled, and nothing more."""
+    """Return the minimal content after a cut: everything settled, and nothing more."""
     cut = PowerCut(disk.start, Bounds())
     for event in disk.log:
         cut.advance(event)
@@ -123,7 +123,7 @@ def durable(disk: RecordingDisk) -> Image:
 
 
 class _Change(Generic[E]):
-    """Something that a sync is to settle; in limbo once that sync has failed."""
+    """A change that a sync must settle; uncertain after a failed sync."""
 
     __slots__ = ("event", "is_in_limbo", "is_settled")
 
@@ -134,8 +134,6 @@ class _Change(Generic[E]):
 
 
 class _File:
-    """What may be in a file."""
-
     def __init__(self, content: bytes, bounds: Bounds) -> None:
         self._content = content
         self._bounds = bounds
@@ -143,12 +141,10 @@ class _File:
         self._variants: list[tuple[bytes, bytes]] | None = None
 
     def add(self, event: Content) -> None:
-        """Take a write or a truncation into account."""
         self._changes.append(_Change(event))
         self._variants = None
 
     def settle(self, is_done: bool) -> None:
-        """Take a sync into account."""
         _settle(self._changes, is_done)
         content = bytearray(self._content)
         while self._changes and self._changes[0].is_settled:
@@ -157,7 +153,7 @@ class _File:
         self._variants = None
 
     def variants(self) -> list[tuple[bytes, bytes]]:
-        """Return the contents with their hashes: nothing of what is not settled first, all of it last."""
+        """Return the contents with their hashes: none of the unsettled changes first, all of them last."""
         if self._variants is None:
             contents = list(dict.fromkeys(self._contents()))
             everything = self._with(lambda index, event: [event])
@@ -194,7 +190,7 @@ class _File:
 
 
 def _parts(event: Content, bounds: Bounds) -> Iterator[list[Content]]:
-    """Yield what may have happened of a write or truncation."""
+    """Yield the possible parts of a write or truncation."""
     yield []
     yield [event]
     if isinstance(event, Truncate):
@@ -209,7 +205,7 @@ def _parts(event: Content, bounds: Bounds) -> Iterator[list[Content]]:
 
 
 def _tears(event: Write, bounds: Bounds) -> list[int]:
-    """If a write may be torn: at each byte near its ends, and at the borders of sectors and blocks."""
+    """Yield torn versions of a write: at each byte near its ends, and at the borders of sectors and blocks."""
     written = len(event.data.rstrip(b"\0"))
     reach = bounds.torn_bytes
     near_ends = [*range(min(written, reach) + 1), *range(max(0, written - reach), written + 1)]
@@ -220,7 +216,7 @@ def _tears(event: Write, bounds: Bounds) -> list[int]:
 
 
 def _blocks(event: Write) -> list[Content]:
-    """Return the write in pieces that a device may take in any order; zeros after the last byte are one piece."""
+    """Return the write in pieces that a device can store in any order; zeros after the last byte are one piece."""
     written = max(1, len(event.data.rstrip(b"\0")))
     size = SECTOR if written <= 16 * SECTOR else BLOCK
     borders = [0, *range(size - event.offset % size, written, size), written, len(event.data)]
@@ -229,7 +225,7 @@ def _blocks(event: Write) -> list[Content]:
 
 
 def _subsets(items: Sequence[int], bounds: Bounds, chance: random.Random) -> Iterator[Sequence[int]]:
-    """None, each prefix, each one, all but each, every subset of few and some of many, and all."""
+    """Yield none, each prefix, each item, all but each, every subset of few and some of many, and all."""
     yield ()
     if len(items) <= bounds.names:
         for flags in product((False, True), repeat=len(items)):

@@ -1,4 +1,4 @@
-"""What happens to a store before the power goes: scripted, with every operation refused or its last."""
+"""Histories of a store before a power cut: scripted, with every operation refused or the last one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ History = Callable[[Owner], None]
 
 
 def small(owner: Owner) -> None:
-    """A first start, small changes, a removal, several keys at once, and a second start."""
     owner.start()
     for number in range(4):
         owner.put({f"room/{number}": b'{"name":"Room %d"}' % number})
@@ -25,7 +24,7 @@ def small(owner: Owner) -> None:
 
 
 def large(owner: Owner) -> None:
-    """Changes longer than a block, longer than what is preallocated, and small ones after them."""
+    """Changes longer than a block, changes longer than the preallocation, and small ones after them."""
     owner.start()
     owner.put({"a": b"1"})
     owner.put({"block": b'"' + b"x" * 5000 + b'"'})
@@ -40,7 +39,7 @@ def large(owner: Owner) -> None:
 
 
 def compacting(owner: Owner) -> None:
-    """Changes until the third generation stands and has records, with a start between."""
+    """Changes until the third generation has records, with a start between."""
     owner.start()
     for number in range(9):
         owner.put({f"key/{number % 4}": b'"%s"' % (b"%d" % number * 180)})
@@ -51,7 +50,7 @@ def compacting(owner: Owner) -> None:
 
 
 def brief(owner: Owner) -> None:
-    """A first start, another one, changes and one compaction: the least in which every operation occurs."""
+    """A first start, another one, changes, and one compaction: the shortest history with every operation."""
     owner.start()
     owner.put({"a": b'"%s"' % (b"a" * 500)})
     owner.stop()
@@ -64,7 +63,7 @@ def brief(owner: Owner) -> None:
 
 
 def reopening(owner: Owner) -> None:
-    """A start from files with records, changes and one compaction."""
+    """A start from files with records, changes, and one compaction."""
     owner.start()
     owner.put({"d": b'"%s"' % (b"d" * 700)})
     owner.put({"d": b'"%s"' % (b"e" * 700)})
@@ -72,7 +71,7 @@ def reopening(owner: Owner) -> None:
 
 
 def heal(owner: Owner) -> None:
-    """The disk takes everything again; so must the store, now and after a start."""
+    """Let the disk accept everything again; so must the store, now and after a start."""
     assert owner.put({"healed": b"1"}), "the store does not heal"
     assert owner.put({"healed": b"2"})
     owner.stop()
@@ -88,10 +87,8 @@ def plain(maker: Maker, history: History, image: Image | None = None, state: dic
 
 
 def dying(maker: Maker, history: History) -> Iterator[tuple[RecordingDisk, int]]:
-    """Yield the history with the process killed before each operation and started again.
-
-    Where in the log that was.
-    """
+    """Yield the history with the process killed before each operation and started again; return the position in
+    the log."""
     for number in range(len(plain(maker, history).disk.operations)):
         owner = Owner(RecordingDisk(), maker)
         owner.disk.fault = _death(number)

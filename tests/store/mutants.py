@@ -1,4 +1,4 @@
-"""The store with one of its precautions taken out: every sync and every check, found in the syntax tree."""
+"""The store without one of its precautions: every sync and every check, found in the syntax tree."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from typing import Any
 PACKAGE = "appliance.store"
 SCRATCH = "scratch_store"
 MODULES = ("disk", "file_format", "recovery", "files")
-"""What a scratch copy consists of, each after those that it imports."""
+"""The modules of a scratch copy, each after its imports."""
 
 SYNCS = {"sync", "sync_folder", "fsync", "fdatasync"}
 CHECKED = re.compile(r"crc|length|\bseq|sequence|kind|'generation'|\.generation != |'format'\] >")
-"""What a comparison is about that shows good bytes from bad ones, or an acknowledged record from others."""
+"""Words of comparisons that distinguish good bytes from bad ones, or confirmed records from others."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Site:
-    """One precaution: the function that it stands in and what it states; `number` shows equal ones apart."""
+    """One precaution: its function and its source; `number` distinguishes equal ones."""
 
     module: str
     function: str
@@ -36,7 +36,6 @@ class Site:
 
 
 def folder() -> Path:
-    """If the store's source is."""
     spec = importlib.util.find_spec(PACKAGE)
     assert spec is not None and spec.submodule_search_locations
     return Path(spec.submodule_search_locations[0])
@@ -89,7 +88,7 @@ class _Moved(ast.NodeTransformer):
 
 
 class _Walker(ast.NodeTransformer):
-    """Knows for each precaution its site."""
+    """A walker that knows the site of each precaution."""
 
     def __init__(self, module: str) -> None:
         self.module = module
@@ -103,7 +102,6 @@ class _Walker(ast.NodeTransformer):
         return self._enter(node.name, node)
 
     def site(self, node: ast.AST) -> Site:
-        """Return the site of this node; asked once for each, in order."""
         first = Site(self.module, ".".join(self._path), ast.unparse(node))
         number = self._seen.get(first, 0)
         self._seen[first] = number + 1
@@ -135,7 +133,7 @@ class _Finder(_Walker):
 
 
 class _Mutator(_Walker):
-    """Takes one precaution out: a sync is not called, a check finds nothing wrong."""
+    """Removes one precaution: a sync is not called, or a check finds no fault."""
 
     def __init__(self, site: Site) -> None:
         super().__init__(site.module)

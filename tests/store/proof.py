@@ -19,12 +19,12 @@ from tests.fakes.disk import Event, Image, Mark, RecordingDisk, Sync, Truncate, 
 from tests.store.cuts import Bounds, PowerCut, durable
 
 Maker = Callable[[RecordingDisk], Files]
-"""How the store under proof is made; mutants make other ones."""
+"""A function that makes the store under proof; mutants make other ones."""
 
 Values = dict[str, bytes]
 
 SMALLEST = 1200
-"""Bytes that a journal may hold in these histories: little, so that generations are short."""
+"""The maximum size of a journal in these histories: small, so that generations are short."""
 
 AFTER: EncodedChanges = {"after": b'"the cut"'}
 
@@ -40,11 +40,11 @@ def make_roomy(disk: RecordingDisk) -> Files:
 
 
 class Died(BaseException):
-    """The process was killed here; the disk is as it was, with all that no sync has covered."""
+    """The process was killed here; the disk keeps its content, with everything unsynced."""
 
 
 class Owner:
-    """Does with a store what the hub does, and marks in the disk's log what a start may find from there on."""
+    """Uses a store like the hub, and marks in the disk's log the documents that a start may find."""
 
     def __init__(
         self, disk: RecordingDisk, maker: Maker, state: Values | None = None, *, may_be_damaged: bool = False
@@ -58,7 +58,7 @@ class Owner:
         self._mark()
 
     def start(self) -> None:
-        """Start; whatever was running is forgotten like a process that was killed."""
+        """Start; forget the running store, like a killed process."""
         allowed = [self.state, *self._perhaps]
         refusals = self.disk.refusals
         self.disk.forget_descriptors()
@@ -72,7 +72,7 @@ class Owner:
         self._mark()
 
     def put(self, changes: EncodedChanges) -> bool:
-        """Change something; shows whether it was acknowledged."""
+        """Change something; return whether it was confirmed."""
         assert self._files is not None
         expected = changed(self.state, changes)
         self._perhaps.append(expected)
@@ -96,7 +96,7 @@ class Owner:
         return True
 
     def _check_thrift(self, begin: int) -> None:
-        """One sync for a change, three for a compaction."""
+        """Check for one sync per change, and three per compaction."""
         if not self.disk.refusals:
             syncs = sum(isinstance(each, Sync) for each in self.disk.log[begin:])
             has_compacted = any(isinstance(each, Sync) and each.file is None for each in self.disk.log[begin:])
@@ -115,14 +115,14 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a start found in an image: the document's hash, and whether it spoke of damage."""
+    """The result of a start from an image: the document's hash, and whether it reported damage."""
 
     values: int
     is_damaged: bool
 
 
 class Proof:
-    """Loads the images that a power cut may leave of histories, each distinct one once."""
+    """Loads the possible images after power cuts of histories, each distinct one once."""
 
     def __init__(self, maker: Maker = make, bounds: Bounds | None = None, twice: int = 0) -> None:
         self._maker = maker
@@ -133,11 +133,12 @@ class Proof:
 
     @property
     def images(self) -> int:
-        """How many distinct images were loaded."""
+        """Return the number of distinct images."""
         return len(self._loaded)
 
     def prove(self, disk: RecordingDisk, begin: int = 0, twice: int | None = None) -> None:
-        """Cut the power at each point of the log from `begin` on; each `twice`-th image's recovery is cut as well."""
+        """Cut the power at each point of the log from `begin` on; the recovery of each `twice`-th image is cut
+        too."""
         twice = self._twice if twice is None else twice
         cut = PowerCut(disk.start, self._bounds)
         mark = Mark(({},))
@@ -162,7 +163,7 @@ class Proof:
                 self._cut_again(image, mark, loaded)
 
     def _load(self, image: Image, where: str) -> Loaded:
-        """Start from the image, change something, and start once more from what is sure to be left then."""
+        """Start from the image, change something, and start again from the certain content."""
         disk = RecordingDisk(image)
         files = self._maker(disk)
         found = files.open()
@@ -190,13 +191,13 @@ class Proof:
 
 
 def changed(values: Mapping[str, bytes], changes: EncodedChanges) -> Values:
-    """Return the values with the changes made."""
+    """Return the values after the changes."""
     return {key: value for key, value in {**values, **changes}.items() if value is not None}
 
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Provide the store's complaints are not printed a hundred thousand times."""
+    """Hide the store's warnings, which would be printed a hundred thousand times."""
     logger = logging.getLogger("store")
     logger.disabled = True
     try:

@@ -1,4 +1,4 @@
-"""Damage in the files: told of or harmless, the files kept, and never an empty start from files that exist."""
+"""Damage in the files: reported or harmless, the files kept, and never an empty start from existing files."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def older() -> dict[str, bytes]:
 
 
 def migrate(values: Values) -> Values:
-    """Return every key gets another name; doing it twice would show."""
+    """Give every key another name; a second migration would be visible."""
     return {f"new/{key}": value for key, value in values.items()}
 
 
 def migrating(disk: Disk) -> Files:
-    """Return a store that knows how to read the format before this one."""
+    """Return a store that can read the previous format."""
     return Files(disk, STAMP, migrations={STORE_FORMAT - 1: migrate})
 
 

@@ -1,4 +1,4 @@
-"""The power is cut at every point of everything the store does; no start loses, invents or half keeps a change."""
+"""The power is cut at every point of all the store's work; no start loses, invents, or half keeps a change."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_cut_at_any_point_behind_refused_operations_keeps_what_was_acknowledge
 
 
 def damaged(name: str) -> Owner:
-    """Return a store of two generations of which this file is damaged in its middle."""
+    """Return a store of two generations in which this file is damaged in its middle."""
     image = dict(durable(plain(make, histories.brief).disk))
     content = image[name]
     middle = len(content.rstrip(b"\0")) // 2
@@ -132,7 +132,7 @@ def damaged(name: str) -> Owner:
 
 
 async def shared_syncs() -> RecordingDisk:
-    """Changes that wait together, marked in the log as they are answered."""
+    """Make changes that wait together, marked in the log at their answers."""
     disk = RecordingDisk()
     state: Values = {}
     async with Document(disk, Clock()) as document:

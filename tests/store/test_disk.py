@@ -13,7 +13,7 @@ from appliance.store.disk import Disk
 
 
 def write(disk: Disk, name: str, content: bytes) -> None:
-    """A file with this content."""
+    """Write a file with this content."""
     descriptor = disk.create(name)
     disk.write(descriptor, content, 0)
     disk.sync(descriptor)
@@ -57,7 +57,7 @@ def test_a_link_is_the_same_file_and_never_replaces_one(tmp_path: Path) -> None:
 
 
 def without_links(*_: Any) -> None:
-    """A filesystem that knows none."""
+    """Simulate a file system without links."""
     raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
 

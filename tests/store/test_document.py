@@ -1,4 +1,4 @@
-"""The document: what was answered outlives the power, and nobody sees anything else."""
+"""The document: confirmed changes survive a power cut, and no reader sees other changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.store.cuts import durable
 
 
 class GatedDisk(RecordingDisk):
-    """A disk whose syncs wait at a gate once it is shut."""
+    """A disk whose syncs wait while its gate is closed."""
 
     def __init__(self, image: Image | None = None) -> None:
         super().__init__(image)
@@ -33,7 +33,6 @@ class GatedDisk(RecordingDisk):
         self.is_waiting = threading.Event()
 
     def sync(self, descriptor: int) -> None:
-        """Wait at the gate, then sync."""
         if not self.gate.is_set():
             self.is_waiting.set()
             assert self.gate.wait(10)
@@ -47,19 +46,17 @@ class GatedDisk(RecordingDisk):
 
 @pytest.fixture
 def disk() -> GatedDisk:
-    """Return an empty disk."""
     return GatedDisk()
 
 
 @pytest.fixture
 async def document(disk: GatedDisk) -> AsyncIterator[Document]:
-    """Provide a document on it."""
     async with Document(disk, Clock()) as document:
         yield document
 
 
 async def reread(disk: RecordingDisk) -> dict[str, object]:
-    """Return the document that a power cut now would leave at least."""
+    """Return the minimal document after a power cut now."""
     async with Document(RecordingDisk(durable(disk)), Clock()) as document:
         return dict(document.items(""))
 
@@ -188,7 +185,7 @@ async def test_a_change_after_the_end_is_refused(disk: GatedDisk, caplog: pytest
 
 
 def modes(folder: Path) -> set[int]:
-    """Return who may read the files."""
+    """Return the modes of the files."""
     return {file.stat().st_mode & 0o777 for file in folder.iterdir()}
 
 

@@ -1,4 +1,4 @@
-"""The bytes of snapshots and journals: what is written is read, what is torn is cut, and a long record harms none."""
+"""The bytes of snapshots and journals: written data is read, torn data is cut, and a long record is harmless."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ FILE = "journal.000001.json.part"
 
 
 def put(changes: dict[str, bytes | None]) -> dict[str, object]:
-    """Return the changes as a record holds them."""
     return {key: None if value is None else orjson.loads(value) for key, value in changes.items()}
 
 

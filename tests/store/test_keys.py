@@ -1,4 +1,5 @@
-"""Keys in the store: on the card before they are true, the same objects while they are good, told when they end."""
+"""Keys in the store: on the card before they are valid, the same objects while they are valid, reported at their
+end."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ MASTER = keep("master", Role.ADMIN, "hash of master")
 
 
 class Box:
-    """A card, and what was told of the keys on it."""
+    """A card, and the reports about its keys."""
 
     def __init__(self, folder: Path) -> None:
         self.disk = MoodyDisk(folder)
@@ -33,7 +34,7 @@ class Box:
 
     @asynccontextmanager
     async def opened(self, *keys: Key) -> AsyncIterator[Keys]:
-        """Provide the keys of the card, with these put there first."""
+        """Provide the keys of the card, after adding these."""
         bus = Bus()
         async with Document(self.disk, Clock()) as document:
             opened = Keys(document, bus)

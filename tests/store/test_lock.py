@@ -1,4 +1,4 @@
-"""One hub for each data directory, until its last byte is on the card; and what its lock file shows of crashes."""
+"""One hub for each data directory, until its last byte is on the card; the crashes in its lock file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_folder_that_is_not_there_cannot_be_locked(tmp_path: Path) -> None:
 
 
 def refusing(number: int) -> Callable[..., int]:
-    """Return an `os.open` that makes no files."""
+    """Return an `os.open` that creates no files."""
     system_open = os.open
 
     def refuse(path: Path, flags: int, mode: int = 0o777) -> int:
@@ -113,7 +113,8 @@ def test_a_lock_that_is_a_symbolic_link_is_refused(tmp_path: Path) -> None:
 
 
 class WatchedDisk(Disk):
-    """Notes at each sync and close whether another process could have the directory then; may refuse to sync."""
+    """A disk that notes at each sync and close whether another process could lock the directory; it can refuse to
+    sync."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -121,20 +122,18 @@ class WatchedDisk(Disk):
         self.is_broken = False
 
     def sync(self, descriptor: int) -> None:
-        """As it is, once it is noted."""
         self.was_free.append(is_free(self.folder))
         if self.is_broken:
             raise OSError(5, "the card has gone")
         super().sync(descriptor)
 
     def close(self, descriptor: int) -> None:
-        """As it is, once it is noted."""
         self.was_free.append(is_free(self.folder))
         super().close(descriptor)
 
 
 def is_free(folder: Path) -> bool:
-    """Return whether a command could have the directory."""
+    """Return whether a command could lock the directory."""
     try:
         DirectoryLock(folder, is_brief=True).release()
     except StartFailed:
@@ -154,17 +153,15 @@ async def test_it_is_held_until_the_last_byte_whatever_fails(tmp_path: Path, is_
 
 
 class Card:
-    """A document of one key, and what would be written with the next flush."""
+    """A document of one key, and the values of the next flush."""
 
     def __init__(self) -> None:
         self.values: dict[str, bytes] = {}
 
     def get(self, key: str) -> bytes | None:
-        """Return the value of the key."""
         return self.values.get(key)
 
     async def put_many(self, changes: dict[str, Any]) -> None:
-        """Write at once."""
         self.values.update({key: orjson.dumps(value) for key, value in changes.items()})
 
     def remember(self, key: str, value: dict[str, Any] | None) -> None:
@@ -176,7 +173,7 @@ class Card:
 async def start(
     card: Card, clock: VirtualClock, *, secs: float = 10, has_crashed: bool = True, boot: str = "a"
 ) -> bool:
-    """Start a hub this many seconds later; whether it should be safe."""
+    """Start a hub this many seconds later; return whether it must be in safe mode."""
     clock.suspend(secs)
     counter = CrashCounter(card, clock, boot)  # type: ignore[arg-type]
     return await counter.note_start(has_crashed=has_crashed)

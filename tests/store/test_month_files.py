@@ -1,4 +1,4 @@
-"""The months on the card: whatever the power, the card or a hand does to them, each line stands for itself."""
+"""The months on the card: after power cuts, faults of the card, and edits, each line is independent."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ PREFIX = b'{"d":"lamp","a":"power",'
 
 
 def body(number: int, text: str = "") -> bytes:
-    """Return a line of the lamp's."""
+    """Return a line of the lamp."""
     return PREFIX + orjson.dumps({"n": number, "x": text})[1:]
 
 
 def numbers(files: MonthFiles, month: str = MONTH) -> list[int]:
-    """Return the lamp's lines that are found."""
+    """Return the found lines of the lamp."""
     return [line["n"] for line in files.find(month, PREFIX).lines]
 
 
@@ -137,7 +137,7 @@ def test_the_home_s_state_keeps_room_on_a_small_card(tmp_path: Path) -> None:
 
 
 def write_history(disk: RecordingDisk, *, marks: bool = True) -> list[int]:
-    """Append five times over two months with a start between; the lines that count, marked in the disk's log."""
+    """Append five times over two months with a start between; mark the confirmed lines in the disk's log."""
     acknowledged: list[int] = []
     files = MonthFiles(disk)
     for number in range(6):
@@ -162,7 +162,7 @@ def found_in(image: Image) -> Sequence[int]:
 
 
 def prove(disk: RecordingDisk) -> int:
-    """Cut the power at each point of the log: what was acknowledged is there once, and can be continued."""
+    """Cut the power at each point of the log: confirmed lines exist once, and writing can continue."""
     cut = PowerCut(disk.start, Bounds(torn_bytes=60, mixtures=4))
     loaded: dict[bytes, Sequence[int]] = {}
     acknowledged: set[int] = set()
@@ -190,14 +190,14 @@ def test_a_power_cut_loses_no_line_that_was_synced() -> None:
 
 
 class _NoSync(RecordingDisk):
-    """Syncs no file."""
+    """A disk that syncs no file."""
 
     def sync(self, descriptor: int) -> None:
         """Nothing."""
 
 
 class _NoFolderSync(RecordingDisk):
-    """Syncs no names."""
+    """A disk that syncs no names."""
 
     def sync_folder(self, below: str = "") -> None:
         """Nothing."""

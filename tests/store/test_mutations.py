@@ -1,7 +1,5 @@
-"""Each sync and each check of the store is needed: without any one of them a proof fails.
-
-The sites are found in the syntax tree.
-"""
+"""Each sync and each check of the store is necessary: without any one, a proof fails. The sites are found in the
+syntax tree."""
 
 from __future__ import annotations
 
@@ -64,7 +62,7 @@ def first_failure(store: dict[str, ModuleType], tmp_path: Path, provers: tuple[P
 
 
 def prove_device(store: dict[str, ModuleType], tmp_path: Path) -> None:
-    """The real disk asks the device for each sync, and copies if it cannot link."""
+    """Check that the real disk syncs the device each time, and copies if it cannot link."""
     module: Any = store["disk"]
     module.os = system = _System()
     disk = module.Disk(tmp_path)
@@ -85,7 +83,7 @@ def prove_device(store: dict[str, ModuleType], tmp_path: Path) -> None:
 
 
 def prove_crashes(store: dict[str, ModuleType], tmp_path: Path) -> None:
-    """The enumeration of crashes, as far as seconds go."""
+    """Enumerate crashes, within seconds."""
     maker = _maker(store)
     proof = Proof(maker, bounds=COARSE)
     for history in (histories.small, histories.brief):
@@ -112,7 +110,7 @@ def _maker(store: dict[str, ModuleType]) -> Maker:
 
 
 class _System:
-    """The operating system, with its syncs noted and no links."""
+    """The operating system, with recorded syncs and without links."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -121,15 +119,12 @@ class _System:
         return getattr(os, name)
 
     def fdatasync(self, descriptor: int) -> None:
-        """Note it, and do it."""
         self.calls.append("fdatasync")
         os.fdatasync(descriptor)
 
     def fsync(self, descriptor: int) -> None:
-        """Note it, and do it."""
         self.calls.append("fsync")
         os.fsync(descriptor)
 
     def link(self, old: Path, new: Path) -> None:
-        """There are no links here."""
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))

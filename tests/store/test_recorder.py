@@ -1,4 +1,4 @@
-"""The recorder gathers what may be lost, writes it rarely, and only if it changed; and it dates what it writes."""
+"""The recorder collects values that a cut may lose, writes them rarely and only if they changed, and dates them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LATER = MADE_AT + timedelta(days=30)
 
 @asynccontextmanager
 async def recording(folder: Path, clock: VirtualClock) -> AsyncIterator[tuple[Recorder, Document]]:
-    """Provide a recorder over a document in the folder; both end with the context, as the hub's do."""
+    """Provide a recorder over a document in the folder; both end with the context, as in the hub."""
     async with Document(Disk(folder), clock) as document:
         bus = Bus()
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
@@ -38,16 +38,14 @@ async def recording(folder: Path, clock: VirtualClock) -> AsyncIterator[tuple[Re
 
 
 def stored(document: Document, key: str) -> Any:
-    """Return what the document holds under the key."""
     value = document.get(key)
     return None if value is None else orjson.loads(value)
 
 
 class SteppingClock(VirtualClock):
-    """A clock that makes every step of long work take a second, so that others run between two."""
+    """A clock on which every step of long work takes a second, so that other work runs between two steps."""
 
     def monotonic(self) -> float:
-        """Let a second pass."""
         self._elapsed += 1
         return self._elapsed
 
@@ -167,7 +165,7 @@ async def test_entries_of_a_failed_flush_are_in_the_next(
 
 
 async def written_at(folder: Path, clock: VirtualClock, number: int) -> tuple[bool, str]:
-    """Start, write something, stop: whether the clock was believed, and the time that was noted."""
+    """Start, write something, and stop; return whether the clock was trusted, and the stored time."""
     async with recording(folder, clock) as (recorder, document):
         document.remember("some/thing", {"number": number})
         await recorder.flush()

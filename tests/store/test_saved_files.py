@@ -19,7 +19,7 @@ OLD, NEW = b"return 'old'" * 60, b"return 'new'" * 90
 
 
 def images_of(disk: RecordingDisk) -> list[Image]:
-    """Return all that a power cut may leave, at each point."""
+    """Return every possible content after a power cut, at each point."""
     found: dict[bytes, Image] = {}
     cut = PowerCut(disk.start, Bounds(torn_bytes=20))
     found.update(cut.images())
@@ -30,7 +30,7 @@ def images_of(disk: RecordingDisk) -> list[Image]:
 
 
 def texts_of(image: Image) -> list[bytes]:
-    """Return the versions on the card, which a reader finds."""
+    """Return the versions on the card."""
     saved = SavedFiles(RecordingDisk(), RecordingDisk(image))
     return [saved.read_version(each) for each in saved.list_versions(PATH)]
 

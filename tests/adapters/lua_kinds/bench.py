@@ -31,7 +31,6 @@ GONE = Unreachable("http://10.0.0.1 does not answer (timed out)")
 
 
 def section(kind: str, raw: Mapping[str, Any] | None = None, name: str = "it") -> LuaSection:
-    """Return a section of the kind, with all values in one line."""
     stated = {"base_url": "http://10.0.0.1", **(raw or {})}
     stated = {key: value for key, value in stated.items() if value is not None}
     return LuaSection(name=name, kind=kind, raw=stated, file="config/default.toml", line_of=lambda path: 7)

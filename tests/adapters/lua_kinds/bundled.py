@@ -32,7 +32,6 @@ class Bundled(Struct, frozen=True, kw_only=True):
     shown: tuple[str, Any] = ("", None)
 
     def section(self, vendor: Vendor, name: str) -> LuaSection:
-        """Return a section of that name, for this vendor."""
         return section(self.kind, {"base_url": vendor.url, "poll_interval_secs": 1, **self.stated}, name)
 
     def subject(self, **more: Any) -> Subject:

@@ -63,7 +63,6 @@ class ShellyTwo(Vendor):
             await socket.send_json({"src": "shelly", "dst": "lares", "method": method, "params": {"ts": 1, **params}})
 
     async def press(self, number: int, *names: str) -> None:
-        """Press an input."""
         part = {"component": f"input:{number}", "id": number}
         await self.notify("NotifyEvent", {"events": [{**part, "event": name} for name in names]})
 
@@ -187,7 +186,6 @@ class Tasmota(Vendor):
 
 
 def tasmota_status(name: str) -> dict[str, Any]:
-    """Return the answer to `Status 0`: all parts of a capture."""
     parts = capture(name)
     return {key: value for part in parts.values() for key, value in part.items()}
 
@@ -234,7 +232,6 @@ class HueBridge(Vendor):
             self.add(number)
 
     def add(self, number: int) -> None:
-        """Bring in a lamp of this number."""
         lamp: dict[str, Any] = {
             "id": f"light{number}",
             "id_v1": f"/lights/{number}",
@@ -256,7 +253,6 @@ class HueBridge(Vendor):
         }
 
     def remove(self, number: int) -> None:
-        """Remove the lamp with this number."""
         del self.lamps[f"light{number}"]
 
     async def show(self, number: int, **parts: Any) -> None:

@@ -88,7 +88,6 @@ class OpenMeteo(Vendor):
         self.rain(rain)
 
     def rain(self, millimetres: float) -> None:
-        """Set the rain of the next hour."""
         now = _now()
         quarters = [now // 900 * 900 + 900 * number for number in range(8)]
         current = {"time": now, "interval": 900, "temperature_2m": 11.5, "apparent_temperature": 9.8}
@@ -154,7 +153,6 @@ class Awattar(Vendor):
         self.tell(now, others)
 
     def tell(self, now: float, others: float) -> None:
-        """Show these prices."""
         hour = _now() // 3600 * 3600
         rows = [
             {

@@ -35,12 +35,10 @@ NONSENSE = (
 
 
 def always(answer: Answer) -> Callable[[WebRequest], Answer]:
-    """Return the same answer for every request."""
     return lambda asked: answer
 
 
 def kinds() -> list[str]:
-    """Return the names of the bundled kinds."""
     return sorted(each.stem for each in BUNDLED_KINDS.glob("*.lua"))
 
 

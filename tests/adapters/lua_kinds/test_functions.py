@@ -35,7 +35,6 @@ DEVICE = f'{{ id = "a", kind = "Switch", attributes = {{ power = "off" }}, comma
 
 
 def kind(poll: str = f"return {{ {DEVICE} }}", more: str = "") -> str:
-    """Return the text of a kind with this poll."""
     return f'return {{ name = "Mine", {more} poll = function(ctx)\n{poll}\nend }}'
 
 

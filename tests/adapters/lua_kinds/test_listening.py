@@ -108,7 +108,6 @@ class Chatty(SimulatedDevice):
         return response
 
     async def push(self, text: str) -> None:
-        """Send a text to every socket."""
         for socket in self.sockets:
             await socket.send_str(text)
 
@@ -125,14 +124,12 @@ class Listening:
         self.runner: AdapterRunner
 
     def shows(self, **attributes: Any) -> bool:
-        """Return whether the lamp shows these attributes."""
         found = self.registry.find_devices(["it:lamp"])
         return bool(found) and attributes.items() <= dict(found[0].attributes).items()
 
 
 @asynccontextmanager
 async def listening(pool: WorkerPool, tmp_path: Path, text: str = KIND, **raw: Any) -> AsyncIterator[Listening]:
-    """Start the kind of this text."""
     (tmp_path / "config" / "adapters").mkdir(parents=True, exist_ok=True)
     (tmp_path / "config" / "adapters" / "mine.lua").write_text(text)
     async with Chatty() as vendor, DeviceSession() as session:

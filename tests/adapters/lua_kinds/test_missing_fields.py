@@ -37,7 +37,6 @@ class Altered:
         self.path, self.body = "", b""
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """Return the answer."""
         found = await self.vendor.exchange(request)
         key = request.path + next(iter(re.findall(r"#\w+", request.headers.get("SOAPACTION", ""))), "")
         self.told.setdefault(key, found.body)

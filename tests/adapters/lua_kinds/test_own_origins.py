@@ -176,7 +176,6 @@ def test_a_request_as_a_file_writes_it() -> None:
 
 
 def settings_of(base_url: str, **values: Any) -> SectionSettings:
-    """Return the settings of a section with this address."""
     names = ("token", "token_file", "password", "password_file", "auth", "username", "headers", "ca_file")
     stated = {**dict.fromkeys((*names, "fingerprint")), "base_url": base_url, **values}
     return SectionSettings(values=stated, secrets=(), origins={"other": base_url})
@@ -241,5 +240,4 @@ async def test_headers_and_bodies_of_any_bytes_cross_to_lua() -> None:
 
 
 def origins_of(session: DeviceSession, url: str, **values: Any) -> Origins:
-    """Return the origins of a section with this address."""
     return Origins(settings_of(url, **values), context_of("it", session, Clock()))

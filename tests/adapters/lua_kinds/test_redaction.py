@@ -26,7 +26,6 @@ class Texts(Struct):
 
 
 def redaction(*secrets: str, kept: tuple[str, ...] = ()) -> Redaction:
-    """Return a redaction of these secrets."""
     return Redaction(secrets, Texts(kept))
 
 

@@ -22,7 +22,6 @@ Answer = Any
 
 
 def capture(name: str) -> Any:
-    """Return the JSON of a capture."""
     return json.loads((CAPTURES / name).read_text())
 
 
@@ -49,7 +48,6 @@ class Vendor(SimulatedDevice):
         self.streams: set[web.StreamResponse] = set()
 
     def answer(self, asked: WebRequest) -> Answer:
-        """Return the answer of the table."""
         if callable(self.answers):
             return self.answers(asked)
         found = self.answers.get(asked.path, (404, ""))
@@ -61,7 +59,6 @@ class Vendor(SimulatedDevice):
         return HttpResponse(status=status, headers={}, body=body)
 
     async def push(self, data: Any) -> None:
-        """Push an event to every client."""
         for stream in tuple(self.streams):
             await stream.write(f"id: 1\ndata: {json.dumps(data)}\n\n".encode())
 

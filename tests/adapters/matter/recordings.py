@@ -89,7 +89,6 @@ class RecordedServer(MatterSimulator):
             await super()._serve(socket)
 
     async def _replay(self, socket: web.WebSocketResponse) -> None:
-        """Serve one connection of the recording."""
         ids: dict[Any, Any] = {}
         said: float | None = None
         while self.script:
@@ -141,7 +140,6 @@ class HearingHome:
         self.live = LiveNodes("matter", context.publish)
 
     def hear(self, messages: list[dict[str, Any]]) -> None:
-        """Receive the first messages of the server."""
         for message in messages:
             if isinstance(message.get("result"), list) and message["message_id"] == "1":
                 list(self.live.replacing_all(message["result"]))
@@ -156,11 +154,10 @@ class HearingHome:
             self.hear(piece)
 
     def shows(self, device_id: str) -> dict[str, Any]:
-        """Return the attributes of a device."""
         return dict(self.registry.get_device(f"matter:{device_id}").attributes)
 
     def pressed(self) -> list[tuple[str, str, dict[str, Any]]]:
-        """Every event of a device."""
+        """Return every event of a device."""
         return [
             (each.device_id.removeprefix("matter:"), each.event, dict(each.data))
             for each in self.happened

@@ -420,7 +420,6 @@ class _Answered:
         self.connection = ServerConnection(self, Clock(), "ws://server")  # type: ignore[arg-type]
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Accept the request."""
         self.connection.receive({**self._answer, "message_id": message["message_id"]}, lambda *_: None)
 
 

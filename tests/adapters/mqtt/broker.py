@@ -56,11 +56,9 @@ class Broker:
     tls_port = 0
 
     async def start(self) -> None:
-        """Start, and return when it listens."""
         raise NotImplementedError
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """End it; its messages end with it."""
         raise NotImplementedError
 
     def client(self, name: str = "announcer", user: str = USER) -> Announcer:
@@ -102,7 +100,6 @@ class Mosquitto(Broker):
         )
 
     async def start(self) -> None:
-        """Start, and return when it listens."""
         self._launch()
         for _ in range(500):
             with contextlib.suppress(OSError):
@@ -118,7 +115,6 @@ class Mosquitto(Broker):
         self._process = subprocess.Popen([self._program, "-c", self._config], stdout=quiet, stderr=quiet)
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """End it."""
         if self._process is not None:
             self._process.send_signal(how)
             self._process.wait(20)
@@ -130,7 +126,6 @@ KINDS: dict[str, type[OwnBroker | Mosquitto]] = {"own": OwnBroker, "mosquitto": 
 
 @contextlib.asynccontextmanager
 async def running(broker: Broker) -> AsyncIterator[Broker]:
-    """Let a broker run for as long as the context."""
     await broker.start()
     try:
         yield broker

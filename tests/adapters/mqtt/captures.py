@@ -38,7 +38,6 @@ def capture(name: str) -> Capture:
 
 
 def captures() -> Iterator[Capture]:
-    """Return every capture."""
     for file in sorted(FOLDER.glob("*/*.json")):
         yield capture(str(file.relative_to(FOLDER).with_suffix("")))
 

@@ -77,7 +77,7 @@ water_heater: current_temperature_{template,topic} initial {min,max}_temp
 
 
 def expanded(words: str) -> Iterator[str]:
-    """Words with every choice in braces made."""
+    """Return the words with every choice in braces expanded."""
     for word in words.split():
         if (found := re.search(r"\{([^}]*)\}", word)) is None:
             yield word

@@ -56,7 +56,6 @@ class BrokerHome:
         await self._session.close()
 
     def attributes(self, device_id: str) -> Mapping[str, Any]:
-        """Return the attributes of a device; empty if it does not exist."""
         found = self.registry.find_devices([device_id])
         return found[0].attributes if found else {}
 
@@ -89,7 +88,6 @@ class BrokerHome:
         await until(does, lambda: f"{[each.name for each in captured]} are ignored")
 
     async def command(self, device_id: str, capability: str, action: str, value: Any = None) -> None:
-        """Command a device as the dispatcher would."""
         await self.send(device_id, {"capability": capability, "action": action, "value": value})
 
     async def send(self, device_id: str, command: Mapping[str, Any]) -> None:
@@ -101,12 +99,10 @@ class BrokerHome:
         return [(each.device_id, each.event) for each in self.events if isinstance(each, events.DeviceEvent)]
 
     def errors(self) -> list[str]:
-        """Return the system errors so far."""
         return [each.message for each in self.events if isinstance(each, events.SystemErrorReported)]
 
 
 async def until(holds: Callable[[], bool], failure: Callable[[], str] = lambda: "it did not come") -> None:
-    """Wait until a condition holds, at most 20 seconds."""
     for _ in range(2000):
         if holds():
             return
@@ -124,12 +120,10 @@ class Lamp:
         self.show()
 
     def show(self, **attributes: Any) -> None:
-        """Let it show this, too."""
         self.device = replace(self.device, attributes={**self.device.attributes, **attributes})
         self.registry.apply(Report(adapter="elgato_lights", observations=(self.device,)))
 
     async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
-        """Do it."""
         self.sent.append(command)
         value = command.action if command.capability == "power" else command.value
         self.show(**{command.capability: value})

@@ -26,7 +26,6 @@ EXPECTED = Path(__file__).parent / "expected.tsv"
 
 
 def new_catalog(hub_id: str = "here", *, includes_config_entities: bool = False) -> Router:
-    """Return a catalog with the usual settings."""
     return Router("mqtt", "homeassistant", hub_id, includes_config_entities=includes_config_entities)
 
 
@@ -44,7 +43,7 @@ def rebuild(catalog: Router) -> list[MqttDevice]:
 
 
 def take(catalog: Router, messages: tuple[Sent, ...]) -> list[tuple[str, str, dict[str, Any]]]:
-    """Process messages in a catalog, configurations first; return the events as device, event and data."""
+    """Process messages in a catalog, configurations first; return the events as device, event, and data."""
     for sent in messages:
         if catalog.is_config(sent.topic):
             catalog.take_config(sent.topic, sent.payload)
@@ -74,7 +73,6 @@ def config(topic: str, /, **fields: Any) -> Sent:
 
 
 def announce(live: LiveDevices, *configs: Sent) -> None:
-    """Let the devices take configurations, and publish the devices."""
     for sent in configs:
         live.router.take_config(sent.topic, sent.payload)
     rebuilt = rebuild(live.router)
@@ -90,7 +88,6 @@ class Noted:
         self.sent: list[Outgoing] = []
 
     async def publish(self, message: Outgoing) -> None:
-        """Note it."""
         self.sent.append(message)
 
 
@@ -108,7 +105,6 @@ def expected_lines() -> list[str]:
 
 
 def described(device: MqttDevice) -> dict[str, Any]:
-    """Return a device as the table writes it."""
     return {
         "kind": str(device.kind),
         "class": device.device_class,

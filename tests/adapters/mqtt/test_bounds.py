@@ -29,7 +29,6 @@ from tests.fakes.rows import each_row
 
 
 def config(component: str, object_id: str = "e", **fields: Any) -> Sent:
-    """Return a retained configuration of the device x."""
     keys = {"unique_id": object_id, "state_topic": "s", "command_topic": "c", "device": {"identifiers": ["x"]}}
     return table.config(f"{component}/{object_id}", **{**keys, **fields})
 

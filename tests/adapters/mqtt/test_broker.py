@@ -28,7 +28,6 @@ class Impatient(Clock):
         self.may_go_on.set()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until `may_go_on` is set."""
         self.pauses.append(seconds)
         await self.may_go_on.wait()
 

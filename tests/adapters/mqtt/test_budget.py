@@ -20,11 +20,9 @@ class Works:
         self.budget = Budget(self.clock, self.parked.append)
 
     def message(self, topic: str, text: str, steps: int = 1) -> None:
-        """Take a message whose work has this number of steps."""
         deque(self.budget.run(topic, self._steps(text, steps)), maxlen=0)
 
     def resume(self) -> None:
-        """Continue the parked work."""
         deque(self.budget.resume(), maxlen=0)
 
     def _steps(self, text: str, steps: int) -> Iterator[None]:

@@ -58,17 +58,14 @@ class AnnouncedSwitches:
         self.broker.stop(signal.SIGKILL)
 
     def remove(self) -> None:
-        """Remove the second switch."""
         self.names.remove("b")
         self._start(self._announce_all())
 
     def add(self) -> None:
-        """Return it."""
         self.names.append("b")
         self._start(self._announce_all())
 
     async def say(self, topic: str, payload: str) -> None:
-        """Make something happen at a switch."""
         async with self.broker.client("hand") as client:
             await client.publish(topic, payload, qos=1)
 

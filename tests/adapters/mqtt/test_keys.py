@@ -93,7 +93,6 @@ MESSAGES = ("1", "on", "None", "unknown", "{}", '{"state": "on", "effect": "none
 
 
 def plausible(key: str) -> Any:
-    """Return a value that is plausible for a key."""
     if key in GIVEN:
         return GIVEN[key]
     if key.endswith("topic"):
@@ -123,7 +122,6 @@ def keys_read(component: str) -> set[str]:
 
 
 def built(announcement: Announcement) -> list[MqttDevice]:
-    """Return the devices of one announcement."""
     steps = building("mqtt", "x", [announcement])
     while True:
         try:
@@ -151,7 +149,6 @@ def use(device: MqttDevice) -> None:
 
 
 def values_of(attribute: str, schema: Any) -> list[Any]:
-    """Values to set an attribute to."""
     if attribute in VALUES:
         return [VALUES[attribute]]
     kinds: dict[str, list[Any]] = {"boolean": [True, False], "string": ["abc"]}
@@ -177,7 +174,6 @@ def rows() -> Iterator[tuple[str, list[str], list[str]]]:
 
 
 def matches(key: str, patterns: list[str]) -> bool:
-    """Return whether one of the patterns matches this key."""
     return any(fnmatch(key, each) for each in patterns)
 
 

@@ -67,7 +67,6 @@ async def test_a_broken_configuration_of_a_known_device_leaves_it_as_it_was_with
 
 
 def sensor(name: str) -> Sent:
-    """Return the configuration of a device with one sensor."""
     return config(f"sensor/{name}", state_topic=f"{name}/t", unique_id=name, device={"identifiers": [name]})
 
 

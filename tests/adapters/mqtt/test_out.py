@@ -45,7 +45,7 @@ THERE = "mqtt:lares_here_elgato_lights_light_0"
 
 
 async def next_message(client: aiomqtt.Client, topic: str) -> Any:
-    """Return the next message at a topic, as JSON if it is some."""
+    """Return the next message at a topic, parsed if it is JSON."""
     async with asyncio.timeout(15):
         async for message in client.messages:
             if message.topic.value == topic and message.payload:
@@ -273,7 +273,7 @@ async def test_only_outdated_messages_of_this_hub_are_cleared(broker: Broker, ke
 
 
 def stored(kept: KeptInMemory) -> list[str] | None:
-    """Hub and prefix that are stored as published at."""
+    """Hub and prefix under which the hub published before."""
     topics = published_topics(kept)
     return None if topics is None else [topics.hub_id, topics.prefix]
 

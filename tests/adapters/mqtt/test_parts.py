@@ -37,14 +37,12 @@ from tests.fakes.rows import each_row
 
 
 def sensor(identifier: str, via_device: str | None = None) -> Sent:
-    """Return the configuration of a device that shows a temperature."""
     device = {"identifiers": [identifier], "name": identifier}
     device |= {} if via_device is None else {"via_device": via_device}
     return config(f"sensor/{identifier}/t", state_topic=f"{identifier}/t", unique_id=identifier, device=device)
 
 
 def parents(catalog: Router) -> dict[str, str | None]:
-    """Return the parent of each device in its observation."""
     return {device.id: device.observation().info.parent_id for device in catalog.devices.values()}
 
 
@@ -196,7 +194,6 @@ class Interrupted(Noted):
         self.meanwhile = meanwhile
 
     async def publish(self, message: Outgoing) -> None:
-        """Note it, once the other thing is done."""
         self.meanwhile()
         await super().publish(message)
 

@@ -35,17 +35,15 @@ class Cameras:
         self.events.append((event.device_id, event.event, event.data))
 
     def announce(self, object_id: str, component: str = "camera", **keys: Any) -> None:
-        """Announce a device of this id, or with no keys take it back."""
+        """Announce a device with this id; without keys, remove it."""
         key = "topic" if component == "camera" else "image_topic"
         sent = config(f"{component}/{object_id}", **{key: f"{object_id}/still", "unique_id": object_id, **keys})
         announce(self.live, sent if keys else Sent(sent.topic, b"", retain=True))
 
     def send(self, object_id: str, payload: bytes, *, retain: bool = False) -> None:
-        """Send a picture."""
         hear(self.live, f"{object_id}/still", payload, is_retained=retain)
 
     def device(self, object_id: str) -> Device:
-        """Return the device as the home knows it."""
         found = self.live._publish.find(f"mqtt:{object_id}")
         assert found is not None
         return found
@@ -55,7 +53,6 @@ class Cameras:
         return {key: value for key, value in self.device(object_id).attributes.items() if key != "state"}
 
     def picture(self, object_id: str, attribute: str | None = None) -> Picture | None:
-        """Return the device's picture."""
         return self.live.pictures.find(f"mqtt:{object_id}", attribute)
 
 

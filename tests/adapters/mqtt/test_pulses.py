@@ -30,7 +30,7 @@ TEMPERATURE = ("sensor/x", {"state_topic": "s", "value_template": "{{ value_json
 
 
 def home_of(*configs: Sent) -> tuple[LiveDevices, list[dict[str, Any]]]:
-    """Return live devices, and what each change shows of the device in full."""
+    """Return live devices, and a list that receives the full attributes after each change."""
     clock, bus, shown = VirtualClock(), Bus(), list[dict[str, Any]]()
 
     def note(event: events.Event) -> None:
@@ -90,7 +90,6 @@ class Plug:
         self.sent: list[str] = []
 
     async def publish(self, message: Outgoing) -> None:
-        """Answer."""
         self.sent.append(message.payload)
         receive(self._live, *self._answers)
 

@@ -56,12 +56,10 @@ class RestartingHub:
         self.live.forget_restored()
 
     def hear(self, topic: str, payload: bytes) -> None:
-        """Take a message and publish its changes."""
         hear(self.live, topic, payload, is_retained=True)
 
     @property
     def shown(self) -> Mapping[str, Any]:
-        """The attributes of the device."""
         return self.registry.find_devices(["mqtt:x"])[0].attributes
 
 

@@ -47,22 +47,18 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kelvin(value: int) -> dict[str, Any]:
-    """Return a colour temperature."""
     return {"value": value, "unit": "kelvin"}
 
 
 def measured(value: float, unit: str, **period: str) -> dict[str, Any]:
-    """Return a measurement."""
     return {"value": value, "unit": unit, **period}
 
 
 def power(action: str) -> dict[str, Any]:
-    """Return a command that switches."""
     return {"capability": "power", "action": action}
 
 
 def setting(capability: str, value: Any, **more: Any) -> dict[str, Any]:
-    """Return a command that sets."""
     return {"capability": capability, "action": "set", "value": value, **more}
 
 

@@ -70,7 +70,6 @@ class JudgedEntity:
 
     @property
     def object_id(self) -> str:
-        """The object id of the hub's entity."""
         if self.config.platform == "sensor":
             return "_".join(str(step + 1) if isinstance(step, int) else step for step in self.config.value_path)
         words = {"switch": "relay_{}", "light": "light_{}", "cover": "shutter_{}"}
@@ -114,7 +113,6 @@ def start(play: Play) -> tuple[TasmotaDevice, LiveDevices]:
 
 
 def attributes_of(live: LiveDevices, object_id: str) -> Mapping[str, Any]:
-    """Return the attributes of the entity with this object id."""
     wanted = object_id.replace(".", "_").replace(" ", "_")
     entities = [each for device in live.router.devices.values() for each in device.entities]
     return next((each.attributes for each in entities if each.announcement.object_id == wanted), {})

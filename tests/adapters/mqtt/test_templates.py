@@ -483,7 +483,6 @@ class TemplateGenerator:
         self.choose = random.Random(seed)
 
     def expression(self, depth: int) -> str:
-        """Return an expression nested at most so deep."""
         draw, inner = self.choose, partial(self.expression, depth - 1)
         if depth <= 0:
             return draw.choice(NAMES + LITERALS)
@@ -507,7 +506,6 @@ class TemplateGenerator:
         return draw.choice(forms)()
 
     def statement(self, depth: int) -> str:
-        """Return a statement with others in it, at most so deep."""
         draw, inner = self.choose, partial(self.statement, depth - 1)
         value = self.expression(draw.randint(1, 3))
         if depth <= 0:
@@ -527,7 +525,6 @@ class TemplateGenerator:
         return draw.choice(forms)()
 
     def template(self) -> str:
-        """Return a whole template."""
         return "{% set ns = namespace(x=(1,)) %}" + "".join(self.statement(3) for _ in range(2))
 
 

@@ -1,1 +1,1 @@
-"""What a hub in a box must do: each file prepares the box, looks when it first runs, and after a restart."""
+"""Tasks of a hub in a box: each file prepares the box, and checks it in its first run and after a restart."""

@@ -1,4 +1,4 @@
-"""A light is switched, and is shown as it was after a restart."""
+"""A light is switched, and shows the same after a restart."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def prepare(folder: Path) -> None:
 
 
 def first(box: Box, lamp: LightSimulator) -> None:
-    """Command it."""
+    """Command the light."""
     box.shows(LIGHT, state="online", power="off")
     for command in COMMANDS:
         assert box.ask("POST", f"/devices/{LIGHT}/command", command) == (200, {"status": "ok"})
@@ -27,5 +27,5 @@ def first(box: Box, lamp: LightSimulator) -> None:
 
 
 def again(box: Box, lamp: LightSimulator) -> None:
-    """See that it is as it was."""
+    """Check that it shows the same."""
     box.shows(LIGHT, state="online", power="on", brightness=42)

@@ -1,4 +1,4 @@
-"""A scene dims the light, an automation that listens to it brightens it again; a switched off one stays so."""
+"""A scene dims the light, and an automation that listens brightens it again; a disabled automation stays off."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def prepare(folder: Path) -> None:
 
 
 def first(box: Box, lamp: LightSimulator) -> None:
-    """Run the scene, and wait until the automation has answered it; then switch that off."""
+    """Run the scene, wait until the automation has reacted, then disable the automation."""
     assert box.ask("POST", "/scenes/dim/execute")[0] == 200
     history = box.until("/automations/brighten/history", lambda status, body: status == 200 and body["entries"])
     assert [(entry["status"], entry["error"]) for entry in history["entries"]] == [("ok", None)]
@@ -49,7 +49,7 @@ def first(box: Box, lamp: LightSimulator) -> None:
 
 
 def again(box: Box, lamp: LightSimulator) -> None:
-    """See that the scene is there and the automation off."""
+    """Check that the scene exists and the automation is disabled."""
     found: Any = box.ask("GET", "/automations")[1]
     assert [(each["id"], each["status"]) for each in found] == [("brighten", "disabled")]
     assert [each["id"] for each in box.ask("GET", "/scenes")[1]] == ["dim"]

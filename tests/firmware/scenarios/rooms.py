@@ -20,6 +20,6 @@ def first(box: Box, lamp: LightSimulator) -> None:
 
 
 def again(box: Box, lamp: LightSimulator) -> None:
-    """See that both are there, before the light has been asked anything."""
+    """Check that both exist before the light is polled."""
     assert box.ask("GET", "/rooms") == (200, [{"id": "study", "name": "Study"}])
     assert box.ask("GET", f"/devices/{LIGHT}")[1]["room_id"] == "study"

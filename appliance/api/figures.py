@@ -8,7 +8,6 @@ import resource
 import threading
 from collections import Counter
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,6 +19,7 @@ from appliance.clock import timestamp
 from appliance.event_loop import loop_lag
 from appliance.health import AdapterHealth
 from appliance.hub import Hub
+from appliance.memory import resident_bytes
 from appliance.version import VERSION
 
 
@@ -48,6 +48,7 @@ class Figures:
             "adapters": {each.name: self._adapter(each) for each in hub.health.list_adapters()},
             "devices": _count_states(hub),
             "store": hub.document.figures(),
+            "card": hub.recorder.figures(),
             "clock": hub.schedule.figures(),
             "scenes": hub.scenes.figures(),
             "automations": hub.automations.figures(),
@@ -82,19 +83,11 @@ def started_at(hub: Hub) -> datetime:
     return hub.steps.began
 
 
-def resident_bytes() -> int | None:
-    """Return the hub's own resident memory in bytes; None if it cannot be read, as on systems other than Linux."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return None
-
-
 def _process() -> dict[str, Any]:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return {
         "cpu_secs": usage.ru_utime + usage.ru_stime,
-        "resident_bytes": resident_bytes(),
+        "resident_bytes": resident_bytes() or None,
         "open_files": _open_files(),
         "max_open_files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         "threads": threading.active_count(),

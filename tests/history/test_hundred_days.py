@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from appliance.api.figures import resident_bytes
 from appliance.clock import Clock, to_millis
 from appliance.history.card_history import CardHistory
 from appliance.history.collector import Collector
@@ -25,6 +24,7 @@ from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.events import CommandEnded
+from appliance.memory import resident_bytes
 from appliance.settings import HistorySettings
 from appliance.store.disk import Disk
 from appliance.store.month_files import MonthFiles
@@ -118,7 +118,7 @@ async def test_each_day_stays_within_its_budget_and_memory_does_not_grow(tmp_pat
             after = card.figures()
             written.append(after["bytes"] - before["bytes"])
             writings.append(after["writings"] - before["writings"])
-            held.append(resident_bytes() or 0)
+            held.append(resident_bytes())
             assert written[-1] <= budget and after["lost"] == after["untracked"] == after["bad_lines"] == 0
             if day % 30 == 29 or day == days - 1:
                 print(f"day {day + 1}: {written[-1] >> 10} KiB, {held[-1] / 1e6:.1f} MB, {after['files']}")

@@ -56,11 +56,11 @@ class Hasher:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="keys")
 
     def hash(self, text: str) -> asyncio.Future[str]:
-        """Run `hash_token` off the loop."""
+        """Run `hash_token` on the thread."""
         return self._run(hash_token, text)
 
     def check(self, stored_hash: str, text: str) -> asyncio.Future[bool]:
-        """Run `matches` off the loop."""
+        """Run `matches` on the thread."""
         return self._run(matches, stored_hash, text)
 
     def _run(self, work: Callable[..., T], *arguments: str) -> asyncio.Future[T]:
@@ -76,15 +76,16 @@ class Hasher:
 
 @cache
 def _argon2id() -> Any:
-    """Use 12 MiB and some 30 ms per check on a PC: costly to guess, affordable with 512 MB of RAM (OWASP lists these
-    values)."""
+    """Return a hasher that needs 12 MiB and about 30 ms per check on a PC. OWASP lists these values; a box with 512
+    MB of RAM can afford them."""
     from argon2 import PasswordHasher, Type
 
     return PasswordHasher(time_cost=3, memory_cost=12 * 1024, parallelism=1, type=Type.ID)
 
 
 def hash_token(text: str) -> str:
-    """Return the hash of a token, for storage. It takes some 30 ms and 12 MiB, so never call it on the loop."""
+    """Return the hash of a token, for storage. The hash takes about 30 ms and 12 MiB, so never compute it on the
+    loop."""
     from argon2.exceptions import Argon2Error
 
     try:
@@ -94,9 +95,8 @@ def hash_token(text: str) -> str:
 
 
 def hint_of(text: str) -> str:
-    """Return the hint that is stored with the hash of a token: 32 bits of a digest of the token. A wrong guess is
-    then rejected without computing the hash.
-    """
+    """Return the hint that is stored with the hash of a token: 32 bits of a digest of the token. With the hint, most
+    wrong tokens are rejected without computing a hash."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4, person=b"lares-key-hint").hexdigest()
 
 
@@ -114,10 +114,8 @@ def is_hash(text: str) -> bool:
 
 
 def matches(stored_hash: str, text: str) -> bool:
-    """Return whether the hash matches the token. It costs as much as `hash_token`.
-
-    Raises `AuthenticationUnavailable` if there is no memory for it: a valid key must not be called invalid.
-    """
+    """Return whether the hash matches the token. The check costs as much as `hash_token`. Raises
+    `AuthenticationUnavailable` if memory is short, because a valid key must not be reported as invalid."""
     from argon2.exceptions import Argon2Error, VerifyMismatchError
 
     if not is_hash(stored_hash):
@@ -131,11 +129,11 @@ def matches(stored_hash: str, text: str) -> bool:
 
 
 MAX_WAITING_CHECKS = 8
-"""The number of different tokens for one key that may wait for their hash at the same time; one more raises
+"""The maximum number of different tokens for one key that may wait to be checked; one more raises
 `TooManyChecks`."""
 
 Find = Callable[[str], Key | None]
-"""Finds a key by its name; returns the same object until the key is revoked, then None."""
+"""Returns the key with this name; the same object until the key is revoked, then None."""
 
 
 class Role(StrEnum):
@@ -155,13 +153,13 @@ REACH: Mapping[Role, frozenset[Role]] = {
     Role.AUTOMATION: frozenset(Role),
     Role.HOOK: frozenset({Role.HOOK}),
 }
-"""The roles that may use a route, by the role that the route requires."""
+"""For each role that a route can require, the roles of keys that may use the route."""
 
 
 class Principal(Struct, frozen=True, kw_only=True):
-    """The key of a valid token; `key` is the stored key, None for a configured master key.
+    """The holder of a valid token; `key` is the stored key, None for a configured master key.
 
-    `is_on_box`: the request came over the control socket, from root or the hub's own user; it needs no key.
+    If it `is_on_box`, the request came over the control socket, from root or the hub's own user, and needs no key.
     """
 
     key_id: str
@@ -170,7 +168,7 @@ class Principal(Struct, frozen=True, kw_only=True):
     is_on_box: bool = False
 
     def require(self, role: Role, hook: str | None = None) -> None:
-        """Raise `Forbidden` if this principal may not use routes of the role, or this hook."""
+        """Raise `Forbidden` if this principal may not use a route that requires the role, or not this hook."""
         is_other_hook = self.role is Role.HOOK and (self.key is None or self.key.hook != hook)
         if role not in REACH[self.role] or is_other_hook:
             raise Forbidden("insufficient permissions")
@@ -183,8 +181,8 @@ ON_BOX = Principal(key_id="control socket", role=Role.ADMIN, is_on_box=True)
 class Authenticator:
     """Turns tokens into principals. A verified token is cached until its key is revoked.
 
-    The cache is keyed by a keyed digest of the token, so that the time of a look-up reveals nothing about the token.
-    A configured master key replaces the stored one. Use an object only from one event loop.
+    The cache stores keyed digests instead of tokens, so that the duration of a look-up reveals nothing about a
+    token. A configured master key replaces the stored one. Use an authenticator only from one event loop.
     """
 
     def __init__(
@@ -219,16 +217,16 @@ class Authenticator:
         return await self._verify(token, digest)
 
     def recheck(self, principal: Principal | None) -> None:
-        """Raise `Unauthenticated` if the principal's key has been revoked; None needs no key."""
+        """Raise `Unauthenticated` if the principal's key has been revoked; accept None, the principal of public
+        routes."""
         if principal is not None and not self.is_valid(principal):
             raise Unauthenticated("authentication required")
 
     def close(self) -> None:
-        """Shut the hashing thread down."""
         self.hasher.close()
 
     def is_valid(self, principal: Principal) -> bool:
-        """Return whether the principal's key has not been revoked since it was identified."""
+        """Return whether the principal's key is still valid."""
         return principal.key is None or self._find(principal.key.name) is principal.key
 
     def _find(self, name: str) -> Key | None:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 MAX_EMPTY_CONNECTIONS = 600
-"""Recent connections of one peer that ended without a request; only a flood has more, and is refused."""
+"""The maximum number of recent connections of one peer that ended without a request; only a flood exceeds it."""
 
 EMPTY_CONNECTIONS_EXPIRED_PER_SEC = 300.0
-"""The number of these that expire each second."""
+"""The number of a peer's connections without a request that expire each second."""
 
 
 class Closable(Protocol):
@@ -30,11 +30,12 @@ class Closable(Protocol):
 class Connections:
     """Counts the open connections of each peer, an IP address. `refused` and `evicted` are counts since the start.
 
-    `capacity` is the largest number in all, `per_peer` the largest number of one peer. If the capacity is used up,
-    the peer with the most connections loses the one that has been idle longest, unless the peer of the new connection
-    has more than half of the capacity itself. A peer that keeps opening and closing connections without a request is
-    refused, which costs a tenth of serving it. `now` returns monotonic seconds. A peer that `is_proxy` has as many
-    connections as it needs: each counts for the client that sent the last request over it.
+    `capacity` is the maximum number of all peers together, `per_peer` the maximum number of one peer. If the
+    capacity is used up, the connection that has been idle longest is closed, among those of the peer with the most
+    connections. A peer with more than half of the capacity is refused instead. A peer that repeatedly opens and
+    closes connections without a request is refused too, which costs a tenth of serving it. `now` returns monotonic
+    seconds. Connections of a peer that `is_proxy` are unlimited: each counts for the client that sent the last
+    request over it.
     """
 
     def __init__(
@@ -57,8 +58,8 @@ class Connections:
         self.count = 0
 
     def find_refusal(self, peer: str) -> str | None:
-        """Return why this peer may not have one more connection, and count the refusal; an idle connection may be
-        closed to make room."""
+        """Return why this peer may not open another connection, or None. Count the refusal. An idle connection may
+        be closed to make room."""
         refusal = self._find_refusal(peer, len(self._open.get(peer, ())))
         self.refused += refusal is not None
         return refusal
@@ -79,7 +80,8 @@ class Connections:
         self.count += 1
 
     def refresh(self, peer: str, connection: Closable) -> None:
-        """Note a request: among its peer's connections, this one is now the last to be closed."""
+        """Mark the connection as the last of its peer's connections to be closed, because it has just received a
+        request."""
         self._without_request.discard(connection)
         held = self._open.get(peer)
         if held is not None and connection in held:
@@ -112,8 +114,8 @@ class Connections:
             del self._open[peer]
 
     def _count_empty(self, peer: str, more: int) -> float:
-        """Add this number of the peer's connections that ended without a request; return the number that has not
-        expired."""
+        """Count `more` connections of the peer that ended without a request. Return the number of such connections
+        that have not expired."""
         now = self._now()
         expired = EMPTY_CONNECTIONS_EXPIRED_PER_SEC * (now - self._expired_at)
         if expired >= 1:
@@ -124,7 +126,6 @@ class Connections:
         return self._empty.get(peer, 0)
 
     def figures(self) -> dict[str, int]:
-        """Return what `/diagnostics` shows."""
         return {"open": self.count, "refused": self.refused, "evicted": self.evicted}
 
     def _evict(self) -> bool:

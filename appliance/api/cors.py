@@ -20,7 +20,7 @@ PREFLIGHT_MAX_AGE_SECS = 600
 
 
 class Cors:
-    """Adds CORS headers for these origins, compared exactly; with None, adds none."""
+    """Adds CORS headers for these origins, compared exactly. If `origins` is None, CORS is off."""
 
     def __init__(self, origins: frozenset[str] | None, methods: Iterable[str]) -> None:
         self._origins = origins
@@ -29,7 +29,7 @@ class Cors:
     def preflight(self, request: Request) -> HTTPResponse | None:
         """Return the response to a preflight of an allowed origin; None for every other request.
 
-        It is the same for every path, even an unknown one.
+        The response is the same for every path, even an unknown one.
         """
         if request.method != "OPTIONS" or "access-control-request-method" not in request.headers:
             return None

@@ -26,15 +26,14 @@ class _Kept(Struct):
 
 
 class DeviceEncoder:
-    """Encodes devices, once per change; `last_seen`, which changes with every observation, is appended to the cached
-    part."""
+    """Encodes devices as JSON, once per change. `last_seen` changes with every observation and is appended to the
+    cached part."""
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept | None] = {}
         self._last: tuple[Sequence[Device], bytes] = ((), b"[]")
 
     def forget_removed(self, event: events.Event) -> None:
-        """Drop the cache of a removed device."""
         assert isinstance(event, events.DeviceRemoved)
         self._kept.pop(event.device_id, None)
         self._last = ((), b"[]")
@@ -68,7 +67,7 @@ class DeviceEncoder:
     async def encode_found(self, find: Callable[[], Sequence[Device]], clock: Clock, *, with_commands: bool) -> bytes:
         """Return the devices found as a JSON array.
 
-        If thousands have changed, they are encoded over many turns of the loop.
+        Thousands of changed devices are encoded in steps, so that other tasks continue.
         """
         if (found := find()) is self._last[0] and not with_commands:
             return self._last[1]
@@ -99,7 +98,7 @@ def _are_same(some: Sequence[Device], others: Sequence[Device]) -> bool:
 
 
 def _differ_in_last_seen(one: Device, other: Device) -> bool:
-    """Return whether the two differ at most in `last_seen`. The registry keeps unchanged parts as the same
+    """Return whether the devices are equal, except for `last_seen`. The registry keeps unchanged parts as the same
     objects."""
     return (
         one.attributes is other.attributes

@@ -1,4 +1,4 @@
-"""The figures of the hub and its parts: one tree, which `GET /diagnostics`, `/metrics`, and `lares status` show."""
+"""The figures of the hub and its parts, in one tree for `GET /diagnostics`, `/metrics`, and `lares status`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from appliance.version import VERSION
 
 
 class Figures:
-    """Asks the hub's parts for their figures."""
+    """Collects the figures of the hub's parts."""
 
     def __init__(self, hub: Hub, stream: EventStream, connections: Connections) -> None:
         self._hub = hub
@@ -32,7 +32,6 @@ class Figures:
         self._connections = connections
 
     def tree(self) -> dict[str, Any]:
-        """Return the present figures of each part."""
         hub, stream, history, lag = self._hub, self._stream, self._hub.history, loop_lag()
         return {
             "hub": {
@@ -47,8 +46,7 @@ class Figures:
             "counts": _count_things(hub),
             "adapters": {each.name: self._adapter(each) for each in hub.health.list_adapters()},
             "devices": _count_states(hub),
-            "store": hub.document.figures(),
-            "card": hub.recorder.figures(),
+            "store": {**hub.document.figures(), "card": hub.recorder.figures()},
             "clock": hub.schedule.figures(),
             "scenes": hub.scenes.figures(),
             "automations": hub.automations.figures(),
@@ -78,7 +76,7 @@ class Figures:
 
 
 def started_at(hub: Hub) -> datetime:
-    """Return the start of the hub by the present clock; it changes only when the clock is set."""
+    """Return the start time of the hub, corrected if the clock was set since then."""
     hub.steps.poll()
     return hub.steps.began
 
@@ -120,9 +118,9 @@ def _count_states(hub: Hub) -> dict[str, int]:
 
 
 def _scripts(hub: Hub) -> dict[str, Any]:
-    """Return the figures of Lua: executions, workers, workers that were killed; and each folder's last reload.
+    """Return the figures of Lua: its executions, its running and killed workers, and the last reload of each folder.
 
-    `adapters` are kinds in Lua, which have workers of their own; null without any.
+    `adapters` has the figures of the workers for kinds in Lua; null if no kind is in Lua.
     """
     lasts = {target: reloader.last for target, reloader in hub.reloaders.items()}
     return {

@@ -1,4 +1,4 @@
-"""Event frames: one row for each type of frame defines its content, its fields, and when it is sent."""
+"""Event frames. One row of the table defines each type of frame: its fields, and when it is sent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from appliance.tables.json_schema import ANY, COUNT, OBJECT, TEXT, Part, Record,
 
 
 class EventFrame(Struct, frozen=True, kw_only=True):
-    """One type of frame: a sentence about when it is sent, and its JSON."""
+    """One type of frame. `when` is a sentence about when it is sent, `record` its JSON."""
 
     type: str
     when: str
@@ -50,7 +50,7 @@ RELOAD_PREFIXES: Mapping[str, str] = {
     "scripts": "scripts.reload",
     "adapters": "adapters.reload",
 }
-"""The beginnings of the types of reload frames, by target."""
+"""The first part of the type of a reload frame, by target."""
 
 DROPPED = Part(
     {**COUNT, "description": "The number of frames that this reader lost because it was too slow."}, lambda _: None
@@ -113,7 +113,7 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
         schemas.RELOADED_PARTS,
     ),
 }
-"""The frame of each event; for reloads, by target; None for events that are not sent."""
+"""The frame of each event. A reload event has one frame per target; an event that is not sent has None."""
 
 _HEARTBEAT = _frame(
     "heartbeat",
@@ -144,7 +144,7 @@ def frame_of(event: events.Event) -> bytes | None:
 
 
 def lag_frame(dropped: int) -> bytes:
-    """Return the frame that tells a reader how many frames it lost."""
+    """Return the frame that reports to a reader how many frames it lost."""
     message = f"subscriber lagged: {dropped} events dropped"
     return orjson.dumps({"type": "system.error", "message": message, "dropped": dropped})
 
@@ -155,6 +155,6 @@ def heartbeat_frame() -> bytes:
 
 
 def fault_frame(event: events.Event) -> bytes:
-    """Return the frame that replaces a failed one."""
+    """Return the frame that is sent if the event cannot be encoded."""
     message = f"an event could not be encoded ({type(event).__name__}); see the log"
     return orjson.dumps({"type": "system.error", "message": message})

@@ -1,4 +1,5 @@
-"""The gate, which each request passes. It finds the route, authorizes, lets the handler answer, and counts.
+"""The gate, which each request passes: find the route, authorize the request, call the handler, and count the
+response.
 
 Without a valid key, every path returns 401, so that paths cannot be probed.
 """
@@ -31,19 +32,20 @@ _SUBPROTOCOL_PREFIX = "bearer."
 
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-"""The methods that change nothing; the role `read` is enough for them."""
+"""The methods that change nothing, so that the role `read` may use them."""
 
 WRONG_KEY_LOG_SECS = 3600.0
-"""Seconds in which wrong keys of one client are logged only once."""
+"""Wrong keys of one client are logged at most once in this time."""
 
 MAX_KEPT_WRONG_PEERS = 256
-"""The number of clients whose wrong keys are remembered; beyond it, all are forgotten."""
+"""The maximum number of clients whose wrong keys are remembered; when it is reached, all of them are forgotten."""
 
 log = logging.getLogger("api")
 
 
 class Gate:
-    """Responds to requests: authorizes them, counts writes against the rate limit, and lets their route answer."""
+    """Responds to requests: authorizes them, counts writes against the rate limit, and calls the handlers of their
+    routes."""
 
     def __init__(
         self,
@@ -62,14 +64,14 @@ class Gate:
         self._wrong_key_logged: dict[str, float] = {}
 
     def add(self, route: Route, answer: Handler) -> None:
-        """Let `answer` respond to requests of the route."""
+        """Respond to requests of the route with the results of `answer`."""
         self._router.add(route.path, route.methods, (route, answer))
 
     async def respond(self, request: Request) -> HTTPResponse | None:
-        """Return the response of the request's route; None for a WebSocket. Raise errors for `handle_error` to
-        answer.
+        """Return the response of the request's route; None for a WebSocket. Errors are raised, and `handle_error`
+        responds to them.
 
-        The request is counted and timed; if the client left before the answer, it is counted as 499.
+        The request is counted and timed. If the client disconnected before the response, it is counted as 499.
         """
         path = "*" if request.raw_url == b"*" else request.path  # the path would be "/"
         (route, answer), ids = self._router.find(request.method, path)
@@ -97,8 +99,8 @@ class Gate:
             self._counts.add(request.method, route.path, status, took)
 
     async def _authorize(self, request: Request, route: Route, hook: str | None = None) -> Principal | None:
-        """Return the principal of the request's token; None for a public route. A write counts against its rate
-        limit.
+        """Return the principal of the request's token; None for a public route. A write counts against the rate
+        limit of its key.
 
         `hook` is the id of the hook that the path names.
 
@@ -113,8 +115,8 @@ class Gate:
         return principal
 
     async def _identify(self, request: Request, route: Route | None) -> Principal:
-        """Return the principal: over the control socket by the user of the other process, otherwise by the token.
-        `route` is None if no route matches."""
+        """Return the principal of the request. Over the control socket, it is `ON_BOX`; otherwise the token
+        identifies it. `route` is None if no route matches."""
         exchange = exchange_of(request)
         if exchange.connection.is_on_box:
             return ON_BOX
@@ -153,7 +155,7 @@ class Gate:
         return self._cors.add_headers(request, response)
 
     async def _explain_unmatched(self, request: Request, error: Exception) -> Exception:
-        """Return the error of a request without a route: 401 or 403 if the key or its role is wrong, otherwise the
+        """Return the error for a request without a route: 401 for a wrong key, 403 for a wrong role, otherwise the
         router's error."""
         try:
             principal = await self._identify(request, None)
@@ -164,7 +166,7 @@ class Gate:
 
 
 def _token_of(request: Request, route: Route | None) -> str | None:
-    """Return the token in the header; otherwise the token in the query, if the route accepts it there."""
+    """Return the token of the header, or the token of the query if the route accepts it there."""
     token = bearer_of(request.headers.get("authorization"))
     if token is not None or route is None:
         return token

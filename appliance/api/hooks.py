@@ -21,7 +21,7 @@ from appliance.home.texts import DEVICE_HOOK_PREFIX
 from appliance.home.values import Value
 
 MAX_HOOK_BYTES = 16 << 10
-"""The largest body that a hook takes, in bytes."""
+"""The maximum size of a hook's body."""
 
 _BOUNDARY = re.compile(r'boundary="?([^\s";,]{1,70})')
 _PART_NAME = re.compile(rb'content-disposition:\s*form-data\b[^\r\n]*?\bname="([^"\r\n]*)"', re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""The keyring makes, lists, and revokes keys, over HTTP or on the box itself, and checks tokens."""
+"""The keyring: it makes, lists, and revokes keys, and checks tokens."""
 
 from __future__ import annotations
 
@@ -44,12 +44,13 @@ KEY_BODY = Check(schema=_FIELDS.schema, run=_check_key)
 
 
 class Keyring:
-    """Makes and revokes the keys of one store. When a method returns, its change is stored and in force.
+    """Makes and revokes the keys of one store. When a method returns, its change is stored and effective.
 
-    Only the returned token contains the secret; it is neither stored nor logged. `authenticator` accepts these keys
-    and a configured `master_key` instead of the box's own; `master_source` names the place of its configuration.
-    `first_used` is called with the id of a key at its first use, `on_master_reset` after a new master key. Hashing
-    runs on one thread, so that it needs the memory of only one hash.
+    Only the returned token contains the secret; it is neither stored nor logged. `authenticator` accepts these keys.
+    A configured `master_key` replaces the box's own master key; `master_source` names the place of its
+    configuration. `first_used` is called with the id of a key at its first use, `on_master_reset` when the master
+    key was replaced. Hashes are computed on one thread, one after another, so that they need the memory of only one
+    hash.
     """
 
     def __init__(
@@ -69,11 +70,10 @@ class Keyring:
         self._on_master_reset = on_master_reset
 
     def close(self) -> None:
-        """Stop the hashing thread."""
         self.authenticator.close()
 
     async def create(self, label: str, role: Role, hook: str | None = None) -> tuple[Key, str]:
-        """Return a new key and its token; `hook` is the id that a key of the role hook opens.
+        """Make a key; return it with its token. `hook` is the only hook that a key of the role `hook` may call.
 
         Raises `StoreFailed` or `AuthenticationUnavailable`.
         """
@@ -99,14 +99,14 @@ class Keyring:
         return self._keys.list_all()
 
     async def revoke(self, key_id: str) -> None:
-        """Revoke the key; raise `NotFound`, also for the master key, or `StoreFailed`."""
+        """Revoke the key. Raises `NotFound`, also for the master key, or `StoreFailed`."""
         await self._keys.remove(key_id)
         log.info("%s was revoked", key_id)
 
     async def reset_master(self) -> str:
-        """Replace the box's own master key by a new one, and return its token; raise `StoreFailed`.
+        """Replace the box's own master key by a new one, and return its token.
 
-        Raises `Invalid` if the master key is configured.
+        Raises `StoreFailed`, or `Invalid` if the master key is configured.
         """
         if self._master_source is not None:
             raise Invalid(f"the master key comes from {self._master_source}: change it there; nothing was changed")

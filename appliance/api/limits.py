@@ -9,10 +9,11 @@ from appliance.tables.addresses import Network
 
 
 class ApiLimits(Struct, frozen=True, kw_only=True):
-    """Counts, bytes, and seconds; `of` reads the configured ones.
+    """The limits of the API, as counts, bytes, and seconds.
 
-    `rate` limits the writes of one key, None for no limit; `origins` are the web origins that CORS allows, None if
-    CORS is off. Requests over connections from `trusted_proxies` count for the client address that the proxy names.
+    `rate` limits the writes of one key; None sets no limit. `origins` are the web origins that CORS allows; None
+    switches CORS off. Requests over connections from `trusted_proxies` count for the client address that the proxy
+    names.
     """
 
     connections: int = 1000
@@ -34,7 +35,7 @@ class ApiLimits(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def of(api: Api) -> ApiLimits:
-        """Return the configured limits."""
+        """Return the limits of the configuration."""
         return ApiLimits(
             connections=api.max_connections,
             connections_per_peer=api.max_connections_per_peer,

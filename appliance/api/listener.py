@@ -1,7 +1,7 @@
 """The listener: it accepts connections within limits, so that a flood does not slow other clients.
 
-asyncio's own server accepts a whole backlog at once. Without a free file descriptor it logs a traceback and tries
-again each second, for every connection that waits.
+asyncio's own server accepts the whole backlog at once. If no file descriptor is free, it logs a traceback each
+second for every connection that waits.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from appliance.api.sanic_http.connection import StrictConnection
 from appliance.tasks import Tasks
 
 BACKLOG = 4096
-"""Connections that may wait to be accepted (the system may allow fewer); beyond that, a client would wait a
-second."""
+"""The maximum number of connections that wait to be accepted. The system may allow fewer. Other clients try again
+after a second."""
 
 
 MAX_ACCEPTS_AT_ONCE = 16
-"""Connections that are accepted in one turn of the loop, so that other work gets its turn in between."""
+"""The maximum number of connections that are accepted in one iteration of the loop, so that other tasks continue."""
 
 
 EXHAUSTED_PAUSE_SECS = 0.25
-"""Seconds without accepting after the system has run out of memory or file descriptors."""
+"""The pause in accepting after the system has run out of memory or file descriptors."""
 
 
 LOG_INTERVAL_SECS = 60.0
@@ -39,21 +39,22 @@ _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 PeerOf = Callable[[socket.socket, Any], str | None]
-"""Returns the name under which an accepted connection is counted, from its socket and address; None closes the
-connection."""
+"""Returns the peer for which an accepted connection counts, from its socket and address; None closes the connection.
+"""
 
 
 def address_of(peername: Any) -> str:
-    """Return the client's address; an IPv4 address has its IPv4 form, even if the socket serves both families."""
+    """Return the client's address. An IPv4 address is returned in IPv4 form, even if the socket serves IPv4 and
+    IPv6."""
     return str(peername[0]).removeprefix("::ffff:")
 
 
 class Listener:
-    """Accepts connections within the context. `connections` decides which connections are kept; the others are closed
-    at once.
+    """Accepts connections within the context. `connections` decides which connections are kept; the others are
+    closed at once.
 
-    Connections whose `peer_of` is None are closed at once. One file descriptor is kept in reserve: if none is free,
-    it is used to accept a connection and close it.
+    A connection for which `peer_of` returns None is closed at once. One file descriptor is reserved: if no other is
+    free, it is used to accept a connection and close it.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ class Family(Struct, frozen=True, kw_only=True):
 def metric(name: str, help_: str, value: Any, label: str = "", /) -> Family:
     """Return a counter if its name ends in `_total`, otherwise a gauge; without samples if the value is unknown.
 
-    A mapping contains one value for each value of the label.
+    A mapping gives one sample per key, with the key as the value of the label.
     """
     values = {label and labels({label: key}): each for key, each in value.items()} if label else {"": value}
     samples = [(named, each) for named, each in values.items() if each is not None]
@@ -97,9 +97,10 @@ process.open_files | process_open_fds | Open file descriptors.
 process.max_open_files | process_max_fds | The limit of open file descriptors.
 process.threads | process_threads | Threads.
 """
-"""Path in the tree, name, and help of each metric that is one figure.
+"""The metrics that are one figure: its path in the tree, the metric's name, and its help.
 
-A path that ends in `?` gives 1 if the figure is set. A word after a path is the label of its values.
+If a path ends in `?`, the metric is 1 if the figure is set, otherwise 0. A word after a path is the label for the
+keys of a mapping.
 """
 
 

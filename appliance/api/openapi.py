@@ -1,6 +1,5 @@
-"""The OpenAPI document (3.1) of the routes and the AsyncAPI document (3.0) of the event stream. Both are made from
-the rows that also dispatch requests and build frames.
-"""
+"""The OpenAPI document (3.1) of the routes and the AsyncAPI document (3.0) of the event stream. Both are generated
+from the tables that also dispatch requests and encode frames."""
 
 from __future__ import annotations
 
@@ -92,7 +91,6 @@ def describe(routes: Sequence[Route]) -> dict[str, Any]:
 
 
 def statuses_of(route: Route) -> set[int]:
-    """Return every status that the route may respond with."""
     guarded = set() if route.role is None else {401, 403, 429, 503}
     return {*route.statuses, *COMMON_STATUSES, *guarded}
 
@@ -140,7 +138,7 @@ def _query_parameters(route: Route) -> list[dict[str, Any]]:
 
 
 def _security(route: Route) -> list[dict[str, list[str]]]:
-    """Return the ways to send a key; the list of each names the required role."""
+    """Return the ways to send a key, each with the required role."""
     if route.role is None:
         return []
     ways = ["bearer", "token"] if route.is_websocket or route.role is Role.HOOK else ["bearer"]
@@ -202,7 +200,7 @@ def describe_events(frames: Sequence[EventFrame]) -> dict[str, Any]:
 
 
 def _hoist_schemas(node: Any, named: dict[str, Any]) -> Any:
-    """Return the node with references in place of titled schemas, which are added to `named`."""
+    """Replace each titled schema in the node by a reference, and add the schema to `named`."""
     if isinstance(node, list | tuple):
         return [_hoist_schemas(each, named) for each in node]
     if not isinstance(node, Mapping):

@@ -1,4 +1,4 @@
-"""Trusted reverse proxies: the client behind each of their requests."""
+"""Trusted reverse proxies, and the client addresses that they state."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class TrustedProxies:
     def client_of(self, peer: str, headers: Header) -> str:
         """Return the client address of a request from the trusted `peer`.
 
-        It is the last hop that is not a trusted proxy. All requests with missing, unreadable, or contradictory
-        headers count as one client.
+        The client is the last hop that is not a trusted proxy. Requests with missing, unreadable, or contradictory
+        headers all count for the same client.
         """
         named = {
             self._last_untrusted(read(",".join(stated)))
@@ -55,7 +55,7 @@ class TrustedProxies:
 
 
 def _parse(hop: str) -> IpAddress | None:
-    """Return the address of a hop, with or without its port; IPv4 mapped into IPv6 becomes IPv4."""
+    """Return the address of a hop without its port; an IPv4 address in IPv6 form becomes IPv4."""
     match = re.fullmatch(_HOST_AND_PORT, hop.strip())
     if match is None:
         return None

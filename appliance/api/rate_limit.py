@@ -7,11 +7,11 @@ from appliance.errors import RateLimited
 from appliance.settings import RateLimit
 
 MAX_KEPT_BUCKETS = 256
-"""Above this number of buckets, full ones are dropped."""
+"""When there are more buckets than this, full buckets are dropped."""
 
 
 class Buckets:
-    """Lets each key write `burst_size` times at once, and `requests_per_second` in the long term; None sets no limit.
+    """Allows each key a burst of `burst_size` writes, and `requests_per_second` on average; None sets no limit.
 
     A bucket is stored as the time when it will be full again; full buckets are not stored.
     """
@@ -37,4 +37,4 @@ class Buckets:
 
 
 _ROUNDING = 1e-3
-"""The tolerance for sums of floating-point numbers, as a fraction of one write."""
+"""The tolerance for rounding errors, as a fraction of one write."""

@@ -46,13 +46,13 @@ WHY_MISSED = (
 )
 
 HOW_TO_LOAD = "correct the faults that `lares check` lists, then run `lares reload`"
-"""The remedy for a file of scenes, automations, or adapters that is not loaded."""
+"""The advice for an automation, a scene, or a kind whose file is not loaded."""
 
 ReportedDecision = tuple[str, str]
 """The time (RFC 3339), and the sentence."""
 
 Explained = tuple[str, list[str], list[ReportedDecision], dict[str, Any] | None]
-"""The kind of thing, its present state, the decisions, and the fields of an automation's file."""
+"""The kind of the id, sentences about its present state, the decisions, and for an automation its fields."""
 
 
 class Reasons:
@@ -64,9 +64,9 @@ class Reasons:
     async def explain(self, id_: str) -> dict[str, Any]:
         """Return `{kind, id, summary, decisions, automation}`: the present state, and the last ten decisions.
 
-        It also works for adapter sections, and for files that are not loaded because of a fault. `automation` is None
-        except for automations: `{triggers, conditions, notes}` with the fields of the file, whether each condition
-        holds now, and further notes. Raises `NotFound` for an unknown id.
+        The id can also name an adapter section, or a file that is not loaded because of a fault. For an automation,
+        `automation` is `{triggers, conditions, notes}`: the fields of its file, whether each condition holds now,
+        and further notes. Otherwise it is None. Raises `NotFound` for an unknown id.
         """
         try:
             id_ = self._id_of(id_)
@@ -89,7 +89,8 @@ class Reasons:
         raise NotFound("automation", id_)
 
     def _id_of(self, word: str) -> str:
-        """Return the id that the word is or names; `NotFound` suggests the nearest one."""
+        """Return the id for a word, which is an id, an alias, or a name. The error `NotFound` suggests the nearest
+        id."""
         hub = self._hub
         pairs = [
             *((view.definition.id, view.definition.name) for view in hub.automations.list_views()),
@@ -111,7 +112,8 @@ class Reasons:
         raise missing
 
     async def _explain_missing(self, word: str) -> dict[str, Any] | None:
-        """Return why there is no such automation, scene or device, if known; for an adapter, its state."""
+        """Return the state of the adapter with this name, or why the automation, scene, or device of this id is
+        missing. Return None if the reason is unknown."""
         catalogs = (("automation", self._hub.automations.catalog), ("scene", self._hub.scenes.catalog))
         for kind, catalog in catalogs:
             if faults := await catalog.find_unloaded(word):
@@ -139,8 +141,8 @@ class Reasons:
         return {"kind": "device", "id": word, "summary": sentences}
 
     def _listeners_to(self, device: Device) -> Iterator[str]:
-        """Yield the automations' triggers that wait for the device, its room or a group, and the conditions that
-        check it."""
+        """Yield a sentence for each automation with a trigger for the device, its room, or one of its groups, or
+        with a condition about the device."""
         layout = self._hub.registry.layout
         things: dict[tuple[str, str | None], str] = {
             ("device", device.id): "it",
@@ -159,7 +161,7 @@ class Reasons:
     def state_since(self, device: Device) -> datetime:
         """Return the time since which the device has been online or offline, as far as known.
 
-        A device that was online when the hub stopped, and has been missing since, counts as offline since the start.
+        If a device was online when the hub stopped and is offline since then, return the start of the hub.
         """
         entries = self._hub.history.devices.list_values(device.id, "state", ONE)
         if entries:
@@ -243,7 +245,7 @@ class Reasons:
         return "device", summary, [*commands, *await self._states(id_)], None
 
     def _describe_last_seen(self, device: Device) -> str:
-        """Return the time of the device's last message; from before the start, only the last change is known."""
+        """Return a sentence with the time of the device's last message, as far as known."""
         if device.last_seen < started_at(self._hub):
             return "no message came since the hub started"
         return f"its last message came at {timestamp(device.last_seen)}"
@@ -267,7 +269,7 @@ class Reasons:
         return [(timestamp(entry.observed_at), f"it went {entry.value}") for entry in found.entries]
 
     def _list_off(self) -> Iterator[str]:
-        """Return why there are no automations, or no scenes, at all."""
+        """Return why no automation or no scene is loaded."""
         yield from self._is_safe()
         for kind in ("automations", "scenes"):
             if not self._hub.folders[kind].enabled and (kind == "scenes" or self._hub.safe_because is None):
@@ -279,7 +281,7 @@ class Reasons:
 
 
 def _drops_of(health: AdapterHealth, id_: str) -> list[str]:
-    """Return the values of a device, or of a whole adapter, that could not be used."""
+    """Return a sentence for each value of the device or adapter that the hub dropped."""
     what = "" if id_ == health.name else " was dropped"
     return [f"{each.attribute}{what}: {each.reason}" for each in health.dropped if each.device_id == id_]
 

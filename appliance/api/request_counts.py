@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 
 BUCKETS_SECS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""The upper bounds of the histogram."""
+"""The upper bounds of the histogram of durations."""
 
 
 UNMATCHED = "unmatched"
@@ -17,9 +17,8 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"
 
 
 class RequestCounts:
-    """The number of requests of a method and route, and the duration of their responses: the number up to each of
-    `BUCKETS_SECS`, and the sum.
-    """
+    """Counts requests by method, route, and status. For each method and route, `times` is a histogram of the
+    durations with the bounds `BUCKETS_SECS`, and `seconds` is their sum."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str, int]] = Counter()

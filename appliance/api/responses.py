@@ -25,7 +25,7 @@ JSON_HEADERS = {"content-type": JSON_TYPE}
 
 
 class Response(HTTPResponse):
-    """A response whose headers are known to be valid: Sanic's validation is skipped."""
+    """A response whose headers Sanic does not validate, because the API sets only valid ones."""
 
     def __init__(self, body: bytes, status: int, headers: dict[str, Any]) -> None:
         self.asgi = False
@@ -47,14 +47,14 @@ def encode_head(response: HTTPResponse, *, is_persistent: bool) -> bytes:
 
 @lru_cache(maxsize=64)
 def _encode_headers(status: int, headers: tuple[tuple[str, str], ...], is_persistent: bool) -> bytes:
-    """Encode the headers except the length of the body, the only one in which most responses differ."""
+    """Return the encoded headers, except Content-Length: most responses differ only in that header."""
     connection = "keep-alive" if is_persistent else "close"
     fields = [f"{name}: {value}\r\n" for name, value in (*headers, ("connection", connection))]
     return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{''.join(fields)}".encode("ascii")
 
 
 def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> HTTPResponse:
-    """Return a JSON response; `bytes` count as encoded JSON, and are sent unchanged."""
+    """Return a JSON response; a body of `bytes` is already JSON, and is sent unchanged."""
     encoded = body if isinstance(body, bytes) else orjson.dumps(body, default=asdict)
     return Response(encoded, status, {**headers, **JSON_HEADERS} if headers else {**JSON_HEADERS})
 
@@ -65,9 +65,8 @@ def no_content() -> HTTPResponse:
 
 
 def to_response(answer: Any, shape: Schema | None) -> HTTPResponse:
-    """Return the response for the result of a handler. None becomes 204, bytes stay unchanged, and the shape encodes
-    any other result.
-    """
+    """Return the response for the result of a handler. None becomes 204, bytes are sent unchanged, and the shape
+    encodes any other result."""
     if isinstance(answer, HTTPResponse):
         return answer
     if answer is None:
@@ -86,7 +85,7 @@ ERROR_HEADERS: Mapping[type[errors.LaresError], dict[str, str]] = {
     errors.StoreFailed: {"Retry-After": "10"},
     errors.UpgradeRequired: {"Upgrade": "websocket", "Sec-WebSocket-Version": "13"},
 }
-"""The headers for some errors."""
+"""The additional headers of the response to an error."""
 
 _SANIC_CODES: Mapping[int, str] = {
     400: "invalid_request",
@@ -109,7 +108,7 @@ def headers_of(error: errors.LaresError) -> Mapping[str, str] | None:
 def error_response(request: Request, error: Exception) -> HTTPResponse:
     """Return the response to a request that failed: always JSON with `error` and `code`, never a traceback.
 
-    Unexpected errors are 500 with a fixed sentence; the original message and the traceback are logged.
+    An unexpected error becomes 500 with a fixed sentence; its message and traceback are logged.
     """
     if isinstance(error, errors.LaresError) and status_of(error) != 500:
         return _response(status_of(error), str(error), error.code, headers_of(error))

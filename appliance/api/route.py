@@ -1,5 +1,4 @@
-"""Routes: their declarations, used for dispatch, roles, and the OpenAPI document, and the parts of the API that
-handlers use."""
+"""Declarations of routes, for dispatch, roles, and OpenAPI; and the parts of the API that handlers use."""
 
 from __future__ import annotations
 
@@ -27,13 +26,13 @@ from appliance.hub import Hub
 from appliance.tables.json_schema import Check, Schema
 
 MAX_SMALL_BODY_BYTES = 64 * 1024
-"""The largest body of a route that does not accept files."""
+"""The maximum size of a body, except on routes for files."""
 
 
 class Call(Struct, kw_only=True):  # not frozen: that would double the cost per request
     """A request that is passed to a handler. `principal` is the holder of its key; None on public routes.
 
-    `recheck` raises `Unauthenticated` if that key has been revoked meanwhile.
+    `recheck` raises `Unauthenticated` if the key was revoked after the request began.
     """
 
     request: Request
@@ -53,7 +52,7 @@ class Call(Struct, kw_only=True):  # not frozen: that would double the cost per 
     def query(self) -> dict[str, Any]:
         """Return the query, including empty values, checked by the route. Missing parameters are None.
 
-        An array parameter has every given value; of any other parameter, the last value counts.
+        An array parameter has all given values; any other parameter has the last one.
         """
         if not self.request.query_string and self.route.unstated_query is not None:
             return {**self.route.unstated_query}
@@ -67,7 +66,7 @@ class Call(Struct, kw_only=True):  # not frozen: that would double the cost per 
 
 
 COMMON_STATUSES = frozenset({400, 405, 408, 413, 417, 501})
-"""Statuses that every path may respond with: for malformed, slow or large requests, and for other methods."""
+"""Statuses that every path may return, for malformed, slow, or large requests and for unsupported methods."""
 
 Handler = Callable[..., Awaitable[object]]
 
@@ -80,12 +79,12 @@ UNLIMITED_PATHS = frozenset(
 class Route(Struct, frozen=True, kw_only=True, dict=True):
     """One method of one path.
 
-    `role` is the required role, None for public routes. `handler` is a method of the class `resource`; it gets the
-    call and the path's ids. `statuses` are its own; 401, 403, and 429 for routes with a role, and `COMMON_STATUSES`,
-    are implied. `response_schema` describes its 2xx response, None if that has no body; the response is JSON unless
-    `media_type` states otherwise. `body` checks the request's JSON, None if the body is not read; if it is
-    `body_optional`, a missing body counts as an empty object. A route of files has a larger `max_body_bytes`. `query`
-    checks the parameters of the query.
+    `role` is the required role, None for public routes. `handler` is a method of the class `resource`; its arguments
+    are the call and the path's ids. `statuses` are those of its responses; `COMMON_STATUSES` are implied, and 401,
+    403, and 429 if it has a role. `response_schema` describes its 2xx response; None if the response has no body.
+    `media_type` is the type of that body. `body` checks the request's JSON; None if the body is not read. If the
+    body is `body_optional`, a missing body is treated as an empty object. `query` checks the parameters of the
+    query.
     """
 
     method: str
@@ -140,10 +139,10 @@ def route(
     query: RequestFields | None = None,
     **more: Any,
 ) -> Callable[[Handler], Handler]:
-    """Return a decorator that makes a method of a resource handle this route; `more` are further fields of `Route`.
+    """Return a decorator for a resource's method that handles this route; `more` are further fields of `Route`.
 
-    `statuses` may omit the implied ones: 400, 413, 415, and 503 for a body, 400 for a query, and 404 for a path with
-    an id, except for PUT, which creates.
+    `statuses` may omit the implied ones: 400, 413, 415, and 503 for a body; 400 for a query; and 404 for a path with
+    an id, except for PUT, which creates the resource.
     """
     implied = {
         *([400, 413, 415, 503] if body is not None else []),

@@ -16,11 +16,11 @@ RouteHandler = tuple[Route, Handler]
 
 
 MAX_KEPT_PATHS = 1024
-"""Recently requested paths whose route is remembered."""
+"""The number of recently requested paths whose routes are cached."""
 
 
 class _RestPattern(Struct, frozen=True):
-    """A path whose id has one or more segments: its name ends in `_path`."""
+    """A path with an id that consists of one or more segments; the name of such an id ends in `_path`."""
 
     before: tuple[str, ...]
     name: str
@@ -42,7 +42,7 @@ class _RestPattern(Struct, frozen=True):
 
 
 class _Pattern(Struct, frozen=True):
-    """A path with ids, in segments: the fixed segments, and the names and positions of the ids."""
+    """A path with ids of one segment each: its fixed segments by position, and the names of its ids by position."""
 
     fixed: tuple[tuple[int, str], ...]
     ids: tuple[tuple[int, str], ...]
@@ -54,10 +54,11 @@ class _Pattern(Struct, frozen=True):
 
 
 class Router:
-    """Routes by path and method. A fixed path comes before a path with ids, whatever its methods are.
+    """Routes by path and method. A fixed path takes precedence over a path with ids, even for methods that only the
+    path with ids has.
 
-    Sanic's own router generates and compiles Python source for its routes at each start, which takes a tenth of the
-    whole start.
+    Sanic's own router is not used: it compiles generated Python code at each start, which takes a tenth of the
+    start.
     """
 
     def __init__(self) -> None:
@@ -67,7 +68,7 @@ class Router:
         self._match = lru_cache(MAX_KEPT_PATHS)(self._find_handlers)
 
     def add(self, path: str, methods: Iterable[str], handle: RouteHandler) -> None:
-        """Call `handle` for these methods of the path; `<name>` in the path stands for an id."""
+        """Add the handler of these methods of a path; `<name>` in the path is an id."""
         if path not in self._paths and "_path>" in path:
             words = path.split("/")
             at = next(index for index, word in enumerate(words) if word.endswith("_path>"))
@@ -83,9 +84,10 @@ class Router:
         self._paths.setdefault(path, {}).update(dict.fromkeys(methods, handle))
 
     def find(self, method: str, path: str) -> tuple[RouteHandler, dict[str, str]]:
-        """Return the handler, and the ids in the path. Each id is one non-empty segment, percent-decoded once.
+        """Return the handler for the method, and the ids in the path. Each id is one non-empty segment,
+        percent-decoded once.
 
-        Raises `NotFound`, or `MethodNotAllowed` with the methods that the path has.
+        Raises `NotFound`, or `MethodNotAllowed` with the methods of the path.
         """
         handlers, ids = self._match(path)
         if (handle := handlers.get(method)) is None:

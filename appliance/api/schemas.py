@@ -1,4 +1,4 @@
-"""Schemas of responses, which also encode them; the schema of a single resource is in that resource's file."""
+"""Schemas of responses, which also encode them. A schema that only one file of routes uses is in that file."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ OUTCOME = record("Outcome", device_id=TEXT, status=OUTCOME_STATUS, message=maybe
 ADAPTER = record("Adapter", name=TEXT, status=one_of(*AdapterStatus))
 
 _JUDGED = {None: "unknown", True: "ok", False: "error"}
-"""The word for `is_well`, which is None until a poll has ended."""
+"""The health as a word, by `is_well`, which is None until a poll has ended."""
 
 ADAPTER_HEALTH = record(
     "AdapterHealth",
@@ -234,7 +234,7 @@ _KEY: dict[str, Schema] = {"id": TEXT, "label": TEXT, "role": one_of(*Role), "cr
 _HOOK: dict[str, Schema] = {"hook": {**TEXT, "description": "The id of the hook that a key of that role opens."}}
 
 KEY = Record("Key", _KEY, _HOOK)
-"""A key without its secret, which is not stored."""
+"""A key without its secret, which the hub does not store."""
 
 _NEW = {**_KEY, "key": {**TEXT, "description": "The secret, shown here and never again."}}
 NEW_KEY = Record(

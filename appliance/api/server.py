@@ -1,4 +1,4 @@
-"""The server of the API: its sockets, from binding to a stop within the time limit."""
+"""The server of the API: it binds the sockets, accepts connections, and stops within a time limit."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ DRAIN_POLL_SECS = 0.02
 GOING_AWAY = 1001
 
 RESERVED_FILES = 256
-"""File descriptors that are reserved for the store, Lua, the adapters, and everything else except clients."""
+"""The number of file descriptors that are reserved for everything except clients: store, Lua, and adapters."""
 
 MAX_CONTROL_CONNECTIONS = 32
-"""Simultaneous connections of the control socket; an idle one is closed for a new one."""
+"""The maximum number of connections to the control socket. Beyond it, an idle connection is closed for a new one."""
 
 ROOT = 0
 
@@ -42,7 +42,7 @@ class Work(Protocol):
     """Work in progress, except requests."""
 
     def is_working(self, until: float) -> bool:
-        """Return whether some work is in progress that may end by `until`, in seconds of the monotonic clock."""
+        """Return whether work is in progress that may end by `until`, a time of the monotonic clock."""
 
     def abort_all(self) -> None:
         """Cancel all work in progress, including work that requests wait for."""
@@ -51,10 +51,11 @@ class Work(Protocol):
 class Server:
     """Serves the application at the address from entering the context to leaving it.
 
-    Creating one binds the socket; raises `StartFailed` if that fails. Leaving accepts no new connection, closes event
-    streams with 1001, and gives requests and executions in progress `limits.stop_secs` to end. Then it aborts the
-    `work`, gives requests `limits.abort_secs` to respond, and aborts the remaining ones. `control` is a bound Unix
-    socket that serves the same API, without a key, to root and to this process's user.
+    The constructor binds the socket, and raises `StartFailed` if that fails. On exit, the server accepts no new
+    connection, closes event streams with 1001, and waits up to `limits.stop_secs` for requests and executions in
+    progress. Then it aborts the `work`, waits up to `limits.abort_secs` for responses, and aborts the remaining
+    connections. `control` is a bound Unix socket that serves the same API, without a key, to root and to this
+    process's user.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Server:
 
     @property
     def port(self) -> int:
-        """The port in use, also if the system chose it."""
+        """The port in use; with port 0, the system has chosen it."""
         return self._port
 
     async def __aenter__(self) -> Server:
@@ -121,7 +122,7 @@ class Server:
         await self._clock.sleep(0)
 
     async def _close_idle(self, connections: set[StrictConnection], closing: set[StrictConnection]) -> None:
-        """Close each connection that handles no request, add it to `closing`, and wait a moment."""
+        """Close each connection without a request in progress, add it to `closing`, and wait a moment."""
         for connection in connections - closing:
             if not connection.is_answering:
                 closing.add(connection)
@@ -137,17 +138,15 @@ def _close(connection: StrictConnection) -> None:
 
 
 def _allowed_user(accepted: socket.socket, _: object) -> str | None:
-    """Return a name for a connection from root or this process's own user, so that each is counted separately. Return
-    None for another user's connection.
-    """
+    """Return a separate peer for each connection from root or this process's user; None for a connection from
+    another user."""
     size = struct.calcsize("3i")
     _, uid, _ = struct.unpack("3i", accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
     return f"user {uid}, connection {accepted.fileno()}" if uid in (ROOT, os.geteuid()) else None
 
 
 def _raise_file_limit(files: int) -> int:
-    """Raise the soft limit of open files to this number if the hard limit allows it; return the limit now in
-    force."""
+    """Raise the soft limit of open files to this number, as far as the hard limit allows. Return the new limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     granted = files if hard == resource.RLIM_INFINITY else min(files, hard)
     if soft != resource.RLIM_INFINITY and soft < granted:

@@ -45,10 +45,10 @@ SIMULATED_PREFIXES = (
 
 
 class SimulationRequest(Struct, frozen=True, kw_only=True):
-    """A simulation: the text replaces that of the file at the path; it begins at a time, by default now, and lasts
-    some hours.
+    """A request for a simulation, which begins at `start` (by default now) and lasts some `hours`. `text` replaces
+    the text of the file at `path`.
 
-    `events` are lines as in the file of `lares simulate --events`.
+    `events` has the lines of a file for `lares simulate --events`.
     """
 
     path: str | None = None
@@ -60,7 +60,7 @@ class SimulationRequest(Struct, frozen=True, kw_only=True):
 
 
 class SimulationResult(Struct, frozen=True, kw_only=True):
-    """The lines of a simulation up to `until`, which is earlier than requested if it is not complete."""
+    """The lines of a simulation up to `until`. If it is not `is_complete`, `until` is earlier than requested."""
 
     lines: Sequence[Mapping[str, Any]]
     until: datetime
@@ -68,4 +68,4 @@ class SimulationResult(Struct, frozen=True, kw_only=True):
 
 
 Simulate = Callable[[SimulationRequest, Mapping[str, Any]], Awaitable[SimulationResult]]
-"""Simulates the home with the state in the document's keys and values."""
+"""Simulates the home with this stored state, by key of the document."""

@@ -1,7 +1,5 @@
-"""The dashboard's own files; they are public, because a browser must load a page before it can send a key.
-
-They are read once, named after their content, and compressed if the client accepts that.
-"""
+"""The dashboard's own files. They are public, because a browser must load the page before it can send a key. Each
+file is read once, and compressed if the client accepts that."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ TYPES: Mapping[str, str] = {
 """The served file types with their media types; licence files are not served."""
 
 UNHASHED = frozenset({PAGE, "worker.js", "manifest.webmanifest"})
-"""Files that keep their address when they change: browsers request them by name, and check them again each time."""
+"""Files with fixed addresses, because browsers request them by name; browsers check them again each time."""
 
 FOREVER = "public, max-age=31536000, immutable"
 ALWAYS_ASK = "no-cache"
@@ -55,22 +53,22 @@ class StaticFile:
 
     @cached_property
     def etag(self) -> str:
-        """A weak tag of the content, the same for every encoding."""
+        """The weak ETag of the content, the same for every encoding."""
         return f'W/"{hashlib.sha256(self.body).hexdigest()[:20]}"'
 
     @cached_property
     def compressed(self) -> bytes | None:
-        """The body compressed by gzip; None if that is not smaller."""
+        """The body compressed by gzip; None if the compressed body is not smaller."""
         packed = gzip.compress(self.body, mtime=0)
         return packed if len(packed) < len(self.body) else None
 
 
 @cache
 def load_files() -> Mapping[str, StaticFile]:
-    """Return every served file by its address, as read at the first call.
+    """Return every served file by its address. The files are read at the first call.
 
-    Most addresses contain a digest of all files, so that a browser can cache them forever and never mixes two
-    versions; the page, the service worker and the manifest contain that digest in place of `{{version}}`.
+    Most addresses contain a digest of all files, so that a browser can cache the files forever and never mixes two
+    versions. The digest replaces `{{version}}` in the page, the service worker, and the manifest.
     """
     bodies = {
         path.relative_to(FOLDER).as_posix(): path.read_bytes()
@@ -92,10 +90,8 @@ def load_files() -> Mapping[str, StaticFile]:
 
 
 def security_headers(host: str) -> dict[str, str]:
-    """Return headers that let the page load from, and connect to, only this hub, under the host name of the request.
-
-    Not every browser treats a WebSocket to the page's own address as same-origin, so that address is listed by name.
-    """
+    """Return headers that allow the page to load from and connect to only this hub. They list the WebSocket address
+    by the host name of the request, because some browsers do not treat it as same-origin."""
     sockets = f" ws://{host} wss://{host}" if _PLAIN_HOST.fullmatch(host) else ""
     policy = {
         "default-src": "'none'",
@@ -145,7 +141,7 @@ class DashboardApi:
         return Response(b"", 302, {"location": location, "cache-control": "no-store"})
 
     async def show(self, call: Call) -> HTTPResponse:
-        """Return one file; 304 if the browser has it already."""
+        """Return one file, or 304 if the browser already has it."""
         file = self._files[call.request.path]
         headers = {"etag": file.etag, "cache-control": file.caching, "vary": "Accept-Encoding"}
         if file.path == DASHBOARD_PATH and (words := self._find_words(call.request)) is not None:
@@ -169,7 +165,7 @@ class DashboardApi:
         return None
 
     def list_routes(self) -> tuple[Route, ...]:
-        """Return a route for `/` and for each file, so that every other path stays unknown."""
+        """Return the routes of `/` and of each file."""
         files = [_row(path, DashboardApi.show, (200, 304)) for path in self._files]
         return (_row("/", DashboardApi.redirect, (302,)), *files)
 
@@ -184,7 +180,7 @@ def _has(request: Request, file: StaticFile) -> bool:
 
 
 def _takes_gzip(request: Request) -> bool:
-    """Return whether gzip is among the encodings that the request accepts, and not with the weight 0."""
+    """Return whether the request accepts gzip; the weight 0 excludes it."""
     for each in request.headers.get("accept-encoding", "").lower().split(","):
         name, _, weight = each.partition(";")
         if name.strip() in ("gzip", "x-gzip", "*"):

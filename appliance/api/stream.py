@@ -1,4 +1,4 @@
-"""The event stream: every event becomes one frame, encoded once, in the queue of each reader."""
+"""The event stream: every event is encoded once as a frame, which is queued for each reader."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from appliance.home.bus import Bus
 from appliance.home.events import Event, KeyRevoked
 
 MAX_PROMPT_READERS = 8
-"""Up to this many readers are sent a frame before its event is published to others; each takes some 30 µs."""
+"""With at most this many readers, a frame is sent before other listeners get its event; each reader takes about 30
+µs."""
 
 MAX_FRAMES_PER_WRITE = 64
-"""Maximum number of frames in one write, so that frames for a slow reader wait in the queue that counts them."""
+"""The maximum number of frames in one write, so that frames for a slow reader wait in the bounded queue."""
 
 POLICY_VIOLATION = 1008
 
@@ -26,7 +27,7 @@ log = logging.getLogger("api")
 
 
 class Subscriber:
-    """A bounded queue of frames for one socket. When it is full, the oldest frame is dropped and counted."""
+    """A bounded queue of frames for one socket. When the queue is full, its oldest frame is dropped and counted."""
 
     def __init__(self, socket: WebSocket, key_id: str, capacity: int) -> None:
         self.socket = socket
@@ -35,7 +36,7 @@ class Subscriber:
         self._dropped = 0
 
     def put(self, data: bytes) -> bool:
-        """Add a frame, to be sent with the next flush; return true if the oldest was dropped for it."""
+        """Queue a frame for the next flush; return whether the oldest frame was dropped."""
         is_full = len(self._frames) == self._frames.maxlen
         self._dropped += is_full
         self._frames.append(data)
@@ -47,12 +48,12 @@ class Subscriber:
         return len(self._frames)
 
     def beat(self) -> None:
-        """Send a heartbeat, unless frames are waiting, which already show that the stream is alive."""
+        """Send a heartbeat if no frame waits."""
         if not self._frames and self.socket.is_writable:
             self.socket.write(encode_text_frame(heartbeat_frame()))
 
     def flush(self) -> None:
-        """Write queued frames while the socket is writable, after a frame that states how many were dropped."""
+        """Write queued frames while the socket is writable. If frames were dropped, write their number first."""
         while self._frames and self.socket.is_writable:
             if len(self._frames) == 1 and not self._dropped:
                 self.socket.write(self._frames.popleft())
@@ -66,10 +67,10 @@ class Subscriber:
 
 
 class EventStream:
-    """Sends every event's frame to all subscribers; it listens to the bus while there are any.
+    """Sends the frame of every event to all subscribers; without subscribers, it does not listen to the bus.
 
-    `frames` counts frames since the start, `dropped` those lost by slow subscribers. `start_errors` are errors from
-    before a subscriber could connect; they are sent to the first one.
+    `frames` counts all frames since the start, `dropped` the frames that slow subscribers lost. The first subscriber
+    also receives `start_errors`, because it could not connect before them.
     """
 
     def __init__(self, bus: Bus, capacity: int, start_errors: Iterable[Event] = ()) -> None:
@@ -99,7 +100,7 @@ class EventStream:
 
     @contextmanager
     def subscribe(self, socket: WebSocket, key_id: str) -> Iterator[Subscriber]:
-        """While entered, send every frame to the socket, until the key that it was opened with is revoked."""
+        """While entered, send every frame to the socket. If the key is revoked, the socket is closed."""
         subscriber = Subscriber(socket, key_id, self._capacity)
         socket.on_writable = subscriber.flush
         if not self._subscribers:
@@ -151,20 +152,17 @@ class EventStream:
             asyncio.get_running_loop().call_soon(self._flush_rest)
 
     def _flush_rest(self) -> None:
-        """Send the frames that followed another frame in the same turn of the loop, all together."""
+        """Send the frames that followed another frame in the same iteration of the loop, in one write."""
         self._is_flush_due = False
         self._flush()
 
     def _flush(self) -> None:
-        """Send everything that waits for each reader."""
         for subscriber in tuple(self._subscribers):
             subscriber.flush()
 
 
 def encode_text_frame(payload: bytes) -> bytes:
-    """Return a WebSocket text message in the form that the server sends. It is one unmasked frame, the same for every
-    reader (RFC 6455).
-    """
+    """Return a WebSocket text message as one unmasked frame (RFC 6455), the same for every reader."""
     if len(payload) < 126:
         return b"\x81%c%b" % (len(payload), payload)
     if len(payload) < 1 << 16:

@@ -30,11 +30,11 @@ from appliance.tables.json_schema import (
 )
 
 MAX_TABLE_DEPTH = 32
-"""Levels of nesting in tables that are passed to Lua."""
+"""The maximum nesting of objects that are passed to Lua."""
 
 
 RequestFields = Mapping[str, Field[Check]]
-"""The fields of a request's object or query. Other fields in it are ignored."""
+"""The fields of a request's object or query; unknown fields are ignored."""
 
 
 def body(title: str, fields: RequestFields) -> Check:
@@ -49,10 +49,8 @@ def body(title: str, fields: RequestFields) -> Check:
 
 
 def parse(fields: RequestFields, raw: Any) -> dict[str, Any]:
-    """Return the checked fields of the object; optional ones are None if missing.
-
-    `Invalid` names the first fault.
-    """
+    """Return the checked fields of the object; missing optional fields are None. Raises `Invalid` for the first
+    wrong field."""
     if not isinstance(raw, dict):
         raise MalformedRequest(f"the body must be a JSON object, not {shown(raw)}")
     table = Table(raw, Findings())
@@ -71,7 +69,7 @@ def parse_json(body: bytes) -> Any:
 
 
 def not_json(body: bytes, error: orjson.JSONDecodeError) -> MalformedRequest:
-    """Return the error for a body that is not JSON, with the place."""
+    """Return the error for a body that is not JSON; its sentence names the line and column."""
     where = f"{error.msg}, line {error.lineno} column {error.colno}" if body else "it is empty"
     try:
         body.decode()
@@ -162,7 +160,7 @@ _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+ -]\d\
 
 
 def _instant(value: Any) -> datetime:
-    """Return the moment; a `+` that was not percent-encoded has arrived as a space."""
+    """Return the instant. A space is read as `+`, because a `+` that is not percent-encoded arrives as a space."""
     try:
         if _INSTANT.fullmatch(value) is None:
             raise ValueError

@@ -1,7 +1,5 @@
-"""The server side of the event WebSocket: it sends frames, and reads only control frames of the client.
-
-Inbound messages are checked for size and UTF-8, and discarded.
-"""
+"""The server side of the event WebSocket. Of the client, it processes only control frames; messages are checked for
+size and UTF-8, and discarded."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ _DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 
 
 class MessageCheck:
-    """Checks a client's messages across their frames: each has at most `max_bytes`, and text is UTF-8."""
+    """Checks that each message of a client has at most `max_bytes` in all its frames, and that text is UTF-8."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -40,7 +38,7 @@ class MessageCheck:
         self._decoder: codecs.IncrementalDecoder | None = None
 
     def fault_of(self, frame: Frame) -> tuple[CloseCode, str] | None:
-        """Return why this frame must end the connection, even before its message is complete; None if it need not."""
+        """Return why this frame must end the connection, or None. The message of the frame may be incomplete."""
         if frame.opcode not in _DATA:
             return None
         if frame.opcode is not Opcode.CONT:
@@ -63,7 +61,7 @@ class MessageCheck:
 class StrictProtocol(ServerProtocol):
     """The protocol of the `websockets` package, which also ends connections that RFC 6455 requires a server to fail.
 
-    The package does not check UTF-8 before a message is read, and its own limit counts a ping between two fragments.
+    The package checks UTF-8 only when a message is read, and its own limit also counts a ping between two fragments.
     """
 
     def __init__(self, max_bytes: int, **more: Any) -> None:
@@ -78,16 +76,18 @@ class StrictProtocol(ServerProtocol):
 
 
 SUBPROTOCOL = Subprotocol("lares.events")
-"""The sub-protocol that the server selects. A browser offers it in addition to the one that contains its token."""
+"""The sub-protocol that the server selects. A browser offers it together with the sub-protocol that contains its
+token."""
 
 NO_PONG = 1011
 
 SEND_BUFFER_BYTES = 64 * 1024
-"""The socket's send buffer (Linux doubles it): small, so that unsent frames wait in the queue that counts them."""
+"""The size of the socket's send buffer, which Linux doubles. It is small, so that unsent frames wait in the
+subscriber's queue."""
 
 MAX_READ_BYTES = 1024
-"""Bytes of a client that are processed in one turn of the loop: a flood of pings reaches 170 per turn, some
-milliseconds."""
+"""The number of a client's bytes that are processed in one iteration of the loop: at most 170 pings, which take a
+few milliseconds."""
 
 log = logging.getLogger("api")
 
@@ -95,9 +95,9 @@ log = logging.getLogger("api")
 class WebSocket:
     """One open WebSocket; `answer` is the response that ends its handshake, `peer` the client's address.
 
-    It pings every `ping_secs`, and closes with 1011 if a ping is not answered before the next one. It aborts when the
-    client reads nothing for `stall_secs`. `on_writable` is called when the socket can be written to again; `closed`
-    is done at the end.
+    The WebSocket sends a ping every `ping_secs`, and closes with 1011 if the client does not answer it before the
+    next one. It aborts the connection if the client reads nothing for `stall_secs`. `on_writable` is called when the
+    send buffer has room again. `closed` completes when the connection is lost.
     """
 
     def __init__(
@@ -133,7 +133,8 @@ class WebSocket:
         self._transport.write(data)
 
     def close(self, code: int, reason: str = "") -> None:
-        """Send a Close frame; the connection ends with the client's Close frame, or is aborted after `stop_secs`."""
+        """Send a Close frame. The connection ends when the client sends its Close frame, at the latest after
+        `stop_secs`."""
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(code, reason)
             self._send_due()
@@ -145,11 +146,11 @@ class WebSocket:
             self._process_input()
 
     def pause(self) -> None:
-        """Called when the send buffer is full: until `resume`, inbound data is not processed either."""
+        """Stop writing because the send buffer is full. Until `resume`, inbound data is not processed either."""
         self._has_room = False
 
     def resume(self) -> None:
-        """Called when the send buffer has room again."""
+        """Continue writing because the send buffer has room again."""
         self._has_room = True
         if not self._is_input_scheduled:
             self._process_input()
@@ -157,7 +158,7 @@ class WebSocket:
             self.on_writable()
 
     def on_connection_lost(self) -> None:
-        """End the timers, and break the reference cycles; called when the connection is lost."""
+        """End the timers, and break the reference cycles."""
         self._watch.cancel()
         if self._abort_timer is not None:
             self._abort_timer.cancel()
@@ -168,7 +169,7 @@ class WebSocket:
             self.closed.set_result(None)
 
     def _process_input(self) -> None:
-        """Process part of the received data; reading resumes once all of it is processed and answered."""
+        """Process some of the received data. Reading resumes when all data is processed and the replies are sent."""
         self._is_input_scheduled = False
         if self._inbuf and self._has_room:
             piece = bytes(self._inbuf[:MAX_READ_BYTES])
@@ -190,7 +191,7 @@ class WebSocket:
         self._send_due()
 
     def _send_due(self) -> None:
-        """Send the protocol's queue; an empty item ends the stream."""
+        """Send the data in the protocol's queue; an empty item ends the stream."""
         if due := self._protocol.data_to_send():
             self.write(b"".join(due))
         if not all(due):
@@ -199,8 +200,8 @@ class WebSocket:
             self._abort_timer = self._loop.call_later(self._limits.stop_secs, self._transport.abort)
 
     def _end(self) -> None:
-        """Close; while the client has not sent its Close frame, only half-close, so that buffered frames are
-        delivered."""
+        """Close the connection. If the client has not sent its Close frame, only half-close, so that buffered frames
+        are delivered."""
         if self._protocol.close_rcvd is not None:
             self._transport.close()
         else:
@@ -210,7 +211,7 @@ class WebSocket:
         return self._loop.call_later(min(self._limits.ping_secs, self._limits.stall_secs) / 4, self._check_alive)
 
     def _check_alive(self) -> None:
-        """Abort if the client reads nothing; ping it when that is due."""
+        """Abort the connection if the client reads nothing, and send a ping if it is due."""
         self._watch = self._process_later()
         now, waiting = self._loop.time(), unsent_bytes(self._transport)
         taken = self._written - waiting if waiting else None
@@ -225,7 +226,7 @@ class WebSocket:
             self._ping(is_idle=waiting == 0)
 
     def _ping(self, *, is_idle: bool) -> None:
-        """Ping a client that has read everything; if it has not, its reading shows that it is alive."""
+        """Send a ping if the client has read everything. Otherwise its reading shows that it is alive."""
         if not is_idle or self._protocol.state is not State.OPEN:
             self._is_pong_due = False
         elif self._is_pong_due:
@@ -240,9 +241,8 @@ class WebSocket:
 
 
 def unsent_bytes(transport: asyncio.Transport) -> int:
-    """Return the bytes that the client has not acknowledged. They are in the write buffer and, on Linux, in the
-    socket.
-    """
+    """Return the bytes that the client has not acknowledged. The bytes are in the write buffer and, on Linux, in the
+    socket."""
     ours = transport.get_write_buffer_size()
     try:
         systems = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))

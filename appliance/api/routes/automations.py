@@ -15,7 +15,7 @@ from appliance.tables.fields import Field
 from appliance.tables.json_schema import array_of
 
 MANUAL = {"type": "manual"}
-"""The event of a manual run that states no event."""
+"""The default event of a manual run."""
 
 
 SWITCH_BODY = body("SwitchRequest", {"enabled": Field(boolean)})

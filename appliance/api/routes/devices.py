@@ -45,8 +45,7 @@ PICTURE_HEADERS = {
     "content-security-policy": "default-src 'none'; sandbox",
     "x-content-type-options": "nosniff",
 }
-"""With these headers, browsers treat the bytes only as a picture, whatever the announcer sent, and do not store
-it."""
+"""Headers for pictures of unknown senders: browsers show the bytes only as a picture, and do not store them."""
 
 _PICTURE_QUERY = {"attribute": Field(identifier, required=False)}
 _USES = record("Uses", device_id=TEXT, automations=array_of(TEXT), scenes=array_of(TEXT))
@@ -119,8 +118,8 @@ class DevicesApi(ApiResource):
         return self.parts.encoder.encode(replace(current, room_id=layout.room_assignments.get(device_id)))
 
     async def _change(self, device: Device, change: Change) -> tuple[Layout, Device]:
-        """Make the change of the layout; return it with the present device, or with the given one if the device is
-        gone."""
+        """Make the change; return the new layout and the present device. If the device was removed meanwhile, return
+        the given one."""
         layout = await self.hub.changes.make(change)
         [current] = self.hub.registry.find_devices([device.id]) or [device]
         return layout, current

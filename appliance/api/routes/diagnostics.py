@@ -1,4 +1,4 @@
-"""The inside of the hub: figures, log, clock, reloads, and backup."""
+"""Diagnostics: figures, log, clock, reloads, and backup."""
 
 from __future__ import annotations
 

@@ -30,14 +30,14 @@ CHECK_BODY = body("FileCheckRequest", {"path": Field(text), "text": Field(text)}
 
 
 MAX_FILE_BODY_BYTES = 1 << 20
-"""Bytes of a body that contains the text of a file, whose characters may be escaped, or a recording."""
+"""The maximum size of a body with the text of a file, whose characters may be escaped, or with a recording."""
 
 
 NOT_DELETED = "DELETE is not a method of this path: the configuration cannot be deleted"
 
 
 def refuse(error: InvalidFile) -> Any:
-    """Return the response to a text with faults."""
+    """Return the response to a text with errors."""
     return json_response(error_body(str(error), error.code, errors=[FILE_FAULT(each) for each in error.faults]), 400)
 
 

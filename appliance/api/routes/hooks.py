@@ -51,6 +51,6 @@ def _hook_request(request: Request, hook: str, body: bytes = b"") -> HookRequest
 
 
 def _query_of(request: Request) -> Mapping[str, str]:
-    """Return the query without the key; the last of repeated values counts."""
+    """Return the query without the token; of a repeated parameter, return the last value."""
     given = request.get_args(keep_blank_values=True) if request.query_string else {}
     return {name: values[-1] for name, values in given.items() if name != "token"}

@@ -26,7 +26,7 @@ def read_preferences(document: Document, key_id: str) -> dict[str, Any]:
 
 
 def check_preferences(raw: Any) -> dict[str, Any]:
-    """Return the preferences of a key; raise `Invalid` if they are too large or malformed."""
+    """Return the preferences; raise `MalformedRequest`, `Invalid`, or `TooLarge` for wrong ones."""
     if not isinstance(raw, dict):
         raise MalformedRequest(f"the body must be a JSON object, not {shown(raw)}")
     checked: dict[str, Any] = table(raw)

@@ -36,7 +36,7 @@ from appliance.tables.json_schema import (
 
 FAULTS = LogQuery(level="warning", limit=200)
 MAX_FAULTS = 5
-"""The number of the newest faults in the status, each once; lines about keys are not faults."""
+"""The maximum number of faults in the status. Each fault is listed once; log lines about keys are excluded."""
 
 
 _ADAPTER = record(
@@ -83,7 +83,7 @@ _STATE = described("StoredState", values=OBJECT)
 
 
 def _newest(entries: Iterable[LogEntry]) -> list[LogEntry]:
-    """Return the first entries with different messages, as many as the status lists."""
+    """Return the first `MAX_FAULTS` entries with different messages."""
     found: dict[tuple[str, str], LogEntry] = {}
     for each in entries:
         found.setdefault((each.part, each.message), each)
@@ -108,7 +108,7 @@ class StatusApi(ApiResource):
             "waiting_for": hub.health.list_missing(),
             "config": (await hub.adapter_sections.find_config_changes()).sentences(),
             "memory_bytes": figures["process"]["resident_bytes"],
-            "card": figures["card"] | {"failure": figures["store"]["failure"]},
+            "card": figures["store"]["card"] | {"failure": figures["store"]["failure"]},
             "lua": figures["scripts"],
             "adapters": hub.health.list_adapters(),
             "devices": {"total": len(hub.registry.list_devices()), "offline": self._list_offline()},
@@ -143,8 +143,8 @@ class StatusApi(ApiResource):
         ]
 
     def _last_of(self, view: View) -> object:
-        """Return why the automation did not run, if nothing happened after that; otherwise its last run, which may be
-        from before the start."""
+        """Return the newest decision not to run the automation, if no run followed it. Otherwise return the last
+        run, which may be from before the start."""
         entry = next(iter(self.hub.automations.list_runs(view.definition.id, Period(limit=1))), None)
         if entry is not None and entry.status in NEVER_BEGAN:
             return entry

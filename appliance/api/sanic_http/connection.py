@@ -27,19 +27,19 @@ from appliance.api.sanic_http.http1 import StrictHttp1, exchange_of
 from appliance.api.websocket import WebSocket, shutdown_write, unsent_bytes
 
 _UNLIMITED_SECS = 7 * 86_400.0
-"""Longer than any request; each part of a request has its own time limit."""
+"""A time longer than any request, because each part of a request has its own time limit."""
 
 _UNLIMITED_BYTES = 1 << 60
-"""Bodies are limited when they are read, and when `StrictHttp1` discards them."""
+"""No limit in Sanic, because bodies are limited when they are read or discarded."""
 
 READ_BYTES = 16 * 1024
-"""Bytes that one read takes from a socket; a connection that holds this many is not read until they are used."""
+"""The number of bytes that one read takes from a socket; it is not read again until they are used."""
 
 _numbers = itertools.count(1)
 
 
 class _NoSignal:
-    """An awaitable that replaces a signal, and is done at once."""
+    """An awaitable that replaces a signal; it completes at once."""
 
     def __await__(self) -> Iterator[None]:
         return iter(())
@@ -65,7 +65,7 @@ class Application(Sanic[Config, ServedParts]):
     """
 
     async def handle_request(self, request: Request) -> None:
-        """Send the response of the request's route, or of the error that it raised."""
+        """Send the response of the request's route; if the route raised an error, send the response to the error."""
         try:
             response = await self.ctx.gate.respond(request)
             if response is not None and request.stream is not None:
@@ -74,7 +74,7 @@ class Application(Sanic[Config, ServedParts]):
             await self.handle_exception(request, error, run_middleware=False)
 
     def dispatch(self, event: str, **more: Any) -> Any:
-        """Send a signal; signals about requests are not sent, and return at once."""
+        """Send a signal, except signals about requests."""
         return _NO_SIGNAL if event.startswith(("http.", "server.exception.")) else super().dispatch(event, **more)
 
 
@@ -113,23 +113,23 @@ def build_application(gate: Gate, limits: ApiLimits) -> Application:
 
 
 class TooManyRequests(SanicException):
-    """A client behind a trusted proxy has too many connections: it gets 429, and the connection ends."""
+    """The error for a client with too many connections through a trusted proxy; the connection ends."""
 
     status_code = 429
     headers = {"Retry-After": "1"}  # noqa: RUF012 - Sanic's own, read only
 
 
 LINGER_SECS = 1.0
-"""Seconds of reading after the last response: closing while the client sends would reset the connection."""
+"""The time in which the hub reads after the last response: a close while the client sends would reset the
+connection."""
 
 
 MAX_ANSWER_SECS_AFTER_EOF = 10.0
-"""Seconds for the response to a client that closed its side, because it may have hung up."""
+"""The time limit for a response to a client that has closed its sending side, because the client may be gone."""
 
 
 class StrictConnection(HttpProtocol):
-    """Sanic's connection, which is also closed when its client reads nothing, and can be upgraded to our own
-    WebSocket.
+    """Sanic's connection, which can be upgraded to a `WebSocket`, and ends if the client reads nothing.
 
     `peer` is the client's address in `counted`; `websocket` is None until `upgrade`. A connection that `is_on_box`
     came over the control socket.
@@ -155,7 +155,7 @@ class StrictConnection(HttpProtocol):
 
     @property
     def is_answering(self) -> bool:
-        """Whether a request is being handled or answered; only then is Sanic's `Http` true."""
+        """Whether a request is in progress."""
         return self.websocket is None and bool(self.http)
 
     @property
@@ -165,7 +165,8 @@ class StrictConnection(HttpProtocol):
         return is_open and self.websocket is None and not self.is_answering and b"\r\n\r\n" not in self.recv_buffer
 
     def note_request(self, headers: Header) -> None:
-        """Called when the head of a request has been parsed. Raises `TooManyRequests` if one client has too many."""
+        """Count the connection for the client of a new request. Raises `TooManyRequests` if the client has too many
+        connections."""
         if self._proxy is not None:
             client = self.app.ctx.proxies.client_of(self._proxy, headers)
             if not self._connections.hand_over(self.peer, client, self):
@@ -175,7 +176,7 @@ class StrictConnection(HttpProtocol):
         self._connections.refresh(self.peer, self)
 
     def upgrade(self, protocol: ServerProtocol, answer: bytes) -> WebSocket:
-        """Switch to WebSocket; `answer` is the response that ends the handshake."""
+        """Upgrade the connection to a WebSocket; `answer` is the response that ends the handshake."""
         assert self.transport is not None
         self.http.upgrade_websocket = True
         self.websocket = WebSocket(self.transport, protocol, answer, self.limits, self.peer)
@@ -186,8 +187,10 @@ class StrictConnection(HttpProtocol):
         return self.websocket
 
     async def send(self, data: bytes) -> None:
-        """Write once the buffer has room. Raises `RequestCancelled` if the client is gone, or has read nothing for
-        `stall_secs`, in which case it is disconnected."""
+        """Write when the buffer has room. If the client reads nothing for `stall_secs`, close the connection.
+
+        Raises `RequestCancelled` if the connection is closed.
+        """
         while not self._can_write.is_set():
             await self._wait_for_room()
         if self.transport is None or self.transport.is_closing():
@@ -209,8 +212,7 @@ class StrictConnection(HttpProtocol):
         return 0 if self.transport is None else unsent_bytes(self.transport)
 
     def close(self, timeout: float | None = None) -> None:
-        """Close the connection: after the last response, once the client has closed or `LINGER_SECS` later; otherwise
-        at once."""
+        """Close the connection. After the last response, wait for the client to close, for at most `LINGER_SECS`."""
         has_ended = self._task is None and self.websocket is None and self._linger_timer is None
         if has_ended and self.transport is not None and not self.transport.is_closing():
             self.transport.resume_reading()
@@ -224,22 +226,19 @@ class StrictConnection(HttpProtocol):
         super().abort()  # type: ignore[no-untyped-call]
 
     def connection_made(self, transport: Any) -> None:
-        """Called by the loop with the open connection."""
         # asyncio's default of 256 KiB would be the least that a connection can make the hub hold
         transport.max_size = READ_BYTES
         super().connection_made(transport)  # type: ignore[no-untyped-call]
 
     def data_received(self, data: bytes) -> None:
-        """Called by the loop with what arrived."""
         if self.websocket is not None:
             self.websocket.receive(data)
         elif self._linger_timer is None:
             super().data_received(data)
 
     def eof_received(self) -> bool:
-        """Return whether to keep the connection after the client has ended its side: `nc -N` expects its answer
-        first.
-        """
+        """Return whether to keep the connection after the client has closed its sending side. Some clients, such as
+        `nc -N`, still wait for the response."""
         if self.websocket is not None or self.is_idle or self._linger_timer is not None:
             return False
         self._linger_timer = self.loop.call_later(MAX_ANSWER_SECS_AFTER_EOF, self._end_half_closed)
@@ -247,7 +246,7 @@ class StrictConnection(HttpProtocol):
         return True
 
     def _end_half_closed(self) -> None:
-        """Close the connection; a request that takes longer, such as a scene, gets this as its answer."""
+        """Close the connection. If a request is in progress, such as a long scene, respond with a timeout first."""
         if self._task is None or not self.is_answering:
             self.close()
             return
@@ -267,19 +266,16 @@ class StrictConnection(HttpProtocol):
             await asyncio.Future()
 
     def pause_writing(self) -> None:
-        """Called by the loop when the write buffer is full."""
         super().pause_writing()  # type: ignore[no-untyped-call]
         if self.websocket is not None:
             self.websocket.pause()
 
     def resume_writing(self) -> None:
-        """Called by the loop when there is room again."""
         super().resume_writing()  # type: ignore[no-untyped-call]
         if self.websocket is not None:
             self.websocket.resume()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Called by the loop at the end."""
         self._connections.remove(self.peer, self)
         for timer in (self._linger_timer, self._callback_check_timeouts):
             if timer is not None:
@@ -290,5 +286,5 @@ class StrictConnection(HttpProtocol):
 
 
 def connection_of(request: Request) -> StrictConnection:
-    """Return the connection of a request of this server."""
+    """Return the connection of a request."""
     return cast("StrictConnection", exchange_of(request).connection)

@@ -1,5 +1,4 @@
-"""The framing of requests, as RFC 9112 defines it; anything that two programs could interpret differently is
-rejected."""
+"""The framing of requests by RFC 9112. Input that two programs could interpret differently is rejected."""
 
 from __future__ import annotations
 
@@ -24,17 +23,16 @@ _CODINGS = re.compile(rf"{_TOKEN_TEXT}(?:[ \t]*,[ \t]*{_TOKEN_TEXT})*")
 _HOST = re.compile(r"[-A-Za-z0-9._~%!$&'()*+,;=:\[\]]*")
 
 _NEVER = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n")
-"""Bytes that no request head contains. A tab is allowed in a field, and a CR at the end may be half of a CRLF."""
+"""Bytes that no request head contains. Tabs are allowed in fields, and a CR at the end may be followed by LF."""
 
 _TLS_RECORD = b"\x16\x03"
 
 BLANKS = " \t"
-"""White space around a field's value, which is not part of it (OWS)."""
+"""White space around a field's value, which is not part of the value (OWS in RFC 9110)."""
 
 
 class UnknownCoding(SanicException):
-    """The request's body has a transfer coding that the hub does not support: it gets 501, and the connection
-    ends."""
+    """The error for an unsupported transfer coding of a body; the connection ends."""
 
     status_code = 501
 
@@ -42,8 +40,8 @@ class UnknownCoding(SanicException):
 class HeadFields(Struct, frozen=True, kw_only=True):
     """The fields of a request's head; `raw` has the CRLF before each. The names of `headers` are in lower case.
 
-    `length` is the body's length in bytes, None if it is chunked; `has_body` states whether a body was announced,
-    `is_persistent` whether the client lets the connection continue after the response.
+    `length` is the body's length in bytes; None if the body is chunked. `is_persistent` states whether the client
+    keeps the connection after the response.
     """
 
     raw: bytes
@@ -64,9 +62,8 @@ class Head(Struct, frozen=True, kw_only=True):
 
 
 def check_beginning(head: bytes | bytearray, checked: int) -> None:
-    """Raise `BadRequest` if no valid head begins like this, so that the sender need not wait for the timeout.
-    `checked` is the number of bytes that were already checked.
-    """
+    """Raise `BadRequest` if no valid head begins with these bytes, so that the client gets an error before the
+    timeout. The first `checked` bytes were checked before."""
     if head.startswith(_TLS_RECORD):
         raise BadRequest("the hub speaks plain HTTP, and this is TLS: begin the address with http://")
     if _NEVER.search(head, checked) is not None:
@@ -76,7 +73,7 @@ def check_beginning(head: bytes | bytearray, checked: int) -> None:
 def parse_head(head: bytes, earlier: HeadFields | None = None) -> Head:
     """Parse these bytes as a request's head, without the empty line after it.
 
-    If the fields are the same as in the `earlier` head, those are reused: a client repeats them with each request.
+    The fields of the `earlier` head are reused if they are equal, because most clients repeat them in each request.
 
     Raises `BadRequest`, or `UnknownCoding` for an unknown transfer coding of the body.
     """
@@ -113,7 +110,7 @@ def _parse_fields(raw: bytes, version: str) -> HeadFields:
 
 
 def parse_chunk(line: bytes) -> int:
-    """Return the size in the head line of a chunk; its extensions are ignored. Raises `BadRequest`."""
+    """Return the size in the first line of a chunk, and ignore the extensions. Raises `BadRequest`."""
     match = _CHUNK.fullmatch(line)
     if match is None:
         raise BadRequest("the size of a chunk is malformed")
@@ -147,11 +144,8 @@ def _check_host(headers: Header, version: str) -> None:
 
 
 def _parse_framing(headers: Header, version: str) -> tuple[bool, int | None]:
-    """Return whether there is a body, and its length, None if it is chunked.
-
-    A length together with chunks, or two lengths or codings, can smuggle a request past a proxy; HTTP/1.0 has no
-    chunks.
-    """
+    """Return whether there is a body, and its length, which is None for a chunked body. Raises `BadRequest` for a
+    length together with chunks, for two lengths or codings (request smuggling), and for chunks in HTTP/1.0."""
     codings, lengths = headers.getall("transfer-encoding", ()), headers.getall("content-length", ())
     if len(codings) + len(lengths) > 1:
         raise BadRequest("the request states the length of its body more than once")
@@ -168,10 +162,9 @@ def _parse_framing(headers: Header, version: str) -> tuple[bool, int | None]:
 
 
 def _check_coding(stated: str) -> None:
-    """Raise unless the coding is `chunked`: `UnknownCoding` for another coding, `BadRequest` for none.
-
-    If `chunked` is not the last coding, or appears twice, the end of the body is unknown: that is malformed.
-    """
+    """Accept only the coding `chunked`. Raises `UnknownCoding` for another coding, and `BadRequest` without a
+    coding. Also raises `BadRequest` if `chunked` is repeated or not last, because the end of the body is then
+    unknown."""
     names = [each.strip(BLANKS) for each in stated.lower().split(",")]
     if _CODINGS.fullmatch(stated) is None or "chunked" in names[:-1]:
         raise BadRequest("the Transfer-Encoding is malformed")

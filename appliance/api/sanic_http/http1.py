@@ -17,13 +17,13 @@ from appliance.api.responses import encode_head
 from appliance.api.sanic_http.framing import Head, HeadFields, check_beginning, check_trailer, parse_chunk, parse_head
 
 MAX_DISCARDED_BODIES = 4
-"""After a response, up to this many times the size limit of a body is read and discarded, so that the sender can
-receive the response."""
+"""After an early response, the rest of a body is read and discarded, up to this multiple of the size limit, so that
+the client can receive the response."""
 
 MAX_CHUNK_LINE_BYTES = 64
 
 CHUNKS_A_TURN = 32
-"""Chunks of a body that are read in one turn of the loop: other clients would have to wait for thousands of one-byte
+"""The number of chunks that are read before other tasks continue, because a body can have thousands of one-byte
 chunks."""
 
 EXPECTATION_FAILED = 417
@@ -45,16 +45,15 @@ class ClientConnection(Protocol):
     transport: Any
 
     def note_request(self, headers: Header) -> None:
-        """Called when the head of a request has been parsed."""
+        """Note the headers of a new request."""
 
 
 class StrictHttp1(Http):
     """Sanic's HTTP/1 with strict parsing.
 
-    Anything that RFC 9112 calls malformed is rejected, because a proxy could parse it differently. The head of a
-    request must arrive within `head_secs`. The unread rest of a body is discarded for at most `body_secs` after the
-    response. `identified` is for the gate: the principal of these headers while the client repeats them, otherwise
-    None.
+    Requests that are malformed by RFC 9112 are rejected, because a proxy could parse them differently. The head of a
+    request must arrive within `head_secs`. After a response, the unread rest of the body is discarded for at most
+    `body_secs`. `identified` caches the principal for the gate, while the client repeats the same headers.
     """
 
     __slots__ = (
@@ -90,7 +89,7 @@ class StrictHttp1(Http):
         self._discard_until: float | None = None
 
     async def http1(self) -> None:
-        """Serve requests until the connection ends; then break the reference cycles of the last one."""
+        """Serve requests until the connection ends; then break the reference cycles of the last request."""
         try:
             await super().http1()  # type: ignore[no-untyped-call]
         finally:
@@ -101,7 +100,7 @@ class StrictHttp1(Http):
                 setattr(self, name, None)
 
     async def error_response(self, exception: Exception) -> None:
-        """Send the error, then drop its traceback, whose frame refers back to the error."""
+        """Send the error; then drop its traceback, which would be a reference cycle."""
         try:
             await super().error_response(exception)
         finally:
@@ -128,14 +127,16 @@ class StrictHttp1(Http):
         self.connection.note_request(head.fields.headers)
 
     async def send_response(self, response: HTTPResponse) -> None:
-        """Send the response; then discard the rest of a body, which Sanic would log as an error after a 2xx."""
+        """Send the response. An unread rest of the body is discarded; Sanic would log it as an error after a 2xx
+        response."""
         self.respond(response)
         await self.http1_response_header(b"", end_stream=True)
         if self.request_body:
             self.response.stream = self.response = None
 
     async def http1_response_header(self, data: bytes, end_stream: bool) -> None:
-        """Send head and body of the response in one piece; responses are not streamed, so `data` is empty."""
+        """Send the head and the body of the response in one write. `data` is always empty, because responses are not
+        streamed."""
         response, self.response_func = self.response, None
         head = encode_head(response, is_persistent=self.keep_alive)
         if self.expecting_continue:
@@ -147,7 +148,7 @@ class StrictHttp1(Http):
             await _next_turn()
 
     def create_empty_request(self) -> None:
-        """Make a placeholder for a request with an unreadable head; its target may be malformed."""
+        """Make a placeholder for a request with an unreadable head."""
         self.url = None
         super().create_empty_request()
 
@@ -158,7 +159,7 @@ class StrictHttp1(Http):
         return await self._discard_rest()
 
     def take_arrived_body(self, limit: int) -> bytes | None:
-        """Return the whole body if all of it has arrived and it is within the limit; otherwise None."""
+        """Return the body if it has arrived completely and is within the limit, otherwise None."""
         length = self.request_bytes_left
         is_plain = self.request_body is True and not self.expecting_continue
         if not is_plain or not 0 < length <= min(limit, len(self.recv_buffer)):
@@ -169,7 +170,7 @@ class StrictHttp1(Http):
         return body
 
     def abandon_body(self) -> None:
-        """Close the connection after the response, and stop reading."""
+        """Read no more of the body, and close the connection after the response."""
         self.request_body = None
         self.keep_alive = False
 
@@ -226,8 +227,8 @@ class StrictHttp1(Http):
         return RequestTimeout(f"the head did not arrive within {self._limits.head_secs:g} s")
 
     async def _read(self) -> bytes | None:
-        """Return the next piece of the body; raise `BadRequest`, which ends the connection, if its chunks are
-        malformed."""
+        """Return the next piece of the body, or None at its end. Raises `BadRequest` for malformed chunks, which
+        ends the connection."""
         if self.expecting_continue:
             self.expecting_continue = False
             await self._send(_CONTINUE)
@@ -248,7 +249,7 @@ class StrictHttp1(Http):
         return piece
 
     async def _begin_chunk(self) -> int:
-        """Return the size of the next chunk; 0 for the last one, whose trailers are read too."""
+        """Return the size of the next chunk. For the last chunk, read its trailers and return 0."""
         self._chunks += 1
         if self._chunks % CHUNKS_A_TURN == 0:
             await _next_turn()
@@ -262,7 +263,7 @@ class StrictHttp1(Http):
         return size
 
     async def _take_line(self, max_bytes: int) -> bytes:
-        """Return the next line, without its CRLF; raise `BadRequest` if it is too long."""
+        """Return the next line without its CRLF. Raises `BadRequest` if the line is too long."""
         while (end := self.recv_buffer.find(_CRLF, 0, max_bytes + 2)) < 0:
             if len(self.recv_buffer) >= max_bytes + 2:
                 raise BadRequest("the chunks of the body are malformed")
@@ -272,8 +273,8 @@ class StrictHttp1(Http):
         return line
 
     async def _discard_rest(self) -> bytes | None:
-        """Read the rest of the body after the response; raise `BadRequest`, which ends the connection, if it is too
-        long."""
+        """Return the next piece of the body after the response. Raises `BadRequest`, which ends the connection, if
+        the rest is too long or too late."""
         if self._discard_until is None:
             self._discard_until = asyncio.get_running_loop().time() + self._limits.body_secs
         try:
@@ -288,12 +289,12 @@ class StrictHttp1(Http):
 
 
 def exchange_of(request: Request) -> StrictHttp1:
-    """Return the exchange to which a request of this server belongs."""
+    """Return the HTTP exchange of a request."""
     return cast("StrictHttp1", request.stream)
 
 
 async def _next_turn() -> None:
-    """Let the loop do other due work, which would otherwise wait for everything that one client has sent."""
+    """Let other tasks continue before the next request of the same client."""
     turn = asyncio.Event()
     asyncio.get_running_loop().call_soon(turn.set)
     await turn.wait()

@@ -1,4 +1,4 @@
-"""The worker's own process: it reads frames from its one descriptor, and runs Lua on a pool of threads."""
+"""The worker's own process: it reads frames from its one descriptor, and runs Lua on a few threads."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import os
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from queue import SimpleQueue
 
 from lupa.lua54 import LuaError
 
@@ -71,53 +71,10 @@ def _become(user: int, group: int, *groups: int) -> None:
     os.setresuid(user, user, user)
 
 
-class ThreadPool:
-    """Runs jobs at once, on threads that it adds as needed; at most `MAX_IDLE_THREADS` of them stay.
-
-    Each thread calls `on_idle` before its first job and after each job.
-    """
-
-    def __init__(self, on_idle: Callable[[], None]) -> None:
-        self._on_idle = on_idle
-        self._jobs: SimpleQueue[Work] = SimpleQueue()
-        self._lock = threading.Lock()
-        self._free = 0
-        """Threads that wait for a job, minus jobs that wait for a thread."""
-
-    @property
-    def has_waiting_jobs(self) -> bool:
-        """Whether a job waits for a thread."""
-        return not self._jobs.empty()
-
-    def start(self) -> None:
-        """Add the first thread."""
-        threading.Thread(target=self._work, daemon=True).start()
-
-    def submit(self, job: Work) -> None:
-        """Run the job on a free thread, or on a new one."""
-        with self._lock:
-            self._free -= 1
-            is_short = self._free < 0
-        self._jobs.put(job)
-        if is_short:
-            with contextlib.suppress(RuntimeError):  # no memory for another thread: the next free one takes the job
-                self.start()
-
-    def _work(self) -> None:
-        self._on_idle()
-        with self._lock:
-            self._free += 1
-        while True:
-            self._jobs.get()()
-            self._on_idle()
-            with self._lock:
-                if self._free >= MAX_IDLE_THREADS:
-                    return
-                self._free += 1
-
-
 class WorkerLoop:
-    """Reads frames on the main thread, and does their work on threads of a pool."""
+    """Reads frames and does their work on threads that take turns: the thread that has read a frame does its work,
+    while another one reads the next frame. A frame therefore never waits for a switch of threads.
+    """
 
     def __init__(self, connection: socket.socket, max_memory: int, max_cpu_secs: float) -> None:
         self._connection = connection
@@ -126,25 +83,63 @@ class WorkerLoop:
         self._sending = threading.Lock()
         self._executions: dict[int, WorkerExecution] = {}
         self._spares: list[WorkerExecution] = []
-        self._pool = ThreadPool(self._add_spares)
+        self._decoder = Decoder()
+        self._reading = threading.Lock()
+        """Held by the thread that reads; idle threads wait for it."""
+        self._jobs: deque[Work] = deque()
+        self._counting = threading.Lock()
+        self._idle = 0
+        """The number of threads that wait for `_reading`, or are about to."""
 
     def serve(self, missing_walls: str) -> None:
         """Begin, and report the missing parts of the sandbox; end the process when the hub closes the socket."""
         threading.stack_size(STACK_BYTES)
         threading.excepthook = lambda _: os._exit(os.EX_SOFTWARE)  # as an error on the main thread would
         self._send(encode(FrameKind.READY, 0, missing_walls.encode()))
-        self._pool.start()
-        decoder = Decoder()
-        while data := self._connection.recv(READ_BYTES):
-            for frame in decoder.feed(data):
-                if (job := self._take(frame)) is not None:
-                    self._pool.submit(partial(self._do, job, frame.execution))
-        os._exit(0)
+        if not self._has_successor():
+            os._exit(os.EX_OSERR)
+        self._add_spares()
+        while True:
+            self._work()
+
+    def _work(self) -> None:
+        """Do jobs until enough other threads are idle."""
+        while self._idle < MAX_IDLE_THREADS:
+            self._next_job()()
+            self._add_spares()
+
+    def _next_job(self) -> Work:
+        """Wait to become the reader, and return the next job once another thread can read on."""
+        with self._counting:
+            self._idle += 1
+        with self._reading:
+            with self._counting:
+                self._idle -= 1
+            while not self._jobs or not self._has_successor():
+                self._read()
+            return self._jobs.popleft()
+
+    def _read(self) -> None:
+        data = self._connection.recv(READ_BYTES)
+        if not data:
+            os._exit(0)
+        for frame in self._decoder.feed(data):
+            if (job := self._take(frame)) is not None:
+                self._jobs.append(partial(self._do, job, frame.execution))
+
+    def _has_successor(self) -> bool:
+        """Return whether another thread waits to read; start one if none does."""
+        if self._idle:
+            return True
+        with contextlib.suppress(RuntimeError):  # no memory for another thread
+            threading.Thread(target=self._work, daemon=True).start()
+            return True
+        return False
 
     def _add_spares(self) -> None:
         """Make the next states while no job is waiting."""
         with contextlib.suppress(MemoryError, LuaError):  # no memory: the execution that needs a state fails
-            while len(self._spares) < SPARE_EXECUTIONS and not self._pool.has_waiting_jobs:
+            while len(self._spares) < SPARE_EXECUTIONS and not self._jobs:
                 spare = self._new_execution()
                 spare.prepare()
                 self._spares.append(spare)

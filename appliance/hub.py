@@ -258,7 +258,7 @@ class Hub:
     def abort_all(self) -> None:
         """Cancel the executions and commands in progress; callers that wait for them get an error."""
         for executor in self.executors:
-            executor.abort_all()
+            executor.cancel_all()
         self.dispatcher.abort_all()
 
     def _build_pool(self, max_cpu_secs: float = inf) -> WorkerPool:

@@ -110,13 +110,13 @@ class Scenes(ExecutableFiles[Scene]):
         wait = (chain[-1], execution.request.label)
         if execution.decision is Decision.QUEUE and (circle := self._find_circle(chain, wait[1])):
             because = f"scenes run each other in a circle: {' → '.join(circle)}"
-            self.executor.abort(execution, because)
+            self.executor.cancel(execution, because)
             raise Invalid(f"ctx:run_scene: {because}")
         self._waits.append(wait)
         try:
             return await asyncio.shield(execution.ended)
         except asyncio.CancelledError:
-            self.executor.abort(execution, CANCELLED)
+            self.executor.cancel(execution, CANCELLED)
             raise
         finally:
             self._waits.remove(wait)

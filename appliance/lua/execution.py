@@ -1,6 +1,6 @@
-"""An execution: one run of a Lua file, as one call that waits until it ends.
+"""An execution: one run of a Lua file.
 
-`run` sends the file to a worker, answers each request of its Lua, and returns how it ended.
+`begin` sends the file to a worker; `run` answers each request of its Lua, and returns how it ended.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 class Channel(Protocol):
     """The worker, as seen by an execution: a worker knows its executions, so their file cannot import it."""
 
-    async def exchange(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> WorkerFrame:
-        """Send the frame to the execution's Lua as soon as another one may run; return the reply."""
+    def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
+        """Send the frame to the execution's Lua as soon as another one may run; the execution receives the reply."""
 
     def stop(self, execution: LuaExecution) -> None:
         """End the Lua of an execution in the worker, whatever it is doing."""
@@ -84,8 +84,8 @@ class LuaExecution:
     """The time when the present step reaches its limit, in seconds of the machine's clock."""
     is_begun = False
     """Whether the worker received the file, and so may have run part of it."""
-    is_cancelled = False
-    """Whether `cancel` was called."""
+    stops_after_call = False
+    """Whether `stop_after_call` was called."""
     is_lost = False
     """Whether the execution ended because its worker ended, or because it was not begun."""
     cpu_secs = 0.0
@@ -93,11 +93,13 @@ class LuaExecution:
     description = b""
     """The result of DESCRIBE or CALL, as JSON."""
 
+    reply: asyncio.Future[WorkerFrame]
+    """The next frame of its Lua."""
     _worker: Channel
     _task: asyncio.Task[Any] | None = None
     _place = b""
     _is_stopping = _is_over = _is_remarked = False
-    _abort_timer: asyncio.TimerHandle | None = None
+    _cancel_timer: asyncio.TimerHandle | None = None
     _final_frame: WorkerFrame | None = None
     _backstop, _limit = inf, Reason.CPU
     _resumed_at: float | None = None
@@ -117,18 +119,27 @@ class LuaExecution:
         self.name = name
         self.kind = kind
         self.source = source
-        self.reply: asyncio.Future[WorkerFrame] = asyncio.get_running_loop().create_future()
-        """The next frame of its Lua, while one is awaited."""
         self._calls = calls
         self._settings = settings
         self._files = [source]
         self._event = event
         self._cpu_left = settings.limits.max_cpu_secs
 
-    async def run(self, find_worker: FindWorker) -> Failure:
-        """Run the file in a worker, answer what its Lua requests, and return how it ended.
+    def begin(self, find_worker: FindWorker, lost_because: str = "") -> None:
+        """Send the file to a worker; `lost_because` is the reason if the last worker ended before it had the file."""
+        worker = find_worker(self, lost_because)
+        if isinstance(worker, str):
+            self._final_frame = _lost(worker)
+            return
+        self._worker, self._is_over = worker, False
+        self._computes_since, self._cpu_left = None, self._settings.limits.max_cpu_secs
+        worker.send(self, self.kind, (self.source.chunk, self.source.name.encode(), self._event))
 
-        A fault of the hub ends only this execution. If the calling task is cancelled, Lua is stopped.
+    async def run(self, find_worker: FindWorker) -> Failure:
+        """Answer what its Lua requests after `begin`, and return how it ended.
+
+        If the worker ends before it has the file, begin again. A fault of the hub ends only this execution. If the
+        calling task is cancelled, Lua is stopped.
         """
         try:
             frame = await self._run(find_worker)
@@ -136,7 +147,7 @@ class LuaExecution:
                 self.description = frame.parts[0]
                 return None
             self.is_lost = frame.kind is FrameKind.LOST
-            if self.is_cancelled and frame.kind is FrameKind.STOPPED:
+            if self.stops_after_call and frame.kind is FrameKind.STOPPED:
                 frame = _CANCELLED
             is_kind = self.kind is FrameKind.CALL
             return await asyncio.to_thread(failure_of, frame, self._files, self._settings.limits, is_kind=is_kind)
@@ -148,29 +159,36 @@ class LuaExecution:
         """Return the final frame: Lua's last frame, or the one of an interruption."""
         self._task = asyncio.current_task()
         try:
-            frame = self._final_frame or await self._begin(find_worker)
-            while frame.kind is FrameKind.REQUEST:
-                answer = await self._answer(frame)
-                if self.is_cancelled:
+            while self._final_frame is None:
+                frame = await self.reply
+                is_lost = frame.kind is FrameKind.LOST and not self.is_begun
+                if frame.kind is not FrameKind.REQUEST and not is_lost:
+                    return frame
+                answer = () if is_lost else await self._answer(frame)
+                if self.stops_after_call:
                     return _CANCELLED
-                frame = await self._worker.exchange(self, FrameKind.ANSWER, answer)
+                if is_lost:
+                    self.begin(find_worker, frame.parts[0].decode())
+                else:
+                    self._worker.send(self, FrameKind.ANSWER, answer)
         except asyncio.CancelledError:
             if self._final_frame is None or self._task is None:
                 raise
             self._task.uncancel()
             return self._final_frame
         else:
-            return frame
+            return self._final_frame
         finally:
             self._task = None
-            if self._abort_timer is not None:
-                self._abort_timer.cancel()
+            if self._cancel_timer is not None:
+                self._cancel_timer.cancel()
             self._stop()
 
     def describe_activity(self) -> tuple[str, str]:
         """Return the execution's status (`queued`, `running`, or `waiting`), and its activity in words."""
         if self._waits_for is not None:
-            return "waiting", _describe_call(*self._waits_for)
+            operation, arguments, began = self._waits_for
+            return "waiting", _describe_call(operation, arguments, began.astimezone(self._settings.zone))
         if self._computes_since is None:
             return ("running", "continues") if self.is_begun else ("queued", "waits for the Lua worker")
         return "running", f"computing for {self._settings.machine.monotonic() - self._computes_since:.0f} s"
@@ -182,18 +200,15 @@ class LuaExecution:
         """
         return self.is_begun and self._waits_until <= until
 
-    def cancel(self) -> None:
-        """End the execution at the next call of `ctx`, or at once while Lua runs.
-
-        A sleep or command returns first.
-        """
-        if not self.is_cancelled and self.deadline < inf:  # a call may never return
+    def stop_after_call(self) -> None:
+        """End the execution at once if its Lua runs, otherwise after its present call, such as a sleep, returns."""
+        if not self.stops_after_call and self.deadline < inf:  # a call may never return
             left = max(0.0, self.deadline - self._settings.machine.monotonic())
-            self._abort_timer = asyncio.get_running_loop().call_later(left, self.abort)
-        self.is_cancelled = True
+            self._cancel_timer = asyncio.get_running_loop().call_later(left, self.cancel)
+        self.stops_after_call = True
         self._stop()
 
-    def abort(self) -> None:
+    def cancel(self) -> None:
         """End the execution now, even in a sleep or a command. A command already sent to a device is not undone."""
         self._interrupt(_CANCELLED)
 
@@ -203,22 +218,6 @@ class LuaExecution:
         limits, now = self._settings.limits, self._settings.machine.monotonic()
         return limits.backstop_secs - (self._backstop - now) if self.is_begun else 0.0
 
-    async def _begin(self, find_worker: FindWorker) -> WorkerFrame:
-        """Begin in a worker, or in the next one if the first ends before it received the file; return Lua's first
-        frame."""
-        reason, file = "", (self.source.chunk, self.source.name.encode(), self._event)
-        while not self.is_cancelled:
-            worker = find_worker(self, reason)
-            if isinstance(worker, str):
-                return _lost(worker)
-            self._worker, self._is_over = worker, False
-            self._computes_since, self._cpu_left = None, self._settings.limits.max_cpu_secs
-            frame = await worker.exchange(self, self.kind, file)
-            if self.is_begun or frame.kind is not FrameKind.LOST:
-                return frame
-            reason = frame.parts[0].decode()
-        return _CANCELLED
-
     async def _answer(self, request: WorkerFrame) -> tuple[bytes, ...]:
         """Return the parts of ANSWER to Lua's request: a module, or a call of a method of `ctx`.
 
@@ -227,7 +226,7 @@ class LuaExecution:
         operation, arguments = request.parts[0].decode(), request.parts[1]
         if operation == "require":
             return await asyncio.to_thread(answer_require, self._settings.scripts, arguments, self._files)
-        return () if self.is_cancelled else await self._call(operation, arguments)
+        return () if self.stops_after_call else await self._call(operation, arguments)
 
     async def _call(self, operation: str, arguments: bytes) -> tuple[bytes, ...]:
         """Return the parts of ANSWER for a call of a method of `ctx`.
@@ -239,7 +238,7 @@ class LuaExecution:
         self.deadline = self._backstop if counts else inf
         if operation not in READING:
             self._cpu_left, self._computes_since = self._settings.limits.max_cpu_secs, None
-            self._waits_for = (operation, arguments, self._settings.clock.now().astimezone(self._settings.zone))
+            self._waits_for = (operation, arguments, self._settings.clock.now())
         if not counts:
             self._waits_until = began + _seconds_of_sleep(operation, arguments)
         answer = await _answer_call(self._calls, operation, arguments)

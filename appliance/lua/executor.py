@@ -135,12 +135,12 @@ class Executor:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.abort_all()
+        self.cancel_all()
         await asyncio.gather(*(execution.ended for execution in self._running))
         await self._tasks.__aexit__()
 
-    def abort_all(self) -> None:
-        """End all running executions, even in a sleep, and all waiting ones, with the reason that the hub stopped.
+    def cancel_all(self) -> None:
+        """Cancel all running and waiting executions, with the reason that the hub stopped.
 
         Log one line for each running execution, with its activity.
         """
@@ -150,7 +150,7 @@ class Executor:
             if execution.lua is not None:
                 doing = execution.lua.describe_activity()[1]
                 log.info("%s was interrupted by the stop: %s", execution.request.label, doing)
-            self.abort(execution, STOPPED)
+            self.cancel(execution, STOPPED)
 
     def figures(self) -> dict[str, Any]:
         """Return the numbers of running (also replaced), waiting, and, by status, ended executions."""
@@ -171,10 +171,10 @@ class Executor:
         return len(_of(id_, self._running))
 
     def cancel_execution(self, number: str) -> bool:
-        """End one execution at once, in a sleep too; return whether it was in progress."""
+        """Cancel one execution; return whether it was in progress."""
         for execution in (*self._running, *self._all_waiting()):
             if execution.id == number:
-                self.abort(execution, CANCELLED)
+                self.cancel(execution, CANCELLED)
                 return True
         return False
 
@@ -206,18 +206,18 @@ class Executor:
         self._record(request, entry)
         return entry
 
-    def cancel(self, id_: str) -> int:
-        """End the running and waiting executions of this id at once, in a sleep too; return their number."""
+    def cancel_executions(self, id_: str) -> int:
+        """Cancel the running and waiting executions of one scene or automation; return their number."""
         every = (*self._waiting.get(id_, ()), *_of(id_, self._running))
         for execution in every:
-            self.abort(execution, CANCELLED)
+            self.cancel(execution, CANCELLED)
         return len(every)
 
-    def abort(self, execution: Execution, because: str) -> None:
-        """End a running execution at once, also in a sleep or a command; a waiting one never begins."""
+    def cancel(self, execution: Execution, because: str) -> None:
+        """End a running execution at once, even in a sleep or a command; a waiting one never begins."""
         if execution.lua is not None:
             execution.end_because = because
-            execution.lua.abort()
+            execution.lua.cancel()
         elif not execution.ended.done():
             self._end(execution, ExecutionStatus.CANCELLED, because)
 
@@ -239,9 +239,9 @@ class Executor:
         try:
             execution.context = context = self._new_context(request.label)
             context.chain = (*request.chain, request.label)
-            execution.lua = self._pool.new_execution(request.source, context, request.event, name=request.label)
             if self._unfinished is not None:
                 self._unfinished.begin(execution.id, request.kind, request.id, execution.at)
+            execution.lua = self._pool.begin(request.source, context, request.event, name=request.label)
             self._tasks.start(self._run(execution, execution.lua), f"run of {request.label}")
         except Exception as error:  # an execution that cannot begin must not occupy a slot
             reason = f"it could not begin: {type(error).__name__}: {error}"
@@ -256,7 +256,7 @@ class Executor:
             self._end(execution, ExecutionStatus.CANCELLED, REPLACED)
         else:
             execution.end_because = REPLACED
-            execution.lua.cancel()
+            execution.lua.stop_after_call()
 
     def _counted(self, id_: str) -> list[Execution]:
         return [execution for execution in _of(id_, self._running) if execution.is_counted]
@@ -333,7 +333,7 @@ def list_executions(executors: Iterable[Executor], id_: str | None = None) -> li
 
 
 def cancel_execution(executors: Iterable[Executor], number: str) -> None:
-    """End one execution at once, in a sleep too; raises `NotFound`."""
+    """Cancel one execution; raise `NotFound` if it is not in progress."""
     if not any(executor.cancel_execution(number) for executor in executors):
         raise NotFound("execution", number)
 
@@ -349,8 +349,8 @@ class ExecutableFiles(Generic[T]):
         self.executor = executor
 
     def cancel(self, id_: str) -> int:
-        """End the file's executions at once, even if a reload has removed the file; return their number."""
-        count = self.executor.cancel(id_)
+        """Cancel the file's executions, even if a reload has removed the file; return their number."""
+        count = self.executor.cancel_executions(id_)
         if count == 0:
             self.catalog.get(id_)
         return count

@@ -129,10 +129,10 @@ class Worker(asyncio.BufferedProtocol):
             if self._process is not None:
                 self._process.kill()
 
-    async def exchange(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> WorkerFrame:
+    def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
         """Send the frame to the execution's Lua as soon as another one may run.
 
-        Return the reply: a request, or the last frame; LOST if the process ends before.
+        The execution's `reply` is a request, or the last frame; LOST if the process ends before.
         """
         execution.reply = asyncio.get_running_loop().create_future()
         if not execution.is_begun:
@@ -143,7 +143,6 @@ class Worker(asyncio.BufferedProtocol):
             execution.lose(self.ended_because)
         self._waiting.append((execution, kind, parts))
         self._send_waiting()
-        return await execution.reply
 
     def stop(self, execution: LuaExecution) -> None:
         """End the Lua of an execution in the worker, whatever it is doing."""

@@ -96,7 +96,7 @@ class WorkerPool:
     async def __aexit__(self, *_: object) -> None:
         self._is_closing = True
         for execution in list(self._executions):
-            execution.abort()
+            execution.cancel()
         await self._worker_tasks.__aexit__()
 
     @property
@@ -139,22 +139,27 @@ class WorkerPool:
         """Raise `ScriptFailed` if the file is not valid Lua; the file is not run."""
         await self._run_file(FrameKind.COMPILE, source)
 
-    def new_execution(
+    def begin(
         self, source: Source, calls: LuaCalls, event: Mapping[str, Any] | None = None, *, name: str
     ) -> LuaExecution:
-        """Return an execution of the file for `run`: its own code, then `execute(ctx)`, or `execute(ctx, event)`."""
-        given = b"" if event is None else orjson.dumps(event)
-        return LuaExecution(name, FrameKind.EXECUTE, source, given, calls, self._settings)
+        """Send the file to a worker: its own code, then `execute(ctx)`, or `execute(ctx, event)`. Then call `run`."""
+        return self._begin(FrameKind.EXECUTE, source, b"" if event is None else orjson.dumps(event), calls, name)
 
     async def run(self, execution: LuaExecution) -> Failure:
         """Run the execution until it ends, and return how it ended. Cancelling the call stops it."""
-        if self._is_closing:
-            return ExecutionCancelled(f"{execution.source.name} was cancelled before it was done")
-        self._executions.add(execution)
         try:
             return await execution.run(self._find_worker)
         finally:
             self._executions.discard(execution)
+
+    def _begin(self, kind: FrameKind, source: Source, given: bytes, calls: LuaCalls, name: str) -> LuaExecution:
+        execution = LuaExecution(name, kind, source, given, calls, self._settings)
+        if self._is_closing:
+            execution.cancel()
+        else:
+            execution.begin(self._find_worker)
+            self._executions.add(execution)
+        return execution
 
     def _find_worker(self, execution: LuaExecution, lost_because: str) -> Worker | str:
         """Return the worker for the execution, a new one if necessary, or the reason why it does not begin.
@@ -173,7 +178,7 @@ class WorkerPool:
     async def _run_once(
         self, kind: FrameKind, source: Source, given: bytes, calls: LuaCalls, name: str
     ) -> tuple[LuaExecution, Failure]:
-        execution = LuaExecution(name, kind, source, given, calls, self._settings)
+        execution = self._begin(kind, source, given, calls, name)
         return execution, await self.run(execution)
 
     async def _run_file(self, kind: FrameKind, source: Source, given: bytes = b"") -> bytes:

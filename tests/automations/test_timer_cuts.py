@@ -94,8 +94,8 @@ class Acting(Stage):
         self._look = look
         self._acts: set[asyncio.Task[None]] = set()
 
-    def new_execution(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
-        play = super().new_execution(source, context, event, name=name)
+    def begin(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
+        play = super().begin(source, context, event, name=name)
         unused = cast("Any", None)
         calls = Context(unused, unused, Clock(), name, {"act": self._act})
         self._acts.add(asyncio.get_running_loop().create_task(self._play(play, calls)))

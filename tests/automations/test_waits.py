@@ -204,9 +204,9 @@ async def test_waits_that_version_0_1_left_on_the_card_are_found(tmp_path: Path)
 
 async def test_a_wait_that_is_on_the_card_and_fires_is_off_it_before_its_execution_acts(tmp_path: Path) -> None:
     class Looking(Stage):
-        def new_execution(self, source: Any, context: Any, event: Any, *, name: str) -> Play:
+        def begin(self, source: Any, context: Any, event: Any, *, name: str) -> Play:
             self.card_then = dict(card.values.get("automation/a", {}))
-            return super().new_execution(source, context, event, name=name)
+            return super().begin(source, context, event, name=name)
 
     stage, card = Looking(), Card()
     async with bench(tmp_path, automation(HOLDS), card=card, stage=stage) as it:

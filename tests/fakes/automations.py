@@ -64,7 +64,7 @@ class Play:
         """Note that the run is asked to end."""
         self.end(ExecutionCancelled())
 
-    abort = cancel
+    stop_after_call = cancel
 
     def describe_activity(self) -> tuple[str, str]:
         """Return the status and the present step in words."""
@@ -77,7 +77,7 @@ class Stage:
         self.ends_at_once = True
         self.breaks: set[str] = set()
 
-    def new_execution(self, source: Source, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
+    def begin(self, source: Source, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
         play = Play(name, event)
         if play.name in self.breaks:
             raise ZeroDivisionError("by mistake")

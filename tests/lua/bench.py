@@ -96,7 +96,7 @@ class Started:
 
     def __init__(self, pool: WorkerPool, execution: LuaExecution) -> None:
         self.lua = execution
-        self.cancel = execution.cancel
+        self.stop_after_call = execution.stop_after_call
         self._task = asyncio.get_running_loop().create_task(pool.run(execution))
 
     async def end(self) -> Failure:
@@ -107,7 +107,7 @@ class Started:
 
 def start(pool: WorkerPool, source: Source, calls: LuaCalls, event: Any = None, *, name: str) -> Started:
     """Begin an execution of the file."""
-    return Started(pool, pool.new_execution(source, calls, event, name=name))
+    return Started(pool, pool.begin(source, calls, event, name=name))
 
 
 async def ended(execution: Started) -> None:

@@ -54,10 +54,10 @@ class LuaStage(Stage):
         self._pool = pool
         self._dice = dice
 
-    def new_execution(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
+    def begin(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
         notes = Notes(lambda *_: asyncio.sleep(self._dice.random() / 100))
         body = scene(self._dice.choice(self.bodies))
-        return cast("Play", self._pool.new_execution(body, notes, event, name=name))
+        return cast("Play", self._pool.begin(body, notes, event, name=name))
 
     async def run(self, play: Play) -> Failure:
         return await self._pool.run(cast("LuaExecution", play))

@@ -39,11 +39,11 @@ class Gate(Notes):
 
 
 @pytest.mark.parametrize("body", [SLEEPER, "pcall(ctx.sleep, ctx, 1) ctx:command('a', {})"])
-async def test_a_cancel_in_a_sleep_takes_effect_when_the_sleep_has_returned(pool: WorkerPool, body: str) -> None:
+async def test_a_stop_in_a_sleep_takes_effect_when_the_sleep_has_returned(pool: WorkerPool, body: str) -> None:
     gate = Gate()
     execution = start(pool, scene(body), gate, name="x")
     await gate.reached()
-    execution.cancel()
+    execution.stop_after_call()
     waiting = asyncio.ensure_future(ended(execution))
     done, _ = await asyncio.wait([waiting], timeout=0.05)
     assert not done
@@ -53,18 +53,18 @@ async def test_a_cancel_in_a_sleep_takes_effect_when_the_sleep_has_returned(pool
     assert [operation for operation, _ in gate.asked] == ["sleep"]
 
 
-async def test_a_cancel_in_a_call_that_never_returns_takes_effect_at_the_backstop() -> None:
+async def test_a_stop_in_a_call_that_never_returns_takes_effect_at_the_backstop() -> None:
     gate = Gate()
     async with open_pool(ExecutionLimits(backstop_secs=0.5)) as pool:
         execution = start(pool, scene("ctx:get_device('a')"), gate, name="x")
         await gate.reached()
-        execution.cancel()
+        execution.stop_after_call()
         with pytest.raises(ExecutionCancelled):
             await ended(execution)
         assert pool.figures()["kills"] == 0
 
 
-async def test_a_cancel_in_a_command_lets_it_finish_and_sends_no_more(pool: WorkerPool) -> None:
+async def test_a_stop_in_a_command_lets_it_finish_and_sends_no_more(pool: WorkerPool) -> None:
     gate, finished = Gate(), []
 
     async def answer() -> str:
@@ -75,7 +75,7 @@ async def test_a_cancel_in_a_command_lets_it_finish_and_sends_no_more(pool: Work
     notes = Notes(lambda *_: answer())
     execution = start(pool, scene("while true do pcall(ctx.command, ctx, 'a', {}) end"), notes, name="x")
     await until(lambda: notes.asked)
-    execution.cancel()
+    execution.stop_after_call()
     gate.opened.set()
     with pytest.raises(ExecutionCancelled):
         await ended(execution)
@@ -94,29 +94,29 @@ async def test_a_cancel_in_a_command_lets_it_finish_and_sends_no_more(pool: Work
         "xpcall(function() while true do end end, function() while true do end end)",
     ],
 )
-async def test_a_cancel_stops_running_lua(pool: WorkerPool, body: str) -> None:
+async def test_a_stop_ends_running_lua(pool: WorkerPool, body: str) -> None:
     notes = Notes()
     execution = start(pool, scene("print('on')\n" + body), notes, name="x")
     await until(lambda: notes.printed)
-    execution.cancel()
+    execution.stop_after_call()
     with pytest.raises(ExecutionCancelled):
         await ended(execution)
     assert pool.running == 0
 
 
-async def test_a_cancel_before_the_first_step_calls_nothing(pool: WorkerPool) -> None:
+async def test_a_stop_before_the_first_step_calls_nothing(pool: WorkerPool) -> None:
     notes = Notes()
     execution = start(pool, scene("ctx:command('a', {})"), notes, name="x")
-    execution.cancel()
+    execution.stop_after_call()
     with pytest.raises(ExecutionCancelled):
         await ended(execution)
     assert notes.asked == []
 
 
-async def test_a_cancel_after_the_end_changes_nothing(pool: WorkerPool) -> None:
+async def test_a_stop_after_the_end_changes_nothing(pool: WorkerPool) -> None:
     execution = start(pool, scene(""), Notes(), name="x")
     await ended(execution)
-    execution.cancel()
+    execution.stop_after_call()
     await ended(execution)
 
 
@@ -253,7 +253,7 @@ async def race(count: int) -> None:
             await asyncio.sleep(0)
         if random_.random() < 0.3:
             await asyncio.sleep(random_.random() / 500)
-        execution.cancel()
+        execution.stop_after_call()
         try:
             await ended(execution)
         except ExecutionCancelled:
@@ -270,7 +270,7 @@ async def race(count: int) -> None:
 
 
 @pytest.mark.slow
-async def test_cancels_race_with_ends() -> None:
+async def test_stops_race_with_ends() -> None:
     await race(400)
 
 
@@ -300,7 +300,7 @@ async def test_an_execution_leaves_nothing_that_only_the_collector_of_cycles_fin
             watched.append(weakref.ref(notes))
             execution = start(pool, scene(body), notes, name="x")
             await until(lambda notes=notes: notes.asked or "error" in body)  # type: ignore[misc]
-            execution.cancel()
+            execution.stop_after_call()
             with contextlib.suppress(ScriptFailed, ExecutionCancelled):
                 await ended(execution)
             del execution, notes

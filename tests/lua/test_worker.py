@@ -152,7 +152,7 @@ async def test_a_stuck_execution_that_is_cancelled_ends_as_cancelled() -> None:
         notes = Notes()
         execution = start(pool, scene("print('on');" + STUCK), notes, name="scene:stuck")
         await until(lambda: notes.printed)
-        execution.cancel()
+        execution.stop_after_call()
         with pytest.raises(ExecutionCancelled):
             await ended(execution)
 

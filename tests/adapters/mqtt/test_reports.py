@@ -78,7 +78,7 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("device_tracker", {**STATE, "source_type": "gps"}, ["Work"],
      {"presence": False, "custom.mqtt.zone": "Work"}, []),
     ("climate", {"mode_state_topic": "s", "mode_command_topic": "c"}, ["heat", "manual"], {"hvac_mode": "heat"},
-     ["the mode 'manual' is not one of off, heat, cool, auto, heat_cool, dry, fan_only"]),
+     ["'manual' is not one of 'off', 'heat', 'cool', 'auto', 'heat_cool', 'dry', 'fan_only'"]),
     ("climate", {"preset_mode_state_topic": "s", "preset_mode_command_topic": "c", "preset_modes": ["ECO ON"]},
      ["ECO ON", "MAN ECO OFF"], {"preset_mode": "ECO ON"},
      ["the preset 'MAN ECO OFF' is not one of the announced presets"]),

@@ -53,14 +53,9 @@ class Climate(Regulated):
         schema: dict[str, Value] = {"type": "number", "unit": "%", **humidities}
         self.add(key, "target_humidity", number_parser(key), schema)
         modes: list[Value] = [mode for mode in self.config.texts("modes", _MODES) if mode in _MODES]
-        self.add("hvac_mode", "mode", self._parse_mode, {"values": modes})
+        self.add("hvac_mode", "mode", self.words({mode: mode for mode in _MODES}, "hvac_mode"), {"values": modes})
         self.claim_shown({"temperature": "current_temperature_topic", "humidity": "current_humidity_topic",
                           "hvac_mode": "mode_state_topic", "hvac_state": "action_topic"})  # fmt: skip
-
-    def _parse_mode(self, text: str) -> Update:
-        if text not in (*_MODES, "None", ""):
-            raise Invalid(f"the mode {text[:40]!r} is not one of {', '.join(_MODES)}")
-        return self.words({mode: mode for mode in _MODES}, "hvac_mode")(text)
 
     def _options(self, name: str) -> dict[str, Value]:
         options: list[Value] = [*self.config.texts(f"{name}s")]

@@ -1,8 +1,8 @@
-"""MQTT: devices that announce themselves on a broker, and this hub's own devices there.
+"""MQTT: devices that announce themselves on a broker, and the hub's own devices, published there.
 
-Read in this order: `client` (connects to a broker), `adapter` (what one connection does), `announcements` and
-`tasmota/discovery` (configurations become announcements), `router` (topics lead to entities), `device` and
-`live_devices` (an announced device, its changes and commands), `platforms/` (one file for each component: its keys,
-state, commands, and what this hub announces of it). `templates/` renders announced templates within bounds, `out/`
-publishes this hub.
+Read in this order: `client` (the connection), `adapter` (the work of one connection), `announcements` and
+`tasmota/discovery` (configurations become announcements), `router` (maps topics to entities), `device` and
+`live_devices` (an announced device, its changes and commands), `platforms/` (one file per component: its keys, state,
+commands, and announcement by this hub). `templates/` renders announced templates within limits. `out/` publishes this
+hub.
 """

@@ -1,4 +1,4 @@
-"""The short names of keys in configurations."""
+"""Abbreviations of keys in configurations."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _PROPERTIES = {
     "cmd_t cmd_tpl stat_t": "hum=target_humidity",
     "t tpl val_tpl": "stat=state",
 }
-"""Properties that have keys with these ends, such as `bri_cmd_t` and `brightness_command_topic`."""
+"""Properties with a key for each of these endings, such as `bri_cmd_t` for `brightness_command_topic`."""
 
 
 _DEVICE = """
@@ -98,18 +98,18 @@ CONFIG_NAMES = {
         for end in ends.split()
     },
 }
-"""Full names by abbreviation, for a configuration, a component, and an entry of `availability`."""
+"""Full names by abbreviation, for a configuration, a component, and an `availability` entry."""
 
 
 DEVICE_NAMES = _table(_DEVICE)
-"""Of `device`."""
+"""Full names by abbreviation, for `device`."""
 
 
 ORIGIN_NAMES = _table(_ORIGIN)
-"""Of `origin`."""
+"""Full names by abbreviation, for `origin`."""
 
 
 def expand_abbreviations(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the object with full names; if both the short and the full name are present, the full one counts."""
+    """Return the object with full names. If an abbreviation and its full name are present, the full name wins."""
     full = {names.get(key, key): value for key, value in raw.items()}
     return full | {key: value for key, value in raw.items() if key not in names}

@@ -1,4 +1,4 @@
-"""The adapter for a broker: stays connected, turns announcements into devices, and commands them."""
+"""The adapter for a broker: keeps the connection, builds devices from announcements, and sends commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from appliance.adapters.mqtt.announcements import parse_config
 from appliance.adapters.mqtt.budget import Budget
 from appliance.adapters.mqtt.client import Broker, BrokerConnection, Subscriptions, keep_connected
 from appliance.adapters.mqtt.device import MqttDevice
-from appliance.adapters.mqtt.fields import MAX_QUICK_CHARS, preparing
+from appliance.adapters.mqtt.fields import MAX_QUICK_CHARS, parse_templates
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.mqtt.live_devices import MQTT_RESULT_SECS, LiveDevices
@@ -40,41 +40,39 @@ SETTLE_SECS = 1.0
 """Seconds without a new configuration, once all retained ones have arrived."""
 
 MAX_GATHER_SECS = 0.5
-"""Seconds after which devices are built even if configurations keep arriving."""
+"""Seconds after which devices are built even if configurations still arrive."""
 
 RETURN_SECS = 10.0
-"""Seconds that announcers without retained configurations have after a birth message."""
+"""Seconds after a birth message in which announcers without retained configurations can announce themselves again."""
 
 BIRTH_SECS = 300.0
-"""Least number of seconds between two birth messages: each one makes every announcer publish its states again."""
+"""Minimum seconds between two birth messages, because each one makes every announcer publish its states again."""
 
 TICK_SECS = 0.25
-"""Seconds between two checks for due work."""
+"""Seconds between two checks for expired values and parked messages."""
 
 ANSWERED_SECS = 5.0
-"""Seconds between two notes that the broker responds, while messages arrive."""
+"""Seconds between two reports that the broker responds, while messages arrive."""
 
 LIMIT_SECS = 3 * MQTT_RESULT_SECS
-"""Total seconds that a command may take; far more than its own waits, so that those always end first."""
+"""Total seconds for a command. The timeouts inside a command are far shorter, so they always end first."""
 
 BATCH = 50
-"""Messages that are taken from the inbox at once."""
+"""Messages taken from the inbox at once."""
 
-COSTS_TOO_MUCH = (
-    "messages for these devices take too much of the hub's time, so they wait; of each topic only the newest counts"
-)
+COSTS_TOO_MUCH = "the messages take too much processor time, so they wait; each topic keeps only its newest message"
 
 DROPPED_SECS = 60.0
 """Seconds between two log lines about dropped messages."""
 
 MIN_STATUS_SECS = 60.0
-"""Least number of seconds before the status is published again because another client changed it."""
+"""Minimum seconds before the status is published again after another client changed it."""
 
 MAX_COSTLY = 1_000
-"""Devices and topics that are named as too costly."""
+"""Maximum number of devices and topics reported as too costly."""
 
 COMPILER = "appliance.adapters.mqtt.templates.evaluator"
-"""The module that the first template imports; the import takes a fifth of a second."""
+"""The module that the first complex template imports. The import takes a fifth of a second."""
 
 T = TypeVar("T")
 
@@ -82,9 +80,9 @@ log = logging.getLogger("adapters")
 
 
 class MqttAdapter(Adapter):
-    """One broker. It connects, and reconnects whenever the connection is lost.
+    """One broker. Reconnects whenever the connection is lost.
 
-    Commands to different devices run concurrently: the broker serves them all.
+    Commands to different devices run concurrently, because the broker serves them all.
     """
 
     concurrency = 1_000
@@ -104,7 +102,7 @@ class MqttAdapter(Adapter):
         self._has_new_configs = False
         self._is_complete = False
         self._seen_configs: set[str] = set()
-        self._asked: set[str] = set()
+        self._requested: set[str] = set()
         self._budget = Budget(self.clock, self._report_parked)
         self._costly: set[str] = set()
         self._subscriptions: Subscriptions
@@ -117,53 +115,54 @@ class MqttAdapter(Adapter):
         self._reports = Reports(self.publish, self.clock)
 
     async def run(self) -> None:
-        """Stay connected and publish changes until cancelled."""
+        """Keep the connection and publish changes until cancelled."""
         hub_id = self._hub_id = await hub_id_of(self._settings, self._secrets)
         is_full, prefix = self._settings.include_config_entities, self._settings.discovery_prefix
         router = Router(self.name, prefix, hub_id, includes_config_entities=is_full)
         self.live = LiveDevices(router, self.publish, self.clock, self._zone)
         self._pictures = self.live.pictures
         self.live.stopped_at = stopped_at(self._secrets)
-        # If this hub publishes its devices, the connection for that has the status topic and the last will.
+        # If this hub publishes its devices, the publisher's connection has the status topic and the last will.
         self._status = None if self._settings.publish else f"lares/{hub_id}/status"
         client_id = await client_id_of(self.name, self._secrets)
         self._broker = Broker(self._settings, client_id, self._status, self.inbox.put)
-        connecting = keep_connected(self._broker, self.clock, self._session, self._lost)
+        connecting = keep_connected(self._broker, self.clock, self._session, self._publish_loss)
         await run_together(connecting, self._keep_reading(), self._keep_time())
 
     async def __aexit__(self, *_: object) -> None:
-        """Store the time of the stop: values that had not expired by then are newer than the stored state."""
+        """Store the stop time, because values that had not expired by then are newer than the stored state."""
         with contextlib.suppress(StoreFailed):
             await keep_stop(self._secrets, self.clock)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Publish a command; return when the device shows the result, or at once if there is no state topic."""
+        """Publish a command. Return when the device shows the result, or at once if it has no state topic."""
         await self.live.command(self._connected("command"), device_id, command)
         return CommandResult()
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """Return the result of a command or operation. Raises `Unanswered` if no shorter timeout has ended it
-        before."""
+        """Return the result of a command or operation. Raise `Unanswered` after `LIMIT_SECS`."""
         return await self.within(LIMIT_SECS, work)
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
-        """Return the newest still picture of a camera or an image; None without a picture."""
+        """Return the newest still picture of a camera or an image, or None."""
         return None if self._pictures is None else self._pictures.find(device_id, attribute)
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """`publish` puts a message on the broker, `notify` shows one at devices."""
+        """`publish` sends a message to the broker. `notify` shows a message at devices."""
         return {"publish": self._publish_message, "notify": self._notify}
 
     async def _publish_message(self, payload: Mapping[str, Value]) -> Value:
-        """Publish `{topic, payload, retain?, qos?}`; with QoS 1 or 2 returns when the broker has it."""
+        """Publish `{topic, payload, retain?, qos?}`. With QoS 1 or 2, return when the broker has acknowledged the
+        message."""
         own = (self._settings.discovery_prefix, f"lares/{self._hub_id}")
         message = outgoing_of(payload, own)
         await self._connected("message").publish(message)
         return {"topic": message.topic}
 
     async def _notify(self, payload: Mapping[str, Value]) -> Value:
-        """Show `{message, title?, device_id?}` at the devices that show messages; returns once it is sent to them."""
+        """Show `{message, title?, device_id?}` at the devices that display messages. Return once the message is sent
+        to them."""
         connection = self._connected("message")
         at = self.clock.now().astimezone(self._zone)
         messages = shown_messages(payload, self.live.router.devices.values(), at)
@@ -172,21 +171,21 @@ class MqttAdapter(Adapter):
         return {"status": "sent", "devices": sorted({device_id for device_id, _ in messages})}
 
     def _connected(self, what: str) -> BrokerConnection:
-        """Return the connection; raises `Unreachable` if no connection can send this."""
+        """Return the connection. Raise `Unreachable` if the broker is not connected."""
         if self.connection is None:
             raise Unreachable(f"the broker {self._settings.host} is not connected; the {what} was not sent")
         return self.connection
 
-    def _lost(self, error: Unreachable) -> None:
+    def _publish_loss(self, error: Unreachable) -> None:
         self.publish.lost(error)
         self.publish.started()
 
     async def _session(self, connection: BrokerConnection) -> None:
-        """Do the work of one connection until it is lost."""
+        """Build devices and process messages until the connection is lost."""
         self.inbox.clear()
         self._is_born = self._is_complete = self._is_status_lost = False
         self._seen_configs.clear()
-        self._asked.clear()
+        self._requested.clear()
         self._budget.parked.clear()
         self.live.router.names.known = {
             device.id.removeprefix(f"{self.name}:"): identifier
@@ -196,11 +195,11 @@ class MqttAdapter(Adapter):
         self._subscriptions = Subscriptions(self._discovery_topics(), lambda: self.live.router.filters)
         self.live.remember_devices()
         self.live.router.known = frozenset(self.publish.devices())
-        # Before any subscription: the acknowledgement would come after all retained messages.
+        # Publish before subscribing: afterwards, the acknowledgement would come after all retained messages.
         await connection.publish_status("online")
         self.connection = connection
         for id_ in self.publish.devices().keys() - self.live.router.devices if self.publish.is_lost else ():
-            self.publish.availability(id_, is_available=False)  # no message of the stored devices has arrived yet
+            self.publish.availability(id_, is_available=False)  # no message of these devices has arrived yet
         self.publish.answered()
         try:
             await run_together(self._subscriptions.keep(connection), self._follow(connection))
@@ -218,7 +217,7 @@ class MqttAdapter(Adapter):
                 await self._rebuild(complete=now >= settled_at)
                 if now >= settled_at:
                     await self._request_states(connection)
-                # Building takes longer the more devices there are: in a flood, most of the time is left for reading.
+                # Building many devices takes long. In a flood, leave most of the time for reading.
                 began, gather = self.clock.monotonic(), max(MAX_GATHER_SECS, 4 * (self.clock.monotonic() - now))
             if now < settled_at:
                 self._report_progress()
@@ -234,12 +233,12 @@ class MqttAdapter(Adapter):
                 await connection.publish_status("online")
 
     def _is_quiet(self, now: float) -> bool:
-        """Return whether the broker has acknowledged the subscriptions, and no configuration or message has arrived
-        since."""
+        """Return whether the broker has acknowledged the subscriptions, and neither configurations nor messages
+        wait."""
         return self._subscriptions.is_current and now - self._config_at >= SETTLE_SECS and not len(self.inbox)
 
     def _report_progress(self) -> None:
-        """Show the progress of the start in `GET /adapters/{id}`."""
+        """Publish the progress of the start for `GET /adapters/{id}`."""
         seen, waiting = len(self._seen_configs), len(self.inbox)
         built = len(self.live.router.devices)
         self.publish.progressed(f"{seen} announcements accepted, {waiting} messages waiting, {built} devices created")
@@ -250,13 +249,12 @@ class MqttAdapter(Adapter):
         return topics + list(tasmota.DISCOVERY_FILTERS) if self._settings.tasmota else topics
 
     async def _finish_discovery(self, connection: BrokerConnection) -> None:
-        """Once all retained configurations have arrived, request the configurations and states that are not
-        retained."""
+        """Request configurations and states that are not retained, once all retained configurations have arrived."""
         await self._rebuild(complete=True)
         if not self._seen_configs and not self._has_warned:
             self._has_warned = True
             log.warning(
-                "%s: the broker %s shows no announcement below %s/; check discovery_prefix and its access list (ACL)",
+                "%s: the broker %s has no announcement below %s/; check discovery_prefix and its access list",
                 *(self.name, self._settings.host, self._settings.discovery_prefix),
             )
         self.publish.started()
@@ -266,11 +264,11 @@ class MqttAdapter(Adapter):
 
     async def _request_states(self, connection: BrokerConnection) -> None:
         """Request the states of devices that do not retain them, once per device and connection."""
-        for topic, payload in list(self.live.router.state_requests(self._asked)):
+        for topic, payload in list(self.live.router.state_requests(self._requested)):
             await connection.publish(Outgoing(topic, payload))
 
     async def _find_missing(self, connection: BrokerConnection) -> None:
-        """Send the birth message once it is due, and forget the devices that did not return in time."""
+        """Send the birth message once it is due. Later, forget the devices that did not announce themselves again."""
         now = self.clock.monotonic()
         if not self._is_born and now - self._born_at >= BIRTH_SECS:
             self._is_born, self._born_at = True, now
@@ -279,26 +277,25 @@ class MqttAdapter(Adapter):
             await self._forget_missing()
 
     async def _forget_missing(self) -> None:
-        """Forget devices that are no longer announced. If nothing is announced, the broker has lost its messages:
-        keep them.
-        """
+        """Forget devices that are no longer announced. If nothing at all is announced, the broker has lost its
+        messages, so keep all devices."""
         self._is_complete = True
         if self._seen_configs:
-            await in_steps(self.clock, self.live.router.forgetting_configs_but(self._seen_configs))
+            await in_steps(self.clock, self.live.router.forget_configs_except(self._seen_configs))
         self.live.router.known = frozenset()
         await self._rebuild(complete=True)
 
     async def _rebuild(self, *, complete: bool) -> None:
         """Rebuild devices whose announcements changed, publish them in steps, and subscribe to their topics.
 
-        Once all retained configurations have arrived, a device without one is unavailable; once the list is complete,
-        it is removed.
+        A known device without an announcement becomes unavailable once all retained configurations have arrived. It
+        is removed once the other announcers have had time to return.
         """
         rebuilt: list[MqttDevice] = []
-        await in_steps(self.clock, self.live.router.rebuilding(rebuilt))
+        await in_steps(self.clock, self.live.router.rebuild(rebuilt))
         await self._subscriptions.renew()
         await in_steps(self.clock, self.live.replay(rebuilt))
-        await in_steps(self.clock, self._publishing(rebuilt))
+        await in_steps(self.clock, self._publish_rebuilt(rebuilt))
         if complete:
             built, refused, known = self.live.router.devices, self.live.router.refused, self.publish.devices()
             absent = known.keys() - built
@@ -308,7 +305,7 @@ class MqttAdapter(Adapter):
             for id_ in kept:
                 self.publish.availability(id_, is_available=False)
 
-    def _publishing(self, devices: Iterable[MqttDevice]) -> Iterator[None]:
+    def _publish_rebuilt(self, devices: Iterable[MqttDevice]) -> Iterator[None]:
         for device in devices:
             if self.live.router.devices.get(device.id) is device:
                 self.live.show(device)
@@ -320,42 +317,42 @@ class MqttAdapter(Adapter):
             batch = self.inbox.take(BATCH)
             if COMPILER not in sys.modules and any(map(self._needs_compiler, batch)):
                 await import_ahead([COMPILER])
-            await in_steps(self.clock, self._reading_all(batch))
+            await in_steps(self.clock, self._process_all(batch))
             self._has_read = True
             self._report_dropped()
-            await in_steps(self.clock, self.live.flushing())
+            await in_steps(self.clock, self.live.flush())
             await self.clock.sleep(0)
 
-    def _reading_all(self, batch: Iterable[Received]) -> Iterator[None]:
+    def _process_all(self, batch: Iterable[Received]) -> Iterator[None]:
         for received in batch:
-            yield from self._budget.run(received.topic, self._reading(received))
+            yield from self._budget.run(received.topic, self._process(received))
             yield
 
     def _needs_compiler(self, received: Received) -> bool:
-        """Return whether a configuration may contain templates that are more than a path."""
+        """Return whether a message may contain a template other than a plain path."""
         if b"{%" in received.payload:
             return True
         return received.payload.count(b"{{") > len(SIMPLE_TEMPLATES.findall(received.payload))
 
-    def _reading(self, received: Received) -> Iterator[None]:
+    def _process(self, received: Received) -> Iterator[None]:
         if received.topic == self._status:
             self._is_status_lost = received.payload != b"online"
             return
         if not self.live.router.is_config(received.topic):
-            yield from self.live.taking(received)
+            yield from self.live.process(received)
             return
         if received.payload:
             self._seen_configs.add(received.topic)
         self._config_at = self.clock.monotonic()
         if len(received.payload) > MAX_QUICK_CHARS:
             with contextlib.suppress(Invalid):
-                yield from preparing(parse_config(received.payload))
+                yield from parse_templates(parse_config(received.payload))
                 yield
         if self.live.router.take_config(received.topic, received.payload):
             self._has_new_configs = True
 
     def _report_parked(self, topic: str) -> None:
-        """Log, once, a device or the topic of a configuration whose messages cost too much."""
+        """Report a device, or the topic of a configuration, whose messages cost too much. Report each only once."""
         announcer = self.live.reader_of(topic)
         if announcer not in self._costly and len(self._costly) < MAX_COSTLY:
             self._costly.add(announcer)
@@ -372,22 +369,22 @@ class MqttAdapter(Adapter):
                 if self.connection is not None:
                     self.publish.answered()
             self._reports.report(self.live.router.refused, self.live.router.limits)
-            await in_steps(self.clock, self.live.flushing())
+            await in_steps(self.clock, self.live.flush())
 
     def _report_dropped(self) -> None:
-        """Log how many messages were dropped, at most once a minute."""
+        """Log the number of dropped messages, at most once per minute."""
         dropped, now = self.inbox.dropped + self._budget.dropped, self.clock.monotonic()
         if dropped > self._dropped and now - self._dropped_at >= DROPPED_SECS:
             log.warning(
-                "%s: %d messages were dropped: they arrive faster than the hub can process them; of each topic the "
-                "newest counts",
+                "%s: %d messages were dropped because they arrive faster than the hub can process them; each topic "
+                "keeps its newest message",
                 *(self.name, dropped - self._dropped),
             )
             self._dropped, self._dropped_at = dropped, now
 
 
 def _topics_of(device: Device) -> set[str]:
-    """Return the topics of the configurations that a device was made of."""
+    """Return the configuration topics of a device."""
     topics = device.metadata.vendor_specific.get("config_topics")
     return {each for each in topics if isinstance(each, str)} if isinstance(topics, list) else set()
 

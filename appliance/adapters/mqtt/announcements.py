@@ -1,4 +1,4 @@
-"""Home Assistant's MQTT discovery: a retained configuration becomes announcements."""
+"""Home Assistant's MQTT discovery: each retained configuration becomes announcements."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from appliance.adapters.mqtt.messages import parse_object
 from appliance.errors import Invalid
 
 MAX_DISCOVERY_BYTES = 64 * 1024
-"""Bytes of a configuration."""
+"""Maximum bytes of a configuration."""
 
 
 MAX_BASED_CHARS = 512 * 1024
-"""Characters that the base topics (`~`) of one configuration may add to its topics."""
+"""Maximum characters that the base topics (`~`) of one configuration may add to its topics."""
 
 
 MAX_COMPONENTS = 256
-"""Components of one configuration in the device form."""
+"""Maximum number of components of one configuration in the device form."""
 
 
 MAX_TOPIC_ID_CHARS = 200
-"""Characters of an id in the topic of a configuration."""
+"""Maximum characters of an id in a configuration's topic."""
 
 
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
@@ -38,7 +38,7 @@ _INHERITED = (
 
 
 class DeviceFacts(Struct, frozen=True, kw_only=True):
-    """The object `device` of a configuration; missing fields are empty. Connections have only their values."""
+    """The object `device` of a configuration. Missing fields are empty. Connections are only the values."""
 
     identifiers: tuple[str, ...] = ()
     connections: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class DeviceFacts(Struct, frozen=True, kw_only=True):
 
 
 class Announcement(Struct, frozen=True, kw_only=True):
-    """One entity as announced: `key` is unique within the broker, `source` the topic of its configuration."""
+    """One announced entity. `key` is unique per broker; `source` is the topic of its configuration."""
 
     key: str
     source: str
@@ -65,20 +65,20 @@ class Announcement(Struct, frozen=True, kw_only=True):
 
     @property
     def unique_id(self) -> str:
-        """The id that its announcer gave it; empty without one."""
+        """The announced id, or an empty text."""
         unique_id = self.config.get("unique_id")
         return str(unique_id)[:250] if isinstance(unique_id, str | int) else ""
 
     @property
     def is_main(self) -> bool:
-        """Whether the name is announced as null, so that this entity is the main one of its device."""
+        """Whether the name is announced as null, which marks the main entity of a device."""
         return "name" in self.config and self.config["name"] is None
 
 
 def _ids(prefix: str, topic: str) -> tuple[str, str, str]:
     """Return component, node, and object of `<prefix>/<component>/[<node>/]<object>/config`.
 
-    An id may contain any printable character, more than Home Assistant accepts. Raises `Invalid` for other topics.
+    An id may contain any printable character, more than Home Assistant accepts. Raise `Invalid` for other topics.
     """
     levels = topic.removeprefix(f"{prefix}/").split("/")
     if not topic.startswith(f"{prefix}/") or levels[-1] != "config" or len(levels) not in (3, 4):
@@ -90,17 +90,17 @@ def _ids(prefix: str, topic: str) -> tuple[str, str, str]:
 
 
 def parse_config(payload: bytes) -> dict[str, Any]:
-    """Return the object of a configuration; `Invalid` for anything else, and beyond `MAX_DISCOVERY_BYTES`."""
+    """Return the object of a configuration. Raise `Invalid` for anything else, and beyond `MAX_DISCOVERY_BYTES`."""
     if len(payload) > MAX_DISCOVERY_BYTES:
         raise Invalid(f"the configuration is larger than {MAX_DISCOVERY_BYTES // 1024} KiB")
     return parse_object(payload, "the configuration")
 
 
 def announced(prefix: str, topic: str, payload: bytes) -> list[Announcement] | None:
-    """Return the entities of a configuration; None for `migrate_discovery`: the topic will disappear, but the
+    """Return the entities of a configuration. Return None for `migrate_discovery`: the topic will disappear, but its
     entities stay.
 
-    An empty payload has no entities, so it removes the former ones. Raises `Invalid` for an unreadable payload.
+    An empty payload has no entities, so it removes the former ones. Raise `Invalid` for an unreadable payload.
     """
     component, node_id, name = _ids(prefix, topic)
     if not payload:
@@ -119,7 +119,7 @@ def announced(prefix: str, topic: str, payload: bytes) -> list[Announcement] | N
 
 
 def _check_bases(config: dict[str, Any], payload: bytes) -> None:
-    """Raise `Invalid` if a long base topic is repeated so often that the topics would take too much memory."""
+    """Raise `Invalid` if the base topics would make the topics too large."""
     components = config.get("components")
     parts = components.values() if isinstance(components, dict) else ()
     bases = [each.get("~") for each in (config, *parts) if isinstance(each, dict)]
@@ -151,12 +151,12 @@ def _components(
 
 
 def _object_id(name: str) -> str:
-    """Return the name with `_` in place of every character except letters, digits, `_` and `-`."""
+    """Return the name with `_` in place of all characters except letters, digits, `_`, and `-`."""
     return _OTHER.sub("_", name)[:MAX_TOPIC_ID_CHARS] or "_"
 
 
 def _based(config: Mapping[str, Any], base: str) -> dict[str, Any]:
-    """Return the configuration with `~` at the start or end of a topic replaced by the base."""
+    """Return the configuration with `~` at the start or end of each topic replaced by the base."""
     return {
         key: _replaced(value, base) if key.endswith("topic") and isinstance(value, str) else value
         for key, value in config.items()
@@ -170,7 +170,7 @@ def _replaced(topic: str, base: str) -> str:
 
 
 def _expanded(config: dict[str, Any], base: Any) -> dict[str, Any]:
-    """Return the configuration with full names in `availability` as well, and with its base topic filled in."""
+    """Return the configuration with full names in `availability`, and with its base topic filled in."""
     full = _based(config, base) if isinstance(base, str) else dict(config)
     entries = full.get("availability")
     if isinstance(entries, dict):
@@ -203,7 +203,7 @@ def _origin(raw: Any) -> str:
 
 
 def _connections(raw: Any) -> tuple[str, ...]:
-    """Return the values of the connections in lower case."""
+    """Return the connections' values in lower case."""
     if not isinstance(raw, list):
         return ()
     pairs = [each for each in raw[:20] if isinstance(each, list) and len(each) == 2]
@@ -216,7 +216,7 @@ def _texts(raw: Any) -> tuple[str, ...]:
 
 
 def _text(raw: Any) -> str:
-    """Return a text or number as printable text of at most 200 characters; empty for anything else."""
+    """Return a text or number as printable text of at most 200 characters. Return an empty text for anything else."""
     if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         return ""
     return "".join(char for char in str(raw) if char.isprintable()).strip()[:200]

@@ -10,20 +10,19 @@ from appliance.adapters.mqtt.templates.template import Template
 
 
 class Availability:
-    """The availability of one entity. Without topics, it is always available; with topics, it is available only after
-    a message."""
+    """The availability of one entity. Without availability topics, the entity is always available. With them, it is
+    available only after a message."""
 
     def __init__(self, config: AnnouncedFields) -> None:
         self._entries = list(_entries(config))
         self.topics = frozenset(topic for topic, _, _ in self._entries)
-        """The topics to subscribe to."""
         self._mode = config.text("availability_mode", "latest")
         self._reported: dict[int, bool] = {}
         self._latest = False
 
     @property
     def is_available(self) -> bool:
-        """Whether the entity is available, by the announced mode."""
+        """Whether the entity is available in the announced mode."""
         if not self._entries:
             return True
         if self._mode == "all":
@@ -32,19 +31,18 @@ class Availability:
 
     @property
     def is_denied(self) -> bool:
-        """Whether a message reported the entity unavailable; False if it is unavailable only because no message has
-        come."""
+        """Whether a message reported the entity unavailable. False if no message has arrived."""
         return not self.is_available and not all(self._reported.values())
 
     def take(self, filter_: str, message: Message) -> None:
-        """Process a message that came for a topic; raises `TemplateFailed`."""
+        """Process a message that matches a filter. Raise `TemplateFailed`."""
         for number, (topic, given, words) in enumerate(self._entries):
             if topic == filter_ and (is_available := words.get(message.rendered(given))) is not None:
                 self._reported[number] = self._latest = is_available
 
 
 def _entries(config: AnnouncedFields) -> Iterator[tuple[str, Template | None, Mapping[str, bool]]]:
-    """Return each topic, the template of its messages, and whether each word means available."""
+    """Yield each topic, the template of its messages, and a table from words to availability."""
     announced = config.raw.get("availability")
     listed = [AnnouncedFields(each, config.problems) for each in announced] if isinstance(announced, list) else []
     ways = [(each, "topic", "value_template") for each in listed]

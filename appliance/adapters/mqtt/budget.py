@@ -1,4 +1,4 @@
-"""The processor time that the messages of one broker may take."""
+"""The processor time for the messages of one broker."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from collections.abc import Callable, Iterator
 from appliance.clock import Clock
 
 TOPIC_SHARE = 0.1
-"""Share of the time that one topic may take in the long term."""
+"""Maximum share of processor time for one topic in the long term."""
 
 HEAVY_SHARE = 0.4
-"""Share of the time that all expensive topics together may take; messages of an expensive topic cost more than
+"""Maximum share of processor time for all expensive topics together. A message of an expensive topic takes more than
 `LIGHT_SECS`."""
 
 BURST_SECS = 0.1
-"""Seconds that a topic, or all expensive ones together, may take at once before the shares apply."""
+"""Processor seconds that a topic, or all expensive topics together, may use at once before the shares apply."""
 
 LIGHT_SECS = 0.001
-"""Processor seconds of a cheap message."""
+"""Maximum processor seconds of a cheap message."""
 
 MAX_KNOWN_TOPICS = 20_000
-"""Topics whose most recent cost is remembered."""
+"""Maximum number of topics whose most recent cost is remembered."""
 
 
 class Budget:
-    """Runs the work of each message in steps. Work that costs too much is parked until its topic may use more time.
+    """Runs the work of each message in steps. Expensive work is parked until its topic may use more time.
 
-    A newer message of a topic replaces parked work, which `dropped` counts. Messages of topics known to be cheap
-    never wait for expensive ones. `on_parked` is called with the topic.
+    A newer message of a topic replaces its parked work; `dropped` counts the replaced messages. Messages of cheap
+    topics never wait for expensive ones. `on_parked` is called with the topic.
     """
 
     def __init__(self, clock: Clock, on_parked: Callable[[str], None]) -> None:
@@ -60,7 +60,7 @@ class Budget:
         self._on_parked(topic)
 
     def resume(self) -> Iterator[None]:
-        """Continue parked work whose topic may use more time."""
+        """Continue parked work whose topic may use time again."""
         for topic in list(self.parked):
             if not self._must_wait(topic):
                 yield from self.run(topic, self.parked.pop(topic))
@@ -69,7 +69,7 @@ class Budget:
             self._costs.clear()
 
     def spend(self, topic: str, secs: float, cost: float) -> None:
-        """Count seconds as spent for a topic; `cost` is the sum for its current message."""
+        """Charge seconds to a topic. `cost` is the total for its current message."""
         now = self._clock.monotonic()
         self._costs[topic] = cost
         if cost > LIGHT_SECS:
@@ -83,7 +83,7 @@ class Budget:
         return not is_cheap and self._level(self._heavy, HEAVY_SHARE) > BURST_SECS
 
     def _level(self, spent: tuple[float, float] | None, share: float) -> float:
-        """Return the seconds spent that the share has not covered yet."""
+        """Return the used seconds that the share has not covered yet."""
         if spent is None:
             return 0.0
         secs, at = spent

@@ -1,5 +1,5 @@
-"""The connection to a broker, and the only file that uses the MQTT library; MQTT 3.1.1, which every broker
-supports."""
+"""The connection to a broker, with MQTT 3.1.1, which every broker supports. Only this file and `library` use the MQTT
+library."""
 
 from __future__ import annotations
 
@@ -27,41 +27,41 @@ from appliance.errors import AdapterFailed, Unreachable
 from appliance.tasks import back_off, run_together
 
 BROKER_TIMEOUT_SECS = 5.0
-"""Seconds that the broker has to accept a connection or a subscription."""
+"""Seconds for the broker to accept a connection or a subscription."""
 
 DISCONNECT_SECS = 0.5
-"""Seconds that the broker has to acknowledge the message that this hub is offline."""
+"""Seconds for the broker to acknowledge the `offline` status before the hub disconnects."""
 
 KEEPALIVE_SECS = 60
 """Seconds without a packet before a ping is sent."""
 
 MIN_PAUSE_SECS, MAX_PAUSE_SECS = 1.0, 60.0
-"""Seconds before the next attempt to connect: after the first failure, and the maximum."""
+"""Minimum and maximum seconds before the next attempt to connect."""
 
 TAKEN_WITHIN_SECS = 60.0
-"""A second loss of the session to another client within these seconds makes the pauses grow."""
+"""If another client takes the session twice within these seconds, the pauses grow."""
 
 MAX_TAKEN_SECS = 10.0
-"""A connection that was lost within these seconds may have been taken over; MQTT 3.1.1 gives no reason."""
+"""A connection lost within these seconds may have been taken over; MQTT 3.1.1 gives no reason."""
 
 END_SECS = 0.25
-"""Seconds within which a broker that is stopping closes a connection that it still accepted."""
+"""Seconds in which a stopping broker closes a connection that it still accepted."""
 
 SUBSCRIBE_AT_ONCE = 500
-"""Topics of one SUBSCRIBE packet."""
+"""Topics in one SUBSCRIBE packet."""
 
 MAX_UNACKNOWLEDGED = 1_000
-"""Messages that may wait for their acknowledgement; publishing pauses beyond that."""
+"""Maximum number of unacknowledged messages; publishing pauses beyond it."""
 
 _library_log = logging.getLogger("adapters.mqtt.library")
 _library_log.setLevel(logging.CRITICAL)
 
 _BAD_CREDENTIALS = (4, 5, 134, 135)
-"""Reasons of a refusal that another attempt would get again; the library uses their MQTT 5 names."""
+"""Return codes that a retry cannot change. The library uses their MQTT 5 names."""
 
 
 class BrokerRefused(Unreachable):
-    """The broker refused the user or the password."""
+    """The broker rejected the user or the password."""
 
 
 class NoBroker(Unreachable):
@@ -79,7 +79,7 @@ class BrokerConnection:
         self._slots = asyncio.Semaphore(MAX_UNACKNOWLEDGED)
 
     async def publish(self, message: Outgoing) -> None:
-        """Publish; with QoS 1 or 2 return when the broker has it. Raises `Unreachable`."""
+        """Publish a message. With QoS 1 or 2, return when the broker has acknowledged it. Raise `Unreachable`."""
         async with self._slots:
             try:
                 await self._client.publish(message.topic, message.payload, qos=message.qos, retain=message.retain)
@@ -87,33 +87,32 @@ class BrokerConnection:
                 raise Unreachable(f"the message to {message.topic} was not sent ({error})") from None
 
     async def publish_status(self, status: str) -> None:
-        """Publish `online` or `offline` at the status topic, if there is one. Raises `Unreachable`."""
+        """Publish `online` or `offline` at the status topic, if there is one. Raise `Unreachable`."""
         if self._status_topic is not None:
             self._is_online = True
             await self.publish(Outgoing(self._status_topic, status, qos=1, retain=True))
 
     async def end(self) -> None:
-        """Publish `offline` before disconnecting: a broker publishes no will for a client that disconnects
-        properly."""
+        """Publish `offline`, because a broker publishes no will for a client that disconnects properly."""
         if self._is_online and not self._client._disconnected.done():
             with suppress(Unreachable, TimeoutError):
                 async with asyncio.timeout(DISCONNECT_SECS):
                     await self.publish_status("offline")
 
     async def subscribe(self, topics: Sequence[str]) -> None:
-        """Subscribe with QoS 0; returns when the broker has acknowledged it. Raises `Unreachable`."""
+        """Subscribe with QoS 0. Return when the broker has acknowledged it. Raise `Unreachable`."""
         for at in range(0, len(topics), SUBSCRIBE_AT_ONCE):
             await self._acknowledged(
                 self._client.subscribe([(topic, 0) for topic in topics[at : at + SUBSCRIBE_AT_ONCE]])
             )
 
     async def unsubscribe(self, topics: Sequence[str]) -> None:
-        """Unsubscribe; returns when the broker has acknowledged it. Raises `Unreachable`."""
+        """Unsubscribe. Return when the broker has acknowledged it. Raise `Unreachable`."""
         for at in range(0, len(topics), SUBSCRIBE_AT_ONCE):
             await self._acknowledged(self._client.unsubscribe(list(topics[at : at + SUBSCRIBE_AT_ONCE])))
 
     async def until_lost(self) -> None:
-        """Wait until the connection ends; this raises `Unreachable`."""
+        """Wait until the connection ends, then raise `Unreachable`."""
         try:
             async for _ in self._client.messages:
                 pass
@@ -128,9 +127,9 @@ class BrokerConnection:
 
 
 class Broker:
-    """The address of one broker, and how to log in. `receive` is called with every message as soon as it is read.
+    """The address and login of one broker. `receive` is called with every message as soon as it is read.
 
-    `status_topic`, if any, shows `offline` once the connection is gone, if necessary by last will.
+    If there is a `status_topic`, it shows `offline` once the connection is lost, if necessary by last will.
     """
 
     def __init__(
@@ -145,7 +144,7 @@ class Broker:
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[BrokerConnection]:
-        """Return a connection; raises `BrokerRefused` or `Unreachable`."""
+        """Return a connection. Raise `BrokerRefused` or `Unreachable`."""
         try:
             client = self._client()
             await client.__aenter__()
@@ -167,9 +166,10 @@ class Broker:
                 _library_log.debug("disconnect: %s", error)
 
     async def has_ended(self) -> bool:
-        """Return whether nothing listens at the address: a live broker there waits for the first packet.
+        """Return whether the broker's address accepts no connections. A live broker accepts one and waits for the
+        first packet.
 
-        Call it as soon as a connection is lost: a broker that restarts is back within a second.
+        Call this function as soon as a connection is lost, because a restarting broker is back within a second.
         """
         try:
             async with asyncio.timeout(END_SECS):
@@ -184,10 +184,10 @@ class Broker:
             return True
 
     def _hint(self, error: BaseException) -> str:
-        """Return the sentence about another client that uses the same client id."""
+        """Return advice for a connection error, such as a wrong port."""
         text, uses_tls = str(error).lower(), self._settings.tls
         if uses_tls and any(each in text for each in ("wrong_version", "record layer", "unexpected eof")):
-            return "; this port does not speak TLS: remove tls, or set the broker's TLS port"
+            return "; this port does not use TLS: remove tls, or set port to the broker's TLS port"
         if "timed out" in text:
             return "; port must be the broker's MQTT port, not one for websockets or HTTP"
         if not uses_tls and "reset" in text:
@@ -195,11 +195,10 @@ class Broker:
         return ""
 
     def conflict(self) -> str:
-        """Return the sentence about another client that uses the same client id."""
+        """Return the sentence about another client with the same client id."""
         return (
             f"another client keeps taking over the session of client id {self._client_id} at {self.address}, unless "
-            f"the broker was restarted. If a second hub runs with a copy of this data directory, stop one of the "
-            f"two; a hub restored from a backup gets its own id"
+            f"the broker was restarted. If a second hub uses a copy of this data directory, stop one of the two hubs"
         )
 
     def _client(self) -> Client:
@@ -223,8 +222,8 @@ class Broker:
     def _refusal(self, error: MqttConnectError) -> Unreachable:
         code = getattr(error.rc, "value", error.rc)
         if code in _BAD_CREDENTIALS:
-            return BrokerRefused(f"{self.address} refuses the user or the password")
-        return Unreachable(f"{self.address} refuses the connection ({_reason(error)})")
+            return BrokerRefused(f"{self.address} rejects username or password")
+        return Unreachable(f"{self.address} rejects the connection ({_reason(error)})")
 
 
 async def keep_connected(
@@ -233,10 +232,10 @@ async def keep_connected(
     session: Callable[[BrokerConnection], Coroutine[Any, Any, None]],
     on_lost: Callable[[Unreachable], None],
 ) -> None:
-    """Connect, run a session while the connection lasts, pause, and connect again, until cancelled.
+    """Connect, run a session while the connection lasts, pause, and reconnect, until cancelled.
 
-    Pauses grow from `MIN_PAUSE_SECS` to `MAX_PAUSE_SECS`. A successful connection resets the pauses, unless another
-    client repeatedly takes the session: two hubs would end each other's connections forever.
+    Pauses grow from `MIN_PAUSE_SECS` to `MAX_PAUSE_SECS`. A successful connection resets them, unless another client
+    repeatedly takes the session. Otherwise two hubs would keep ending each other's connections.
     """
     failures, taken_at, pause = 0, -math.inf, MIN_PAUSE_SECS
 
@@ -252,7 +251,7 @@ async def keep_connected(
         except Unreachable as error:
             is_short = clock.monotonic() - began <= MAX_TAKEN_SECS
             if began == -math.inf:
-                taken_at = -math.inf  # a broker that does not answer has stopped by itself
+                taken_at = -math.inf  # no other client takes the session while the broker does not answer
             elif not isinstance(error, NoBroker) and is_short and not await broker.has_ended():
                 is_again = clock.monotonic() - taken_at <= TAKEN_WITHIN_SECS + pause
                 taken_at = clock.monotonic()
@@ -274,18 +273,17 @@ async def keep_connected(
 
 
 def _password(settings: Mqtt) -> str | None:
-    """Return the password. Raises `AdapterFailed`."""
+    """Return the password. Raise `AdapterFailed` if its file cannot be read."""
     if settings.password_file is None:
         return settings.password
     return read_secret("password_file", Path(settings.password_file))
 
 
 def _tls_context(settings: Mqtt) -> ssl.SSLContext:
-    """Return a context that checks certificates, including the name of the host. Raises `AdapterFailed` or
-    OSError."""
+    """Return a context that checks certificates and the host name. Raise `AdapterFailed` or OSError."""
     for name in (settings.cert_file, settings.key_file):
         if name is not None and Path(name).exists() and not Path(name).is_file():
-            raise OSError(f"{name} is not a regular file")  # the library would wait for the other end of a named pipe
+            raise OSError(f"{name} is not a regular file")  # the library would block on a named pipe
     context = open_tls(None if settings.ca_file is None else Path(settings.ca_file))
     if settings.cert_file is not None:
         context.load_cert_chain(settings.cert_file, settings.key_file)
@@ -295,17 +293,17 @@ def _tls_context(settings: Mqtt) -> ssl.SSLContext:
 def _failure(address: str, what: str, error: BaseException) -> Unreachable:
     reasons = f"{error} {error.__cause__}"
     if "Protocol error" in reasons:
-        return NoBroker(f"{address} does not speak MQTT; set host and port to those of a broker")
+        return NoBroker(f"{address} does not speak MQTT; set host and port to a broker's address")
     return Unreachable(f"{address} {'no longer answers' if 'Keep alive' in reasons else what}")
 
 
 def _reason(error: BaseException) -> str:
-    said = re.sub(r"\[Errno -?\d+\] (.)", lambda found: found[1].lower(), str(error))
-    return said.replace("\n", " ")[:200] or type(error).__name__
+    text = re.sub(r"\[Errno -?\d+\] (.)", lambda found: found[1].lower(), str(error))
+    return text.replace("\n", " ")[:200] or type(error).__name__
 
 
 class Subscriptions:
-    """Keeps one connection subscribed to `discovery` and to the present result of `filters`, each topic once."""
+    """Keeps one connection subscribed to `discovery` and to the current result of `filters`, each topic once."""
 
     def __init__(self, discovery: Sequence[str], filters: Callable[[], frozenset[str]]) -> None:
         self._discovery = discovery
@@ -318,14 +316,13 @@ class Subscriptions:
 
     @property
     def is_current(self) -> bool:
-        """Whether the broker has acknowledged all requested subscriptions."""
         return self._is_current.is_set()
 
     async def renew(self) -> None:
-        """Subscribe to the present filters; return when the broker has acknowledged them, so that no state is missed.
+        """Subscribe to the current filters. Return when the broker has acknowledged them, so that no state is missed.
 
-        While the retained configurations arrive, it returns at once: the acknowledgement comes only after all of
-        them.
+        While the retained configurations arrive, return at once: the broker sends the acknowledgement only after all
+        of them.
         """
         self._is_current.clear()
         self._has_new.set()
@@ -333,7 +330,7 @@ class Subscriptions:
             await self._is_current.wait()
 
     async def keep(self, connection: BrokerConnection) -> None:
-        """Subscribe and unsubscribe as requested until the connection is lost, which raises `Unreachable`."""
+        """Subscribe and unsubscribe as requested until the connection is lost. Raise `Unreachable`."""
         await connection.subscribe(self._discovery)
         self._is_flood_over = True
         while True:

@@ -21,30 +21,30 @@ from appliance.home.model import ALARM_CLASSES, DeviceKind, Info, Observation
 from appliance.home.values import Value
 
 MAX_ENTITIES = 256
-"""Entities of one device."""
+"""Maximum number of entities of one device."""
 
 
 MAX_ENTITY_NAME_CHARS = 200
-"""Characters of an entity's name."""
+"""Maximum characters of an entity's name."""
 
 
 TOO_MANY_ENTITIES = f"the device has more than {MAX_ENTITIES} entities"
 
 
 DANGERS = {*ALARM_CLASSES, "smoke", "moisture"}
-"""Classes of binary sensors that report a danger."""
+"""Device classes of binary sensors that report a danger."""
 
 
 _RANKS = ("light", "climate", "cover", "lock", "fan", "valve", "siren", "switch")
-"""Components in the order in which they may claim a capability."""
+"""Components in the order in which they claim a capability."""
 
 
 class MqttDevice(Struct):
-    """One device: its entities, and the entity that takes the commands of each attribute.
+    """One device: its entities, and for each attribute the entity that receives its commands.
 
-    `parent_id` is the device that contains it, `bridge_id` the bridge that reaches it, `identifier` the source of its
-    id. If it `is_restored`, it shows the values from before its announcement came or changed. Once it `is_published`,
-    the home knows it in full.
+    `parent_id` is the device that contains it, `bridge_id` the bridge that connects it, and `identifier` the source
+    of its id. If it `is_restored`, it has the values from before its announcement arrived or changed. If it
+    `is_published`, the home has its complete observation.
     """
 
     id: str
@@ -66,12 +66,12 @@ class MqttDevice(Struct):
         return any(entity.is_available for entity in self.entities)
 
     def find(self, key: str) -> Entity | None:
-        """Return the entity of this key."""
+        """Return the entity with this announcement key."""
         return next((each for each in self.entities if each.announcement.key == key), None)
 
     @property
     def attributes(self) -> dict[str, Value]:
-        """The attributes of all its entities. If several entities show the same attribute, the entity that claims it
+        """The attributes of all entities. If several entities have the same attribute, the one that claims it
         wins."""
         shown: dict[str, Value] = {}
         for entity in self.entities:
@@ -81,7 +81,7 @@ class MqttDevice(Struct):
         return shown
 
     def value_of(self, attribute: str) -> Value:
-        """Return the value of one of the device's `attributes`; None without one."""
+        """Return the value of one of the device's `attributes`, or None."""
         shown = claimed = None
         for entity in self.entities:
             if (value := entity.attributes.get(attribute)) is not None:
@@ -90,15 +90,16 @@ class MqttDevice(Struct):
         return shown if claimed is None else claimed
 
     def dismantle(self) -> None:
-        """Clear readers and offers to break reference cycles: frozen objects are not collected."""
+        """Clear readers and offers to break reference cycles, because the garbage collector ignores frozen
+        objects."""
         self.offers.clear()
         for entity in self.entities:
             entity.dismantle()
 
     def observation(self, pushed: Iterable[str] = ()) -> Observation:
-        """Return the device in full. While it is unavailable, it shows its last values.
+        """Return the device in full. An unavailable device keeps its last values.
 
-        `pushed` are the attributes of messages that came just now and were not retained.
+        `pushed` are the attributes of messages that have just arrived and were not retained.
         """
         facts = self.facts
         return Observation(
@@ -123,7 +124,7 @@ class MqttDevice(Struct):
         )
 
     def _metadata(self) -> dict[str, Value]:
-        """Return the vendor's data; it is computed once."""
+        """Return the vendor's data, which is computed once."""
         if not self.metadata:
             announcements = [entity.announcement for entity in self.entities]
             topics = list(dict.fromkeys(each.source for each in announcements))
@@ -140,7 +141,7 @@ class MqttDevice(Struct):
 
     @property
     def labels(self) -> dict[str, Value]:
-        """The names of the device's entities by attribute, if they differ from the attribute's own name."""
+        """The announced names of the entities by attribute, if they differ from the attribute's own name."""
         found: dict[str, Value] = {}
         for entity in (each for each in self.entities if not each.reports_events):
             words = "".join(each for each in entity.config.text("name") if each.isprintable()).strip()[
@@ -152,7 +153,7 @@ class MqttDevice(Struct):
 
     @property
     def units(self) -> dict[str, Value]:
-        """The units of the device's numbers whose values contain no unit, by attribute."""
+        """The units of numbers whose values contain no unit, by attribute."""
         units = {
             entity.custom: entity.unit for entity in self.entities if isinstance(entity, Sensor) and not entity.claims
         }
@@ -160,26 +161,26 @@ class MqttDevice(Struct):
 
     @property
     def alarms(self) -> list[Value]:
-        """The attributes that report a danger by the class of their sensor."""
+        """The attributes of binary sensors that report a danger."""
         sensors = (each for each in self.entities if isinstance(each, BinarySensor))
         return sorted(each.label for each in sensors if each.config.text("device_class") in DANGERS)
 
     @property
     def events(self) -> list[Value]:
-        """The names of the events that its entities announce; empty if one of them announces none."""
+        """The names of the announced events. Empty if one of the entities announces no names."""
         named = [each.event_names for each in self.entities if each.reports_events or each.event_names]
         return sorted({name for names in named for name in names}) if all(named) else []
 
     @property
     def kind(self) -> DeviceKind:
-        """Light if any entity is a light, Switch if it takes any command, otherwise Sensor."""
+        """Light if any entity is a light, Switch if the device accepts a command, otherwise Sensor."""
         if any(entity.announcement.component == "light" for entity in self.entities):
             return DeviceKind.LIGHT
         return DeviceKind.SWITCH if self.offers else DeviceKind.SENSOR
 
     @property
     def device_class(self) -> str:
-        """The device class: of the first entity that has one."""
+        """The class of the first entity that has one."""
         for entity in self.entities:
             if entity.device_class != "":
                 return entity.device_class or entity.announcement.component
@@ -188,7 +189,7 @@ class MqttDevice(Struct):
         return named[0] if named else self.entities[0].announcement.component
 
 
-def building(
+def build_devices(
     section: str, name: str, announcements: list[Announcement], former: Container[str] = ()
 ) -> Generator[None, None, tuple[list[MqttDevice], dict[str, Refusal]]]:
     """Build the devices of one announced device, in steps of one entity each. Return them, and the omitted entities
@@ -221,7 +222,7 @@ def building(
 
 
 def _add_part(devices: list[MqttDevice], entity: Entity) -> None:
-    """Add a separate device for an entity, as a part of the first device; no two devices have the same id."""
+    """Add a separate device for an entity, as a part of the first device. Each id is used only once."""
     main, announcement = devices[0], entity.announcement
     id_ = f"{main.id}:{announcement.object_id}"
     if any(each.id == id_ for each in devices):
@@ -231,10 +232,10 @@ def _add_part(devices: list[MqttDevice], entity: Entity) -> None:
 
 
 def _add_others(devices: list[MqttDevice], entities: list[Entity], taken: set[str]) -> Iterator[None]:
-    """Add the entities that have no command for a capability, under a name of their own if theirs is taken.
+    """Add the entities that command no capability. If an entity's name is taken, it gets another one.
 
-    An entity that cannot be renamed, or whose other attributes are taken, becomes a device of its own, such as a
-    second siren with a tone.
+    An entity that cannot be renamed, or whose other attributes are taken, becomes a separate device, such as a second
+    siren with a tone.
     """
     main = devices[0]
     custom = {key for entity in main.entities for key in entity.keys if key.startswith("custom.")}
@@ -272,7 +273,7 @@ def _entities(
 
 
 def _without_duplicates(entities: list[Entity]) -> list[Entity]:
-    """Return the entities, except triggers and action sensors that repeat the presses of an event entity.
+    """Return the entities without triggers and action sensors that repeat the presses of an event entity.
 
     If several event entities remain, each event contains the id of its entity.
     """
@@ -307,7 +308,7 @@ def _order(entity: Entity) -> tuple[bool, int, str, str]:
 
 
 def _facts(announcements: list[Announcement]) -> DeviceFacts:
-    """Return the facts of the announcement with the smallest key; missing ones are taken from the others."""
+    """Return the facts of the announcement with the smallest key. Other announcements fill in missing facts."""
     ordered = [each.device for each in sorted(announcements, key=lambda each: each.key)]
     filled = {
         name: next((value for facts in ordered if (value := getattr(facts, name))), getattr(ordered[0], name))
@@ -328,7 +329,7 @@ def _name(device: MqttDevice) -> str:
 
 
 def _spec(attribute: str, offer: Offer) -> CommandSpec:
-    """Return the commands of one attribute in the form of the home."""
+    """Return the commands of one attribute as the home describes them."""
     schema = {key: offer.schema.get(key) for key in ("min", "max", "step", "unit", "type")}
     values = tuple(offer.schema.get("values", ()))
     return CommandSpec(capability=attribute, actions=offer.actions, values=values, **schema)

@@ -1,4 +1,4 @@
-"""Presses that are reported twice, and states of other hubs that come late."""
+"""Presses that are reported twice, and delayed states of other hubs."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from appliance.clock import Clock
 from appliance.errors import Invalid
 
 SAME_PRESS_SECS = 0.5
-"""A press that an event and a trigger report within these seconds is one press."""
+"""If an event and a trigger report the same press within these seconds, it is one press."""
 
 
 MAX_PRESSES = 10_000
-"""Presses, and states of other hubs, that are remembered for this."""
+"""Maximum number of remembered presses, and of remembered states of other hubs."""
 
 
 _HUB_STATE = re.compile(r"lares/[^/]+/devices/[^/]+/state")
 
 
 class Duplicates:
-    """Remembers the latest presses, and the latest states of other hubs."""
+    """The most recent presses, and the versions of other hubs' states."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -39,9 +39,8 @@ class Duplicates:
         return False
 
     def is_outdated(self, message: Message) -> bool:
-        """Return whether a newer state of another hub's device came before it; a cluster of brokers may deliver them
-        in that order.
-        """
+        """Return whether a newer state of another hub's device has already arrived. A cluster of brokers can deliver
+        states in the wrong order."""
         if _HUB_STATE.fullmatch(message.topic) is None or not message.text:
             return False
         try:

@@ -15,15 +15,15 @@ _YES = ("true", "yes", "on", "1")
 
 
 MAX_QUICK_CHARS = 500
-"""Characters of templates that are parsed in one step, in a few milliseconds at most."""
+"""Characters of templates parsed in one step, which takes a few milliseconds at most."""
 
 
 LOOK_CHARS = 1
-"""The number of such characters that reading one part of a configuration costs."""
+"""Cost of reading one part of a configuration, in characters of `MAX_QUICK_CHARS`."""
 
 
-def preparing(config: Any) -> Iterator[None]:
-    """Parse the templates of a configuration in advance, in steps, so that making its entities then takes no time."""
+def parse_templates(config: Any) -> Iterator[None]:
+    """Parse the templates of a configuration in steps, so that building its entities is fast afterwards."""
     waiting, unparsed = [config], 0
     while waiting:
         each = waiting.pop()
@@ -40,7 +40,7 @@ def preparing(config: Any) -> Iterator[None]:
 
 
 class AnnouncedFields:
-    """One configuration with full names. `problems` collects a sentence for each unreadable field."""
+    """One configuration with full names. `problems` has a sentence for each unreadable field."""
 
     def __init__(self, raw: Mapping[str, Any], problems: list[str] | None = None) -> None:
         self.raw = raw
@@ -50,12 +50,12 @@ class AnnouncedFields:
         return self.raw.get(key) is not None
 
     def text(self, key: str, default: str = "") -> str:
-        """Return the value as Python prints it: a JSON `false` is `False`, as in a rendered template."""
+        """Return the value as Python prints it. For example, a JSON `false` is `False`, as in a rendered template."""
         value = self.raw.get(key)
         return default if value is None or isinstance(value, dict | list) else str(value)
 
     def number(self, key: str, default: float) -> float:
-        """Return a number; the text of a number counts as one."""
+        """Return a number, which may also be announced as text."""
         value = self.raw.get(key)
         try:
             found = float(value) if not isinstance(value, bool) and value is not None else default
@@ -65,7 +65,8 @@ class AnnouncedFields:
         return found if abs(found) < 1e15 else default
 
     def bounds(self, low_key: str, high_key: str, low: float, high: float) -> tuple[float, float]:
-        """Return two numbers, the first no larger than the second; the defaults if the announced ones are invalid."""
+        """Return two numbers, the first no larger than the second. Return the defaults if the announced bounds are
+        invalid."""
         found = self.number(low_key, low), self.number(high_key, high)
         if found[0] <= found[1]:
             return found
@@ -73,30 +74,30 @@ class AnnouncedFields:
         return low, high
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """Return a boolean; the text of a boolean counts as one."""
+        """Return a boolean, which may also be announced as text."""
         value = self.raw.get(key)
         if value is None:
             return default
         return value.strip().lower() in _YES if isinstance(value, str) else bool(value)
 
     def texts(self, key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """Return a list of texts; a single text counts as a list."""
+        """Return a list of texts. A single text becomes a list with one element."""
         value = self.raw.get(key)
         if isinstance(value, str):
             return (value,)
         return tuple(str(each) for each in value[:500]) if isinstance(value, list) else default
 
     def topic(self, key: str) -> str | None:
-        """Return a topic to subscribe to, possibly with wildcards; None if it is missing or malformed."""
+        """Return a topic to subscribe to, possibly with wildcards. Return None if it is missing or malformed."""
         return self._checked(key, is_filter)
 
     def target(self, key: str) -> str | None:
-        """Return a topic to publish to; None if it is missing or malformed."""
+        """Return a topic to publish to. Return None if it is missing or malformed."""
         return self._checked(key, is_topic)
 
     def template(self, *keys: str) -> Template | None:
-        """Return the first of these templates that exists. An unreadable template adds a problem and never gives a
-        value."""
+        """Return the first of these templates that is announced. An unreadable template adds a problem and never
+        renders a value."""
         for key in keys:
             if isinstance(text := self.raw.get(key), Template):
                 return text
@@ -123,10 +124,10 @@ class AnnouncedFields:
 
 
 class _UnreadableTemplate(Template):
-    """Replaces a template that could not be read: it never gives a value."""
+    """Replacement for an unreadable template. It never renders a value."""
 
     def __init__(self) -> None:
-        """Parse nothing."""
+        """Skip parsing."""
 
     def render(self, names: Mapping[str, Any], now: datetime) -> str:
         """Raise `ValueMissing`."""
@@ -137,5 +138,5 @@ _UNREADABLE = _UnreadableTemplate()
 
 
 def is_unreadable(given: Template | None) -> bool:
-    """Return whether the template is a replacement for one that could not be read."""
+    """Return whether the template replaces an unreadable one."""
     return given is _UNREADABLE

@@ -1,4 +1,4 @@
-"""Decides which announcements belong to one device, and the id of each device."""
+"""Grouping of announcements into devices, and the id of each device."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Set as AbstractSet
 from appliance.adapters.mqtt.announcements import Announcement
 
 NAME_DIGITS = 6
-"""Hexadecimal digits of its hash that are added to an ambiguous slug."""
+"""Hexadecimal digits of the hash in an ambiguous slug."""
 
 
 def slug(text: str) -> str:
-    """Lower case; every character but a-z and 0-9 becomes an underscore."""
+    """Return the text in lower case, with an underscore in place of all characters except a-z and 0-9."""
     return re.sub(r"[^a-z0-9_]", "_", text.lower())
 
 
 def slug_with_digits(identifier: str) -> str:
-    """Return the slug and the first digits of the SHA-256 of the identifier."""
+    """Return the slug followed by the first digits of the identifier's SHA-256."""
     return f"{slug(identifier)}_{digits_of(identifier)}"
 
 
@@ -29,10 +29,10 @@ def digits_of(text: str) -> str:
 
 
 class DeviceNames:
-    """The slug of each announced identifier: unique, and fixed while it is announced.
+    """The unique slug of each announced identifier. A slug stays the same while its identifier is announced.
 
-    Digits are added for an identifier that has a letter or digit outside of ASCII, or whose plain slug is taken.
-    `known` maps slugs of devices of an earlier run to their identifiers, so that names stay the same after a restart.
+    The slug gets digits if the identifier has a letter or digit outside of ASCII, or if the plain slug is taken.
+    `known` maps slugs of an earlier run to their identifiers, so that names stay the same after a restart.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class DeviceNames:
         self._owners: dict[str, str] = {}
 
     def name(self, identifier: str) -> str:
-        """Return the slug of the device with this identifier."""
+        """Return the slug of an identifier."""
         if identifier not in self._names:
             plain, full = slug(identifier), slug_with_digits(identifier)
             is_anothers = any(owners.get(plain, identifier) != identifier for owners in (self._owners, self.known))
@@ -51,12 +51,11 @@ class DeviceNames:
         return self._names[identifier]
 
     def keep_only(self, identifiers: AbstractSet[str]) -> None:
-        """Forget the names of all other identifiers."""
         self._names = {identifier: name for identifier, name in self._names.items() if identifier in identifiers}
         self._owners = {name: identifier for identifier, name in self._names.items()}
 
 
-def grouping(
+def group_announcements(
     announcements: Iterable[Announcement],
     named: dict[str, list[Announcement]],
     names: DeviceNames,
@@ -65,9 +64,10 @@ def grouping(
 ) -> Iterator[None]:
     """Fill `named` with the announcements of each device by its slug, one announcement per step.
 
-    Entities that share an identifier or a connection belong together. If several have the same unique id, the one in
-    `there` counts, otherwise the first by topic; an announcement that moves counts only until it arrives at its new
-    topic. `doubles` maps the key of each ignored announcement to its topic and the topic that counts instead.
+    Entities with a common identifier or connection form one device. If several announcements have the same unique id,
+    one in `there` takes precedence, otherwise the first by topic. A migrating announcement is used only until it
+    arrives at its new topic. `doubles` maps the key of each ignored announcement to its topic and the topic that is
+    used instead.
     """
     chosen: dict[tuple[str, str], Announcement] = {}
     for each in announcements:
@@ -98,7 +98,8 @@ def grouping(
 
 
 def _markers(announcement: Announcement) -> list[str]:
-    """Return the identifiers and connections that link an announcement to a device; if it has none, its own id."""
+    """Return the identifiers and connections that link an announcement to a device. Without any, return its own
+    id."""
     facts = announcement.device
     found = [f"identifier {each}" for each in facts.identifiers] + [
         f"connection {each}" for each in facts.connections
@@ -107,14 +108,14 @@ def _markers(announcement: Announcement) -> list[str]:
 
 
 def _root(roots: dict[str, str], marker: str) -> str:
-    """Return the marker that represents all markers joined with this one; the path to it is halved each time."""
+    """Return the marker that represents all markers joined with this one. Each call halves the path to it."""
     while (above := roots.get(marker, marker)) != marker:
         roots[marker] = marker = roots.get(above, above)
     return marker
 
 
 def identifier_of(members: Sequence[Announcement]) -> str:
-    """Return the identifier that names a device, regardless of the order of the announcements."""
+    """Return the identifier that names a device, regardless of the order of announcements."""
     identifiers = [each.device.identifiers[0] for each in members if each.device.identifiers]
     connections = [each.device.connections[0] for each in members if each.device.connections]
     alone = [each.unique_id or each.object_id for each in members]

@@ -1,4 +1,4 @@
-"""The inbox, bounded: messages that were received and not yet processed."""
+"""The bounded queue of received messages."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections import OrderedDict
 from msgspec import Struct
 
 MAX_MESSAGES = 60_000
-"""Messages that may wait."""
+"""Maximum number of waiting messages."""
 
 MAX_WAITING_BYTES = 64 * 1024 * 1024
-"""Total bytes of the waiting messages."""
+"""Maximum total bytes of the waiting messages."""
 
 ENTRY_BYTES = 250
-"""Bytes that a message takes in addition to its topic and payload."""
+"""Memory in bytes of a message, in addition to its topic and payload."""
 
 CROWDED = 1_000
-"""Number of waiting messages above which each topic keeps only its newest message."""
+"""If more messages wait, each topic keeps only its newest message."""
 
 
 class Received(Struct, frozen=True):
-    """A received message, neither decoded nor checked."""
+    """A received message before decoding and checks."""
 
     topic: str
     payload: bytes
@@ -29,12 +29,12 @@ class Received(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """The approximate number of bytes that it takes in memory."""
+        """The approximate memory in bytes."""
         return len(self.payload) + 2 * len(self.topic) + ENTRY_BYTES
 
 
 class Inbox:
-    """Messages in the order of arrival. `dropped` counts messages that were replaced."""
+    """Messages in the order of arrival. `dropped` counts the messages that newer ones replaced."""
 
     def __init__(self) -> None:
         self.dropped = 0
@@ -48,8 +48,7 @@ class Inbox:
         return len(self._waiting)
 
     def put(self, message: Received) -> None:
-        """Add a message. If many messages wait, it replaces an older message of its topic, or the oldest message of
-        all."""
+        """Add a message. If many messages wait, remove an older message of its topic, or the oldest message."""
         self._number += 1
         if len(self._waiting) >= CROWDED and (older := self._latest.get(message.topic)) is not None:
             self._drop(older)
@@ -61,7 +60,7 @@ class Inbox:
         self._arrived.set()
 
     def clear(self) -> None:
-        """Drop all messages without counting them: their connection is gone."""
+        """Remove all messages without counting them, because their connection is gone."""
         self._waiting.clear()
         self._latest.clear()
         self._bytes = 0
@@ -72,7 +71,7 @@ class Inbox:
         return [self._pop(next(iter(self._waiting))) for _ in range(min(limit, len(self._waiting)))]
 
     async def wait(self) -> None:
-        """Return once messages wait."""
+        """Return once a message waits."""
         await self._arrived.wait()
 
     def _drop(self, number: int) -> None:

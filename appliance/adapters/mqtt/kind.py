@@ -1,4 +1,4 @@
-"""The kind `mqtt`: the settings of a section, the identity of this hub on its broker, and the number of its run."""
+"""The kind `mqtt`: the settings of a section, the identity of this hub on its broker, and the number of each run."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _path = matching(r"[^\0]+", "the path of a file")
 
 
 def _secret(value: Any) -> str:
-    """Return a check whose message never shows the value."""
+    """Check a secret. The error message never contains its value."""
     if not isinstance(value, str) or value == "":
         raise Invalid("must be a string that is not empty")
     return value
 
 
 class Mqtt(Settings, frozen=True, kw_only=True):
-    """An enabled section of this kind; file paths as configured, relative to the configuration's root.
+    """An enabled section of this kind. File paths are relative to the configuration's folder.
 
-    Raises `Invalid` for keys that do not go together.
+    Raises `Invalid` for contradicting keys.
     """
 
     host: str = key(addresses.host)
@@ -53,7 +53,7 @@ class Mqtt(Settings, frozen=True, kw_only=True):
     include_config_entities: bool = key(boolean, default=False)
 
     def located(self, root: Path) -> Mqtt:
-        """Return the same settings with relative paths resolved from this folder."""
+        """Return the settings with file paths resolved from this folder."""
         paths = {name: getattr(self, name) for name in ("password_file", "ca_file", "cert_file", "key_file")}
         return replace(self, **{name: str(root / path) for name, path in paths.items() if path is not None})
 
@@ -61,11 +61,11 @@ class Mqtt(Settings, frozen=True, kw_only=True):
         if self.password is not None and self.password_file is not None:
             raise Invalid("has both password and password_file; keep one of them")
         if self.username is None and (self.password is not None or self.password_file is not None):
-            raise Invalid("has a password and no username")
+            raise Invalid("has a password but no username; add username")
         if (self.cert_file is None) != (self.key_file is None):
-            raise Invalid("needs cert_file and key_file together")
+            raise Invalid("needs both cert_file and key_file")
         if not self.tls and (self.ca_file is not None or self.cert_file is not None):
-            raise Invalid("names certificates; set tls = true to use them")
+            raise Invalid("has certificate files; set tls = true to use them")
 
 
 def _found(host: str, port: int) -> SectionKeys:
@@ -83,15 +83,15 @@ MQTT = AdapterKind(
 
 
 async def hub_id_of(settings: Mqtt, secrets: Secrets) -> str:
-    """Return the configured `hub_id`; otherwise the stored one, which is created at the first start. Raises
+    """Return the configured `hub_id`, otherwise the stored one, which is created at the first start. Raise
     `StoreFailed`."""
     return settings.hub_id or await _kept_or_made(secrets, "hub_id", randomness.token_hex(4))
 
 
 async def client_id_of(name: str, secrets: Secrets) -> str:
-    """Return the client id of a section on its broker: created once per data directory, and never part of a backup.
+    """Return the section's client id, which is created once per data directory and is never part of a backup.
 
-    This keeps two hubs that were restored from one backup from disconnecting each other. Raises `StoreFailed`.
+    Otherwise two hubs restored from one backup would disconnect each other. Raise `StoreFailed`.
     """
     return await _kept_or_made(secrets, "client_id", f"lares-{name[:40]}-{randomness.token_hex(6)}")
 
@@ -104,7 +104,7 @@ async def _kept_or_made(secrets: Secrets, key: str, made: str) -> str:
 
 
 async def next_boot(secrets: Secrets, clock: Clock) -> int:
-    """Return a number for this run that is higher than every former one. Raises `StoreFailed`."""
+    """Return a number that is higher than in every earlier run. Raise `StoreFailed`."""
     kept = secrets.get("boot")
     last = int(kept) if kept is not None and kept.isdigit() else 0
     boot = max(last + 1, int(clock.now().timestamp() * 1000))
@@ -113,12 +113,12 @@ async def next_boot(secrets: Secrets, clock: Clock) -> int:
 
 
 async def keep_stop(secrets: Secrets, clock: Clock) -> None:
-    """Store that this run is ending now. Raises `StoreFailed`."""
+    """Store the current time as the stop time. Raise `StoreFailed`."""
     await secrets.put("stopped_at", str(clock.now().timestamp()))
 
 
 def stopped_at(secrets: Secrets) -> datetime | None:
-    """Return the time of the last orderly stop; None if it is unknown."""
+    """Return the time of the last orderly stop, or None if it is unknown."""
     with suppress(ValueError, OverflowError, OSError):
         return datetime.fromtimestamp(float(secrets.get("stopped_at") or ""), UTC)
     return None

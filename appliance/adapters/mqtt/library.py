@@ -1,4 +1,4 @@
-"""The library's client, with a socket that is emptied at once, and with waits that can be cancelled and that survive
+"""The library's client with a socket that is emptied at once, and with waits that can be cancelled and last through
 floods."""
 
 from __future__ import annotations
@@ -18,35 +18,34 @@ from appliance.adapters.mqtt.packets import parse_message
 from appliance.event_loop import REQUEST_TURNS
 
 READ_STEP_SECS = 0.001
-"""Seconds of taking packets before other work gets its turn."""
+"""Seconds of reading packets before other work continues."""
 
 MAX_FLOOD_SECS = 600.0
-"""Seconds that the acknowledgement of a request may take while messages arrive."""
+"""Maximum seconds until the acknowledgement of a request while messages arrive."""
 
 MAX_BUFFERED_BYTES = 64 * 1024 * 1024
-"""Bytes that are read ahead; beyond that, the broker has to wait."""
+"""Maximum bytes that are read ahead; beyond it, the broker has to wait."""
 
 MAX_MQTT_PACKET_BYTES = 2 * 1024 * 1024
-"""Bytes of a packet that is accepted: the largest picture fits, even in base64. A larger packet is skipped."""
+"""Maximum bytes of a packet. The largest picture fits, even in base64. A larger packet is skipped."""
 
 CHUNK_BYTES = 256 * 1024
-"""Bytes that are read with one call."""
+"""Bytes per read call."""
 
 MAX_FILL_CHUNKS = 2
-"""Reads before other work gets its turn."""
+"""Read calls before other work continues."""
 
 
 T = TypeVar("T")
 
 _PING_ANSWER = {"command": 0xD0, "remaining_length": 0, "to_process": 0}
-"""Replaces a skipped packet."""
+"""Replaces a skipped packet in the library's state."""
 
 log = logging.getLogger("adapters")
 
 
 class BufferedSocket:
-    """Wraps a connected, non-blocking socket: `fill` reads ahead; everything except reading goes to the socket
-    itself."""
+    """Wraps a connected, non-blocking socket. `fill` reads ahead; all other attributes are those of the socket."""
 
     def __init__(self, sock: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._sock, self._loop = sock, loop
@@ -60,7 +59,7 @@ class BufferedSocket:
         return getattr(self._sock, name)
 
     def fill(self) -> None:
-        """Read the available data, `MAX_FILL_CHUNKS` at most. Raises OSError if the connection broke."""
+        """Read available data with at most `MAX_FILL_CHUNKS` calls. Raise OSError if the connection broke."""
         self._is_drained = False
         try:
             for _ in range(MAX_FILL_CHUNKS):
@@ -72,7 +71,7 @@ class BufferedSocket:
                     self.skip(0)
                 self._has_ended = not chunk
                 if len(chunk) < CHUNK_BYTES and not isinstance(self._sock, ssl.SSLSocket):
-                    self._is_drained = bool(chunk)  # more of it makes the socket readable again
+                    self._is_drained = bool(chunk)  # further data makes the socket readable again
                     return
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             self._is_drained = True
@@ -85,24 +84,24 @@ class BufferedSocket:
         self._to_skip -= skipped
 
     def pending(self) -> int:
-        """Bytes that were read but not taken yet; TLS may hold some while the socket is not readable."""
+        """Return the number of bytes that were read ahead. TLS can hold data while the socket is not readable."""
         if not self._data and not self._is_drained:
             self.fill()
         return len(self._data)
 
     def allow(self, secs: float) -> None:
-        """Hand out data for this number of seconds; after that, act as if no data were waiting."""
+        """Return data for this number of seconds; after that, act as if none were available."""
         self._until = self._loop.time() + secs
 
     @property
     def is_over(self) -> bool:
-        """Whether the time to hand out data is over."""
+        """Whether the time set by `allow` is over."""
         return self._loop.time() >= self._until
 
     def recv(self, size: int) -> bytes:
-        """Take at most this number of bytes; empty at the end of the connection.
+        """Return at most this number of bytes; empty at the end of the connection.
 
-        Raises BlockingIOError if no bytes are waiting, and for a packet that must be skipped.
+        Raise BlockingIOError if no data is available, or if the packet must be skipped.
         """
         if not self._data:
             self.fill()
@@ -113,7 +112,7 @@ class BufferedSocket:
         return chunk
 
     def take_message(self) -> Received | None:
-        """Take the next packet if it is a message and the time to hand out data is not over; otherwise return
+        """Return the next packet if it is a message and the time set by `allow` is not over; otherwise return
         None."""
         if self.is_over or (found := parse_message(self._data)) is None:
             return None
@@ -133,7 +132,6 @@ class _PassingQueue(asyncio.Queue[aiomqtt.Message]):
         self._receive = receive
 
     def pass_on(self, message: Received) -> None:
-        """Pass a message on."""
         self.received += 1
         self._receive(message)
 
@@ -144,11 +142,11 @@ class _PassingQueue(asyncio.Queue[aiomqtt.Message]):
 
 
 class _PacketReader:
-    """Reads one connection in steps; between two steps, requests get their turn.
+    """Reads one connection in steps, so that requests run between two steps.
 
-    It empties the socket whenever it is readable, because a broker drops messages to a slow reader. The future
-    `disconnected` gets the error that ends the connection, as with the library's own reader. Complete messages with
-    QoS 0 go to `receive`; the library, which takes ten times as long, reads all other packets.
+    It empties the socket whenever the socket is readable, because a broker drops messages for a slow reader. The
+    future `disconnected` receives the error that ends the connection, as with the library's own reader. Complete
+    messages with QoS 0 go to `receive`. The library reads all other packets, ten times as slowly.
     """
 
     def __init__(self, client: Any, sock: BufferedSocket, loop: asyncio.AbstractEventLoop,
@@ -158,7 +156,7 @@ class _PacketReader:
         self._turns_left = 0
 
     def read(self) -> None:
-        """Read the available data; take packets from it unless a later turn will do that."""
+        """Read available data. Process packets, unless a later turn is scheduled for that."""
         try:
             self._sock.fill()
             if self._turns_left == 0:
@@ -199,11 +197,11 @@ class _PacketReader:
 
 
 class Client(aiomqtt.Client):
-    """The library's client, with a wait that can be cancelled at any moment, and that a flood does not time out.
+    """The library's client with a wait that can be cancelled at any time, and that a flood does not time out.
 
-    The library uses `asyncio.wait_for`, which in Python 3.11 loses a cancellation that comes together with the
-    result: the cancelled task then never ends. Also, an acknowledgement comes only after all messages that the broker
-    had to send before it: the time limit starts again as long as messages arrive, up to `MAX_FLOOD_SECS`.
+    The library uses `asyncio.wait_for`. In Python 3.11, that function loses a cancellation that comes together with
+    the result, so that the cancelled task never ends. An acknowledgement also comes only after all messages that the
+    broker had to send before it. Therefore the timeout restarts as long as messages arrive, up to `MAX_FLOOD_SECS`.
     """
 
     def __init__(self, host: str, port: int, receive: Callable[[Received], None], **settings: Any) -> None:
@@ -212,10 +210,10 @@ class Client(aiomqtt.Client):
         self._queue = self._passing
 
     async def __aenter__(self) -> Self:
-        """Connect; raise `MqttError` with the cause, also if the connection breaks right after the answer."""
+        """Connect. Raise `MqttError` with the cause, also if the connection breaks right after the answer."""
         self._is_abandoned = False
         end = self._disconnected
-        # Otherwise asyncio logs that it was never retrieved.
+        # Otherwise asyncio logs that the exception was never retrieved.
         end.add_done_callback(lambda it: it.cancelled() or it.exception())
         try:
             await super().__aenter__()

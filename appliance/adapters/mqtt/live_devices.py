@@ -1,12 +1,11 @@
-"""The live devices of a broker: messages become observations; commands are published, and the hub waits for their
-results.
+"""The live devices of a broker: messages become observations, and commands are published until their results arrive.
 
 The path of a message:
-1. `taking` finds the entities that read its topic, and keeps pictures.
+1. `process` finds the entities that read its topic, and keeps pictures.
 2. `_take_message` lets each entity read the message, which yields changes.
 3. `_take_change` publishes events, and filters values by the pending command.
-4. `_set_and_note` sets the values, and notes which attributes changed.
-5. `flushing` publishes the devices with noted changes.
+4. `_set_and_note` sets the values, and notes the changed attributes.
+5. `flush` publishes the changed devices.
 """
 
 from __future__ import annotations
@@ -47,23 +46,23 @@ from appliance.home.model import Device
 from appliance.home.registry import UNAVAILABLE
 
 MQTT_RESULT_SECS = 5.0
-"""Seconds within which a device must show the result of a command, counted from when it is sent."""
+"""Seconds for a device to show the result of a command after the command was sent."""
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
-"""Bytes of the newest messages that are kept, so that a device that is announced again has its state at once."""
+"""Maximum total bytes of the newest messages. With them, a device that is announced again has its state at once."""
 
 MAX_UNREADABLE_TOPICS = 1_000
-"""Topics with an unreadable message that are remembered; the limit is needed because a wildcard filter matches
-endlessly many topics."""
+"""Maximum number of topics with an unreadable message that are remembered, because a wildcard filter can match any
+number of topics."""
 
 
 log = logging.getLogger("adapters")
 
 
 class Changes(Struct, kw_only=True):
-    """A device whose changes are not yet published.
+    """The changes of one device that are not published yet.
 
-    `attributes` changed, and `pushed` are those in messages that were not retained.
+    `attributes` changed; `pushed` are the attributes in messages that were not retained.
     """
 
     device: MqttDevice
@@ -72,14 +71,14 @@ class Changes(Struct, kw_only=True):
 
     @property
     def are_pushed_values(self) -> bool:
-        """Whether values changed, and nothing else, all of them in messages that were not retained."""
+        """Whether only values changed, and no changed value comes from a retained message."""
         return bool(self.attributes) and self.attributes <= self.pushed
 
 
 class LiveDevices:
-    """The devices of one broker's router: takes messages, publishes observations and events, and runs commands.
+    """The devices of one broker: processes messages, publishes observations and events, and runs commands.
 
-    `stopped_at` is the time of the stop: values shown then had not expired, but their age is unknown.
+    `stopped_at` is the stop time of the last run. Values at that time had not expired, but their age is unknown.
     """
 
     def __init__(self, router: Router, publish: Publisher, clock: Clock, zone: tzinfo = UTC) -> None:
@@ -91,13 +90,13 @@ class LiveDevices:
         self._clock = clock
         self._zone = zone
         self._changed: dict[str, Changes] = {}
-        self._pending: dict[tuple[str, str], PendingCommand] = {}  # by device and the key of the entity
+        self._pending: dict[tuple[str, str], PendingCommand] = {}  # by device id and announcement key
         self._due: dict[int, tuple[float, MqttDevice, Entity]] = {}
         self._remembered: dict[str, Received] = {}
         self._shown_before: dict[str, Device] = {}
         self._remembered_bytes = 0
 
-    def taking(self, received: Received) -> Iterator[None]:
+    def process(self, received: Received) -> Iterator[None]:
         """Process a message other than a configuration, one reading entity per step. Never raises."""
         readers = self.router.readers(received.topic)
         texts = [each for each in readers if not _reads_picture(*each)]
@@ -106,10 +105,9 @@ class LiveDevices:
                 self._take_picture(received, device, entity)
                 yield
         if texts or not readers:
-            yield from self._taking_text(received, texts)
+            yield from self._process_text(received, texts)
 
     def _take_picture(self, received: Received, device: MqttDevice, entity: StillPicture) -> None:
-        """Keep a picture in its received form; it is decoded only when it is requested."""
         try:
             shown = self.pictures.take(device.id, entity, received)
         except Invalid as fault:
@@ -117,7 +115,7 @@ class LiveDevices:
             return
         self._take_change(device, entity, {entity.custom: shown}, is_live=not received.is_retained)
 
-    def _taking_text(self, received: Received, readers: list[tuple[str, MqttDevice, Entity]]) -> Iterator[None]:
+    def _process_text(self, received: Received, readers: list[tuple[str, MqttDevice, Entity]]) -> Iterator[None]:
         try:
             message = self._message(received)
         except Invalid as fault:
@@ -143,24 +141,24 @@ class LiveDevices:
             self._take_change(device, entity, change, is_live=not message.is_retained)
 
     def _message(self, received: Received) -> Message:
-        """Return the message, received now. Raises `Invalid`."""
+        """Return the received message with the current time. Raise `Invalid`."""
         at = self._clock.now().astimezone(self._zone)
         return Message(received.topic, received.payload, at, is_retained=received.is_retained)
 
     def reader_of(self, topic: str) -> str:
-        """Return the id of a device that reads a topic; if there is none, the topic."""
+        """Return the id of a device that reads a topic. If there is none, return the topic."""
         return next((device.id for _, device, _ in self.router.readers(topic)), topic)
 
     def remember_devices(self) -> None:
-        """Remember the devices as the home shows them, for devices whose announcement comes late."""
+        """Remember the devices as the home shows them, for devices whose announcement arrives late."""
         self._shown_before |= self._publish.devices()
 
     def forget_restored(self) -> None:
-        """Forget the remembered state of the present devices: all of their entities have arrived."""
+        """Forget the remembered state of announced devices, because all of their entities have arrived."""
         self._shown_before = {id_: each for id_, each in self._shown_before.items() if id_ not in self.router.devices}
 
     def replay(self, devices: Sequence[MqttDevice]) -> Iterator[None]:
-        """Show what rebuilt devices showed before, and process the newest kept messages for them again, in steps.
+        """Restore the values of rebuilt devices, and process the newest stored messages for them again, in steps.
 
         Their pending commands wait for the new entities.
         """
@@ -180,9 +178,9 @@ class LiveDevices:
             yield
 
     def show(self, device: MqttDevice) -> None:
-        """Publish a device, with its remembered values restored first.
+        """Publish a device with its remembered values.
 
-        While the broker is lost, the devices are offline and the change waits.
+        While the broker is lost, the device stays offline and the change is published later.
         """
         self._restore(device)
         if self._publish.is_lost:
@@ -198,7 +196,7 @@ class LiveDevices:
             self._publish.device(device.observation(changes.pushed))
 
     def _note(self, device: MqttDevice, attributes: Iterable[str], pushed: Iterable[str] = ()) -> None:
-        """Note that attributes of a device changed; `flushing` publishes them."""
+        """Note changed attributes of a device for `flush`."""
         changes = self._changed.get(device.id)
         if changes is None or changes.device is not device:
             changes = self._changed[device.id] = Changes(device=device)
@@ -213,9 +211,9 @@ class LiveDevices:
             self._changed.pop(device_id, None)
 
     def _set_and_note(self, device: MqttDevice, entity: Entity, update: Update, *, is_live: bool = True) -> None:
-        """Set new values. If one of them would replace a change that is not published yet, publish that change first.
+        """Set new values. If one of them would replace an unpublished change, publish that change first.
 
-        Values that are not live were retained, so they may be of any age.
+        Values that are not live come from retained messages, so their age is unknown.
         """
         changed = changed_keys(entity, update)
         if (changes := self._changed.get(device.id)) is not None and not changes.attributes.isdisjoint(changed):
@@ -226,7 +224,7 @@ class LiveDevices:
             self._note(device, changed, update if is_live else ())
 
     def _restore(self, device: MqttDevice) -> None:
-        """Restore the remembered values, once, except for expired ones."""
+        """Restore the remembered values that have not expired, once per device."""
         if device.is_restored:
             return
         device.is_restored = True
@@ -244,16 +242,15 @@ class LiveDevices:
                 self._set_due(device, entity, age)
             entity.is_expired &= not entity.attributes
 
-    def flushing(self) -> Iterator[None]:
-        """Publish the devices that changed, one per step: one message may affect thousands."""
+    def flush(self) -> Iterator[None]:
+        """Publish the changed devices, one per step, because one message can affect thousands of devices."""
         for device_id in list(self._changed):
             self._publish_changes(device_id)
             yield
 
     def tick(self) -> None:
-        """Expire values, switch sensors off, release held-back states, and publish events of pictures, each when it
-        is due.
-        """
+        """Expire values, switch sensors off after their delay, release held-back states, and publish picture
+        events."""
         now = self._clock.monotonic()
         self.pictures.publish_changes()
         for key, (due, device, entity) in list(self._due.items()):
@@ -270,10 +267,10 @@ class LiveDevices:
                 self._pending.pop((device_id, name), None)
 
     async def command(self, connection: BrokerConnection, device_id: str, command: Command) -> None:
-        """Publish a command and wait for its result; only one command to a device runs at a time.
+        """Publish a command and wait for its result. Only one command per device runs at a time.
 
-        Raises `Unreachable` if the connection is lost, `Unanswered` if the device is not announced or not available,
-        `BadAnswer` if the result is not shown in time.
+        Raise `Unreachable` if the connection is lost, `Unanswered` if the device is not announced or not available,
+        and `BadAnswer` if the result does not arrive in time.
         """
         device = self.router.devices.get(device_id)
         if device is None:
@@ -285,7 +282,7 @@ class LiveDevices:
         try:
             intent = entity.write(command)
         except TemplateFailed as fault:
-            raise BadAnswer(f"{device_id} announces a template for {command.capability} that {fault}") from None
+            raise BadAnswer(f"the template for {command.capability} of {device_id} {fault}") from None
         pending = PendingCommand(intent, self._clock.monotonic(), command.transition_secs)
         if intent.shows:
             self._pending[device_id, entity.announcement.key] = pending
@@ -296,7 +293,8 @@ class LiveDevices:
     async def _await_result(
         self, device: MqttDevice, entity: Entity, intent: Intent, pending: PendingCommand, command: Command
     ) -> None:
-        """Wait until the device shows the result. The earlier state of an unavailable device proves nothing."""
+        """Wait until the device shows the result. The earlier state of an unavailable device does not confirm a
+        result."""
         device = self.router.devices.get(device.id, device)  # a new announcement may have replaced it
         entity = device.find(entity.announcement.key) or entity
         is_reached, is_done = entity.is_available, False
@@ -346,7 +344,7 @@ class LiveDevices:
             pending.check(update, entity)
 
     def _set_due(self, device: MqttDevice, entity: Entity, age: float = 0.0) -> None:
-        """Note when a value of this age (in seconds) expires, or when its sensor switches off."""
+        """Note when a value of this age in seconds expires, or when its sensor switches off."""
         if entity.off_delay > 0:
             self._due[id(entity)] = self._clock.monotonic() + entity.off_delay, device, entity
         elif entity.expire_after > 0:
@@ -372,5 +370,5 @@ class LiveDevices:
 
 
 def _reads_picture(pattern: str, _: MqttDevice, entity: Entity) -> bool:
-    """Return whether the entity reads its picture at this filter."""
+    """Return whether the entity receives its picture through this filter."""
     return isinstance(entity, StillPicture) and pattern == entity.picture_filter

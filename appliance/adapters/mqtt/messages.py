@@ -1,4 +1,4 @@
-"""Messages of a broker: received ones, whose JSON is parsed once, and those to publish."""
+"""Received messages, whose JSON is parsed once, and messages to publish."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from appliance.errors import Invalid
 from appliance.tables.checks import shown
 
 MAX_MQTT_PAYLOAD_BYTES = 256 * 1024
-"""Bytes of a message."""
+"""Maximum bytes of a message."""
 
 
 _OBJECTS = ("{", "[")
 
 
 MAX_JSON_DEPTH = 32
-"""How deeply JSON may be nested."""
+"""Maximum nesting depth of JSON."""
 
 
 def parse_json(payload: bytes | str) -> Any:
-    """Return the JSON value; `Invalid` for anything else and beyond `MAX_JSON_DEPTH`.
+    """Return the JSON value. Raise `Invalid` for anything else, and beyond `MAX_JSON_DEPTH`.
 
-    A text is the state of a device: what JSON forbids in it is replaced. One bad value does not hide the others.
+    A text is a device's state: parts that JSON forbids are replaced, so that one bad value does not hide the others.
     """
     try:
         value = orjson.loads(payload)
     except ValueError:
         value = _repaired(payload) if isinstance(payload, str) and payload[:1] in _OBJECTS else None
         if value is None:
-            raise Invalid("is not JSON") from None
+            raise Invalid("the payload is not JSON") from None
     text = payload.decode() if isinstance(payload, bytes) else payload
     if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deeper(value, MAX_JSON_DEPTH):
-        raise Invalid(f"is JSON nested more than {MAX_JSON_DEPTH} deep")
+        raise Invalid(f"the JSON is nested more than {MAX_JSON_DEPTH} levels deep")
     return value
 
 
@@ -51,7 +51,7 @@ def _repaired(text: str) -> Any:
 
 
 def parse_object(payload: bytes | str, name: str) -> dict[str, Any]:
-    """Return the JSON object, as `parse_json`; `Invalid` for other values. `name` is its name in the sentence."""
+    """Return the JSON object. Raise `Invalid` for other values; `name` is the subject of that sentence."""
     value = parse_json(payload)
     if not isinstance(value, dict):
         raise Invalid(f"{name} is not a JSON object")
@@ -59,7 +59,6 @@ def parse_object(payload: bytes | str, name: str) -> dict[str, Any]:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Return whether lists and objects are nested deeper than this."""
     if not isinstance(value, dict | list):
         return False
     inner = value.values() if isinstance(value, dict) else value
@@ -67,18 +66,19 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 class Message:
-    """A message received at `at`. A retained message may be of any age."""
+    """A received message. `at` is the time of its arrival; the content of a retained message may be much older."""
 
     def __init__(self, topic: str, payload: bytes, at: datetime, *, is_retained: bool = False) -> None:
-        """Raises `Invalid` for a payload that is too large or not text."""
+        """Raise `Invalid` if the payload is too large or not text."""
         if len(payload) > MAX_MQTT_PAYLOAD_BYTES:
-            raise Invalid(f"a payload is larger than {MAX_MQTT_PAYLOAD_BYTES // 1024} KiB")
-        errors = "replace" if payload[:1] in (b"{", b"[") else "strict"  # a name in Latin-1 costs no more than itself
+            raise Invalid(f"the payload is larger than {MAX_MQTT_PAYLOAD_BYTES // 1024} KiB")
+        # in JSON, a name in Latin-1 must not hide the other values
+        errors = "replace" if payload[:1] in (b"{", b"[") else "strict"
         try:
-            # C programs also send the zero byte that ends a text
+            # C programs also send the terminating zero byte
             self.text = payload.decode("utf-8-sig", errors).rstrip("\0")
         except UnicodeDecodeError:
-            raise Invalid("a payload is not text") from None
+            raise Invalid("the payload is not text") from None
         self.topic = topic
         self.at = at
         self.is_retained = is_retained
@@ -86,11 +86,11 @@ class Message:
 
     @property
     def json(self) -> Any:
-        """The payload as JSON; `Invalid` if it is not JSON."""
+        """The payload as JSON. Raises `Invalid`."""
         return parse_json(self.text)
 
     def rendered(self, template: Template | None) -> str:
-        """Return the payload as rendered by the template; without a template, the payload itself. Raises
+        """Return the payload as rendered by the template; without a template, return the payload itself. Raise
         `TemplateFailed`."""
         if template is None:
             return self.text
@@ -102,19 +102,19 @@ class Message:
 
 
 def outgoing_of(raw: Mapping[str, Any], refused_prefixes: Iterable[str]) -> Outgoing:
-    """Return the message of `{topic, payload, retain?, qos?}`. Raises `Invalid`.
+    """Return the message described by `{topic, payload, retain?, qos?}`. Raise `Invalid`.
 
-    A payload other than text is published as JSON, a missing one as an empty message. Topics below the refused
-    prefixes are invalid.
+    A payload other than text is published as JSON, and a missing payload as an empty message. Topics below the
+    refused prefixes are invalid.
     """
     if unknown := sorted(raw.keys() - {"topic", "payload", "retain", "qos"}):
-        raise Invalid(f"'{unknown[0]}' is not a field of a message; it has topic, payload, retain and qos")
+        raise Invalid(f"'{unknown[0]}' is not a field of a message; the fields are topic, payload, retain, and qos")
     topic, payload = raw.get("topic"), raw.get("payload")
     if not isinstance(topic, str) or not is_topic(topic):
         raise Invalid(f"topic must be a topic without wildcards that does not begin with $, not {shown(topic)}")
     for prefix in refused_prefixes:
         if topic == prefix or topic.startswith(f"{prefix}/"):
-            raise Invalid(f"topic must not be below {prefix}/, where hubs and devices announce themselves")
+            raise Invalid(f"topic must not be below {prefix}/, which is reserved for announcements")
     retain, qos = raw.get("retain", False), raw.get("qos", 0)
     if not isinstance(retain, bool):
         raise Invalid(f"retain must be true or false, not {shown(retain)}")
@@ -127,8 +127,8 @@ def outgoing_of(raw: Mapping[str, Any], refused_prefixes: Iterable[str]) -> Outg
 
 
 class Outgoing(Struct, frozen=True):
-    """A message to publish; `qos` from 0 to 2. A retained message is stored by the broker; an empty retained message
-    removes it."""
+    """A message to publish, with a `qos` from 0 to 2. The broker stores a retained message; an empty retained message
+    deletes the stored one."""
 
     topic: str
     payload: str

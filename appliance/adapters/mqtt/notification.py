@@ -1,4 +1,4 @@
-"""Messages shown at devices."""
+"""Messages for devices that display them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from appliance.tables.checks import shown as format_value
 def shown_messages(
     payload: Mapping[str, Value], devices: Iterable[MqttDevice], at: datetime
 ) -> list[tuple[str, Outgoing]]:
-    """Return a device's id and message for each entity that shows `{message, title?, device_id?}`.
+    """Return a device's id and message for each entity that displays `{message, title?, device_id?}`.
 
-    Without `device_id`, all devices that show messages are included. `at` is the present time in the home's zone, for
-    their templates. Raises `Invalid` if no device shows it, `BadAnswer` if a template fails; nothing is sent then.
+    Without `device_id`, all devices that display messages are included. `at` is the current time in the home's zone,
+    for their templates. Raise `Invalid` if no device displays messages, and `BadAnswer` if a template fails.
     """
     text, device_id = Notification.parse(payload).text, payload.get("device_id")
     found: list[tuple[str, Outgoing]] = []
@@ -31,9 +31,9 @@ def shown_messages(
                 try:
                     found.append((device.id, entity.publish("command", text)))
                 except TemplateFailed as fault:
-                    raise BadAnswer(f"{device.id} announces a template for messages that {fault}") from None
+                    raise BadAnswer(f"the template for messages of {device.id} {fault}") from None
     if not found and device_id is not None:
         raise Invalid(f"device_id must be the id of a device that shows messages, not {format_value(device_id)}")
     if not found:
-        raise Invalid("no device that is announced here shows messages")
+        raise Invalid("no device of this broker shows messages")
     return found

@@ -1,20 +1,20 @@
-"""Messages as bytes of the connection."""
+"""Parser for MQTT packets that contain messages."""
 
 from __future__ import annotations
 
 from appliance.adapters.mqtt.inbox import Received
 
 _PUBLISH, _PUBLISH_BITS, _RETAINED_BIT = 0x30, 0xF6, 0x01
-"""The first byte of a message with QoS 0, the bits of that byte that do not mark it as duplicate or retained, and the
-bit of a retained message."""
+"""First byte of a message with QoS 0, mask without the bits for duplicate and retained, and the bit for retained."""
 
 _MAX_SIZE_BYTES = 4
-"""Bytes of the size of a packet."""
+"""Maximum bytes of a packet's length field."""
 
 
 def parse_message(data: bytearray) -> tuple[Received, int] | None:
-    """Return the message with QoS 0 at the beginning, and its length in bytes. Return None for any other packet, an
-    incomplete packet, or an invalid topic.
+    """Return the message with QoS 0 at the beginning of the data, and its length in bytes.
+
+    Return None for any other packet, an incomplete packet, or an invalid topic.
     """
     if not data or data[0] & _PUBLISH_BITS != _PUBLISH:
         return None

@@ -1,4 +1,4 @@
-"""One command that waits for its result."""
+"""A command that waits for its result."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from appliance.adapters.mqtt.platforms.entity import Entity, Intent, Update
 from appliance.home.values import Value
 
 SUPPRESS_SECS = 1.0
-"""Seconds during which contradicting states are held back after a command; a longer fade extends this time."""
+"""Seconds after a command in which contradicting states are held back. A longer fade extends this time."""
 
 
 _COLORS = ("color_xy", "color_hs", "color_rgb")
 
 
 class PendingCommand:
-    """One command under way at one entity. `done` is set once its result is shown, or if it `is_refused`: the entity
-    has changed to a state after which the result cannot come.
-    """
+    """A command in progress at one entity. `done` is set once the result is shown. It is also set if the command
+    `is_refused`, because the entity now has a state after which the result cannot come."""
 
     def __init__(self, intent: Intent, now: float, transition_secs: float | None) -> None:
         self.done = asyncio.Event()
@@ -32,7 +31,7 @@ class PendingCommand:
         self.is_refused = False
 
     def filter(self, update: Update, now: float) -> Update:
-        """Return the update without values that contradict the command and come too early; those are held back."""
+        """Return the update without values that contradict the command too early. Those values are held back."""
         if self._begins is not None or now >= self._until:
             return update
         passed: dict[str, Value] = {}
@@ -45,7 +44,8 @@ class PendingCommand:
         return passed
 
     def refuse(self, update: Update, shown: Mapping[str, Value]) -> None:
-        """Set `done` and `is_refused` if the update of an entity that showed this ends the command in failure."""
+        """Set `done` and `is_refused` if the update means that the command has failed. `shown` are the values before
+        the update."""
         fails = (update.get(key) in self._fails and shown.get(key) not in self._fails for key in self._expected)
         if not self.done.is_set() and any(fails):
             self.is_refused = True
@@ -54,7 +54,7 @@ class PendingCommand:
     def check(self, update: Update, entity: Entity) -> None:
         """Set `done` if the entity shows the expected values, and an update contained one of them.
 
-        An entity that was reported unavailable proves nothing.
+        An entity that was reported unavailable does not confirm a result.
         """
         self._is_reported |= not update.keys().isdisjoint(self._expected)
         if self._begins is not None:
@@ -67,22 +67,22 @@ class PendingCommand:
             self.done.set()
 
     def is_over(self, now: float) -> bool:
-        """Return whether no state is held back any longer."""
+        """Return whether states are no longer held back."""
         return now >= self._until
 
     def release(self) -> Update:
-        """Return the values that were held back and not replaced: they are the true state of the device."""
+        """Return the values that were held back and not replaced, which are the device's true state."""
         kept, self._kept = self._kept, {}
         return kept
 
     def shown(self, attributes: Mapping[str, Value]) -> str:
-        """Return the shown values of the expected attributes, for a sentence."""
+        """Return the shown values of the expected attributes, for an error message."""
         shown = [f"{key} {_brief(self._kept.get(key, attributes.get(key)))}" for key in self._expected]
         return ", ".join(shown) or "nothing"
 
     def _is_shown(self, key: str, expected: Value, attributes: Mapping[str, Value]) -> bool:
         if key in _COLORS and key not in attributes and "color_mode" in attributes:
-            return True  # shown in another notation
+            return True  # the colour is shown in another notation
         return key in attributes and is_shown(expected, attributes[key])
 
 

@@ -17,15 +17,15 @@ from appliance.errors import Invalid
 from appliance.home.values import Value
 
 MAX_PICTURES_BYTES = 32 * 1024 * 1024
-"""Total bytes of the pictures of a broker, in their received form; beyond that, the oldest are dropped."""
+"""Maximum total bytes of a broker's pictures, as received. Beyond it, the oldest pictures are dropped."""
 
 
 MIN_EVENT_SECS = 1.0
-"""Seconds between two events about pictures of one entity; changes in between count as one."""
+"""Minimum seconds between two picture events of one entity. The changes in between cause one event."""
 
 
 class _Key(Struct, frozen=True):
-    """An entity and its topic: after a change of the topic there is no picture yet."""
+    """An entity and its topic. After a change of the topic, the entity has no picture until a new one arrives."""
 
     device_id: str
     announcement: str
@@ -34,10 +34,9 @@ class _Key(Struct, frozen=True):
 
 
 class PictureStore:
-    """The newest picture of each entity, in its received form: it is decoded only when it is requested, which is
-    rare.
+    """The newest picture of each entity, as received. It is decoded only on request, which is rare.
 
-    A new picture is an event of the device, which writes nothing to the card; only its media type is an attribute.
+    A new picture is a device event, so that nothing is written to storage. Only its media type is an attribute.
     """
 
     def __init__(self, publish: Publisher, clock: Clock) -> None:
@@ -49,9 +48,9 @@ class PictureStore:
         self._published_at: dict[_Key, float] = {}
 
     def take(self, device_id: str, entity: StillPicture, received: Received) -> Value:
-        """Keep the picture of a message; return its media type, None for an empty message.
+        """Store a message's picture and return its media type. Return None for an empty message.
 
-        Raises `Invalid` for anything but a picture; the former picture then stays.
+        Raise `Invalid` if the message is not a picture; the former picture then stays.
         """
         key, payload = _key(device_id, entity), received.payload
         media_type = entity.media_type_of(payload) if payload else None
@@ -69,7 +68,7 @@ class PictureStore:
         return media_type
 
     def find(self, device_id: str, attribute: str | None) -> Picture | None:
-        """Return the picture of an attribute, by default the first by name; None without a picture."""
+        """Return the picture of an attribute, by default of the first one by name. Return None without a picture."""
         of_device = [key for key in self._pictures if key.device_id == device_id]
         for key in sorted(of_device, key=lambda each: each.attribute):
             if attribute in (None, key.attribute):
@@ -81,23 +80,21 @@ class PictureStore:
         return None
 
     def media_type(self, device_id: str, entity: StillPicture) -> str | None:
-        """Return the type of the entity's picture, None without a picture."""
         kept = self._pictures.get(_key(device_id, entity))
         return None if kept is None else kept[1].media_type
 
     def keep_only(self, entities_of: Callable[[str], Iterable[Entity]]) -> None:
-        """Forget the pictures of entities that the devices, each by its id, do not have."""
+        """Delete the pictures of entities that no longer exist."""
         ids = {key.device_id for key in self._pictures}
         kept = {_key(id_, each) for id_ in ids for each in entities_of(id_) if isinstance(each, StillPicture)}
         for key in self._pictures.keys() - kept:
             self._drop(key)
 
     def forget(self, device_id: str, entity: StillPicture) -> None:
-        """Forget the picture of an entity."""
         self._drop(_key(device_id, entity))
 
     def publish_changes(self) -> None:
-        """Publish which entities show a new picture, each at most once in `MIN_EVENT_SECS`."""
+        """Publish an event for each entity with a new picture, at most once per entity in `MIN_EVENT_SECS`."""
         now = self._clock.monotonic()
         self._published_at = {key: at for key, at in self._published_at.items() if now - at < MIN_EVENT_SECS}
         for key in sorted(self._changed - self._published_at.keys(), key=lambda each: each.attribute):

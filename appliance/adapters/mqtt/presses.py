@@ -1,11 +1,11 @@
-"""The names of presses, for all ways to announce them."""
+"""Standard names of presses, for all ways to announce them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 _PREFIXES = ("action_", "button_", "click_", "btn_", "event_", "key_")
-"""Prefixes that announcers put in front of the name of a press."""
+"""Prefixes that announcers add to the name of a press."""
 
 
 _PRESSES: Mapping[str, tuple[str, ...]] = {
@@ -15,7 +15,7 @@ _PRESSES: Mapping[str, tuple[str, ...]] = {
     "long": ("long_press", "long_click", "long_push", "long_tap"),
     "release": ("long_release", "short_release", "hold_release", "long_press_release"),
 }
-"""The names of presses, by announced words: alone, or as the first or last words of a longer name."""
+"""Announced words by the standard name of the press. A word can be the whole name, or its first or last words."""
 
 
 _ALONE: Mapping[str, str] = {
@@ -27,14 +27,14 @@ _ALONE: Mapping[str, str] = {
     "held": "hold",
     "released": "release",
 }
-"""Words that mean a press only as the whole name."""
+"""Standard names of presses by announced words that are the whole name."""
 
 
 _WORDS = sorted(((raw, word) for word, each in _PRESSES.items() for raw in each), key=lambda pair: -len(pair[0]))
 
 
 def press_name(raw: str) -> str:
-    """Return the name of an event: in lower case, without prefixes; a press gets its standard name."""
+    """Return the name of an event in lower case and without prefixes. A press gets its standard name."""
     name = _without_prefix(raw.lower().replace(" ", "_"))
     if name in _ALONE:
         return _ALONE[name]

@@ -1,4 +1,4 @@
-"""Announcements and messages that cannot be used, and how they are reported."""
+"""Unusable announcements and messages, and their reports."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ log = logging.getLogger("adapters")
 
 
 MAX_REPORTED = 50
-"""Unusable announcements and messages that are reported within `REPEAT_SECS`; one line covers the rest.
+"""Maximum number of unusable announcements and messages reported within `REPEAT_SECS`. One line covers the rest.
 
-The log accepts twice as many per minute.
+The log accepts twice as many lines per minute.
 """
 
 
 MAX_REPORTED_WORDS = 5
-"""Unknown words of one entity that are reported, one line each."""
+"""Maximum number of unknown words reported for one entity, one line each."""
 
 
 REPEAT_SECS = 3600.0
@@ -37,7 +37,7 @@ MORE_FAULTS = f"more than {MAX_REPORTED} announcements and messages per hour are
 class Refusal(Struct, frozen=True):
     """The reason why an announcement or message was not used.
 
-    `attribute` is the attribute that it would have shown, otherwise `announcement`.
+    `attribute` is the affected attribute, or `announcement`.
     """
 
     device_id: str
@@ -46,14 +46,16 @@ class Refusal(Struct, frozen=True):
 
 
 def reason_of(error: Exception) -> str:
-    """Return the sentence of an error; for an unforeseen error its class and text."""
-    if isinstance(error, LaresError | TemplateFailed):
+    """Return the message of an error; for an unexpected error, return its class and text."""
+    if isinstance(error, TemplateFailed):
+        return f"the template {error}"
+    if isinstance(error, LaresError):
         return str(error)
     return f"cannot be read ({type(error).__name__}: {str(error)[:100]})"
 
 
 class Reports:
-    """Reports the reason of each unusable announcement once until it is fixed, and each exceeded limit."""
+    """Reports each unusable announcement once until it is fixed, and each exceeded limit."""
 
     def __init__(self, publish: Publisher, clock: Clock) -> None:
         self._publish = publish
@@ -63,7 +65,7 @@ class Reports:
         self._limits_logged_at: dict[str, float] = {}
 
     def report(self, refused: Mapping[str, Refusal], limits: Mapping[str, str]) -> None:
-        """Publish the reports since the last call; repeat a limit every `REPEAT_SECS`."""
+        """Publish new faults and limits since the last call. Repeat a limit every `REPEAT_SECS`."""
         for key, refusal in [(key, each) for key, each in self._reported.items() if refused.get(key) != each]:
             del self._reported[key]
             self._publish.drop_ended(refusal.device_id[:200], refusal.attribute[:200])
@@ -76,7 +78,7 @@ class Reports:
         self._report_limits({**limits, **more})
 
     def _is_full(self) -> bool:
-        """Return whether the maximum was reported recently."""
+        """Return whether the maximum number of faults was reported recently."""
         times = self._reported_at
         return len(times) == MAX_REPORTED and self._clock.monotonic() - times[0] < REPEAT_SECS
 

@@ -1,4 +1,4 @@
-"""The router of one broker: its configurations, the devices built from them, and the changes in each message."""
+"""The router of one broker: its configurations, their devices, and the values and events in each message."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from appliance.adapters.mqtt.announcements import Announcement, announced, parse_config
-from appliance.adapters.mqtt.device import TOO_MANY_ENTITIES, MqttDevice, building
-from appliance.adapters.mqtt.fields import preparing
-from appliance.adapters.mqtt.grouping import DeviceNames, grouping
+from appliance.adapters.mqtt.device import TOO_MANY_ENTITIES, MqttDevice, build_devices
+from appliance.adapters.mqtt.fields import parse_templates
+from appliance.adapters.mqtt.grouping import DeviceNames, group_announcements
 from appliance.adapters.mqtt.messages import Message
 from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent, UnknownValue, Update
 from appliance.adapters.mqtt.platforms.table import build_entity, is_excluded
@@ -22,36 +22,35 @@ from appliance.adapters.mqtt.topics import Filters, is_wild
 from appliance.errors import Invalid
 
 MAX_BROKER_DEVICES = 2_000
-"""Devices of one broker."""
+"""Maximum number of devices of one broker."""
 
 MAX_TOPICS = 10_000
-"""Topics of subscriptions, except those of the discovery itself."""
+"""Maximum number of subscribed topics, except those of the discovery itself."""
 
 MAX_WILDCARDS = 200
-"""Filters with wildcards among them: each incoming topic is compared with all of them."""
+"""Maximum number of subscribed filters with wildcards, because each incoming topic is compared with all of them."""
 
 MAX_CONFIGS = 60_000
-"""Configurations that are kept; the limits of the devices are reached earlier."""
+"""Maximum number of stored configurations. The limit of devices is usually reached earlier."""
 
 MAX_CONFIGS_BYTES = 320 * 1024 * 1024
-"""Total bytes of memory that the configurations may take."""
+"""Maximum total memory in bytes of the configurations."""
 
 ENTITY_BYTES, AVAILABILITY_BYTES, JSON_PART_BYTES = 6 * 1024, 500, 100
-"""Bytes counted for an entity that shows little, for each of its availability topics, and for each part of the
-JSON."""
+"""Estimated memory in bytes of a small entity, of each of its availability topics, and of each part of its JSON."""
 
 ORIGIN = "Lares"
-"""The origin in a hub's own announcements."""
+"""The origin in the announcements of Lares hubs."""
 
 T = TypeVar("T")
 
 
 class Router:
-    """The announcements of one broker and the devices built from them.
+    """The announcements of one broker and their devices.
 
-    `refused` maps a topic or key to each announcement or message that could not be used; `limits` has a sentence for
-    each exceeded limit. If there are too many devices, those named in `known` come first, then the devices that exist
-    already.
+    `refused` maps a topic or key to the reason why an announcement or message was not used. `limits` has a sentence
+    for each exceeded limit. If there are too many devices, the ones in `known` come first, then devices that already
+    exist.
     """
 
     def __init__(self, section: str, prefix: str, hub_id: str, *, includes_config_entities: bool) -> None:
@@ -80,14 +79,14 @@ class Router:
         return frozenset(self._listeners)
 
     def is_config(self, topic: str) -> bool:
-        """Return whether a topic belongs to a discovery format."""
+        """Return whether a topic contains a configuration."""
         if topic in self._listeners:
             return False
         is_home_assistant = topic.startswith(f"{self._prefix}/") and topic.endswith("/config")
         return is_home_assistant or topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
 
     def take_config(self, topic: str, payload: bytes) -> bool:
-        """Process a configuration; return whether it changed anything. Never raises."""
+        """Process a configuration. Return whether it changed anything. Never raises."""
         if self._payloads.get(topic, b"") == payload:
             return False
         source, found, parts, refusal = topic, self._announced.get(topic, []), None, None
@@ -96,14 +95,14 @@ class Router:
                 source, found, parts = self._tasmota(topic, payload)
             else:
                 found = self._announcements(topic, payload)
-        except Exception as error:  # No announcement may stop the adapter, and a known device stays.
+        except Exception as error:  # no announcement may stop the adapter; a known device stays
             refusal = Refusal(self._device_of(topic), "announcement", reason_of(error))
         former = _memory_of(self._payloads.get(topic, b""), self._announced.get(source, []))
         grows = _memory_of(payload, found) - former
         is_one_more = len(self._payloads) >= MAX_CONFIGS and topic not in self._payloads
         if payload and (is_one_more or (grows > 0 and self._bytes + grows > MAX_CONFIGS_BYTES)):
-            most = f"{MAX_CONFIGS}, or than fit in {MAX_CONFIGS_BYTES // 1024**2} MiB of memory"
-            self.limits["configurations"] = f"there are more than {most}; the rest are ignored"
+            memory = f"{MAX_CONFIGS_BYTES // 1024**2} MiB of memory"
+            self.limits["configurations"] = f"more than {MAX_CONFIGS} or {memory} are announced; the rest are ignored"
             return False
         self._bytes += grows
         if grows < 0:
@@ -118,48 +117,47 @@ class Router:
         return True
 
     def _device_of(self, topic: str) -> str:
-        """Return the id of a device that was announced at a topic; if there is none, the topic."""
+        """Return the id of a device announced at a topic. If there is none, return the topic."""
         known = (self._device_ids.get(each.key) for each in self._announced.get(topic, ()))
         return next((each for each in known if each), topic)
 
-    def forgetting_configs_but(self, topics: Container[str]) -> Iterator[None]:
-        """Forget the configurations of all other topics, one per step: the broker no longer retains them."""
+    def forget_configs_except(self, topics: Container[str]) -> Iterator[None]:
+        """Forget the configurations of all other topics, one per step, because the broker no longer retains them."""
         for topic in [each for each in self._payloads if each not in topics]:
             self.take_config(topic, b"")
             yield
 
-    def state_requests(self, asked: set[str]) -> Iterator[tuple[str, str]]:
-        """Return topics and payloads that request states that are not retained, for devices not in `asked`."""
+    def state_requests(self, requested: set[str]) -> Iterator[tuple[str, str]]:
+        """Yield topics and payloads that request unretained states, for devices that are not in `requested` yet."""
         for source, parts in self._tasmotas.items():
-            if parts.get("config") and source not in asked:
-                asked.add(source)
+            if parts.get("config") and source not in requested:
+                requested.add(source)
                 with suppress(Invalid):
                     yield from tasmota.state_requests(parts["config"])
 
-    def rebuilding(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
-        """Rebuild the devices whose announcements changed, in small steps; `rebuilt` gets the new and changed
-        devices.
+    def rebuild(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
+        """Rebuild the devices whose announcements changed, in small steps, and add these devices to `rebuilt`.
 
         Configurations that arrive meanwhile are handled by the next rebuild.
         """
         groups: dict[str, list[Announcement]] = {}
         doubles: dict[str, tuple[str, str]] = {}
         announcements = self._included([*self._announced.values()])
-        yield from grouping(announcements, groups, self.names, self._device_ids, doubles)
+        yield from group_announcements(announcements, groups, self.names, self._device_ids, doubles)
         for key in self._doubles - doubles.keys():
             self.refused.pop(key, None)
         for key, (topic, other) in doubles.items():
-            reason = f"has the same unique_id as {other}, which takes precedence"
+            reason = f"{other} has the same unique_id and takes precedence"
             self.refused.setdefault(key, Refusal(topic, "announcement", reason))
         self._doubles = {*doubles}
         built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
-        for name in self._chosen(groups):
+        for name in self._choose_devices(groups):
             known = self._built.get(name)
             if known is None or known[0] != groups[name]:
                 for announcement in groups[name]:
-                    yield from preparing(announcement.config)
+                    yield from parse_templates(announcement.config)
                 former = () if known is None else {each.key for each in known[0]}
-                devices, refused = yield from building(self._section, name, groups[name], former)
+                devices, refused = yield from build_devices(self._section, name, groups[name], former)
                 self._note_refusals(devices, refused)
                 rebuilt.extend(devices)
                 known = (groups[name], devices)
@@ -167,17 +165,17 @@ class Router:
             yield
         former_built, self._built = self._built, built
         self.devices = {device.id: device for _, devices in built.values() for device in devices}
-        yield from self._listen()
+        yield from self._map_topics()
         for name, (_, devices) in former_built.items():
             for device in devices if name not in built or built[name][1] is not devices else ():
                 device.dismantle()
         yield from self._find_bridges(rebuilt)
         rebuilt[:] = [device for device in rebuilt if self.devices.get(device.id) is device]
 
-    def _chosen(self, groups: Collection[str]) -> list[str]:
-        """Return the names of the devices within the limit, in order; present devices stay.
+    def _choose_devices(self, groups: Collection[str]) -> list[str]:
+        """Return the sorted names of the devices within the limit. Existing devices stay.
 
-        Devices that the home already knows have a reserved place until they arrive.
+        Devices that the home already knows have a reserved place until they are announced.
         """
         if len(groups) <= MAX_BROKER_DEVICES:
             self.limits.pop("devices", None)
@@ -190,7 +188,7 @@ class Router:
         return sorted((first + others[: max(room, 0)])[:MAX_BROKER_DEVICES])
 
     def _find_bridges(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
-        """Set the bridge of each device, and add each device whose bridge changed to the rebuilt devices."""
+        """Set the bridge of each device, and add each device whose bridge changed to `rebuilt`."""
         by_identifier: dict[str, str] = {}
         for announcements, devices in self._built.values():
             for identifier in {each for one in announcements for each in one.device.identifiers} if devices else ():
@@ -205,7 +203,7 @@ class Router:
             yield
 
     def readers(self, topic: str) -> list[tuple[str, MqttDevice, Entity]]:
-        """Return the entities that read a topic, each with its device and its filter."""
+        """Return the entities that read a topic, each with its filter and its device."""
         return [
             (pattern, device, entity)
             for pattern in self._filters.matching(topic)
@@ -215,10 +213,11 @@ class Router:
     def changes_of(
         self, pattern: str, message: Message, device: MqttDevice, entity: Entity
     ) -> Iterator[Update | EntityEvent | None]:
-        """Return the events and the new values in a message to one entity that reads its topic under this filter.
+        """Yield the events and the new values that a message has for one entity, which reads its topic under this
+        filter.
 
-        The values form one update, even if several readers give them, because a message is one observation. None
-        means that the availability changed. `refused` notes unreadable parts, once per entity.
+        All values form one update, because a message is one observation. None means that the availability changed.
+        Unreadable parts are noted in `refused`.
         """
         if pattern in entity.availability.topics and self._changes_availability(pattern, message, device, entity):
             yield None
@@ -248,7 +247,7 @@ class Router:
         return entity.availability.is_available != was_available
 
     def note_refusal(self, device: MqttDevice, entity: Entity, fault: Exception) -> None:
-        """Note why a message could not be read: once per entity, but each unknown word once."""
+        """Note why a message could not be read, once per entity and once per unknown word."""
         key, words = entity.announcement.key, entity.reported_words
         if not isinstance(fault, UnknownValue):
             self.refused.setdefault(key, Refusal(device.id, entity.label, reason_of(fault)))
@@ -265,7 +264,7 @@ class Router:
         return [each for each in usable if not self._is_own(each)]
 
     def _usable(self, announcement: Announcement, former: Announcement | None) -> Announcement:
-        """Return the announcement; if it is unusable, return the previous one, so that a known entity stays."""
+        """Return the announcement. If it is unusable, return the previous one, so that a known entity stays."""
         if former is None or former == announcement:
             return announcement
         try:
@@ -278,10 +277,11 @@ class Router:
         return announcement
 
     def _tasmota(self, topic: str, payload: bytes) -> tuple[str, list[Announcement], dict[str, dict[str, object]]]:
-        """Return the first topic of a Tasmota device, the announcements of both topics, and the content of each."""
+        """Return the configuration topic of a Tasmota device, its announcements, and the contents of its two topics
+        by name."""
         mac, part = tasmota.mac_of(topic)
         source = f"{tasmota.DISCOVERY_PREFIX}/{mac}/config"
-        parts = {each: said for each, said in self._tasmotas.get(source, {}).items() if each != part}
+        parts = {each: content for each, content in self._tasmotas.get(source, {}).items() if each != part}
         parts |= {part: parse_config(payload)} if payload else {}
         return source, tasmota.announced(mac, parts.get("config", {}), parts.get("sensors", {})), parts
 
@@ -296,7 +296,8 @@ class Router:
                     yield each
 
     def _note_refusals(self, devices: Iterable[MqttDevice], refused: Mapping[str, Refusal]) -> None:
-        """Note the rejected announcements of devices that were just built; an exceeded limit counts as one."""
+        """Note the rejected announcements of newly built devices. Too many entities are noted as an exceeded
+        limit."""
         for key, refusal in refused.items():
             if refusal.reason.startswith(TOO_MANY_ENTITIES):
                 self.limits["entities"] = f"{refusal.device_id}: {refusal.reason}"
@@ -308,8 +309,8 @@ class Router:
                     refusal = Refusal(device.id, entity.label, "; ".join(problems[:3]))
                     self.refused.setdefault(entity.announcement.key, refusal)
 
-    def _listen(self) -> Iterator[None]:
-        """Note the readers of each topic; topics that already have a reader come before new ones."""
+    def _map_topics(self) -> Iterator[None]:
+        """Map each topic to its readers. Beyond the limits, topics that already have a reader take precedence."""
         readers: dict[str, list[tuple[MqttDevice, Entity]]] = {}
         ids: dict[str, str] = {}
         for device in self.devices.values():
@@ -331,10 +332,9 @@ class Router:
 
 
 def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:
-    """Return the approximate memory in bytes of a configuration and its announcements, rather too much than too
-    little.
+    """Return a generous estimate of the memory in bytes for a configuration and its announcements.
 
-    Templates count with their texts only: their parsed form has its own limit.
+    Only the texts of templates are included, because their parsed form has its own limit.
     """
     parts = sum(map(payload.count, (b"{", b"[", b",")))
     topics = (each.config.get("availability") for each in found)
@@ -343,7 +343,7 @@ def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:
 
 
 def _put(table: dict[str, T], key: str, value: T | None) -> None:
-    """Set the value, or remove it if it is empty."""
+    """Set the value, or remove the key if the value is empty."""
     if value:
         table[key] = value
     else:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 MAX_TOPIC_BYTES = 1_024
-"""Bytes of a topic that a configuration may name; the protocol would allow 65,535."""
+"""Maximum bytes of a topic in a configuration; the protocol allows 65,535."""
 
 
 def is_topic(text: str) -> bool:
-    """Return whether this is a topic to publish to: it has no wildcard, and is not one of the broker's own (`$…`)."""
+    """Return whether messages can be published to this topic: it has no wildcard, and does not begin with `$`."""
     return is_filter(text) and "+" not in text and "#" not in text
 
 
 def is_filter(text: str) -> bool:
-    """Return whether a configuration may name this filter: wildcards only where MQTT allows them, and not for all
-    topics.
-    """
+    """Return whether a configuration may use this filter: wildcards only in positions that MQTT allows, and not all
+    topics."""
     if not text or text.startswith("$") or "\0" in text or not text.isprintable():
         return False
     if len(text.encode(errors="replace")) > MAX_TOPIC_BYTES or text == "#":
@@ -26,12 +25,11 @@ def is_filter(text: str) -> bool:
 
 
 def is_wild(text: str) -> bool:
-    """Return whether a filter has wildcards."""
     return "+" in text or "#" in text
 
 
 def _matches(levels: Sequence[str], given: Sequence[str]) -> bool:
-    """Return whether a filter matches a topic, as MQTT defines it; both are given as lists of levels."""
+    """Return whether a filter matches a topic by the rules of MQTT. Both are lists of levels."""
     for at, level in enumerate(levels):
         if level == "#":
             return True
@@ -41,7 +39,7 @@ def _matches(levels: Sequence[str], given: Sequence[str]) -> bool:
 
 
 class Filters:
-    """A set of filters, with a fast look-up of filters without wildcards."""
+    """A set of filters, with a fast look-up of those without wildcards."""
 
     def __init__(self, filters: Iterable[str] = ()) -> None:
         self._exact: set[str] = set()
@@ -53,7 +51,6 @@ class Filters:
                 self._exact.add(each)
 
     def matching(self, topic: str) -> list[str]:
-        """Return the filters that this topic matches."""
         found = [topic] if topic in self._exact else []
         given = topic.split("/") if self._wild else []
         return found + [each for each, levels in self._wild if _matches(levels, given)]

@@ -38,7 +38,7 @@ def live_devices(clock: Clock | None = None) -> LiveDevices:
 def rebuild(catalog: Router) -> list[MqttDevice]:
     """Rebuild what changed; the devices that are new or other than before."""
     rebuilt: list[MqttDevice] = []
-    deque(catalog.rebuilding(rebuilt), maxlen=0)
+    deque(catalog.rebuild(rebuilt), maxlen=0)
     return rebuilt
 
 
@@ -61,10 +61,10 @@ def take(catalog: Router, messages: tuple[Sent, ...]) -> list[tuple[str, str, di
     return happenings
 
 
-def hear(live: LiveDevices, topic: str, payload: bytes, *, is_retained: bool = False) -> None:
+def receive(live: LiveDevices, topic: str, payload: bytes, *, is_retained: bool = False) -> None:
     """Let the devices process a message, and publish its changes."""
-    deque(live.taking(Received(topic, payload, is_retained)), maxlen=0)
-    deque(live.flushing(), maxlen=0)
+    deque(live.process(Received(topic, payload, is_retained)), maxlen=0)
+    deque(live.flush(), maxlen=0)
 
 
 def config(topic: str, /, **fields: Any) -> Sent:

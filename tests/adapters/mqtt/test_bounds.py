@@ -23,7 +23,7 @@ from appliance.errors import Invalid
 from appliance.log_limit import MAX_SAME_KIND
 from tests.adapters.mqtt import table
 from tests.adapters.mqtt.captures import Sent
-from tests.adapters.mqtt.table import hear, live_devices, new_catalog, rebuild, take
+from tests.adapters.mqtt.table import live_devices, new_catalog, rebuild, receive, take
 from tests.fakes.clock import VirtualClock
 from tests.fakes.rows import each_row
 
@@ -55,7 +55,7 @@ def test_a_faulty_template_is_reported_at_its_announcement(component: str, field
     take(catalog, (config(component, **topics, **fields, **own),))
     rebuild(catalog)
     reasons = [each.reason for each in catalog.refused.values()]
-    assert len(reasons) == 1 and reasons[0].endswith(f"{at} unknown filter 'nope'"), reasons
+    assert len(reasons) == 1 and reasons[0].endswith(f"{at} uses the unknown filter 'nope'"), reasons
 
 
 @each_row("tilde", ["~", "\\u007e"])
@@ -82,7 +82,7 @@ def test_configurations_are_bounded_in_bytes_and_present_ones_stay(monkeypatch: 
     catalog = new_catalog()
     take(catalog, (config("sensor", "a", name="x" * 800), config("sensor", "b", name="x" * 800)))
     assert not catalog.take_config("homeassistant/sensor/c/config", config("sensor", "c", name="x" * 800).payload)
-    assert "than fit in 0 MiB" in catalog.limits["configurations"]
+    assert "0 MiB of memory are announced" in catalog.limits["configurations"]
     take(catalog, (Sent("homeassistant/sensor/a/config", b"", retain=True),))
     assert not catalog.limits
     assert catalog.take_config("homeassistant/sensor/c/config", config("sensor", "c", name="x" * 800).payload)
@@ -162,11 +162,11 @@ async def test_endless_topics_below_a_wildcard_fill_no_memory(
     monkeypatch.setattr(live_devices_file, "MAX_REMEMBERED_BYTES", 20 * ENTRY_BYTES)
     live = live_devices(clock)
     for number in range(2_000):
-        hear(live, f"a/{number}", b"")
-        hear(live, f"a/{number}", b"\xff")
+        receive(live, f"a/{number}", b"")
+        receive(live, f"a/{number}", b"\xff")
     assert len(live._remembered) < 20 and len(live.router.refused) <= 1_000
     for number in range(MAX_PRESSES + 10):
-        hear(live, f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}')
+        receive(live, f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}')
     assert len(live.duplicates._sequences) <= MAX_PRESSES
 
 
@@ -210,5 +210,5 @@ def test_a_payload_other_than_json_is_parsed_once_for_all_entities(monkeypatch: 
         return parse_json(payload)
 
     monkeypatch.setattr(messages, "parse_json", parsed)
-    hear(live, "s", b"[1, 2")
+    receive(live, "s", b"[1, 2")
     assert read == ["[1, 2"]

@@ -95,7 +95,7 @@ SMALL, LARGE = b"\x30\x04\x00\x01tx", b"\x30\x80\x80\xc0\x01\x00\x01t" + b"y" * 
 """Messages of one byte and of three MiB, as they are sent."""
 
 
-NO_MQTT = "does not speak MQTT; set host and port to those of a broker"
+NO_MQTT = "does not speak MQTT; set host and port to a broker's address"
 
 
 @pytest.mark.parametrize(

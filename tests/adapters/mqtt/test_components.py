@@ -21,7 +21,7 @@ from appliance.home.commands import Command
 from tests.adapters.mqtt.broker import Broker
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import BrokerHome
-from tests.adapters.mqtt.table import Noted, announce, config, hear, live_devices, new_catalog, take
+from tests.adapters.mqtt.table import Noted, announce, config, live_devices, new_catalog, receive, take
 from tests.fakes.patience import until
 from tests.fakes.rows import each_row
 
@@ -238,7 +238,7 @@ def announced(
     """Return the device of one entity after these states; `said` are the expected reasons of refusals."""
     announce(live, config(f"{component}/x", **keys, unique_id="x"))
     for topic, text in states.items():
-        hear(live, topic, text.encode())
+        receive(live, topic, text.encode())
     assert [each.reason for each in live.router.refused.values()] == list(said)
     return live.router.devices["mqtt:x"]
 
@@ -252,7 +252,7 @@ async def commanded(
     await until(lambda: bool(connection.sent))
     for topic, text in answers.items():
         assert not waits or not work.done()
-        hear(live, topic, text.encode())
+        receive(live, topic, text.encode())
     await asyncio.wait_for(work, 5)
     sent: list[Outgoing] = connection.sent
     return sent
@@ -415,7 +415,7 @@ async def test_a_message_is_shown_at_the_devices_that_show_messages_or_at_one(br
         with pytest.raises(Unreachable, match="the message was not sent"):
             await home.adapter.operations["notify"]({"message": "too early"})
         await until(lambda: home.adapter.connection is not None)
-        with pytest.raises(Invalid, match="no device that is announced here shows messages"):
+        with pytest.raises(Invalid, match="no device of this broker shows messages"):
             await home.adapter.operations["notify"]({"message": "to nobody"})
         for number, keys in enumerate(({}, {"command_template": '{"text": {{ value | tojson }}}'}, {})):
             component, topic = "text" if number == 2 else "notify", f"home/d{number}/set"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
-from appliance.adapters.mqtt.grouping import DeviceNames, grouping
+from appliance.adapters.mqtt.grouping import DeviceNames, group_announcements
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.table import new_catalog, take
 
@@ -29,7 +29,7 @@ def entity(number: int, *identifiers: str) -> Announcement:
 
 def groups(announced: Iterable[Announcement], names: DeviceNames | None = None) -> dict[str, list[Announcement]]:
     named: dict[str, list[Announcement]] = {}
-    for _ in grouping(announced, named, names or DeviceNames(), (), {}):
+    for _ in group_announcements(announced, named, names or DeviceNames(), (), {}):
         pass
     return named
 
@@ -74,7 +74,7 @@ def test_ten_thousand_identifiers_chained_to_each_other_are_one_device_in_few_st
     for order in (1, -1):
         chain = [entity(number, f"i{number}", f"i{number + 1}") for number in range(10_000)][::order]
         named: dict[str, list[Announcement]] = {}
-        steps = sum(1 for _ in grouping(chain, named, DeviceNames(), (), {}))
+        steps = sum(1 for _ in group_announcements(chain, named, DeviceNames(), (), {}))
         assert [len(members) for members in named.values()] == [10_000]
         assert steps < 4 * len(chain)
 

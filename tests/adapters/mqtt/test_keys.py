@@ -10,7 +10,7 @@ from typing import Any
 
 from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
-from appliance.adapters.mqtt.device import MqttDevice, building
+from appliance.adapters.mqtt.device import MqttDevice, build_devices
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.table import COMPONENTS, is_excluded
 from appliance.errors import LaresError
@@ -122,7 +122,7 @@ def keys_read(component: str) -> set[str]:
 
 
 def built(announcement: Announcement) -> list[MqttDevice]:
-    steps = building("mqtt", "x", [announcement])
+    steps = build_devices("mqtt", "x", [announcement])
     while True:
         try:
             next(steps)

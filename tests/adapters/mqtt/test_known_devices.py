@@ -101,7 +101,7 @@ def test_of_two_entities_with_one_unique_id_the_present_one_counts_and_the_other
     catalog, plug = new_catalog(), {"state_topic": "s", "device": {"ids": ["plug"]}, "unique_id": "plug"}
     announce(catalog, [config("switch/plug", **plug, command_topic="first")])
     announce(catalog, [config("switch/a", **plug, command_topic="second")])
-    reason = "has the same unique_id as homeassistant/switch/plug/config, which takes precedence"
+    reason = "homeassistant/switch/plug/config has the same unique_id and takes precedence"
     assert [(each.device_id, each.reason) for each in catalog.refused.values()] == [
         ("homeassistant/switch/a/config", reason)
     ]

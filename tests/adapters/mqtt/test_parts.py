@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.mqtt.adapter import BIRTH_SECS, RETURN_SECS, MqttAdapter
 from appliance.adapters.mqtt.client import Subscriptions
-from appliance.adapters.mqtt.fields import preparing
+from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
 from appliance.adapters.mqtt.library import Client
 from appliance.adapters.mqtt.live_devices import LiveDevices
@@ -29,7 +29,7 @@ from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import Noted, announce, config, hear, live_devices, new_catalog, rebuild, take
+from tests.adapters.mqtt.table import Noted, announce, config, live_devices, new_catalog, rebuild, receive, take
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.patience import until
@@ -89,11 +89,11 @@ def test_a_lock_that_asks_for_a_code_takes_it_in_the_command() -> None:
 @each_row(
     ("topic", "fields", "reason"),
     [
-        ("sensor/x", {}, "has no usable topic"),
-        ("sensor/x", {"command_topic": "x/set"}, "has no usable topic"),
-        ("scene/x", {"state_topic": "x"}, "has no usable topic"),
-        ("sensor/x", {"qos": "high"}, "has no usable topic: qos is not a number"),
-        ("sensor/x", {"state_topic": ["x"]}, "has no usable topic: state_topic is not a topic"),
+        ("sensor/x", {}, "the entity has no usable topic"),
+        ("sensor/x", {"command_topic": "x/set"}, "the entity has no usable topic"),
+        ("scene/x", {"state_topic": "x"}, "the entity has no usable topic"),
+        ("sensor/x", {"qos": "high"}, "the entity has no usable topic: qos is not a number"),
+        ("sensor/x", {"state_topic": ["x"]}, "the entity has no usable topic: state_topic is not a topic"),
     ],
 )
 def test_a_missing_topic_is_the_reported_reason_of_a_refusal(topic: str, fields: dict[str, Any], reason: str) -> None:
@@ -157,7 +157,7 @@ async def test_a_device_that_is_announced_again_gets_the_last_readable_message(
     ):
         given = {"device_class": "temperature", "unit_of_measurement": "°C", "device": {"identifiers": ["x"]}}
         sent = config("sensor/x", state_topic=state, unique_id="x", value_template=text, **given)
-        hear(live, state, payload)
+        receive(live, state, payload)
         announce(live, sent)
         assert live.router.devices["mqtt:x"].attributes["temperature"] == {"value": expected, "unit": "°C"}, text
 
@@ -179,7 +179,7 @@ async def test_a_command_is_answered_after_a_new_announcement_of_its_device(
     rebuilt = rebuild(live.router)
     if is_replayed_first:
         list(live.replay(rebuilt))
-    hear(live, "x/state", b"ON")
+    receive(live, "x/state", b"ON")
     if not is_replayed_first:
         list(live.replay(rebuilt))
     await asyncio.wait_for(work, 5)
@@ -210,7 +210,7 @@ async def test_the_assumed_result_of_a_command_is_shown_by_the_newly_announced_d
     command = Command(capability="power", action="on")
     connection: Any = Interrupted(lambda: announce(live, more))
     await live.command(connection, "mqtt:x", command)
-    hear(live, "x/y", b"5")
+    receive(live, "x/y", b"5")
     seen = shown("mqtt:x")
     assert seen is not None and seen.kind == "Switch"
     assert (seen.attributes["power"], seen.attributes["custom.mqtt.y"]) == ("on", "5")
@@ -223,7 +223,7 @@ async def test_a_device_that_is_removed_while_its_command_waits_does_not_come_ba
     connection: Any = Noted()
     work = asyncio.ensure_future(live.command(connection, "mqtt:x", Command(capability="power", action="on")))
     await until(lambda: bool(connection.sent))
-    hear(live, "x/state", b"ON")
+    receive(live, "x/state", b"ON")
     announce(live, Sent(plug.topic, b"", retain=True))
     live._publish.full_list((), present=())
     await asyncio.wait_for(work, 5)
@@ -276,7 +276,7 @@ async def test_a_command_to_a_slow_cover_is_done_when_it_begins_to_move(
     keys = {"unique_id": "x", "availability_topic": "x/status", **fields}
     announce(live, config(topic, **keys))
     for state_topic, payload in {"x/status": b"online", **states}.items():
-        hear(live, state_topic, payload)
+        receive(live, state_topic, payload)
     for is_silent in (True, False):
         connection.sent.clear()
         work = asyncio.ensure_future(live.command(connection, "mqtt:x", command))
@@ -288,7 +288,7 @@ async def test_a_command_to_a_slow_cover_is_done_when_it_begins_to_move(
             with pytest.raises(BadAnswer, match=r"was sent .* after 5 s"):
                 await work
         else:
-            hear(live, moved_topic, moved)
+            receive(live, moved_topic, moved)
             await asyncio.wait_for(work, 5)
 
 
@@ -327,8 +327,8 @@ def test_everything_beyond_the_limits_is_refused_counted_and_reported_once() -> 
 async def test_a_payload_beyond_256_kib_is_refused_and_reported_once(clock: VirtualClock) -> None:
     live = live_devices(clock)
     for size in (256 * 1024 + 1, 256 * 1024 + 2, 256 * 1024):
-        hear(live, "big", b"x" * size)
-    refusal = Refusal("big", "message", "a payload is larger than 256 KiB")
+        receive(live, "big", b"x" * size)
+    refusal = Refusal("big", "message", "the payload is larger than 256 KiB")
     assert live.router.refused == {"big": refusal}
 
 
@@ -407,6 +407,6 @@ def test_a_message_for_hundreds_of_entities_and_a_configuration_of_many_template
 ) -> None:
     live, keys = live_devices(clock), {"state_topic": "x", "device": {"identifiers": ["x"]}}
     announce(live, *(config(f"sensor/x{number}", unique_id=f"x{number}", **keys) for number in range(150)))
-    assert len(list(live.taking(Received("x", b"1", is_retained=False)))) == 149
+    assert len(list(live.process(Received("x", b"1", is_retained=False)))) == 149
     templates = {f"a{number}": "{{ value }}" + "x" * 600 + str(number) for number in range(20)}
-    assert len(list(preparing({"components": {"a": templates}}))) == 20
+    assert len(list(parse_templates({"components": {"a": templates}}))) == 20

@@ -14,7 +14,7 @@ from appliance.adapters.mqtt.platforms.picture import MAX_PICTURE_BYTES
 from appliance.home.events import DeviceEvent, Event
 from appliance.home.model import Device
 from tests.adapters.mqtt.captures import Sent
-from tests.adapters.mqtt.table import announce, config, hear, live_devices, new_catalog
+from tests.adapters.mqtt.table import announce, config, live_devices, new_catalog, receive
 from tests.fakes.clock import VirtualClock
 
 JPEG, PNG = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00 and more", b"\x89PNG\r\n\x1a\n and more"
@@ -41,7 +41,7 @@ class Cameras:
         announce(self.live, sent if keys else Sent(sent.topic, b"", retain=True))
 
     def send(self, object_id: str, payload: bytes, *, retain: bool = False) -> None:
-        hear(self.live, f"{object_id}/still", payload, is_retained=retain)
+        receive(self.live, f"{object_id}/still", payload, is_retained=retain)
 
     def device(self, object_id: str) -> Device:
         found = self.live._publish.find(f"mqtt:{object_id}")
@@ -84,10 +84,10 @@ async def test_a_picture_is_known_by_its_bytes_and_its_type_is_the_attribute(
 @pytest.mark.parametrize(
     ("keys", "payload", "reason"),
     [
-        ({}, b"<svg xmlns='http://www.w3.org/2000/svg'/>", "must be JPEG, PNG, GIF or WebP"),
-        ({}, b"RIFF\x10\x00\x00\x00WAVE", "must be JPEG"),
-        ({}, base64.b64encode(PNG), "must be JPEG"),
-        ({"image_encoding": "b64"}, PNG, "JPEG, PNG, GIF or WebP in base64"),
+        ({}, b"<svg xmlns='http://www.w3.org/2000/svg'/>", "is not a JPEG, PNG, GIF, or WebP picture"),
+        ({}, b"RIFF\x10\x00\x00\x00WAVE", "is not a JPEG"),
+        ({}, base64.b64encode(PNG), "is not a JPEG"),
+        ({"image_encoding": "b64"}, PNG, "WebP picture in base64"),
         ({"image_encoding": "b64"}, b"?" * 99, "in base64"),
         ({}, LARGE + b"\0", "larger than 1 MiB"),
         ({"image_encoding": "b64"}, base64.encodebytes(LARGE + b"\0\0\0"), "larger than 1 MiB"),
@@ -113,8 +113,8 @@ async def test_anything_but_a_picture_is_refused_once_and_keeps_the_former_pictu
     [
         ("image", {"image_topic": None, "url_topic": "x/url"}, "which the hub does not fetch"),
         ("image", {"image_topic": None, "url_topic": "x/url", "url_template": "{{ value }}"}, "does not fetch"),
-        ("image", {"image_topic": None}, "has no usable image_topic"),
-        ("camera", {"topic": "x/#/y"}, "has no usable topic: topic is not a topic"),
+        ("image", {"image_topic": None}, "the entity has no usable image_topic"),
+        ("camera", {"topic": "x/#/y"}, "the entity has no usable topic: topic is not a topic"),
         ("camera", {"image_encoding": "hex"}, "image_encoding is 'hex'; only b64 is supported"),
     ],
 )

@@ -46,8 +46,8 @@ def home_of(*configs: Sent) -> tuple[LiveDevices, list[dict[str, Any]]]:
 def receive(live: LiveDevices, *messages: tuple[str, str]) -> None:
     """Take messages that came together, as one batch."""
     for topic, text in messages:
-        deque(live.taking(Received(topic, text.encode(), False)), maxlen=0)
-    deque(live.flushing(), maxlen=0)
+        deque(live.process(Received(topic, text.encode(), False)), maxlen=0)
+    deque(live.flush(), maxlen=0)
 
 
 BATCHES: list[tuple[tuple[str, dict[str, Any]], list[tuple[str, str]], str, list[Any]]] = [
@@ -176,8 +176,8 @@ def test_after_a_start_a_retained_message_sets_the_baseline_of_its_own_attribute
 
     bus.listen(note, events.DeviceStateChanged)
     for topic, text, is_retained in messages:
-        deque(live.taking(Received(topic, text.encode(), is_retained)), maxlen=0)
-        deque(live.flushing(), maxlen=0)
+        deque(live.process(Received(topic, text.encode(), is_retained)), maxlen=0)
+        deque(live.flush(), maxlen=0)
     assert found == expected
 
 

@@ -11,7 +11,7 @@ from appliance.adapters.mqtt.refusals import MAX_REPORTED_WORDS, Reports
 from appliance.errors import BadAnswer, Invalid
 from appliance.home import events
 from appliance.home.commands import Command
-from tests.adapters.mqtt.table import announce, config, hear, live_devices
+from tests.adapters.mqtt.table import announce, config, live_devices, receive
 from tests.fakes.clock import VirtualClock
 from tests.fakes.rows import each_row
 
@@ -134,7 +134,7 @@ def test_reported_payloads_are_shown(
     live = live_devices()
     announce(live, config(f"{component}/x", **keys, unique_id="x"))
     for text in messages:
-        hear(live, "s", text.encode())
+        receive(live, "s", text.encode())
     assert live.router.devices["mqtt:x"].attributes == shown
     assert [each.reason for each in live.router.refused.values()] == reasons
 
@@ -145,7 +145,7 @@ async def test_each_unknown_word_of_a_device_is_reported_once() -> None:
     live._publish._bus.listen(dropped.append, events.ObservationDropped)
     announce(live, config("lock/x", **STATE, command_topic="c", unique_id="x"))
     for word in ("LOCKED", "half", "half", "ajar", "half", *(f"word {number}" for number in range(99))):
-        hear(live, "s", word.encode())
+        receive(live, "s", word.encode())
         reports.report(live.router.refused, live.router.limits)
     words = ["half", "ajar", *(f"word {number}" for number in range(MAX_REPORTED_WORDS - 2))]
     expected = "is not one of 'LOCKED', 'UNLOCKED', 'JAMMED', 'OPEN'; the value is unknown now"
@@ -157,7 +157,7 @@ async def test_each_unknown_word_of_a_device_is_reported_once() -> None:
 def test_a_name_that_is_not_utf_8_does_not_hide_the_other_values() -> None:
     live = live_devices()
     announce(live, config("sensor/x", **STATE, unit_of_measurement="W", value_template="{{ value_json.p }}"))
-    hear(live, "s", '{"name":"Küche","p":5}'.encode("latin-1"))
+    receive(live, "s", '{"name":"Küche","p":5}'.encode("latin-1"))
     assert live.router.devices["mqtt:x"].attributes == {"custom.mqtt.x": 5}
 
 
@@ -197,8 +197,8 @@ def test_a_valve_takes_the_commands_that_have_a_payload(
     ("code_format", "code", "fault"),
     [
         ("^\\d{4}$", "1234", None),
-        ("^\\d{4}$", "12", "does not fit the lock's code_format"),
-        ("^\\d{4}$", "x" * 300, "does not fit the lock's code_format"),
+        ("^\\d{4}$", "12", "does not match the lock's code_format"),
+        ("^\\d{4}$", "x" * 300, "does not match the lock's code_format"),
         ("^\\d{4}$", None, "requires a code"),
         ("(a+)+$", "anything", None),
         ("[", "anything", None),
@@ -234,11 +234,11 @@ async def test_a_command_ends_at_once_when_its_device_fails(
 ) -> None:
     live = live_devices(clock)
     announce(live, config(f"{component}/x", **keys, unique_id="x"))
-    hear(live, "s", before)
+    receive(live, "s", before)
 
     class Failing:
         async def publish(self, message: Outgoing) -> None:
-            hear(live, "s", after)
+            receive(live, "s", after)
 
     connection: Any = Failing()
     with pytest.raises(BadAnswer, match=r"was sent .* and shows \S+ (jammed|error)$"):
@@ -253,7 +253,7 @@ async def test_slats_whose_open_end_is_in_the_middle_are_open_there(clock: Virtu
 
     class Blind:
         async def publish(self, message: Outgoing) -> None:
-            hear(live, "s", message.payload.encode())
+            receive(live, "s", message.payload.encode())
 
     connection: Any = Blind()
     await live.command(connection, "mqtt:x", Command(capability="cover_tilt", action="open"))
@@ -264,7 +264,7 @@ async def test_a_garage_door_that_stays_closed_is_named_in_the_error(clock: Virt
     live = live_devices(clock)
     keys = {"state_topic": "s", "command_topic": "c", "device_class": "garage", "unique_id": "x"}
     announce(live, config("cover/x", **keys))
-    hear(live, "s", b"closed")
+    receive(live, "s", b"closed")
 
     class Nothing:
         async def publish(self, message: Outgoing) -> None:
@@ -284,7 +284,7 @@ def test_every_speed_of_a_fan_is_the_percentage_that_leads_to_it(low: int, high:
     announce(live, config("fan/x", **keys, speed_range_min=low, speed_range_max=high, unique_id="x"))
     fan = live.router.devices["mqtt:x"]
     for speed in range(low, high + 1):
-        hear(live, "s", str(speed).encode())
+        receive(live, "s", str(speed).encode())
         shown = fan.attributes["custom.mqtt.percentage"]
         assert shown == (speed - low + 1) * 100 // (high - low + 1)
         for percent in range(max(shown, 1), 101):

@@ -19,7 +19,7 @@ from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import announce, config, hear, live_devices, new_catalog, rebuild
+from tests.adapters.mqtt.table import announce, config, live_devices, new_catalog, rebuild, receive
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 
@@ -49,14 +49,14 @@ class RestartingHub:
             self.live.router.take_config(sent.topic, sent.payload)
             rebuilt = rebuild(self.live.router)
             for received in first:
-                self.hear(received.topic, received.payload)
+                self.receive(received.topic, received.payload)
             list(self.live.replay(rebuilt))
             for device in rebuilt:
                 self.publish.device(device.observation())
         self.live.forget_restored()
 
-    def hear(self, topic: str, payload: bytes) -> None:
-        hear(self.live, topic, payload, is_retained=True)
+    def receive(self, topic: str, payload: bytes) -> None:
+        receive(self.live, topic, payload, is_retained=True)
 
     @property
     def shown(self) -> Mapping[str, Any]:
@@ -68,8 +68,8 @@ async def test_unretained_values_survive_restarts_with_the_availability_first(
     session: DeviceSession, clock: VirtualClock, count: int
 ) -> None:
     hub = RestartingHub(session, clock, availability_topic="x/status")
-    hub.hear("x/status", b"online")
-    hub.hear("x", b"21")
+    hub.receive("x/status", b"online")
+    hub.receive("x", b"21")
     for _ in range(count):
         hub.restart(Received("x/status", b"online", is_retained=True))
         assert hub.shown == {**VALUE, "state": "online"}
@@ -80,16 +80,16 @@ async def test_a_value_that_expired_before_a_restart_is_unavailable_until_the_ne
 ) -> None:
     hub = RestartingHub(session, clock, expire_after=60)
     assert hub.shown == {"state": "unavailable"}, "it has said nothing yet"
-    hub.hear("x", b"21")
+    hub.receive("x", b"21")
     hub.restart()
     assert hub.shown == {**VALUE, "state": "online"}
     await clock.advance(61, sleepers=0)
     hub.live.tick()
-    list(hub.live.flushing())
+    list(hub.live.flush())
     for _ in range(2):
         assert hub.shown == {"state": "unavailable"}
         hub.restart()
-    hub.hear("x", b"21")
+    hub.receive("x", b"21")
     assert hub.shown == {**VALUE, "state": "online"}
 
 
@@ -97,7 +97,7 @@ async def test_a_device_whose_configuration_broke_while_the_hub_was_away_is_unav
     session: DeviceSession, clock: VirtualClock
 ) -> None:
     known = RestartingHub(session, clock)
-    known.hear("x", b"21")
+    known.receive("x", b"21")
     known.publish.lost(Unreachable("the hub was stopped"))
     adapter = MqttAdapter(replace(context_of("mqtt", session, clock), publish=known.publish), PLAIN)
     adapter.live = LiveDevices(new_catalog(), known.publish, clock)
@@ -113,12 +113,12 @@ async def test_a_message_from_before_the_loss_of_the_broker_is_shown_after_its_r
     session: DeviceSession, clock: VirtualClock
 ) -> None:
     hub = RestartingHub(session, clock)
-    hub.hear("x", b"20")
+    hub.receive("x", b"20")
     hub.publish.lost(Unreachable("the broker has closed the connection"))
-    hub.hear("x", b"21")
+    hub.receive("x", b"21")
     assert hub.shown == {"custom.mqtt.x": 20, "custom.mqtt.y": 20, "state": "offline"}
     hub.publish.answered()
-    list(hub.live.flushing())
+    list(hub.live.flush())
     assert hub.shown == {**VALUE, "state": "online"}
 
 
@@ -127,7 +127,7 @@ def test_a_press_during_a_new_announcement_of_its_device_is_not_lost() -> None:
     live._publish._bus.listen(happened.append)
     keys = {"state_topic": "x", "event_types": ["single"], "device": {"identifiers": ["x"]}}
     announce(live, config("sensor/a", unique_id="a", **keys), config("event/b", unique_id="b", **keys))
-    reading = live.taking(Received("x", b'{"event_type": "single"}', is_retained=False))
+    reading = live.process(Received("x", b'{"event_type": "single"}', is_retained=False))
     next(reading)  # the sensor has read it, the event entity has not
     announce(live, config("event/b", unique_id="b", name="new", **keys))
     deque(reading, maxlen=0)

@@ -21,7 +21,7 @@ from appliance.home.commands import Command
 from tests.adapters.mqtt.broker import Broker
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.homes import BrokerHome, until
-from tests.adapters.mqtt.table import announce, hear, live_devices, new_catalog, take
+from tests.adapters.mqtt.table import announce, live_devices, new_catalog, receive, take
 from tests.adapters.mqtt.tasmota import BASE, MAC, TasmotaDevice
 from tests.fakes.rows import each_row
 
@@ -309,9 +309,9 @@ def announced(play: Play) -> tuple[TasmotaDevice, LiveDevices]:
     device, live = TasmotaDevice(play.state, play.sensors, **play.config), live_devices()
     announce(live, *device.announcements[:2])
     will = device.config["ofln"] if device.config["dslp"] else device.config["onln"]
-    hear(live, "tele/tA1/LWT", will.encode(), is_retained=True)
-    hear(live, "tele/tA1/STATE", json.dumps(play.state).encode())
-    hear(live, "tele/tA1/SENSOR", json.dumps(play.values).encode())
+    receive(live, "tele/tA1/LWT", will.encode(), is_retained=True)
+    receive(live, "tele/tA1/STATE", json.dumps(play.state).encode())
+    receive(live, "tele/tA1/SENSOR", json.dumps(play.values).encode())
     return device, live
 
 
@@ -347,7 +347,7 @@ async def commanded(
         async def publish(self, message: Outgoing) -> None:
             sent.append((message.topic, message.payload))
             for topic, text in device.answers(message.topic, message.payload):
-                hear(live, topic, text.encode())
+                receive(live, topic, text.encode())
 
     connection: Any = Connection()
     await asyncio.wait_for(live.command(connection, device_id, Command.parse(command)), 5)
@@ -358,9 +358,9 @@ def test_the_will_of_a_device_counts_unless_it_sleeps() -> None:
     for sleeps, is_available in ((1, True), (0, False)):
         live = live_devices()
         announce(live, *TasmotaDevice({}, {"SHT3X": {"Temperature": 1}}, dslp=sleeps).announcements[:2])
-        hear(live, "tele/tA1/LWT", b"Online", is_retained=True)
-        hear(live, "tele/tA1/SENSOR", b'{"SHT3X":{"Temperature":5}}')
-        hear(live, "tele/tA1/LWT", b"Offline")
+        receive(live, "tele/tA1/LWT", b"Online", is_retained=True)
+        receive(live, "tele/tA1/SENSOR", b'{"SHT3X":{"Temperature":5}}')
+        receive(live, "tele/tA1/LWT", b"Offline")
         assert live.router.devices[ID].is_available is is_available
 
 
@@ -393,7 +393,7 @@ def test_a_lamp_with_white_shows_the_white_or_the_colour() -> None:
         ({"POWER": "OFF"}, "white", None),
         ({"HSBColor": "60,10,9", "White": 0}, "hs", {"hue": 60, "saturation": 10}),
     ):
-        hear(live, "stat/tA1/RESULT", json.dumps(said).encode())
+        receive(live, "stat/tA1/RESULT", json.dumps(said).encode())
         attributes = live.router.devices[ID].attributes
         assert (attributes["color_mode"], attributes.get("color_hs")) == (mode, color)
 
@@ -402,7 +402,7 @@ def test_a_value_that_is_null_for_a_time_is_gone_for_that_time() -> None:
     live = live_devices()
     announce(live, *TasmotaDevice({}, {"DHT11": {"Temperature": 20}}).announcements)
     for text, shown in ((b"21", 21), (b"null", None), (b"22", 22)):
-        hear(live, "tele/tA1/SENSOR", b'{"DHT11":{"Temperature":%s}}' % text)
+        receive(live, "tele/tA1/SENSOR", b'{"DHT11":{"Temperature":%s}}' % text)
         temperature: Any = live.router.devices[ID].attributes.get("temperature")
         assert (temperature and temperature["value"]) == shown
 
@@ -479,7 +479,7 @@ def test_odd_values_of_one_key_cost_no_more_than_that_key(odd: dict[str, Any]) -
     live = live_devices()
     sensors = {"A": {"Temperature": 1}, "B": 5, "C": [1], "D": {"E": {"F": {"G": {}}}}}
     announce(live, *TasmotaDevice({}, sensors, **odd).announcements)
-    hear(live, "tele/tA1/SENSOR", b'{"A":{"Temperature":5}}')
+    receive(live, "tele/tA1/SENSOR", b'{"A":{"Temperature":5}}')
     assert live.router.devices[ID].attributes["temperature"] == measured(5, "°C")
 
 

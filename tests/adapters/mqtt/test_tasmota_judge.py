@@ -14,7 +14,7 @@ import pytest
 from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.home.commands import Command
 from appliance.home.values import number_in
-from tests.adapters.mqtt.table import announce, hear, live_devices
+from tests.adapters.mqtt.table import announce, live_devices, receive
 from tests.adapters.mqtt.tasmota import MAC, TasmotaDevice
 from tests.adapters.mqtt.test_tasmota import PLAYS, Play
 
@@ -48,7 +48,7 @@ class JudgeClient:
     async def _unsubscribe(self, state: Any) -> Any:
         return {}
 
-    def hear(self, topic: str, payload: str) -> None:
+    def receive(self, topic: str, payload: str) -> None:
         """Hand a message to whatever subscribed to its topic."""
         for subscribed, callback in list(self.callbacks):
             if subscribed == topic:
@@ -124,8 +124,8 @@ async def test_the_judge_is_told_the_same_values(name: str) -> None:
     device, live = start(play)
     entities = await judged(device, client)
     for topic, values in (("tele/tA1/STATE", play.state), ("tele/tA1/SENSOR", play.values)):
-        client.hear(topic, json.dumps(values))
-        hear(live, topic, json.dumps(values).encode())
+        client.receive(topic, json.dumps(values))
+        receive(live, topic, json.dumps(values).encode())
     agreed = 0
     for each in entities:
         ours = attributes_of(live, each.object_id)

@@ -1,1 +1,2 @@
-"""Publishing: this hub's own devices, scenes and automations on a broker, announced by Home Assistant's discovery."""
+"""Publishing: the hub's devices, scenes, and automations on a broker, announced in Home Assistant's discovery
+format."""

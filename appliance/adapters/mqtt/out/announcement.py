@@ -1,4 +1,4 @@
-"""The configurations that a hub publishes: one of each device, one of its scenes and automations."""
+"""The configurations that a hub publishes: one per device, and one for its scenes and automations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _JOINED = {
     "cover": (cover.announce, cover.COVER_KEYS),
     "climate": (climate.announce, climate.CLIMATE_KEYS),
 }
-"""Components of several attributes, and these attributes."""
+"""Components that use several attributes, and these attributes."""
 
 _SINGLE: Mapping[str, Callable[[PublishedDevice, str], Fields | None]] = {
     "lock": lock.announce,
@@ -42,11 +42,11 @@ _SINGLE: Mapping[str, Callable[[PublishedDevice, str], Fields | None]] = {
     "binary_sensor": binary_sensor.announce,
     "sensor": sensor.announce,
 }
-"""Components of one attribute; the first that takes an attribute has it."""
+"""Components of one attribute. The first component that accepts an attribute gets it."""
 
 
 def _components(device: PublishedDevice) -> Iterator[tuple[str, Fields]]:
-    """Yield every component of a device by its object id."""
+    """Yield every component of a device by object id."""
     left = set(device.keys)
     for platform, (announce, keys) in _JOINED.items():
         if (fields := announce(device)) is not None:
@@ -62,7 +62,7 @@ def _components(device: PublishedDevice) -> Iterator[tuple[str, Fields]]:
 
 
 def announcement(device: Device, room: str | None, topics: HubTopics, events: tuple[str, ...]) -> bytes:
-    """Return the configuration of a device; `events` are the names of its events so far."""
+    """Return the configuration of a device. `events` are the names of its previous events."""
     state_topic = topics.of("devices", device.id, "state")
     components = dict(_components(PublishedDevice(device, topics.of("devices", device.id, "set"), state_topic)))
     if events:
@@ -101,7 +101,7 @@ def origin() -> dict[str, str]:
 
 
 def hub_announcement(scenes: Mapping[str, str], automations: Mapping[str, str], topics: HubTopics) -> bytes:
-    """Return the configuration of the hub itself: its scenes and automations, names by their ids."""
+    """Return the configuration of the hub itself with its scenes and automations, which are given as names by id."""
     components: dict[str, Fields] = {}
     for id_, name in scenes.items():
         key = f"scene_{discovery_id(id_)}"

@@ -1,5 +1,4 @@
-"""The publisher: this hub's devices, scenes and automations on a broker, commands from the broker, and their
-answers."""
+"""The publisher: sends this hub's devices, scenes, and automations to a broker, and runs commands from the broker."""
 
 from __future__ import annotations
 
@@ -26,37 +25,37 @@ from appliance.home.model import Device
 from appliance.tasks import Tasks
 
 GATHER_SECS = 0.05
-"""Seconds during which the changes of a device are collected before they are published."""
+"""Seconds in which the changes of a device are collected before they are published."""
 
 CATALOG_SECS = 1.0
-"""Seconds between two comparisons of scenes and automations with their published form."""
+"""Seconds between two checks for changed scenes and automations."""
 
 MAX_EVENTS = 50
-"""Names of events that are remembered for one device."""
+"""Maximum number of event names remembered per device."""
 
 MAX_FRAMES = 1_000
-"""Events that wait to be published; the oldest are dropped."""
+"""Maximum number of events that wait to be published. The oldest are dropped."""
 
 MAX_COMMAND_BYTES = 64 * 1024
-"""Bytes of a command."""
+"""Maximum bytes of a command."""
 
 MAX_WAITING_COMMANDS = 10
-"""Commands from the broker that wait for one device, scene, or automation."""
+"""Maximum number of commands from the broker that wait for one device, scene, or automation."""
 
 MAX_BUSY_TARGETS = 1_000
-"""Devices, scenes, and automations with waiting commands."""
+"""Maximum number of devices, scenes, and automations with waiting commands."""
 
 MAX_SENDING = 1_000
-"""Answers and events that wait for the broker; further ones are dropped."""
+"""Maximum number of answers and events in transit to the broker. Further ones are dropped."""
 
 MIN_REPUBLISH_SECS = 60.0
-"""Least number of seconds before a topic is published again because another client changed it."""
+"""Minimum seconds before a topic is published again after another client changed it."""
 
 log = logging.getLogger("adapters")
 
 
 class HubPublisher:
-    """Publishes from entering the context to leaving it. Devices of `brokers`, sections of MQTT, are not announced.
+    """Publishes while its context is entered. Devices of `brokers`, the MQTT sections, are not announced.
 
     `boot` is higher at each start, so that subscribers can order the states of two runs.
     """
@@ -83,12 +82,12 @@ class HubPublisher:
         self._frames: deque[bytes] = deque(maxlen=MAX_FRAMES)
         self._sequence = 0
         self._events: dict[str, dict[str, None]] = {}
-        self._published: dict[str, str] = {}  # retained messages of this connection, by topic
-        self._catalogs: tuple[Mapping[str, str], Mapping[str, str]] | None = None  # names by id, as announced
-        self._automations: set[str] = set()  # the topics of their states
+        self._published: dict[str, str] = {}  # payloads of this connection's retained messages, by topic
+        self._catalogs: tuple[Mapping[str, str], Mapping[str, str]] | None = None  # announced names by id
+        self._automations: set[str] = set()  # topics of their states
         self._queues: dict[tuple[str, str], deque[Command | bool | None]] = {}
         self._sending = 0
-        self._overwritten: dict[str, float] = {}  # topics that hold a message of another client, and since when
+        self._overwritten: dict[str, float] = {}  # times of overwriting by other clients, by topic
         self._republished_at: dict[str, float] = {}
         self._connection: BrokerConnection | None = None
 
@@ -120,7 +119,7 @@ class HubPublisher:
                 self._publish_event(id_, name, data)
 
     def _is_own(self, event: events.Event) -> bool:
-        """Return whether the device did not come in over MQTT."""
+        """Return whether the event's device did not come from MQTT."""
         device = getattr(event, "device", None)
         device_id = getattr(event, "device_id", "") if device is None else device.id
         return device_id.partition(":")[0] not in self._brokers
@@ -130,7 +129,7 @@ class HubPublisher:
         self._has_changed.set()
 
     async def _session(self, connection: BrokerConnection) -> None:
-        """Publish until the connection is lost. An unforeseen error ends only this connection."""
+        """Publish until the connection is lost. An unexpected error ends only this connection."""
         try:
             await self._publish_all(connection)
         except LaresError:
@@ -155,7 +154,7 @@ class HubPublisher:
                 self._mark_changed(device.id)
             await self._publish_changes(connection)
             await self._publish_catalogs(connection)
-            # The retained messages of an earlier run arrive now. New messages of this run also arrive, and stay.
+            # Retained messages of an earlier run arrive now and are deleted. Messages of this run also arrive.
             await connection.subscribe([*self._topics.leftovers, self._topics.status])
             looked_at = self._clock.monotonic()
             while True:
@@ -181,7 +180,8 @@ class HubPublisher:
                 raise end
 
     async def _keep(self, connection: BrokerConnection, topic: str, payload: str) -> None:
-        """Have the broker retain this message at a topic, unless it does already; an empty payload removes it."""
+        """Publish a retained message unless the broker already has it. An empty payload deletes the retained
+        message."""
         if self._published.get(topic, "") == payload:
             return
         self._published[topic] = payload
@@ -190,11 +190,11 @@ class HubPublisher:
         await connection.publish(retained(topic, payload))
 
     async def _publish_overwritten(self, connection: BrokerConnection) -> None:
-        """Publish again what another client changed or cleared, each topic at most once a minute."""
+        """Publish messages again that another client changed or cleared, each topic at most once per minute."""
         now = self._clock.monotonic()
         recent = {topic: at for topic, at in self._republished_at.items() if now - at < MIN_REPUBLISH_SECS}
         self._republished_at = recent
-        # When a newer message follows one of our own, both come back within a moment.
+        # If the hub has just published two messages at a topic, the first one comes back shortly before the second.
         due = [topic for topic, at in self._overwritten.items() if now - at >= CATALOG_SECS and topic not in recent]
         for topic in due:
             del self._overwritten[topic]
@@ -226,7 +226,7 @@ class HubPublisher:
         await self._keep(connection, state_topic, orjson.dumps(state).decode())
 
     def _find(self, device_id: str) -> Device | None:
-        """Return the device that this hub publishes under an id; None for an unknown id, and for a device from
+        """Return the device that this hub publishes under an id. Return None for an unknown id, and for a device from
         MQTT."""
         found = self._home.registry.find_devices([device_id])
         return found[0] if found and found[0].metadata.source not in self._brokers else None
@@ -242,7 +242,7 @@ class HubPublisher:
         self._send(Outgoing(self._topics.of("devices", device_id, "event"), payload, qos=1))
 
     async def _publish_catalogs(self, connection: BrokerConnection) -> None:
-        """Publish the scenes and automations, and which are enabled, if that differs from before."""
+        """Publish scenes, automations, and which automations are enabled, if any of them changed."""
         scenes, automations = self._home.scenes(), self._home.automations()
         names = {id_: name for id_, (name, _) in automations.items()}
         if self._catalogs != (scenes, names):
@@ -258,19 +258,21 @@ class HubPublisher:
             await self._keep(connection, topic, states.get(topic, ""))
 
     def _on_message(self, received: Received) -> None:
-        """Handle a command, or check the retained messages of this hub."""
+        """Process a command, or check a retained message of this hub."""
         levels = received.topic.split("/")
         if received.topic.startswith(f"{self._topics.prefix}/") or levels[-1] in ("state", "status"):
             self._check_kept(received)
         elif received.is_retained:
-            log.warning("the command at %s is retained and was ignored: the broker would repeat it", received.topic)
+            log.warning(
+                "the command at %s was ignored because it is retained, so the broker would repeat it", received.topic
+            )
         elif len(levels) == 5:
             self._take_command(levels[2], unquote(levels[3]), received.payload)
 
     def _check_kept(self, received: Received) -> None:
-        """Clear a message of an earlier run, and note a message of another client in place of ours.
+        """Delete a message of an earlier run. If another client replaced a message of this run, note its topic.
 
-        Our own messages come back in order, so the last message at a topic is the retained one.
+        The hub's own messages come back in order, so the last message at a topic is the retained one.
         """
         published = self._published.get(received.topic)
         if published is None:
@@ -282,13 +284,13 @@ class HubPublisher:
             self._overwritten[received.topic] = self._clock.monotonic()
 
     def _take_command(self, target: str, id_: str, payload: bytes) -> None:
-        """Queue a command; only its meaning is kept, not the message."""
+        """Queue a command. The queue contains parsed commands, not messages."""
         queue = self._queues.get((target, id_))
         if queue is None and len(self._queues) < MAX_BUSY_TARGETS:
             queue = deque()
         try:
             if queue is None or len(queue) >= MAX_WAITING_COMMANDS:
-                raise Busy(f"too many commands wait for {target} {id_[:100]}; send this one again later")
+                raise Busy(f"too many commands wait for {id_[:100]}; send this command again later")
             queue.append(_parse(target, payload))
         except LaresError as error:
             self._answer(target, id_, error)
@@ -298,7 +300,7 @@ class HubPublisher:
             self._tasks.start(self._run_commands(target, id_), f"commands of the broker to {target} {id_[:100]}")
 
     async def _run_commands(self, target: str, id_: str) -> None:
-        """Run the waiting commands in order; a failed command does not stop the next ones."""
+        """Run the waiting commands in order. A failed command does not stop the next ones."""
         queue = self._queues[target, id_]
         try:
             while queue:
@@ -329,8 +331,8 @@ class HubPublisher:
                     await self._publish_catalogs(self._connection)
 
     def _answer(self, target: str, id_: str, error: LaresError) -> None:
-        """Report why a command was not run: for a device, at its topic for errors; for scenes and automations, in the
-        log."""
+        """Report why a command did not run: at the device's result topic, or in the log for scenes and
+        automations."""
         if target == "devices":
             self._answer_device(id_, "busy" if isinstance(error, Busy) else "error", str(error))
         else:
@@ -357,14 +359,13 @@ class HubPublisher:
 
 
 def _parse(target: str, payload: bytes) -> Command | bool | None:
-    """Return a command to a device; for an automation, whether to enable it; for a scene, None. Raises
-    `LaresError`."""
+    """Return a device's command, or whether to enable an automation. Return None for a scene. Raise `LaresError`."""
     if target == "devices":
         if len(payload) > MAX_COMMAND_BYTES:
-            raise Invalid(f"a command has at most {MAX_COMMAND_BYTES // 1024} KiB")
+            raise Invalid(f"the command is larger than {MAX_COMMAND_BYTES // 1024} KiB")
         return Command.parse(parse_json(payload))
     if target == "automations":
         if payload not in (b"on", b"off"):
-            raise Invalid("must be on or off")
+            raise Invalid("the payload must be on or off")
         return payload == b"on"
     return None

@@ -1,4 +1,4 @@
-"""Removal of the messages that this hub left on a broker, after a change of its settings."""
+"""Deletion of the hub's retained messages after a change of its settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from appliance.errors import Unreachable
 from appliance.tasks import Tasks
 
 RETAINED_QUIET_SECS = 1.0
-"""Seconds without a retained message that end the wait for retained messages."""
+"""Seconds without a retained message after which all of them have arrived."""
 
 log = logging.getLogger("adapters")
 
@@ -25,9 +25,9 @@ log = logging.getLogger("adapters")
 async def withdrawal(
     settings: Mqtt, topics: HubTopics, after: HubTopics | None, secrets: Secrets, clock: Clock, client_id: str
 ) -> AsyncIterator[None]:
-    """While entered, clear the retained messages of a hub, once; retry until the broker answers.
+    """While entered, delete the retained messages of a hub once. Retry until the broker answers.
 
-    `after` are the topics that the hub uses from now on; messages at them stay. These topics are stored once the old
+    `after` are the topics that the hub uses from now on; their messages stay. These topics are stored once the old
     ones are cleared.
     """
     kept = () if after is None else after.leftovers
@@ -61,7 +61,7 @@ async def withdrawal(
 async def _clear(
     connection: BrokerConnection, filters: Sequence[str], found: Mapping[str, None], clock: Clock
 ) -> None:
-    """Clear the topics that hold messages, once these messages have arrived."""
+    """Delete the messages at these topics, once all of them have arrived."""
     await connection.subscribe(filters)
     count = -1
     while count != len(found):

@@ -18,15 +18,15 @@ _ALARM_MODES: Mapping[str, str] = {
     "armed_custom_bypass": "arm_custom_bypass",
     "triggered": "trigger",
 }
-"""The modes of an alarm panel, and the word that sets each."""
+"""The words that set each mode of an alarm panel."""
 
 
 _ALARM_STATES = ("disarmed", *_ALARM_MODES, "arming", "disarming", "pending")
 
 
 class AlarmPanel(Entity):
-    """An alarm panel: its custom attribute shows its mode, and can be set to a supported mode (by default, all
-    are)."""
+    """An alarm panel. Its custom attribute shows its mode, and accepts the supported modes (by default, all
+    modes)."""
 
     def setup(self) -> None:
         self.need()
@@ -37,7 +37,7 @@ class AlarmPanel(Entity):
         self.offer(self.custom, ("set",), self._write, type="enum", values=["disarmed", *modes])
 
     def _write(self, command: Command) -> Intent:
-        """Return the payload of the mode as `action` of the template, with the code if the command has one."""
+        """Return the message for a mode: its payload, which templates get as `action`, and the command's code."""
         mode = str(command.value)
         feature = "disarm" if mode == "disarmed" else _ALARM_MODES[mode]
         action, code = self.payload(feature), self._checked_code(command, feature)

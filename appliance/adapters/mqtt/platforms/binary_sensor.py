@@ -9,7 +9,7 @@ from appliance.home.classes import BINARY_SENSORS
 
 
 class BinarySensor(Entity):
-    """A binary value that can only be read; if no capability fits, it is a boolean custom attribute."""
+    """A binary value that can only be read. If no capability fits, it is a boolean custom attribute."""
 
     device_class = ""
     is_renamed = True
@@ -26,7 +26,7 @@ class BinarySensor(Entity):
         self.read("state_topic", self._parse, "value_template")
 
     def showing(self, is_on: bool | None) -> Update:
-        """Return the values for on, for off, or for unknown."""
+        """Return the values for on, off, or unknown."""
         on, off = self._values if self.claims else (True, False)
         value = None if is_on is None else on if is_on else off
         return {self.label: value, **dict.fromkeys(self.more_keys, is_on)}
@@ -45,11 +45,11 @@ _CLASSES = {
     **{each.capability: (name, str(each.on), str(each.off)) for name, each in reversed(BINARY_SENSORS.items())},
     "presence": ("presence", "True", "False"),
 }
-"""The first device class for each capability, and the texts for on and off in templates."""
+"""First device class of each capability, and the texts for on and off in templates."""
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:
-    """Return the fields of a binary sensor of this hub; None for a value of another type."""
+    """Return the fields of a binary sensor of this hub, or None for another type of value."""
     device_class, on, off = _CLASSES.get(key, (None, "True", "False"))
     if device_class is None and not isinstance(device.attributes.get(key), bool):
         return None

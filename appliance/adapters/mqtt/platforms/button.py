@@ -7,7 +7,7 @@ from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice,
 
 
 class Button(Entity):
-    """A button or a scene: it shows nothing, and takes one command, which is done when it is sent."""
+    """A button or a scene. It shows no state. Its only command is complete when it is sent."""
 
     def setup(self) -> None:
         is_button = self.announcement.component == "button"
@@ -17,7 +17,7 @@ class Button(Entity):
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:
-    """Return the fields of a button of this hub; None for an attribute that cannot be pressed."""
+    """Return the fields of a button of this hub, or None for an attribute that cannot be pressed."""
     if key not in device.specs or "press" not in device.specs[key].actions:
         return None
     return {"command_topic": device.set_topic, "payload_press": command_text(key, "press")}

@@ -1,4 +1,4 @@
-"""Climate: a thermostat or an air conditioner."""
+"""Thermostats and air conditioners."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ACTIONS = {
     "off": "off", "heating": "heating", "cooling": "cooling", "drying": "dry", "idle": "idle", "fan": "fan_only",
     "preheating": "heating", "defrosting": "idle",
 }  # fmt: skip
-"""`hvac_state` by the words of Home Assistant's `action_topic`."""
+"""`hvac_state` by the words in Home Assistant's `action_topic`."""
 
 _WORDS = {
     "fan_mode": "fan_mode",
@@ -25,10 +25,10 @@ _WORDS = {
     "preset_mode": "preset_mode",
     "custom.mqtt.swing_horizontal_mode": "swing_horizontal_mode",
 }
-"""Attributes whose values are words, and their names in announcements."""
+"""Announced names by attribute, for attributes whose values are words."""
 
 _DEFAULT_RANGE = {"°C": (7, 35), "°F": (44.6, 95)}
-"""The temperatures that can be set if the announcement states no bounds, as in Home Assistant."""
+"""Default temperature range by unit, as in Home Assistant."""
 
 
 class Climate(Regulated):
@@ -65,7 +65,7 @@ class Climate(Regulated):
 
 
 def _text_parser(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
-    """Return a parser of modes by their announced names; the preset `None` means no preset."""
+    """Return a parser of modes by their announced names. The preset `None` means that no preset is active."""
     is_preset = attribute == "preset_mode"
 
     def parse(text: str) -> Update:
@@ -84,7 +84,7 @@ CLIMATE_KEYS = ("hvac_mode", "hvac_state", "target_temperature", "fan_mode", "sw
 
 
 def announce(device: PublishedDevice) -> Fields | None:
-    """Return the fields of a thermostat or air conditioner of this hub; None for another device."""
+    """Return the fields of a thermostat or air conditioner of this hub, or None for another device."""
     if device.specs.keys().isdisjoint(("target_temperature", "hvac_mode")):
         return None
     fields: Fields = {}

@@ -30,24 +30,25 @@ _PERCENT = (0.0, 100.0)
 
 
 class Scale:
-    """The announced numbers for 0 and 100 percent; the first may be the larger."""
+    """The announced numbers for 0 and 100 percent. The first number can be the larger one."""
 
     def __init__(self, low: float, high: float) -> None:
         self.low, self.high = low, high
 
     def percent(self, raw: float) -> int:
-        """Convert a number in the announced range to a percentage, from 0 to 100."""
+        """Convert an announced number to a percentage from 0 to 100."""
         return clamped(scaled(raw, self.low, self.high, to=_PERCENT))
 
     def raw(self, percent: float) -> int | float:
-        """Convert a percentage to a number in the announced range."""
+        """Convert a percentage to an announced number."""
         return plain_number(round(scaled(percent, *_PERCENT, to=(self.low, self.high))))
 
 
 class Cover(Entity):
-    """A cover, garage door or door. `motion` is the last state that it announced: open, opening, closed … or stopped.
+    """A cover, garage door, or door. `motion` is its last announced state: open, opening, closed, closing, or
+    stopped.
 
-    A step is done when the cover begins to move, a stop when it is sent.
+    Opening and closing is complete when the cover begins to move. A stop is complete when it is sent.
     """
 
     def setup(self) -> None:
@@ -78,7 +79,7 @@ class Cover(Entity):
         self.claims = tuple(dict.fromkeys((self._attribute, *self.offers)))
 
     def _steps(self) -> tuple[str, ...]:
-        """Return the actions with a payload; an announced null removes one."""
+        """Return the actions with a payload. An announced null removes an action."""
         if not self.has_target("command_topic"):
             return ()
         actions = ("open", "close", "stop")
@@ -105,11 +106,11 @@ class Cover(Entity):
         return "stopped" if position is None else "closed" if position == 0 else "open"
 
     def _parse_position(self, text: str) -> Update:
-        """Return the position, or the position and tilt of one object."""
+        """Return the position, or the position and tilt if both are in one object."""
         if text == "" or is_unknown(text):
             return {}
         if text.startswith("{"):
-            state = parse_object(text, "a position")
+            state = parse_object(text, "the position")
             position: Any = state.get("position")
             tilt: Any = state.get("tilt_position")
             shown = self._parse_position(str(position)) if is_number(position) else {}
@@ -157,13 +158,13 @@ class Cover(Entity):
         return self.intent("tilt_command", raw, shown, tilt_position=raw)
 
     def _begins(self, target: int) -> Callable[[Entity], bool]:
-        """Return whether the cover moves, or is already in place."""
-        before, said = self.attributes.get("cover_position"), self.motion
+        """Return a check that the cover moves or has reached the target."""
+        before, motion_before = self.attributes.get("cover_position"), self.motion
 
         def begins(entity: Entity) -> bool:
             motion = entity.motion if isinstance(entity, Cover) else ""
-            if entity is not self and motion == said:
-                motion = ""  # after a new announcement, a cover repeats its state from before the command
+            if entity is not self and motion == motion_before:
+                motion = ""  # after a new announcement, this is the state from before the command
             if motion in ("opening", "closing") or has_moved(entity, "cover_position", before, target):
                 return True
             return motion == ("open" if target == 100 else "closed") and target in (0, 100)
@@ -173,7 +174,7 @@ class Cover(Entity):
 
 
 def has_moved(entity: Entity, attribute: str, before: Value, target: Value) -> bool:
-    """Return whether the attribute is the target or has changed; an unknown value has not moved."""
+    """Return whether the attribute is the target or has changed. An unknown value does not confirm a movement."""
     value = entity.attributes.get(attribute)
     return value is not None and (value == target or value != before)
 
@@ -182,7 +183,7 @@ COVER_KEYS = ("garage_door", "door", "cover_position", "cover_tilt")
 
 
 def announce(device: PublishedDevice) -> Fields | None:
-    """Return the fields of a cover or door of this hub; None for another device."""
+    """Return the fields of a cover or door of this hub, or None for another device."""
     if device.keys.isdisjoint(COVER_KEYS):
         return None
     door = next((key for key in ("garage_door", "door") if key in device.keys), "")

@@ -1,4 +1,4 @@
-"""Dates, times of day, and instants."""
+"""Dates, times of day, and points in time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from appliance.errors import Invalid
 from appliance.home.commands import Command
 
 _EXAMPLES = {"date": "2026-11-23", "time": "07:30:00", "datetime": "2026-11-23T07:30:00+01:00"}
-"""Examples of the values that each component shows and accepts."""
+"""Examples of values by component."""
 
 
 class Moment(Input):
-    """A date, a time of day, or both; an instant with an offset or in a known `timezone` is shown in UTC."""
+    """A date, a time of day, or both. A point in time with an offset, or in a known `timezone`, is shown in UTC."""
 
     def setup(self) -> None:
         self._component, name = self.announcement.component, self.config.text("timezone")
@@ -24,7 +24,7 @@ class Moment(Input):
             try:
                 self._zone = ZoneInfo(name)
             except (OSError, ValueError, LookupError):
-                raise Invalid(f"timezone {name[:60]!r} is not known") from None
+                raise Invalid(f"the timezone {name[:60]!r} is unknown") from None
         super().setup()
 
     def parse(self, text: str) -> Update:

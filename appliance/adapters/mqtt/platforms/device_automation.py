@@ -8,7 +8,7 @@ from appliance.errors import Invalid
 
 
 class TriggerEntity(Entity):
-    """A trigger of a device automation: a payload at a topic. The event's name is type and subtype."""
+    """A trigger of a device automation: a payload at a topic. The event's name consists of type and subtype."""
 
     device_class = "button"
     reports_events = True
@@ -17,7 +17,7 @@ class TriggerEntity(Entity):
         words = [self.config.text(key) for key in ("type", "subtype")]
         name = "_".join(dict.fromkeys(each for each in words if each))
         if not name:
-            raise Invalid("has no type")
+            raise Invalid("the entity has no type")
         event = event_of(name)
         self.event_names = (event.name,)
         self.expected = self.config.text("payload") if "payload" in self.config else None

@@ -8,7 +8,8 @@ from appliance.adapters.mqtt.platforms.entity import Entity, Update, is_unknown
 class DeviceTracker(Entity):
     """A person's device: `presence`, and the name of its zone or room.
 
-    A GPS zone is away from home; a room that another sensor detects, such as Bluetooth, is at home.
+    Someone in a GPS zone is away from home. Someone in a room that another sensor detects, such as Bluetooth, is at
+    home.
     """
 
     device_class = "person"

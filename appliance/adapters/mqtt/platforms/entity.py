@@ -1,5 +1,4 @@
-"""The common parts of every announced entity: the topics that it reads, the meaning of their messages, and its
-commands."""
+"""Base of all entities: their topics, the meaning of their messages, and their commands."""
 
 from __future__ import annotations
 
@@ -22,25 +21,25 @@ from appliance.home.values import Value
 from appliance.tables.checks import is_number
 
 Update = Mapping[str, Value]
-"""New values by attribute; None: unknown from now on."""
+"""New values by attribute. None means that the value is unknown."""
 
 UNKNOWN = ("none", "unknown", "unavailable", "nan", "inf", "-inf", "infinity", "-infinity")
-"""Texts that announcers write for an unknown value, in upper or lower case."""
+"""Texts for an unknown value, in upper or lower case."""
 
 
 MAX_LISTED_WORDS = 8
-"""Expected words that a sentence lists."""
+"""Maximum number of expected words in an error message."""
 
 
 class EntityEvent(Struct, frozen=True):
-    """Something that happens at a device and leaves no state, such as a press."""
+    """An event at a device that leaves no state, such as a press."""
 
     name: str
     data: Mapping[str, Value]
 
 
 class UnknownValue(Invalid):
-    """A message whose text has no known meaning. The attributes in `update` become unknown."""
+    """A message without a known meaning. The attributes in `update` become unknown."""
 
     def __init__(self, text: str, expected: str, update: Update) -> None:
         end = "; the value is unknown now" if update else ""
@@ -50,11 +49,11 @@ class UnknownValue(Invalid):
 
 
 PayloadParser = Callable[[str], Update | EntityEvent | None]
-"""Parses the text of a message; an empty update or None means that the text is ignored. Raises `Invalid`."""
+"""Parses the text of a message. An empty update or None means that the text is ignored. Raises `Invalid`."""
 
 
 class TopicReader(Struct, frozen=True):
-    """A topic to subscribe to, the template that renders its payloads, and the parser of the rendered text."""
+    """A topic, the template for its payloads, and the parser of the rendered text."""
 
     topic: str
     template: Template | None
@@ -62,11 +61,11 @@ class TopicReader(Struct, frozen=True):
 
 
 class Intent(Struct, frozen=True, kw_only=True):
-    """The messages of a command, and the attributes that the device shows once it is done.
+    """The messages of a command, and the attributes that confirm it.
 
-    Without `shows`, the command is done when it is sent. With `begins`, the command is done as soon as `begins`
-    returns true for the entity. After a new announcement, this entity is a different object from the commanded one.
-    `fails` are states after which the result can no longer come.
+    Without `shows`, the command is complete when it is sent. With `begins`, the command is complete as soon as
+    `begins` returns true for the entity. After a new announcement, `begins` gets a new entity object. `fails` are
+    states after which the result can no longer come.
     """
 
     messages: tuple[Outgoing, ...]
@@ -92,23 +91,24 @@ SWITCHED = ("on", "off", "toggle")
 class Entity:
     """One announced entity.
 
-    `attributes` holds the known values by capability or `custom.mqtt.<field>`. `claims` are the capabilities that it
-    shows unless another entity has them; `offers` are the attributes that take commands. An entity that
-    `reports_events` has no state: retained messages of its topics are ignored. `written_at` is the time of the
-    current command, in the home's zone. It counts as expired before its first value, and after `expire_after` seconds
-    without a value. `unconfirmed` are the attributes from before a restart that no message has confirmed since.
+    `attributes` contains the known values by capability or `custom.mqtt.<field>`. `claims` are the capabilities that
+    it shows unless another entity claims them. `offers` are the attributes that accept commands. An entity that
+    `reports_events` has no state, so retained messages of its topics are ignored. `written_at` is the time of the
+    current command in the home's zone. If `expire_after` is set, the entity is expired before its first value, and
+    after these seconds without a value. `unconfirmed` are attributes from before a restart that no message has
+    confirmed yet.
     """
 
     device_class: str | None = None
-    """The class of a device whose main entity this is; None: the component; empty: as announced."""
+    """The class of a device if this is its main entity. None means the component, an empty text the announced
+    class."""
     reports_events = False
     is_renamed = False
-    """Whether the entity's attribute is renamed by `use_custom`; the attributes of any other entity have the names of
-    their capabilities."""
+    """Whether `use_custom` can rename the attribute. Other entities keep the names of their capabilities."""
     event_names: tuple[str, ...] = ()
-    """The events that it announces; empty if they are unknown."""
+    """The announced events; empty if unknown."""
     more_keys: tuple[str, ...] = ()
-    """Attributes that it may show in addition to its claims, offers, and own name."""
+    """Attributes that it can show in addition to its claims, offers, and custom attribute."""
 
     def __init__(self, announcement: Announcement) -> None:
         self.announcement = announcement
@@ -130,17 +130,17 @@ class Entity:
         self._confirmed: set[str] = set()
         for key in announcement.config:
             if "command" in key and key.endswith("_template"):
-                self.config.template(key)  # these fields are read with each command; report a fault now
+                self.config.template(key)  # commands read these fields later; report faults now
         try:
             self.setup()
             if not self.readers and not self.offers:
-                raise Invalid("has no usable topic")
+                raise Invalid("the entity has no usable topic")
         except Invalid as fault:
             raise Invalid(": ".join(filter(None, (str(fault), "; ".join(self.config.problems))))) from None
         self.is_expired = self.expire_after > 0 and bool(self.readers) and not self.reports_events
 
     def setup(self) -> None:
-        """Fill readers, offers and claims from the configuration; raise `Invalid` if a required key is missing."""
+        """Set readers, offers, and claims from the configuration. Raise `Invalid` if a required key is missing."""
 
     @property
     def is_available(self) -> bool:
@@ -154,12 +154,12 @@ class Entity:
 
     @property
     def label(self) -> str:
-        """The attribute that names the entity in a sentence."""
+        """The attribute that represents the entity in error messages."""
         return self.claims[0] if self.claims else self.custom
 
     @property
     def keys(self) -> set[str]:
-        """Every attribute that it may show."""
+        """All attributes that it can show."""
         named = {*self.claims} or {self.custom}
         return named | self.offers.keys() | {*self.more_keys} | self._confirmed - {""}
 
@@ -172,33 +172,34 @@ class Entity:
         return update
 
     def use_custom(self, suffix: str = "") -> None:
-        """Show and offer the value under a name of its own, because another entity has the capability or the name."""
+        """Move the value to a custom attribute, because another entity has the capability or the name."""
         offer = self.offers.pop(self.custom, None)
         self.custom, self.claims = self.custom + suffix, ()
         if offer is not None:
             self.offers[self.custom] = offer
 
     def restore(self, shown: Mapping[str, Value]) -> bool:
-        """Show the values from before a restart for attributes without a value; return whether there are any."""
+        """Show values from before a restart for attributes without a value. Return whether there are any."""
         kept = {key: value for key, value in shown.items() if key in self.keys and key not in self.attributes}
         self.attributes |= kept
         self.unconfirmed |= kept.keys()
         return bool(kept)
 
     def write(self, command: Command) -> Intent:
-        """Return the messages of an offered command; raises `Invalid` or `Unsupported`."""
+        """Return the messages of an offered command. Raise `Invalid` or `Unsupported`."""
         return self.offers[command.capability].write(command)
 
     def dismantle(self) -> None:
-        """Clear readers and offers to break reference cycles: frozen objects are not collected."""
+        """Clear readers and offers to break reference cycles, because the garbage collector ignores frozen
+        objects."""
         self.readers.clear()
         self.offers.clear()
 
     def read(self, key: str, parse: PayloadParser, *templates: str, shows: tuple[str, ...] = ("",)) -> None:
         """Read the topic under a key, if there is one, and further topics under `_<key>s`.
 
-        The first announced template is rendered. `shows` are the attributes that its messages confirm after a
-        command; `""` stands for any.
+        The first announced template is rendered. After a command, the messages confirm the attributes in `shows`;
+        `""` means any attribute.
         """
         if topic := self.config.topic(key):
             template = self.config.template(*templates)
@@ -209,7 +210,7 @@ class Entity:
     def offer(
         self, attribute: str, actions: tuple[str, ...], write: Callable[[Command], Intent], **schema: Value
     ) -> None:
-        """Let the attribute take commands."""
+        """Let the attribute accept commands."""
         self.offers[attribute] = Offer(actions=actions, write=write, schema=schema)
 
     def add(
@@ -222,11 +223,11 @@ class Entity:
         to_payload: Callable[[Any], Any] = lambda value: value,
         to_shown: Callable[[Any], Value] = lambda payload: payload,
     ) -> None:
-        """Read an attribute at `<name>_state_topic`; with a schema, also let it be set at `<name>_command_topic`.
+        """Read an attribute at `<name>_state_topic`. With a schema, also let it be set at `<name>_command_topic`.
 
         The template is `<name>_state_template`, otherwise `<name>_value_template`, otherwise `value_template`.
-        Without conversions, a message has the same value as the command. If there is no state topic, a command is
-        done when it is sent.
+        Without conversions, a message contains the value of the command. Without a state topic, a command is complete
+        when it is sent.
         """
         is_shown = f"{name}_state_topic" in self.config
 
@@ -241,22 +242,21 @@ class Entity:
             self.offer(attribute, ("set",), write, **schema)
 
     def can(self, name: str) -> bool:
-        """Return whether publishing to `<name>_topic` is possible: it is a topic, and `<name>_template` is missing or
-        readable.
-        """
+        """Return whether the entity can publish to `<name>_topic`: the topic is usable, and `<name>_template` is
+        missing or readable."""
         return self.has_target(f"{name}_topic") and not is_unreadable(self.config.template(f"{name}_template"))
 
     def need(self, name: str = "command") -> None:
-        """Raise `Invalid` if publishing to `<name>_topic` is not possible."""
+        """Raise `Invalid` if the entity cannot publish to `<name>_topic`."""
         if not self.can(name):
-            raise Invalid(f"has no {name} topic")
+            raise Invalid(f"the entity has no {name} topic")
 
     def has_target(self, key: str) -> bool:
-        """Return whether this key has a topic to publish to."""
+        """Return whether this key contains a topic to publish to."""
         return self.config.target(key) is not None
 
     def intent(self, name: str, payload: Value, shows: Update | None = None, **names: Value) -> Intent:
-        """Return one message, as `publish` makes it, and the values to show once the command is done."""
+        """Return one message, as `publish` creates it, and the values that confirm the command."""
         return Intent(messages=(self.publish(name, payload, **names),), shows=shows or {})
 
     def publish(self, name: str, payload: Value, **names: Value) -> Outgoing:
@@ -264,21 +264,21 @@ class Entity:
         return self.publish_with(self.config.template(f"{name}_template"), f"{name}_topic", payload, **names)
 
     def publish_with(self, template: Template | None, key: str, payload: Value, **names: Value) -> Outgoing:
-        """Return the message for the topic under a key, rendered by this template. Raises `Unsupported`."""
+        """Return the message for the topic under a key, rendered by this template. Raise `Unsupported`."""
         topic, object_id = self.config.target(key), self.announcement.object_id
         if topic is None or is_unreadable(template):
-            raise Unsupported(f"{object_id} announces no usable {key}, or a template for it that cannot be read")
+            raise Unsupported(f"{object_id} announces no usable {key}, or an unreadable template for it")
         text = str(payload)
         if template is not None:
             text = template.render({"value": text, "entity_id": object_id, **names}, self.written_at)
         return Outgoing(topic, text, self.qos, self.retains)
 
     def payload(self, word: str) -> str:
-        """Return the payload for a word: as announced, otherwise the word in capitals."""
+        """Return the announced payload for a word, by default the word in capitals."""
         return self.config.text(f"payload_{word}", word.upper())
 
     def code_of(self, command: Command) -> str:
-        """Return the code of the command; `Invalid` if it has no code."""
+        """Return the code of the command. Raise `Invalid` if it has none."""
         if command.code is None:
             raise Invalid(f"{command.capability} requires a code: add the field code to the command")
         return command.code
@@ -296,8 +296,8 @@ class Entity:
     ) -> Callable[[str], Update]:
         """Return a parser for the words of one attribute, by default of the entity's custom attribute.
 
-        An unknown word is reported; the attribute then keeps its value if it `is_kept`, and is unknown otherwise. An
-        empty text and the ignored words change nothing.
+        An unknown word is reported. The attribute then keeps its value if it `is_kept`, and otherwise becomes
+        unknown. An empty text and the ignored words change nothing.
         """
 
         def parse(text: str) -> Update:
@@ -319,12 +319,11 @@ def unknown_word(text: str, words: Iterable[str], update: Update) -> NoReturn:
 
 
 def is_unknown(text: str) -> bool:
-    """Return whether this text means an unknown value."""
     return text.lower() in UNKNOWN
 
 
 def parse_number(text: str) -> int | float:
-    """Return the number in a text, whole if it is written as one; `Invalid` for anything else."""
+    """Return the number in a text, as an integer if it is written as one. Raise `Invalid` for other texts."""
     try:
         value = math.nan if "_" in text else float(text)  # Python takes 1_000
     except ValueError:
@@ -335,7 +334,8 @@ def parse_number(text: str) -> int | float:
 
 
 def stated_number(value: Any) -> int | float | None:
-    """Return a number of JSON, or the number in a text, as some announcers write it; None for anything else."""
+    """Return a JSON number, or the number in a text, because some announcers write numbers as text. Return None for
+    anything else."""
     if not isinstance(value, str):
         return value if is_number(value) else None
     try:
@@ -349,7 +349,7 @@ def number_parser(
 ) -> Callable[[str], Update]:
     """Return a parser for the numbers of one attribute, each converted by `convert`.
 
-    A text that stands for an unknown value makes the attribute unknown, unless `ignores_unknown` is set.
+    A text for an unknown value makes the attribute unknown, or is ignored if `ignores_unknown` is set.
     """
 
     def parse(text: str) -> Update:
@@ -364,23 +364,22 @@ def number_parser(
 
 
 def plain_number(value: float) -> int | float:
-    """Return the number without a decimal point if it is whole, as announcers expect it."""
+    """Return the number without a decimal point if it is an integer, as announcers expect it."""
     return int(value) if value == int(value) else value
 
 
 def scaled(value: float, low: float, high: float, *, to: tuple[float, float]) -> float:
-    """Return the value scaled from the range low to high to the other range; low may be greater than high."""
+    """Return the value scaled from the range low to high to the other range. Low may be greater than high."""
     share = (value - low) / (high - low) if high != low else 0.0
     return to[0] + share * (to[1] - to[0])
 
 
 def clamped(value: float, low: int = 0, high: int = 100) -> int:
-    """Return the value as a whole number, at least low and at most high."""
+    """Return the value as an integer within low and high."""
     return round(min(max(value, low), high))
 
 
 def changed_keys(entity: Entity, update: Update) -> list[str]:
-    """Return the attributes that an update changes."""
     shown = entity.attributes
     return [
         key
@@ -390,14 +389,14 @@ def changed_keys(entity: Entity, update: Update) -> list[str]:
 
 
 def apply(entity: Entity, update: Update) -> list[str]:
-    """Set new values, and return the attributes that changed."""
+    """Set new values. Return the changed attributes."""
     changed = changed_keys(entity, update)
     set_values(entity, update, changed)
     return changed
 
 
 def set_values(entity: Entity, update: Update, changed: Iterable[str]) -> None:
-    """Set the values of these attributes, which the update changes."""
+    """Set the values of the changed attributes."""
     for key in changed:
         if (value := update[key]) is None:
             del entity.attributes[key]

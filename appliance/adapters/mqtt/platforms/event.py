@@ -12,18 +12,19 @@ from appliance.home.values import Value
 
 
 def event_of(raw: str, data: Mapping[str, Value] | None = None) -> EntityEvent:
-    """Return the event of an announcer's word; the word itself is in `raw` of its data."""
+    """Return the event of an announced word. Its data contain the original word as `raw`."""
     return EntityEvent(press_name(raw)[:MAX_EVENT_CHARS], {"raw": raw[:MAX_EVENT_CHARS], **(data or {})})
 
 
 MAX_EVENT_CHARS = 100
-"""Characters of an event's name."""
+"""Maximum characters of an event's name."""
 
 
 class EventEntity(Entity):
-    """An entity whose messages are events: JSON with `event_type`.
+    """An entity whose messages are events in JSON with `event_type`.
 
-    `source` is its object id if the device has several such entities; the data of its events contain it as `entity`.
+    If the device has several such entities, `source` is the object id of this one, and the data of its events contain
+    it as `entity`.
     """
 
     device_class = "button"
@@ -35,24 +36,23 @@ class EventEntity(Entity):
         self.event_names = tuple(event_of(each).name for each in self.config.texts("event_types"))
 
     def _parse(self, text: str) -> EntityEvent | None:
-        found = parse_object(text, "an event") if text else {}
+        found = parse_object(text, "the event") if text else {}
         name = found.pop("event_type", None)
         if not isinstance(name, str) or not name or name == "None":
             return None
         return event_of(name, self.own_data() | found)
 
     def own_data(self) -> dict[str, Value]:
-        """The part of the data that names the entity if there are several."""
+        """Return the data that identify the entity if there are several."""
         return {"entity": self.source} if self.source else {}
 
 
 class ActionSensor(EventEntity):
-    """A sensor named `action` whose texts are presses, as Zigbee2MQTT announces them for older clients."""
+    """A sensor named `action` whose texts are presses, as Zigbee2MQTT announces it for older clients."""
 
     def _parse(self, text: str) -> EntityEvent | None:
         return event_of(text, self.own_data()) if text and not is_unknown(text) else None
 
 
 def announce_events(topic: str, names: Sequence[str]) -> Fields:
-    """Return the fields of the events of a device of this hub."""
     return {"state_topic": topic, "event_types": list(names), "value_template": "{{ value_json | to_json }}"}

@@ -10,7 +10,7 @@ from appliance.home.values import Value
 
 
 class Fan(OnOff):
-    """A fan; its speed is `custom.mqtt.percentage`, its preset `preset_mode`. A speed of 0 switches it off."""
+    """A fan. Its speed is `custom.mqtt.percentage`, and its preset is `preset_mode`. A speed of 0 switches it off."""
 
     def setup(self) -> None:
         super().setup()

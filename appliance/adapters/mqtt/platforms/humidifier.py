@@ -18,7 +18,7 @@ class Humidifier(Regulated):
         self.add(key, "target_humidity", parse, {"type": "number", "unit": "%", **schema})
         self.add_current("humidity", "%")
         self.add_modes(self.config.texts("modes"))
-        if self.can("command"):  # the first of target and mode that is offered represents the entity
+        if self.can("command"):  # after target and mode, because the first offer represents the entity
             self.offer("power", SWITCHED, self._switch)
         self.claim_shown({"humidity": "current_humidity_topic", "power": "state_topic"})
 

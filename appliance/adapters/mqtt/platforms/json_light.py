@@ -1,4 +1,4 @@
-"""Lights of the JSON schema, as Zigbee2MQTT, ESPHome, and most others announce them."""
+"""Lights with the JSON schema, as announced by Zigbee2MQTT, ESPHome, and most other announcers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from appliance.home.commands import Command
 from appliance.home.values import Value
 
 _FLASH_SECS: Mapping[str, float] = {"short": 2, "long": 10}
-"""Seconds of a flash without an announced duration."""
+"""Default seconds of a flash."""
 
 
 class JsonLight(LightEntity):
-    """A light as Zigbee2MQTT, ESPHome and most others announce it."""
+    """A light with one JSON object for all properties."""
 
     def setup(self) -> None:
         modes = frozenset(self.config.texts("supported_color_modes"))
-        if not modes:  # announcers from before Home Assistant 2021.5
+        if not modes:  # announcers older than Home Assistant 2021.5
             modes = frozenset(mode for mode in ("color_temp", "xy", "hs", "rgb") if self.config.flag(mode))
         self._modes = modes
         self._has_brightness = self.config.flag("brightness") or bool(modes - {"onoff"})
@@ -36,7 +36,7 @@ class JsonLight(LightEntity):
     def _parse(self, text: str) -> Update:
         if not text:
             return {}
-        state = parse_object(text, "a state")
+        state = parse_object(text, "the state")
         update = self.power_update(str(state.get("state", "")))
         if self._has_brightness and (level := stated_number(state.get("brightness"))) is not None:
             update["brightness"] = self.brightness_of(level)
@@ -61,7 +61,7 @@ class JsonLight(LightEntity):
         return update
 
     def _likely_mode(self, state: Mapping[str, Any]) -> str:
-        """Return the mode of a message that does not name it, if only one mode is possible."""
+        """Return the mode of a message that does not name its mode, if only one mode is possible."""
         color = state.get("color")
         if isinstance(color, dict):
             for mode, key in (("xy", "x"), ("hs", "h"), ("rgb", "r")):

@@ -11,11 +11,11 @@ _MOWER: Mapping[str, tuple[str, ...]] = {
     "pause": ("paused",),
     "dock": ("returning", "docked"),
 }
-"""Commands of a lawn mower, and the states that confirm each."""
+"""Commands of a lawn mower, and the states that confirm each command."""
 
 
 class LawnMower(Ordered):
-    """A lawn mower: its activity, and a topic for each command."""
+    """A lawn mower: its activity, and one topic per command."""
 
     def setup(self) -> None:
         states = ("mowing", "paused", "docked", "returning", "error")

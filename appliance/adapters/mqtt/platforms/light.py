@@ -33,25 +33,25 @@ COLOR_OF_MODE = {
     "hs": "color_hs",
     **dict.fromkeys(RGB_MODES, "color_rgb"),
 }
-"""The attribute that shows the colour in each colour mode."""
+"""The colour attribute of each colour mode."""
 
 NOTATIONS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
     "rgb": (("red", "r", 255), ("green", "g", 255), ("blue", "b", 255)),
     "hs": (("hue", "hue", 360), ("sat", "saturation", 100)),
     "xy": (("x", "x", 1.0), ("y", "y", 1.0)),
 }
-"""The parts of a colour: the name in command templates, the name in Lares, and the largest number."""
+"""The parts of each colour notation: the name in command templates, the name in Lares, and the largest number."""
 
 WHITES = ("custom.mqtt.white", "custom.mqtt.cold_white", "custom.mqtt.warm_white")
-"""White channels in addition to three colours, in percent: the only one, or cold and warm."""
+"""White channels of a light with colours, in percent: a single one, or cold and warm white."""
 
 
 class LightChange(Struct, frozen=True):
-    """The power that a command to a light leads to, and at most one other property.
+    """The power after a command to a light, and at most one changed property.
 
     `name` and `value` are the property in the light's own notation: `brightness`, `color_temp`, `rgb`, `hs`, `xy`,
-    `white` (the whole light), `whites` (channels in addition to a colour, by attribute), `effect` or `flash` (short
-    or long). `shows` are the values that the light shows once the command is done.
+    `white` (the whole light), `whites` (the white channels of a light with colours, by attribute), `effect`, or
+    `flash` (short or long). `shows` are the values that confirm the command.
     """
 
     power: str
@@ -61,7 +61,7 @@ class LightChange(Struct, frozen=True):
 
 
 class LightEntity(Entity):
-    """A light. Schemas fill `_modes`, `_has_brightness` and `_can_flash`."""
+    """A light. Its schemas set `_modes`, `_has_brightness`, and `_can_flash`."""
 
     more_keys: tuple[str, ...] = ("effect", "custom.mqtt.effect", "color_mode")
 
@@ -70,7 +70,7 @@ class LightEntity(Entity):
     _can_flash = False
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return the messages of a change in sending order."""
+        """Return the messages of a change in the order of sending."""
         raise NotImplementedError
 
     def _write(self, command: Command) -> Intent:
@@ -78,7 +78,7 @@ class LightEntity(Entity):
         return Intent(messages=self.messages(change, command), shows={"power": change.power, **change.shows})
 
     def offer_all(self, *, can_switch: bool = True) -> None:
-        """Offer the properties of the schema, and claim the capabilities."""
+        """Offer all properties of the schema, and claim their capabilities."""
         scale = self.config.number("brightness_scale", 255)
         self._scale = scale if scale >= 1 else 255
         if can_switch:
@@ -101,14 +101,14 @@ class LightEntity(Entity):
 
     @property
     def effect_names(self) -> tuple[str, ...]:
-        """The effects by the light's own names."""
+        """The light's own names of its effects."""
         return self.config.texts("effect_list") if self.config.flag("effect", True) else ()
 
     def _offer(self, attribute: str, **schema: Value) -> None:
         self.offer(attribute, ("set",), self._write, **schema)
 
     def _whites(self) -> tuple[str, ...]:
-        """Return the attributes of its white channels: one with three colours, cold and warm, or none."""
+        """Return the attributes of the light's white channels."""
         return WHITES[1:] if "rgbww" in self._modes else WHITES[:1] if "rgbw" in self._modes else ()
 
     def _offer_effects(self) -> None:
@@ -126,7 +126,7 @@ class LightEntity(Entity):
         return next((each for each in self.effect_names if each.lower() == effect), "")
 
     def _kelvin_range(self) -> tuple[int, int]:
-        """Return the range of kelvin that the light accepts, within the range of the capability."""
+        """Return the light's range of kelvin, within the range of the capability."""
         warm, cold = self.config.number("max_mireds", 0), self.config.number("min_mireds", 0)
         low = self.config.number("min_kelvin", 1e6 / warm if warm > 0 else 0)
         high = self.config.number("max_kelvin", 1e6 / cold if cold > 0 else 1e6)
@@ -134,30 +134,30 @@ class LightEntity(Entity):
         return (low, high) if low < high else KELVIN_RANGE
 
     def brightness_of(self, raw: float) -> int:
-        """Return the percentage of a brightness on the announced scale; anything above 0 is at least 1."""
+        """Return the percentage of a brightness on the announced scale. Anything above 0 is at least 1."""
         return clamped(raw * 100 / self._scale, low=1 if raw > 0 else 0)
 
     def raw_brightness(self, percent: int) -> int:
-        """Return the brightness on the announced scale; anything above 0 is at least 1."""
+        """Return the brightness on the announced scale. Anything above 0 is at least 1."""
         return max(round(percent * self._scale / 100), 1 if percent else 0)
 
     def kelvin_of(self, raw: float) -> Value:
-        """Return a colour temperature as announced, in kelvin, within the range of the capability."""
+        """Convert an announced colour temperature to kelvin within the range of the capability."""
         kelvin = raw if self.config.flag("color_temp_kelvin") else 1e6 / max(raw, 1)
         return {"value": clamped_kelvin(kelvin), "unit": "kelvin"}
 
     def parse_temperature(self, text: str) -> Update:
-        """Return the colour temperature of a message; empty if it is unknown or impossible."""
+        """Return the colour temperature of a message. Return an empty update if it is unknown or impossible."""
         if text == "" or is_unknown(text) or (raw := parse_number(text)) <= 0:
             return {}
         return {"color_temperature": self.kelvin_of(raw)}
 
     def raw_temperature(self, value: Mapping[str, Value]) -> int:
-        """Return a canonical colour temperature in the light's own unit."""
+        """Convert a canonical colour temperature to the light's own unit."""
         return kelvin_in(value) if self.config.flag("color_temp_kelvin") else mireds_in(value)
 
     def mode_update(self, mode: str) -> dict[str, Value]:
-        """Return the canonical mode, and None for the notations of colour that it ends."""
+        """Return the canonical mode, and None for colour attributes that do not belong to it."""
         kept = COLOR_OF_MODE.get(mode, "")
         if not kept and mode not in ("white", "brightness", "onoff"):
             return {}
@@ -168,19 +168,18 @@ class LightEntity(Entity):
         return {**ended, "color_mode": shown}
 
     def assumed(self, update: Update) -> Update:
-        """Return the update; with a colour, also the mode that it begins, and None for its other notations."""
+        """Return the update. A colour also sets its mode, and clears the colour attributes of other modes."""
         mode = next((mode for mode, key in COLOR_OF_MODE.items() if key in update), "")
         return {**self.mode_update(mode), **update}
 
     def power_update(self, word: str) -> dict[str, Value]:
-        """Return the power for on, off or none, in upper or lower case; empty for other words."""
+        """Return the power for on, off, or none, in upper or lower case. Return an empty update for other words."""
         power = word.lower()
         return {"power": None if power == "none" else power} if power in ("on", "off", "none") else {}
 
     def effect_update(self, name: Value) -> Update:
-        """Return an effect by the light's own name: as a capability if the catalog has it, otherwise as a custom
-        attribute.
-        """
+        """Convert the light's own name of an effect: to a capability if the catalog has it, otherwise to a custom
+        attribute."""
         word = name.lower() if isinstance(name, str) and name else None
         if word is None or word in EFFECTS:
             return {"effect": word, "custom.mqtt.effect": None}
@@ -219,12 +218,12 @@ class LightEntity(Entity):
         return LightChange("on", "effect", effect) if effect else LightChange("on", "flash", "short")
 
     def color_with(self, whites: list[int]) -> list[int]:
-        """Return red, green and blue as shown, black if unknown, followed by the white channels."""
+        """Return the shown red, green, and blue, followed by the white channels. An unknown colour is black."""
         shown: Any = self.attributes.get("color_rgb") or {"r": 0, "g": 0, "b": 0}
         return [shown["r"], shown["g"], shown["b"], *whites]
 
     def whites_update(self, levels: Sequence[Any]) -> dict[str, Value]:
-        """Return levels of white from 0 to 255 in percent; empty unless each channel has one."""
+        """Convert white levels from 0 to 255 to percent. Return an empty update unless each channel has a level."""
         attributes = self._whites()
         if len(levels) != len(attributes) or not all(map(is_number, levels)):
             return {}
@@ -232,12 +231,11 @@ class LightEntity(Entity):
 
 
 def rgb_of_hex(text: str) -> dict[str, int]:
-    """Return the colour written `#rrggbb`."""
     return {key: int(text[at : at + 2], 16) for key, at in (("r", 1), ("g", 3), ("b", 5))}
 
 
 def color_of(notation: str, numbers: Iterable[float]) -> dict[str, Value]:
-    """Return the attribute of a colour, with its numbers limited to their ranges, and whole if the range is."""
+    """Return the attribute of a colour. Its numbers are limited to their ranges, and are integers if the range is."""
     parts = zip(NOTATIONS[notation], numbers, strict=True)
     color = {
         key: clamped(number, 0, top) if isinstance(top, int) else min(max(number, 0.0), top)
@@ -249,11 +247,11 @@ def color_of(notation: str, numbers: Iterable[float]) -> dict[str, Value]:
 LIGHT_KEYS = (
     "brightness", "color_temperature", "color_rgb", "color_hs", "color_xy", "color_hex", "color_mode", "effect",
 )  # fmt: skip
-"""Attributes of a light in addition to its power."""
+"""Attributes of a light, except its power."""
 
 
 def announce(device: PublishedDevice) -> Fields | None:
-    """Return the fields of a light of this hub; None for another device."""
+    """Return the fields of a light of this hub, or None for another device."""
     if device.keys.isdisjoint(LIGHT_KEYS) or not ("power" in device.keys or "brightness" in device.specs):
         return None
     fields = device.power() if "power" in device.keys else _dimmed(device)
@@ -285,7 +283,7 @@ def announce(device: PublishedDevice) -> Fields | None:
 
 
 def _dimmed(device: PublishedDevice) -> Fields:
-    """Return the fields of a light without power: brightness switches it on, and 0 switches it off."""
+    """Return the fields of a light without power. Brightness switches it on, and 0 switches it off."""
     full, dark = (command_text("brightness", "set", value) for value in ("100", "0"))
     state = f"{{% if {expression('brightness')} > 0 %}}{full}{{% else %}}{dark}{{% endif %}}"
     return {

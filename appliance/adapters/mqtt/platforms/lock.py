@@ -12,7 +12,7 @@ from appliance.home.values import Value
 
 
 class LockEntity(Entity):
-    """A lock; opening its latch is the action `open` of its custom attribute. A lock with a code requires it in each
+    """A lock. The action `open` of its custom attribute opens its latch. A lock with a code requires it in each
     command."""
 
     def setup(self) -> None:
@@ -30,12 +30,12 @@ class LockEntity(Entity):
         self.claims = ("lock",)
 
     def _readable_format(self) -> str:
-        """Return the pattern of codes; nothing, and a problem, if the pattern is unreadable or too costly."""
+        """Return the pattern of codes. If it is unreadable or too costly, note a problem and return an empty text."""
         pattern = self.config.text("code_format")
         try:
             texts.check(pattern)
         except TemplateFailed as fault:
-            self.config.problems.append(f"code_format: {fault}")
+            self.config.problems.append(f"code_format {fault}")
             return ""
         return pattern
 
@@ -45,17 +45,17 @@ class LockEntity(Entity):
         return Intent(messages=(message,), shows=shows, fails=("jammed",))
 
     def _checked_code(self, command: Command) -> str:
-        """Return the code of the command, or nothing if the lock asks for none. Raises `Invalid`."""
+        """Return the command's code, or an empty text if the lock requires none. Raise `Invalid`."""
         if "code_format" not in self.config:
             return ""
         code = self.code_of(command)
         if self._code_format and not texts.fits(code, self._code_format):
-            raise Invalid(f"the code for {command.capability} does not fit the lock's code_format")
+            raise Invalid(f"the code for {command.capability} does not match the lock's code_format")
         return code
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:
-    """Return the fields of a lock of this hub; None for another attribute."""
+    """Return the fields of a lock of this hub, or None for another attribute."""
     if key != "lock":
         return None
     payloads = {f"payload_{action}": command_text(key, action) for action in ("lock", "unlock")}

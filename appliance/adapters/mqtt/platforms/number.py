@@ -12,7 +12,7 @@ from appliance.home.values import Value
 class Number(Input):
     """A number within the announced range, by default 1 to 100 in steps of 1.
 
-    A fractional bound means that there are no default steps. `payload_reset` makes the value unknown.
+    If a bound is a fraction, there is no default step. `payload_reset` makes the value unknown.
     """
 
     def schema(self) -> dict[str, Value]:
@@ -35,7 +35,7 @@ class Number(Input):
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:
-    """Return the fields of a number of this hub that can be set; None for another attribute."""
+    """Return the fields of a number of this hub that can be set, or None for another attribute."""
     schema = device.settable(key)
     if schema.get("type") not in ("number", "integer", "percentage"):
         return None

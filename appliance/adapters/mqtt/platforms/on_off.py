@@ -8,8 +8,7 @@ from appliance.home.values import Value
 
 
 class OnOff(Entity):
-    """The common parts of switches, fans and sirens: a topic to switch, and separate payloads for command and
-    state."""
+    """Base of switches, fans, and sirens: a command topic, and separate payloads for command and state."""
 
     def setup(self) -> None:
         self.states: dict[str, Value] = {
@@ -17,14 +16,14 @@ class OnOff(Entity):
         }
         self.states |= dict.fromkeys(self.config.texts("_states_on"), "on")
         if not self.has_target("command_topic"):
-            raise Invalid("has no command topic")
+            raise Invalid("the entity has no command topic")
 
     def add_power(self, *templates: str) -> None:
-        """Read the state, and offer to switch."""
+        """Read the power, and offer to switch it."""
         self.read("state_topic", self.words(self.states, "power"), *templates, shows=("power",))
         self.offer("power", SWITCHED, lambda command: self.switch(self.switched(command)))
         self.claims = ("power",)
 
     def switch(self, action: str) -> Intent:
-        """Return the payload for `on` or `off`, through the template if there is one."""
+        """Return the payload for `on` or `off`, rendered by the template if there is one."""
         return self.intent("command", self.payload(action), {"power": action})

@@ -15,14 +15,14 @@ def shows_one_of(attribute: str, states: tuple[str, ...]) -> Callable[[Entity], 
 
 
 class Ordered(Entity):
-    """An entity whose states and commands are different words: its custom attribute is set to a command word."""
+    """An entity with different words for states and commands. Commands set its custom attribute."""
 
     def offer_orders(
         self, orders: Mapping[str, tuple[str, ...]], taken: list[Value], message: Callable[[str], Outgoing]
     ) -> None:
-        """Offer the commands that the entity supports.
+        """Offer the supported commands.
 
-        A command is done when one of its states is shown, or at once if there is no state.
+        A command is complete when one of its states is shown. Without states, it is complete when it is sent.
         """
 
         def write(command: Command) -> Intent:

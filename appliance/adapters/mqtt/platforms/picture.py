@@ -10,25 +10,24 @@ from appliance.errors import Invalid
 from appliance.home.values import Value
 
 MAX_PICTURE_BYTES = 1024 * 1024
-"""Bytes of a decoded picture."""
+"""Maximum bytes of a decoded picture."""
 
 
 PICTURE_EVENT = "picture"
-"""The name of the event for a new picture."""
+"""The event name of a new picture."""
 
 
 HEAD_BYTES = 12
-"""Bytes at the beginning of a picture that show its type."""
+"""Bytes at the beginning of a picture that identify its type."""
 
 
 _BLANKS = b" \t\r\n"
 
 
 class StillPicture(Entity):
-    """A camera or an image: its custom attribute shows the media type of the newest picture, once a picture has
-    arrived.
+    """A camera or an image. Its custom attribute is the media type of the newest picture.
 
-    Messages of `picture_filter` are pictures, in base64 if it `is_base64`; no other messages are read.
+    Only messages that match `picture_filter` are read. Each one is a picture, in base64 if `is_base64` is set.
     """
 
     def setup(self) -> None:
@@ -36,9 +35,9 @@ class StillPicture(Entity):
         self.event_names = (PICTURE_EVENT,)
         topic = self.config.topic(key)
         if topic is None and "url_topic" in self.config:
-            raise Invalid("gives its picture as an address (url_topic), which the hub does not fetch")
+            raise Invalid("the entity announces its picture as an address (url_topic), which the hub does not fetch")
         if topic is None:
-            raise Invalid(f"has no usable {key}")
+            raise Invalid(f"the entity has no usable {key}")
         encoding = self.config.text("image_encoding")
         if encoding not in ("", "b64"):
             raise Invalid(f"image_encoding is {encoding[:40]!r}; only b64 is supported")
@@ -47,27 +46,27 @@ class StillPicture(Entity):
         self.readers.append(TopicReader(topic, None, lambda _: {}))
 
     def restore(self, shown: Mapping[str, Value]) -> bool:
-        """Restore nothing: pictures are lost at a restart."""
+        """Restore nothing, because pictures are lost at a restart."""
         return False
 
     def media_type_of(self, payload: bytes) -> str:
-        """Return the media type of this message; raises `Invalid` if it is not a picture or too large."""
+        """Return the media type of this message. Raise `Invalid` if it is not a picture or too large."""
         if _decoded_size(payload, is_base64=self.is_base64) > MAX_PICTURE_BYTES:
-            raise Invalid(f"a picture is larger than {MAX_PICTURE_BYTES // 1024**2} MiB")
+            raise Invalid(f"the picture is larger than {MAX_PICTURE_BYTES // 1024**2} MiB")
         media_type = _media_type(_decoded_head(payload) if self.is_base64 else payload[:HEAD_BYTES])
         if media_type is None:
             coding = " in base64" if self.is_base64 else ""
-            raise Invalid(f"a message is not a picture: it must be JPEG, PNG, GIF or WebP{coding}")
+            raise Invalid(f"the message is not a JPEG, PNG, GIF, or WebP picture{coding}")
         return media_type
 
     def decode(self, payload: bytes) -> bytes:
-        """Return the picture of a message with a media type; raise `Invalid` if its base64 is incomplete."""
+        """Return the picture of a message with a known media type. Raise `Invalid` if its base64 is incomplete."""
         if not self.is_base64:
             return payload
         try:
             return binascii.a2b_base64(payload)
         except binascii.Error:
-            raise Invalid("a picture's base64 is cut off") from None
+            raise Invalid("the picture's base64 is incomplete") from None
 
 
 def _decoded_size(payload: bytes, *, is_base64: bool) -> int:

@@ -1,4 +1,4 @@
-"""Base of the outward direction: a device of this hub, in the keys of Home Assistant's MQTT discovery."""
+"""Base of the announcements by this hub: a device of the hub in the keys of Home Assistant's MQTT discovery."""
 
 from __future__ import annotations
 
@@ -22,50 +22,49 @@ class PublishedDevice:
         self.state_topic = state_topic
 
     def settable(self, key: str) -> Mapping[str, Any]:
-        """Return the schema of the values that can be set; empty if none can."""
+        """Return the schema of the values that can be set. Return an empty schema if the attribute cannot be set."""
         spec = self.specs.get(key)
         return spec.schema() if spec is not None and "set" in spec.actions else {}
 
     def sends(self, name: str, key: str, value: str) -> Fields:
-        """Return the fields that let `<name>` set an attribute; `value` is JSON, or a template that makes JSON."""
+        """Return the fields for `<name>` to set an attribute. `value` is JSON, or a template that renders JSON."""
         return {f"{name}_topic": self.set_topic, f"{name}_template": command_text(key, "set", value)}
 
     def show_and_set(
         self, name: str, key: str, value: str, shown: str = "", template: str = "value_template"
     ) -> Fields:
-        """Return the fields of one property: how it is shown, and how it is set if it takes commands."""
+        """Return the fields that show one property, and also set it if it accepts commands."""
         fields = {f"{name}_state_topic": self.state_topic, f"{name}_{template}": shown or shown_text(key)}
         return fields | self.sends(f"{name}_command", key, value) if key in self.specs else fields
 
     def switched(self, key: str, payloads: Mapping[str, str], otherwise: str = "") -> Fields:
-        """Return the fields of a switch: the same text is both command and state. On comes first."""
+        """Return the fields of a switch that uses the same texts for commands and states. The first payload means
+        on."""
         shown, (on, off) = expression(key), payloads.values()
         is_on, is_off = (f"{shown} == {value}" for value in payloads)
         state = f"{{% if {is_on} %}}{on}{{% elif {is_off} %}}{off}{{% else %}}{otherwise}{{% endif %}}"
         return {"payload_on": on, "payload_off": off, "command_topic": self.set_topic, "value_template": state}
 
     def power(self) -> Fields:
-        """Return the fields of a switch for the power."""
         on, off = command_text("power", "on"), command_text("power", "off")
         return self.switched("power", {"'on'": on, "'off'": off}, "None")
 
 
 def command_text(capability: str, action: str, value: str | None = None) -> str:
-    """Return a command as text; `value` is JSON, or a template that makes JSON."""
+    """Return a command as JSON text. `value` is JSON, or a template that renders JSON."""
     head = f'{{"capability":"{capability}","action":"{action}"'
     return head + "}" if value is None else f'{head},"value":{value}}}'
 
 
 def expression(key: str) -> str:
-    """Return the template expression of an attribute."""
     return f"value_json.attributes['{key}']"
 
 
 def if_defined(key: str, text: str) -> str:
-    """Return a template that gives the text if the attribute is shown, otherwise nothing."""
+    """Return a template that renders the text only if the attribute has a value."""
     return f"{{% if {expression(key)} is defined %}}{text}{{% endif %}}"
 
 
 def shown_text(key: str, path: str = "") -> str:
-    """Return the template of an attribute, which gives nothing if it is not shown."""
+    """Return a template that renders the attribute, or an empty text without a value."""
     return if_defined(key, f"{{{{ {expression(key)}{path} }}}}")

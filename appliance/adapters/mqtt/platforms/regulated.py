@@ -9,18 +9,18 @@ from appliance.home.values import Value
 
 
 class Regulated(Entity):
-    """An entity with a measurement, a target and modes, each with topics of its own."""
+    """An entity with a measurement, a target, and modes, each with its own topics."""
 
     def setup(self) -> None:
         self.unit = "°F" if self.config.text("temperature_unit", "C").upper().startswith("F") else "°C"
 
     def add_power(self) -> None:
-        """Offer to switch it on and off; its power is not shown."""
+        """Offer to switch it on and off. Its power is not shown."""
         if self.can("power_command"):
             self.offer("power", ("on", "off"), lambda each: self.intent("power_command", self.payload(each.action)))
 
     def add_temperature(self, schema: Mapping[str, Value]) -> None:
-        """Read the target, and offer to set it in its unit."""
+        """Read the target temperature, and offer to set it in its unit."""
         key, measure = "target_temperature", measured_in(self.unit)
         self.add(key, "temperature", number_parser(key, measure), {"unit": self.unit, **schema},
                  to_shown=measure,
@@ -32,7 +32,7 @@ class Regulated(Entity):
         return {"min": plain_number(low), "max": plain_number(high)}
 
     def add_modes(self, modes: tuple[str, ...]) -> None:
-        """Read the mode and the current action, and offer to set the mode if any mode is known."""
+        """Read the mode and the current action. Offer to set the mode if any mode is known."""
         key, action = "custom.mqtt.mode", "custom.mqtt.action"
         parse = self.or_reset("mode", _text_of(key, self.config.texts("modes")))
         self.add(key, "mode", parse, {"type": "enum", "values": list(modes)} if modes else None)
@@ -40,12 +40,11 @@ class Regulated(Entity):
         self.read("action_topic", parse, "action_template", "value_template", shows=(action,))
 
     def add_current(self, name: str, unit: str) -> None:
-        """Read a measurement."""
         parse = self.or_reset(name, number_parser(name, measured_in(unit)))
         self.read(f"current_{name}_topic", parse, f"current_{name}_template", "value_template", shows=(name,))
 
     def or_reset(self, name: str, parse: Callable[[str], Update]) -> Callable[[str], Update]:
-        """Return the parser, with `payload_reset_<name>` as a word for unknown."""
+        """Return the parser with `payload_reset_<name>` as a word for unknown."""
         reset = self.config.text(f"payload_reset_{name}", "None")
         return lambda text: parse("None" if text == reset else text)
 

@@ -14,7 +14,7 @@ class Select(Input):
 
     def setup(self) -> None:
         if not self.config.texts("options"):
-            raise Invalid("has no options")
+            raise Invalid("the entity has no options")
         super().setup()
 
     def schema(self) -> dict[str, Value]:
@@ -29,7 +29,7 @@ class Select(Input):
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:
-    """Return the fields of a selection of this hub; None for an attribute without options."""
+    """Return the fields of a selection of this hub, or None for an attribute without options."""
     if not (options := device.settable(key).get("values")):
         return None
     sends = device.sends("command", key, '"{{ value }}"')

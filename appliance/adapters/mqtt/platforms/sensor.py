@@ -1,4 +1,4 @@
-"""Sensors, by the capability of their class and unit."""
+"""Sensors, whose class and unit decide their capability."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from appliance.home.values import Value
 from appliance.tables.checks import is_number
 
 _SPELLED = {"C": "°C", "F": "°F", "ºC": "°C", "ºF": "°F", "℃": "°C", "℉": "°F"}
-"""Units as some announcers write them."""
+"""Standard units by the spellings of some announcers."""
 
 _WORD_CLASSES = ("", "date", "enum", "timestamp", "uptime")
-"""Device classes whose values are not numbers; an empty text means that there is no class."""
+"""Device classes whose values are not numbers. An empty text means that there is no class."""
 
 _PERIODS = (
     "hourly", "daily", "weekly", "monthly", "yearly", "event", "today", "hour", "day", "week", "month", "year",
 )  # fmt: skip
-"""Words in a name that state the period of a sum."""
+"""Words in a sensor's name that state the period of a sum."""
 
 
 class Sensor(Entity):
-    """A value that can only be read; if no capability fits, it is a custom attribute."""
+    """A value that can only be read. If no capability fits, it is a custom attribute."""
 
     device_class = ""
     is_renamed = True
@@ -96,17 +96,18 @@ _CLASSES = {
     "temperature_outdoor": "temperature",
     "wind_gust": "wind_speed",
 }
-"""Device class of an attribute; a direction may be a word, which the class does not allow."""
+"""Device class of each attribute. `wind_direction` is missing because it may be a word, which its class does not
+allow."""
 
 _STATE_CLASSES = {
     **dict.fromkeys(("energy_total", "energy_today"), "total_increasing"),
     **dict.fromkeys(("energy_yesterday", "energy_month", "rainfall"), "total"),
 }
-"""State class of a sum."""
+"""State class of each sum."""
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:
-    """Return the fields of a sensor of this hub; None for an unknown value."""
+    """Return the fields of a sensor of this hub, or None for an unknown value."""
     value = device.attributes.get(key)
     if value is None:
         return None

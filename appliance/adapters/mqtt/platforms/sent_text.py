@@ -1,4 +1,4 @@
-"""Components that take a text: notify and infrared."""
+"""Components that send a text: notify and infrared."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from appliance.home.commands import Command
 
 
 class SentText(Input):
-    """An entity that takes texts: messages to show, or infrared codes to send; a receiver of codes shows the last
-    one."""
+    """An entity that accepts texts: messages to display, or infrared codes to send. A receiver of codes shows the
+    last code."""
 
     device_class = None
 
     def set_value(self, command: Command) -> Intent:
-        """Return the text; done when it is sent."""
+        """Return the message. The command is complete when it is sent."""
         return self.intent("command", command.value)

@@ -11,7 +11,7 @@ from appliance.home.values import Value
 
 
 class Siren(OnOff):
-    """A siren: a boolean custom attribute; setting tone, volume or duration also switches it on."""
+    """A siren: a boolean custom attribute. Setting tone, volume, or duration also switches it on."""
 
     def setup(self) -> None:
         super().setup()
@@ -26,7 +26,7 @@ class Siren(OnOff):
             self._offer_extra("volume_level", type="number", min=0, max=1)
 
     def _can_vary(self, key: str, variable: str) -> bool:
-        """Return the flag `key`; if it is missing, return whether the command template mentions the variable."""
+        """Return the flag `key`. If it is missing, return whether the command template mentions the variable."""
         return self.config.flag(key, variable in self.config.text("command_template"))
 
     def _offer_extra(self, name: str, **schema: Value) -> None:
@@ -38,13 +38,13 @@ class Siren(OnOff):
         """Parse a word, or `{"state": …, "tone": …}`."""
         more: dict[str, Value] = {}
         if text.startswith("{"):
-            state = parse_object(text, "a state")
+            state = parse_object(text, "the state")
             more = {f"custom.mqtt.{key}": state[key] for key in ("tone", "duration", "volume_level") if key in state}
             text = str(state.get("state", ""))
         return {**more, **self.words({state: action == "on" for state, action in self.states.items()})(text)}
 
     def _write(self, action: str, **extra: Value) -> Intent:
-        """Return the payload for on or off, rendered by its template, or as JSON with the further values."""
+        """Return the payload for on or off: rendered by its template, or as JSON with the additional values."""
         keys = ("command_template",) if action == "on" else ("command_off_template", "command_template")
         payload, template = self.payload(action), self.config.template(*keys)
         if template is None:

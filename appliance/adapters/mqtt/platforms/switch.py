@@ -7,7 +7,7 @@ from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice,
 
 
 class Switch(OnOff):
-    """A switch or an outlet, which is a plug."""
+    """A switch, or an outlet, which has the class `plug`."""
 
     def setup(self) -> None:
         super().setup()
@@ -16,7 +16,8 @@ class Switch(OnOff):
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:
-    """Return the fields of a switch of this hub: its power, or a boolean that can be set."""
+    """Return the fields of a switch of this hub: its power, or a boolean that can be set. Return None for another
+    attribute."""
     if key == "power":
         return device.power()
     if device.settable(key).get("type") != "boolean":

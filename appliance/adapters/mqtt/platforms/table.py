@@ -1,4 +1,4 @@
-"""The table of components: the class of each announced entity."""
+"""The table of components, and the class of each announced entity."""
 
 from __future__ import annotations
 
@@ -73,16 +73,16 @@ COMPONENTS: Mapping[str, type[Entity]] = {
     "valve": Valve,
     "water_heater": WaterHeater,
 }
-"""The class by the component of the discovery topic."""
+"""Entity class by the component in the discovery topic."""
 
 _LIGHTS: Mapping[str, type[Entity]] = {"json": JsonLight, "template": TemplateLight}
 
 _TASMOTA: Mapping[str, type[Entity]] = {"light": TasmotaLight, "event": TasmotaPress}
-"""The class by the component of Tasmota's own discovery."""
+"""Entity class by component, for Tasmota's own discovery."""
 
 
 def build_entity(announcement: Announcement) -> Entity:
-    """Return the entity of an announcement; raise `Invalid` with the reason if it cannot be used."""
+    """Return the entity of an announcement. Raise `Invalid` with the reason if it is unusable."""
     kind = COMPONENTS.get(announcement.component)
     if kind is None:
         raise Invalid(f"the component {announcement.component[:60]!r} is not supported")
@@ -97,13 +97,13 @@ def build_entity(announcement: Announcement) -> Entity:
     ):
         kind = ActionSensor
     if announcement.component == "device_automation" and announcement.config.get("automation_type") != "trigger":
-        raise Invalid("is not a trigger")
+        raise Invalid("the entity is not a trigger")
     return kind(announcement)
 
 
 def is_excluded(announcement: Announcement) -> bool:
-    """Return whether the entity is disabled by default, or in the category config or diagnostic; batteries are
-    never excluded."""
+    """Return whether the entity is disabled by default, or in the category config or diagnostic. Batteries are never
+    excluded."""
     config = announcement.config
     if str(config.get("enabled_by_default", True)).strip().lower() in ("false", "0", "no", "off", "disable"):
         return True

@@ -1,4 +1,4 @@
-"""Readers of tags."""
+"""Tag readers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent, is_unk
 
 
 class Tag(Entity):
-    """A reader of tags: each scan is an event `tag` with the tag's text in `tag`."""
+    """A tag reader. Each scan is an event `tag` with the tag's text in `tag`."""
 
     reports_events = True
     event_names = ("tag",)

@@ -1,4 +1,4 @@
-"""Lights of the template schema."""
+"""Lights with the template schema."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from appliance.home.values import Value
 
 
 class TemplateLight(LightEntity):
-    """A light with a single command, which templates make."""
+    """A light with one command, which is rendered by templates."""
 
     def setup(self) -> None:
         self._has_brightness = "brightness_template" in self.config
@@ -37,7 +37,7 @@ class TemplateLight(LightEntity):
         for color in ("red", "green", "blue") if "rgb" in modes else ():
             self.read("state_topic", self._part(color), f"{color}_template", shows=("color_rgb",))
         if not self._can_send("on"):
-            raise Invalid("has no command topic or a template that cannot be read")
+            raise Invalid("the entity has no command topic, or an unreadable template")
         self.offer_all(can_switch=self._can_send("off"))
 
     def _can_send(self, power: str) -> bool:
@@ -45,8 +45,10 @@ class TemplateLight(LightEntity):
         return self.has_target("command_topic") and not is_unreadable(template)
 
     def _part(self, part: str) -> Callable[[str], Update]:
-        """Parse one of three colours; the last one completes the update. An unknown colour clears the colour, as
-        lamps with white channels report it."""
+        """Return a parser for one of three colours; the last one completes the update.
+
+        An unknown colour clears the colour attribute, because lamps with white channels report white this way.
+        """
 
         def parse(text: str) -> Update:
             if text:
@@ -62,7 +64,7 @@ class TemplateLight(LightEntity):
         return parse
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return one message; its template sees only the values of the command."""
+        """Return one message. Its template has access only to the values of the command."""
         names: dict[str, Value] = {}
         if change.name == "rgb":
             names = {name: change.value[key] for name, key, _ in NOTATIONS["rgb"]}

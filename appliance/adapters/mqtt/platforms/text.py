@@ -11,7 +11,7 @@ from appliance.home.values import Value
 
 
 class Text(Input):
-    """A text of the announced lengths, by default 0 to 255 characters."""
+    """A text with the announced length, by default 0 to 255 characters."""
 
     def schema(self) -> dict[str, Value]:
         low, high = self.config.bounds("min", "max", 0, 255)
@@ -26,7 +26,7 @@ class Text(Input):
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:
-    """Return the fields of a text of this hub that can be set; None for another attribute."""
+    """Return the fields of a text of this hub that can be set, or None for another attribute."""
     if device.settable(key).get("type") != "string":
         return None
     return {"value_template": shown_text(key), **device.sends("command", key, "{{ value | to_json }}")}

@@ -1,4 +1,4 @@
-"""Lights of the default schema: a topic for each property."""
+"""Lights with the default schema: one topic per property."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from appliance.home.commands import Command
 
 
 class TopicLight(LightEntity):
-    """A light that has a topic for each of its properties."""
+    """A light with one topic per property."""
 
     def setup(self) -> None:
         self._has_brightness = self.can("brightness_command")
@@ -35,7 +35,7 @@ class TopicLight(LightEntity):
         self._has_mode_topic = self.config.topic("color_mode_state_topic") is not None
         self.read("state_topic", self.words(states, "power"), "state_value_template", "value_template",
                   shows=("power",))  # fmt: skip
-        # first, because one message may hold the mode and colours
+        # first, because one message may contain the mode and colours
         self._read("color_mode", "color_mode", self._parse_mode)
         self._read("brightness", "brightness", parse_brightness)
         self._read("color_temp", "color_temperature", self._parse_temperature)
@@ -61,7 +61,8 @@ class TopicLight(LightEntity):
     def _of_notation(self, mode: str, update: Update) -> Update:
         """Return a colour with the mode that it sets.
 
-        If a topic reports the mode, a colour sets no mode, and is shown only while the topic reports its mode.
+        If a topic reports the mode, a colour sets no mode. It is shown only while that topic reports the colour's
+        mode.
         """
         if not self._has_mode_topic:
             return {**self.mode_update(mode), **update}
@@ -74,7 +75,7 @@ class TopicLight(LightEntity):
         return self._of_notation("color_temp", update) if update else {}
 
     def _color_parser(self, notation: str) -> Callable[[str], Update]:
-        """Return a parser of lists such as `255,0,64`; one or two white values may follow the three colours."""
+        """Return a parser of lists such as `255,0,64`. One or two white values may follow the three colours."""
 
         def parse(text: str) -> Update:
             if text == "" or is_unknown(text):
@@ -93,12 +94,12 @@ class TopicLight(LightEntity):
         return replace(intent, shows=change.shows) if change.name and not self._switches_on(change) else intent
 
     def _switches_on(self, change: LightChange) -> bool:
-        """Return whether a property needs a switch-on message before or after it."""
+        """Return whether a property needs a switch-on message before or after its own message."""
         is_brightness = change.name == "brightness" and self.config.text("on_command_type") == "brightness"
         return "power" in self.offers and not is_brightness
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return the message of the property, with the switch-on message before or after it."""
+        """Return the property's message, with the switch-on message before or after it."""
         if not change.name:
             return (self._switch(change.power),)
         message, order = self._property(change), self.config.text("on_command_type", "last")
@@ -113,7 +114,7 @@ class TopicLight(LightEntity):
         return self.publish_with(None, "command_topic", self.payload(power))
 
     def _property(self, change: LightChange) -> Outgoing:
-        """Return the message of one property; a colour is the list of its parts, with 0 for white."""
+        """Return the message of one property. A colour is the list of its parts, with 0 for white."""
         if change.name == "whites":
             return self._with_whites(self.color_with(change.value))
         if change.name not in ("rgb", "hs", "xy"):

@@ -13,7 +13,7 @@ from appliance.tables.checks import is_number
 
 
 class UpdateEntity(Entity):
-    """Whether newer firmware is available, `{installed, latest, progress?}` (in percent), and the command to install
+    """A firmware update: `{installed, latest, progress?}` with the progress in percent, and the command to install
     it."""
 
     device_class = ""
@@ -36,7 +36,7 @@ class UpdateEntity(Entity):
         return self._show(installed=text)
 
     def _note_progress(self, state: Mapping[str, Any]) -> None:
-        """Note the progress of an installation in percent, which is part of the value."""
+        """Note the progress of an installation in percent."""
         done: Any = state.get("update_percentage")
         if is_number(done) and state.get("in_progress", True) is not False:
             self._versions["progress"] = clamped(done)

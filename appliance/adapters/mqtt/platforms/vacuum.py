@@ -17,7 +17,7 @@ _VACUUM: Mapping[str, tuple[str, ...]] = {
     "clean_spot": ("cleaning",),
     "locate": (),
 }
-"""Commands of a vacuum cleaner, and the states that confirm each."""
+"""Commands of a vacuum cleaner, and the states that confirm each command."""
 
 
 class Vacuum(Ordered):
@@ -41,7 +41,7 @@ class Vacuum(Ordered):
                        type="string")  # fmt: skip
 
     def _parse(self, text: str) -> Update:
-        state = parse_object(text, "a state")
+        state = parse_object(text, "the state")
         update: dict[str, Value] = {}
         if isinstance(state.get("state"), str):
             update[self.custom] = state["state"][:100]

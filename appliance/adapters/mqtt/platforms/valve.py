@@ -11,11 +11,11 @@ from appliance.home.commands import Command
 from appliance.home.values import Value
 
 _ENDS = {"payload_open": "open", "payload_close": "closed"}
-"""The state after each payload; an announced null removes a payload."""
+"""The state after each payload. An announced null removes a payload."""
 
 
 class Valve(Entity):
-    """A valve: a custom attribute; a percentage if it reports positions, otherwise open or closed."""
+    """A valve: a custom attribute, which is a percentage if the valve reports positions, otherwise open or closed."""
 
     def setup(self) -> None:
         self._reports_position = self.config.flag("reports_position")
@@ -36,7 +36,7 @@ class Valve(Entity):
 
     def _parse(self, text: str) -> Update:
         if text.startswith("{"):
-            state = parse_object(text, "a state")
+            state = parse_object(text, "the state")
             text = str(state.get("position" if self._reports_position else "state", ""))
         if text in self._states:
             return {} if self._reports_position else {self.custom: self._states[text]}

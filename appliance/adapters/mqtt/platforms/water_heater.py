@@ -5,11 +5,11 @@ from __future__ import annotations
 from appliance.adapters.mqtt.platforms.regulated import Regulated
 
 _HEATER_RANGE = {"°C": (43.3, 60.0), "°F": (110.0, 140.0)}
-"""The temperatures that can be set if the announcement states no bounds."""
+"""Default range of temperatures."""
 
 
 _HEATER_MODES = ("off", "eco", "electric", "gas", "heat_pump", "high_demand", "performance")
-"""The modes of a water heater that announces no modes."""
+"""Default modes."""
 
 
 class WaterHeater(Regulated):

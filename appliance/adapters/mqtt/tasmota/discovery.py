@@ -1,4 +1,4 @@
-"""Tasmota's native discovery: the messages `tasmota/discovery/<MAC>/config` and `/sensors` become announcements."""
+"""Tasmota's native discovery: messages at `tasmota/discovery/<MAC>/config` and `/sensors` become announcements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DISCOVERY_PREFIX = "tasmota/discovery"
 DISCOVERY_FILTERS = (f"{DISCOVERY_PREFIX}/+/config", f"{DISCOVERY_PREFIX}/+/sensors")
 
 MAX_OUTPUTS = 32
-"""Relays, switches, buttons, and shutters of one device that are read."""
+"""Maximum number of relays, switches, buttons, and shutters of one device."""
 
 RELAY, LIGHT, SHUTTER = 1, 2, 3
 """Values of `rl`."""
@@ -33,19 +33,19 @@ DIMMER, CCT, RGB, RGBW, RGBCCT = 1, 2, 3, 4, 5
 """Values of `lt_st`."""
 
 SEPARATE_WHITE = 128
-"""SetOption37 from this value on separates colour and white into two lights."""
+"""Minimum of SetOption37 that separates colour and white into two lights."""
 
 INVERTED = 1
-"""Bit of `sho` for a shutter whose position counts from the open end."""
+"""Bit in `sho` of a shutter whose position counts from the open end."""
 
 PIR_SECS = 1
-"""Seconds until a switch in mode 13 or 14 goes off without a message."""
+"""Seconds until a switch in mode 13 or 14 switches off without a message."""
 
 BUTTON_EVENTS = ("single", "double", "triple", "quad", "penta", "hold")
-"""Events of a button, which Tasmota writes in capitals."""
+"""Events of a button; Tasmota writes them in capitals."""
 
 SWITCH_WORDS = ("off", "on", "toggle", "hold")
-"""Meaning of each word in `state`; the owner can change the words."""
+"""Meanings of the words in `state`; users can change the words."""
 
 SWITCH_EVENTS: Mapping[int, Mapping[str, str]] = {
     **{mode: {"toggle": "single"} for mode in (3, 4, 7, 11, 12)},
@@ -53,19 +53,20 @@ SWITCH_EVENTS: Mapping[int, Mapping[str, str]] = {
     8: {"toggle": "single", "hold": "double"},
     **{mode: {"hold": "double"} for mode in (9, 10)},
 }
-"""Events of a switch by its mode and word, if their names differ from the word."""
+"""Events of a switch by mode and word, if the event's name differs from the word."""
 
 STATE_MODES = frozenset((1, 2, 3, 4, 5, 6, 9, 10, 13, 14, 15, 16))
-"""Modes in which a switch has a state."""
+"""Modes of switches with a state."""
 
 PIR_MODES = frozenset((13, 14))
-"""Modes that report only ON."""
+"""Modes of switches that report only ON."""
 
 _MAC = re.compile(r"[0-9A-Fa-f]{12}")
 
 
 def mac_of(topic: str) -> tuple[str, str]:
-    """Return the address, and `config` or `sensors`, of a discovery topic; raises `Invalid` for any other topic."""
+    """Return the MAC address, and `config` or `sensors`, of a discovery topic. Raise `Invalid` for any other
+    topic."""
     levels = topic.removeprefix(f"{DISCOVERY_PREFIX}/").split("/")
     if len(levels) != 2 or not _MAC.fullmatch(levels[0]) or levels[1] not in ("config", "sensors"):
         raise Invalid("is not a topic of Tasmota's discovery")
@@ -73,18 +74,19 @@ def mac_of(topic: str) -> tuple[str, str]:
 
 
 def announced(mac: str, config: Mapping[str, Any], sensors: Mapping[str, Any]) -> list[Announcement]:
-    """Return the announcements in both messages of a device; empty if the first is missing. Raises `Invalid`."""
+    """Return the announcements of a device's two messages. Without the first message, there are none. Raise
+    `Invalid`."""
     return list(_Tasmota(mac, config).announcements(sensors)) if config else []
 
 
 def state_requests(config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return topics and payloads that request the state and the sensors of a device. Raises `Invalid`."""
+    """Return topics and payloads that request a device's state and sensors. Raise `Invalid`."""
     tasmota = _Tasmota("", config)
     return [(tasmota.command("STATE"), ""), (tasmota.command("STATUS"), "10")]
 
 
 class _Tasmota:
-    """One device: its topics, and the entities that it announces."""
+    """A device: its topics, and the entities that it announces."""
 
     def __init__(self, mac: str, config: Mapping[str, Any]) -> None:
         topic, full, prefixes = config.get("t"), config.get("ft"), config.get("tp")
@@ -115,7 +117,7 @@ class _Tasmota:
         return str(self._config.get(key) or "")[:200]
 
     def _list(self, key: str, default: list[str]) -> list[str]:
-        """Return the texts of a list; defaults replace missing ones."""
+        """Return the texts of a list, with defaults for missing texts."""
         given = self._config.get(key)
         given = given if isinstance(given, list) else []
         return [str(word) if word else known for word, known in zip(given, default, strict=False)] + default[
@@ -144,7 +146,7 @@ class _Tasmota:
         return self._topic(0, name)
 
     def announcements(self, sensors: Mapping[str, Any]) -> Iterator[Announcement]:
-        """Return relays, lights, shutters, the fan, buttons, switches, and sensors."""
+        """Yield relays, lights, shutters, the fan, buttons, switches, and sensors."""
         yield from self._outputs()
         if self._number("if"):
             yield self._fan()
@@ -159,7 +161,7 @@ class _Tasmota:
         found = sensors.get("sn")
         if isinstance(found, dict):
             units = units_of(found)
-            # one more than allowed, so that the excess is reported
+            # one more than the limit, so that the excess is reported
             values = islice(sensor_values(found), MAX_COMPONENTS + 1)
             for path, value in values:
                 yield from self._sensor(path, value, units)
@@ -200,15 +202,15 @@ class _Tasmota:
         )
 
     def _name(self, at: int, key: str = "fn", default: str = "") -> str:
-        """Return the name of an output or a switch in the list under a key, otherwise one with its number."""
+        """Return an output's or switch's name in the list under a key, by default one with its number."""
         names = self._config.get(key)
         name = names[at] if isinstance(names, list) and len(names) > at else None
         return str(name)[:200] if name else f"{default or self._device.name} {at + 1}"
 
     def _read(self, key: str, commands: Iterable[str], *more: str) -> dict[str, Any]:
-        """Return the topics of a state: the answers to these commands, and those in `more`.
+        """Return the topics of a state: the answers to these commands, and the topics in `more`.
 
-        With SetOption4, each answer comes at a topic that is named after its command.
+        With SetOption4, each answer arrives at a topic named after its command.
         """
         answers = [self._topic(1, each.upper()) for each in (commands if self._option(4) else ())]
         return {key: self._topic(1, "RESULT"), f"_{key}s": [*answers, *more]}
@@ -317,7 +319,7 @@ class _Tasmota:
         return self._announcement("fan", "fan", None, config)
 
     def _button(self, number: int) -> Announcement:
-        """Return a button. SetOption11 swaps single and double presses; SetOption13 leaves only single ones."""
+        """Return a button. SetOption11 swaps single and double presses; SetOption13 allows only single presses."""
         events = {word.upper(): word for word in BUTTON_EVENTS}
         if self._option(13):
             events = {"SINGLE": "single"}
@@ -327,11 +329,11 @@ class _Tasmota:
         return self._announcement("event", f"button_{number}", f"Button {number}", config)
 
     def _switch(self, number: int, mode: int) -> Iterator[Announcement]:
-        """Return a wall switch that is detached from the relays: its state, its presses, or both."""
+        """Yield a wall switch that is detached from the relays: its state, its presses, or both."""
         name, words = self._name(number - 1, "swn", "Switch"), dict(zip(self._words, SWITCH_WORDS, strict=True))
         key = self._name(number - 1, "swn") if self._has_own_name(number) else f"Switch{number}"
         if mode in STATE_MODES:
-            # No message reports that a motion sensor is off again.
+            # Motion sensors send no message when they switch off.
             off = {"off_delay": PIR_SECS} if mode in PIR_MODES else {}
             config: dict[str, Any] = {
                 **self._read("state_topic", (key,), *(() if off else self._sensors)),
@@ -352,7 +354,7 @@ class _Tasmota:
             yield self._announcement("event", id_, name, config)
 
     def _has_own_name(self, number: int) -> bool:
-        """Return whether messages name a switch by its own name."""
+        """Return whether messages contain the switch's own name."""
         names = self._config.get("swn")
         return isinstance(names, list) and len(names) >= number and bool(names[number - 1])
 
@@ -374,7 +376,7 @@ class _Tasmota:
         return self._announcement("sensor", "battery", "Battery", config)
 
     def _sensor(self, path: JsonPath, value: Any, units: Mapping[str, str]) -> Iterator[Announcement]:
-        """Yield a sensor; a card reader also gets an event, because reading a card twice gives the same text."""
+        """Yield a sensor. A card reader also gets an event, because the same card twice gives the same text."""
         shown, asked = self._sensors
         topics = {"state_topic": shown, "_state_topics": [asked]}
         place = JsonPaths(("StatusSNS", *path), path)
@@ -386,5 +388,5 @@ class _Tasmota:
 
 
 def _anywhere(*path: str) -> JsonPaths:
-    """Return the place of a value, both in the sensors message and in the answer that repeats it."""
+    """Return the paths of a value in the sensor message, and in the answer that repeats that message."""
     return JsonPaths(path, ("StatusSNS", *path))

@@ -1,4 +1,4 @@
-"""Lights of Tasmota's own discovery, whose messages contain all values of a device."""
+"""Lights of Tasmota's native discovery, whose messages contain all values of a device."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from appliance.home.commands import Command
 from appliance.tables.checks import is_number
 
 SCHEMES = ("Solid", "Wake up", "Cycle up", "Cycle down", "Random")
-"""Effects of a light with colours, by their number."""
+"""Effects of a light with colours, by number."""
 
 EFFECT_OF_SCHEME = {"none": "Solid", "colorloop": "Cycle up", "random": "Random"}
-"""The scheme of Tasmota for each effect of the catalog."""
+"""Tasmota's scheme for each effect of the catalog."""
 
 MAX_SPEED = 40
-"""Slowest fade: half-seconds from dark to bright."""
+"""Slowest fade, in half-seconds from dark to bright."""
 
 FULL = 100
 """Largest brightness, saturation, and level of white."""
 
 
 class TasmotaLight(LightEntity):
-    """A light, or one of the lights that share a device.
+    """A light, or one of several lights of a device.
 
-    Its type is 0 for power only, 1 brightness, 2 colour temperature, 3 colours, 4 colours and white, 5 colours and
-    colour temperature.
+    Its type is 0 for power only, 1 for brightness, 2 for colour temperature, 3 for colours, 4 for colours and white,
+    and 5 for colours and colour temperature.
     """
 
     def setup(self) -> None:
@@ -54,9 +54,9 @@ class TasmotaLight(LightEntity):
 
     def _parse(self, text: str) -> Update:
         try:
-            state = parse_object(text, "a state")
+            state = parse_object(text, "the state")
         except Invalid:
-            return {}  # with SetOption4, the word for the power comes on the same topic
+            return {}  # with SetOption4, the same topic also contains a plain word for the power
         update: dict[str, Any] = {}
         power = next((state[key] for key in self._power_keys if key in state), None)
         words = {self.payload("on"): "on", self.payload("off"): "off"}
@@ -76,7 +76,7 @@ class TasmotaLight(LightEntity):
         return self.effect_update(word or name)
 
     def _colors(self, state: Mapping[str, Any]) -> Update:
-        """Return the colour or the white that is on; if there are both kinds of channels, `White` decides."""
+        """Return the active colour or white. If the light has both kinds of channels, `White` decides."""
         white: Any = state.get("White")
         mired: Any = state.get("CT")
         color = _hue_and_saturation(state.get("HSBColor"))
@@ -98,8 +98,8 @@ class TasmotaLight(LightEntity):
         return intent
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return a fade if one is requested, and the commands of the property, which switch on unless SetOption20 is
-        set."""
+        """Return the commands of a requested fade, and those of the property. They switch the light on unless
+        SetOption20 is set."""
         power = (self.config.text("command_topic"), self.payload(change.power))
         sent = [(self._base + name, str(value)) for name, value in self._commands(change)] or [power]
         if change.name and self.config.flag("is_power_separate"):
@@ -139,7 +139,7 @@ class TasmotaLight(LightEntity):
 
 
 def _hue_and_saturation(text: Any) -> list[float] | None:
-    """Return the first two of the three numbers in `30,100,50`; None for anything else."""
+    """Return the first two of three numbers such as `30,100,50`, or None for any other text."""
     parts = text.split(",") if isinstance(text, str) else []
     try:
         return [float(part) for part in parts[:2]] if len(parts) == 3 else None

@@ -1,4 +1,4 @@
-"""Presses of Tasmota's own discovery."""
+"""Presses of Tasmota's native discovery."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from appliance.adapters.mqtt.platforms.event import EventEntity, event_of
 
 
 class TasmotaPress(EventEntity):
-    """A button or a switch that reports presses, each by its word."""
+    """A button or a switch whose words are presses."""
 
     def setup(self) -> None:
         self._events: Mapping[str, str] = self.config.raw["events"]

@@ -1,4 +1,4 @@
-"""Sensors of Tasmota's discovery: the names and units of their values, and the kind of each value."""
+"""Sensors of Tasmota's discovery: the names, units, and kinds of their values."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from msgspec import Struct
 from appliance.adapters.mqtt.templates.json_paths import JsonPath
 
 MAX_KEYS = 100
-"""Keys of one object, and elements of one list, that are read."""
+"""Maximum number of keys per object, and of elements per list."""
 
 MAX_PATH_KEYS = 4
-"""Levels of nested objects and lists that are read."""
+"""Maximum nesting depth of objects and lists."""
 
 MAX_TEXT_CHARS = 500
-"""Characters of an announced text; a longer text is not a value."""
+"""Maximum characters of an announced text. A longer text is not a value."""
 
 TEMPERATURE, PRESSURE, SPEED = "TempUnit", "PressureUnit", "SpeedUnit"
-"""Units that the device announces next to its sensors."""
+"""Keys of units that the device announces in addition to its sensors."""
 
 DEFAULT_UNITS: Mapping[str, str] = {TEMPERATURE: "°C", PRESSURE: "hPa", SPEED: "km/h"}
-"""Units of devices that do not announce one."""
+"""Units of devices that announce none."""
 
 
 class Quantity(Struct, frozen=True):
-    """The unit of a value, or the key that announces it, and the device class that leads to a capability."""
+    """The unit of a value, or the key that contains its unit, and the device class, which leads to a capability."""
 
     unit: str = ""
     device_class: str = ""
@@ -111,10 +111,13 @@ QUANTITIES: Mapping[str, Quantity] = {
     "ORP": Quantity("mV"),
     "DO": Quantity("mg/L"),
 }
-"""Names that all of Tasmota's drivers give the same meaning. A name without a class never takes a capability."""
+"""Quantities by name. All of Tasmota's drivers use these names with the same meaning.
+
+A quantity without a device class never gets a capability.
+"""
 
 _WIND = re.compile(r"TX2[03]|WINDMETER")
-"""Sensors of the wind, whose values are `Speed` and `Dir`."""
+"""Wind sensors, whose values are `Speed` and `Dir`."""
 
 _CHIP = re.compile(r"ESP\d*\w*|CPU|AXP\d+|MPU\w*|DS3231|(BL09|CSE77|ADE7|HLW80|MCP39|V92)\w*")
 """Chips that measure their own temperature instead of the room's."""
@@ -123,18 +126,18 @@ _NOT_KWH = ("AS3935", "LD2410")
 """Sensors whose `Energy` is not electrical."""
 
 CARD_READERS = ("RDM6300", "PN532", "MFRC522", "WIEGAND")
-"""Readers that send a card's `UID` when they see it."""
+"""Readers that send a card's `UID` when they detect it."""
 
 _DIAGNOSTIC = ("Id", "Address", "TotalStartTime")
-"""Texts that name the hardware, or a time long ago."""
+"""Texts that identify the hardware, or a time long ago."""
 
 _KEY = re.compile(r"[A-Za-z0-9_. -]{1,60}")
 
 
 def sensor_values(found: Mapping[str, Any]) -> Iterator[tuple[JsonPath, Any]]:
-    """Return the path and value of each number, text, and null inside the objects of an announcement.
+    """Yield the path and value of each number, text, and null in the objects of an announcement.
 
-    A null is a value that the sensor had not measured yet when the device announced itself.
+    A null is a value that the sensor had not measured when the device announced itself.
     """
     for key, value in list(found.items())[:MAX_KEYS]:
         if isinstance(value, dict) and _KEY.fullmatch(key):
@@ -153,18 +156,18 @@ def _inner_values(found: Any, path: JsonPath) -> Iterator[tuple[JsonPath, Any]]:
 
 
 def units_of(found: Mapping[str, Any]) -> dict[str, str]:
-    """Return the units that an announcement gives, by `TempUnit`, `PressureUnit`, and `SpeedUnit`."""
+    """Return an announcement's units by `TempUnit`, `PressureUnit`, and `SpeedUnit`."""
     return {key: str(found.get(key) or default)[:10] for key, default in DEFAULT_UNITS.items()}
 
 
 def object_id(path: JsonPath) -> str:
-    """Return the id of a value: its keys joined by `_`, with the elements of a list counted from 1."""
+    """Return the id of a value: its keys joined by `_`. The elements of a list are numbered from 1."""
     steps = (str(step + 1) if isinstance(step, int) else step for step in path)
     return re.sub(r"[^A-Za-z0-9_-]", "_", "_".join(steps))
 
 
 def sensor_name(path: JsonPath) -> str:
-    """Return the name of a value: its keys, with the elements of a list counted from 1."""
+    """Return the name of a value: its keys joined by spaces. The elements of a list are numbered from 1."""
     return " ".join(str(step + 1) if isinstance(step, int) else step for step in path)
 
 

@@ -1,4 +1,5 @@
-"""Conversions, calculations, points in time and durations, equal to Home Assistant's filters and functions."""
+"""Conversions, calculations, points in time, and durations, which work like Home Assistant's filters and
+functions."""
 
 from __future__ import annotations
 
@@ -25,21 +26,20 @@ from appliance.adapters.mqtt.templates.template_limits import (
 )
 
 MAX_NUMBER_CHARS = 100
-"""Characters of a text that is read as a number or a time."""
+"""Maximum characters of a text that is read as a number or a time."""
 
 MAX_SLUG_CHARS = 1_000
-"""Characters of a text that becomes a slug: separating its accents takes time in proportion to the square of their
-number."""
+"""Maximum characters of a text that becomes a slug. Separating accents takes quadratic time."""
 
 MAX_QUICK_WEIGHT = 1_000
-"""Weight of a value that orjson may write: it reserves eight times the memory of a text."""
+"""Maximum weight of a value that orjson writes, because orjson reserves eight times the memory of a text."""
 
 NOT_GIVEN = object()
-"""Stands for a default that was not given."""
+"""Marks a missing default."""
 
 
 class Undefined(jinja2.Undefined):
-    """A missing value: empty text, false, no elements. Any other use raises `ValueMissing`."""
+    """A missing value: an empty text, false, or no elements. Any other use raises `ValueMissing`."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         super().__init__("reads a missing value", exc=ValueMissing)  # type: ignore[arg-type]
@@ -53,7 +53,7 @@ _FALSE = ("false", "no", "off", "disable", "0")
 
 
 def or_default(value: Any, default: Any, expected: str) -> Any:
-    """Return the default, if given; otherwise raise `TemplateFailed` with the required kind of value."""
+    """Return the default, if given. Otherwise raise `TemplateFailed` with the required kind of value."""
     if default is not NOT_GIVEN:
         return default
     if isinstance(value, Undefined):
@@ -62,7 +62,7 @@ def or_default(value: Any, default: Any, expected: str) -> Any:
 
 
 def converted(value: Any, default: Any, expected: str, convert: Callable[[], Any]) -> Any:
-    """Return the result of `convert`; if Python cannot convert the value, do the same as `or_default`."""
+    """Return the result of `convert`. If Python cannot convert the value, do the same as `or_default`."""
     try:
         return whole(convert())
     except (TypeError, ValueError, ArithmeticError, OSError, ValueMissing):
@@ -70,12 +70,13 @@ def converted(value: Any, default: Any, expected: str, convert: Callable[[], Any
 
 
 def number(value: Any) -> float:
-    """Return the value as a float; a text of more than `MAX_NUMBER_CHARS` is not one. Raises what `float` raises."""
+    """Return the value as a float. Raise ValueError for a text of more than `MAX_NUMBER_CHARS`, and otherwise what
+    `float` raises."""
     return float(value if not isinstance(value, str) or len(value) <= MAX_NUMBER_CHARS else "")
 
 
 def defaulting(expected: str, count: int = 1) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a filter of this number of values, followed by a default that replaces values that Python cannot
+    """Return a decorator for a filter of this number of values, followed by a default for values that Python cannot
     convert."""
 
     def decorate(work: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,7 +91,6 @@ def defaulting(expected: str, count: int = 1) -> Callable[[Callable[..., Any]], 
 
 @defaulting("a number")
 def to_float(run: Rendering, value: Any) -> Any:
-    """Return the value as a float."""
     return number(value)
 
 
@@ -107,7 +107,7 @@ def to_int(run: Rendering, value: Any, base: Any = 10) -> Any:
 
 @defaulting("a number", 3)
 def rounded(run: Rendering, value: Any, digits: Any = 0, method: Any = "common") -> Any:
-    """Return the value rounded; without digits, return an integer, as Home Assistant's filter does."""
+    """Return the rounded value. Without digits, return an integer, as Home Assistant's filter does."""
     found, places = number(value), max(-20, min(int(digits), 20))
     scale = 10.0**places
     if method == "half":
@@ -126,12 +126,11 @@ def calculated(work: Callable[..., float], count: int = 1) -> Callable[..., Any]
 
 @defaulting("a number", 2)
 def logarithm(run: Rendering, value: Any, base: Any = math.e) -> Any:
-    """Return the logarithm of a number."""
     return math.log(number(value), number(base))
 
 
 def averaged(choose: Callable[[list[float]], float]) -> Callable[..., Any]:
-    """Return a filter and function of the numbers of a list, or of several numbers."""
+    """Return a filter and function for the numbers in a list, or for several numbers."""
 
     def average(run: Rendering, *values: Any, default: Any = NOT_GIVEN) -> Any:
         if values and isinstance(values[0], list | tuple):
@@ -144,7 +143,7 @@ def averaged(choose: Callable[[list[float]], float]) -> Callable[..., Any]:
 
 
 def bitwise(work: Callable[[int, int], int]) -> Callable[..., Any]:
-    """Return a filter and function of two whole numbers."""
+    """Return a filter and function for two integers."""
 
     def calculate(run: Rendering, first: Any, second: Any) -> Any:
         for each in (first, second):
@@ -156,7 +155,6 @@ def bitwise(work: Callable[[int, int], int]) -> Callable[..., Any]:
 
 
 def to_bool(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
-    """Return the boolean of a word or number."""
     if isinstance(value, bool | int | float):
         return bool(value)
     word = value[:20].strip().lower() if isinstance(value, str) else ""
@@ -166,7 +164,7 @@ def to_bool(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
 
 
 def iif(run: Rendering, value: Any, yes: Any = True, no: Any = False, none: Any = NOT_GIVEN) -> Any:
-    """Return `yes` or `no`, depending on the truth of the value; for None, return `none` if it is given."""
+    """Return `yes` if the value is true, otherwise `no`. For None, return `none` if it is given."""
     if value is None and none is not NOT_GIVEN:
         return none
     return yes if value else no
@@ -186,45 +184,42 @@ def to_json(run: Rendering, value: Any, ensure_ascii: Any = False, pretty_print:
         option |= (orjson.OPT_INDENT_2 if pretty_print else 0) | (orjson.OPT_SORT_KEYS if sort_keys else 0)
         return run.bounded(orjson.dumps(value, option=option).decode())
     except (TypeError, ValueError):
-        return or_default(value, NOT_GIVEN, "something that JSON can hold")
+        return or_default(value, NOT_GIVEN, "a JSON value")
 
 
 def html_safe_json(run: Rendering, value: Any) -> Any:
-    """Return JSON as Jinja's own filter writes it: spaces after `,` and `:`, keys sorted, `<`, `>`, `&`, `'`
-    escaped."""
+    """Return JSON like Jinja's own filter: with spaces after `,` and `:`, sorted keys, and escaped `<`, `>`, `&`, and
+    `'`."""
     try:
         return run.bounded(str(htmlsafe_json_dumps(run.weighed(value), sort_keys=True)))
     except (TypeError, ValueError):
-        return or_default(value, NOT_GIVEN, "something that JSON can hold")
+        return or_default(value, NOT_GIVEN, "a JSON value")
 
 
 @defaulting("JSON")
 def from_json(run: Rendering, value: Any) -> Any:
-    """Return the value that a JSON text holds."""
     return run.made(orjson.loads(run.bounded(value) if isinstance(value, str) else b""))
 
 
 def base64_text(run: Rendering, value: Any) -> str:
-    """Return the text in base 64."""
     return run.bounded(base64.b64encode(run.text(value).encode()).decode())
 
 
 def text_of_base64(run: Rendering, value: Any, encoding: Any = "utf-8") -> str:
-    """Return the text that is in base 64."""
     return run.bounded(base64.b64decode(run.text(value)).decode("utf-8" if encoding != "ascii" else "ascii"))
 
 
 def slug(run: Rendering, value: Any, separator: Any = "_") -> str:
     """Return lower-case ASCII letters and digits, without accents, with a separator between the words."""
     if len(text := run.text(value)) > MAX_SLUG_CHARS:
-        raise TemplateFailed(f"makes a slug of more than {MAX_SLUG_CHARS:,} characters")
+        raise TemplateFailed(f"creates a slug of more than {MAX_SLUG_CHARS:,} characters")
     text = run.bounded(unicodedata.normalize("NFKD", text.replace("ß", "ss")))
     words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=\d),(?=\d)", "", text.encode("ascii", "ignore").decode().lower()))
     return run.bounded(run.text(separator)[:10].join(words)) or ("unknown" if text else "")
 
 
 def is_number(run: Rendering, value: Any) -> bool:
-    """Return whether the value is a finite number or the text of one."""
+    """Return whether the value is a finite number or the text of a finite number."""
     try:
         return math.isfinite(number(value))
     except (TypeError, ValueError, OverflowError, ValueMissing):
@@ -232,14 +227,13 @@ def is_number(run: Rendering, value: Any) -> bool:
 
 
 def _moment(text: str) -> datetime:
-    """Return the time of a text in ISO 8601; raise `ValueError` for any other text."""
+    """Return the time of a text in ISO 8601. Raise ValueError for any other text."""
     return datetime.fromisoformat(text[: MAX_NUMBER_CHARS + 1])
 
 
 def as_datetime(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
-    """Return the point in time of seconds since 1970 (as a number or text), or of a text in ISO 8601; None for other
-    texts.
-    """
+    """Return the point in time of a text in ISO 8601, or of seconds since 1970 as a number or text. Return None for
+    other texts."""
     if isinstance(value, datetime):
         return value
     try:
@@ -252,7 +246,7 @@ def as_datetime(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
 
 
 def as_local(run: Rendering, value: Any) -> Any:
-    """Return the time in the home's zone; a time without a zone counts as local time."""
+    """Return the time in the home's zone. A time without a zone is treated as local time."""
     if not isinstance(value, datetime):
         return or_default(value, NOT_GIVEN, "a time")
     return value.replace(tzinfo=run.now.tzinfo) if value.tzinfo is None else value.astimezone(run.now.tzinfo)
@@ -266,7 +260,7 @@ def as_timestamp(run: Rendering, value: Any) -> Any:
 
 
 def shown(run: Rendering, moment: datetime, pattern: Any) -> str:
-    """Return the point in time in the form of a `strftime` pattern; a pattern with a width is rejected."""
+    """Return the point in time formatted by a `strftime` pattern. A pattern with a width is rejected."""
     if not isinstance(pattern, str) or not _FORMAT.fullmatch(pattern):
         raise TemplateFailed("has an unsupported time pattern")
     return run.bounded(moment.strftime(pattern))
@@ -274,7 +268,7 @@ def shown(run: Rendering, moment: datetime, pattern: Any) -> str:
 
 @defaulting("a number of seconds", 3)
 def timestamp_custom(run: Rendering, value: Any, pattern: Any = "%Y-%m-%d %H:%M:%S", local: Any = True) -> Any:
-    """Return seconds since 1970 in the form of a pattern, in the home's zone or in UTC."""
+    """Return seconds since 1970 formatted by a pattern, in the home's zone or in UTC."""
     return shown(run, datetime.fromtimestamp(number(value), run.now.tzinfo if local else UTC), pattern)
 
 
@@ -290,9 +284,9 @@ def timestamp_utc(run: Rendering, value: Any) -> Any:
     return datetime.fromtimestamp(number(value), UTC).isoformat()
 
 
-@defaulting("a short text of a time, and its pattern", 2)
+@defaulting("a short text with a time, and its pattern", 2)
 def parsed(run: Rendering, text: Any, pattern: Any) -> Any:
-    """Return the point in time that a text states, read by a `strptime` pattern."""
+    """Return the point in time in a text, read by a `strptime` pattern."""
     if not isinstance(text, str) or len(text) > 100 or not isinstance(pattern, str) or len(pattern) > 100:
         raise ValueError
     run.charge(50)
@@ -300,7 +294,7 @@ def parsed(run: Rendering, text: Any, pattern: Any) -> Any:
 
 
 def duration(run: Rendering, *given: Any, **named: Any) -> timedelta:
-    """Return a duration of days, seconds, microseconds, milliseconds, minutes, hours and weeks."""
+    """Return a duration of days, seconds, microseconds, milliseconds, minutes, hours, and weeks."""
     return timedelta(*given, **named)
 
 
@@ -317,7 +311,7 @@ TIME_FIELDS = {
     datetime: ("year", "month", "day", "hour", "minute", "second", "microsecond"),
     timedelta: ("days", "seconds", "microseconds"),
 }
-"""The attributes of points in time and durations that templates may read."""
+"""Attributes of points in time and durations that templates may read."""
 
 DATETIME_METHODS: Mapping[str, Callable[..., Any]] = {
     "isoformat": lambda run, moment: moment.isoformat(),
@@ -327,4 +321,4 @@ DATETIME_METHODS: Mapping[str, Callable[..., Any]] = {
     "timestamp": as_timestamp,
     "weekday": lambda run, moment: moment.weekday(),
 }
-"""The methods of a point in time that templates may call."""
+"""Methods of a point in time that templates may call."""

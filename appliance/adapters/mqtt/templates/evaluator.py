@@ -1,6 +1,6 @@
-"""The evaluator: walks the syntax tree from Jinja's parser, and produces its text within limits.
+"""The evaluator: walks the syntax tree from Jinja's parser, and renders its text within limits.
 
-Parts outside of the subset are rejected when the template is announced, not at each rendering.
+Unsupported parts are rejected when the template is announced, not at each rendering.
 """
 
 from __future__ import annotations
@@ -43,23 +43,24 @@ from appliance.adapters.mqtt.templates.template_limits import (
 from appliance.adapters.mqtt.templates.texts import check, joined
 
 _WRITTEN = "__written__"
-"""The name under which a filter block's text is passed to its filters."""
+"""The name that holds a filter block's text for its filters."""
 
 _PARTS = (nodes.Keyword, nodes.NSRef, nodes.Operand, nodes.Pair, nodes.Slice)
-"""Nodes that only hold other nodes and are not counted themselves."""
+"""Nodes that only contain other nodes and are not counted themselves."""
 
 
 class Jump(Enum):
-    """The ways in which a statement ends the current round of its loop."""
+    """Ways for a statement to end the current round of its loop."""
 
     BREAK = "break"
     CONTINUE = "continue"
 
 
 def parse(text: str) -> tuple[Sequence[nodes.Node], frozenset[str]]:
-    """Return the statements of a template, and the texts in it.
+    """Return the statements of a template, and its text literals.
 
-    Raises `TemplateFailed` for unknown, too many, or too deeply nested parts, and the errors of Jinja's parser.
+    Raise `TemplateFailed` for unknown, too many, or too deeply nested parts. Also raises the errors of Jinja's
+    parser.
     """
     body, literals, count = ENVIRONMENT.parse(text).body, set[str](), 0
     waiting: list[tuple[Any, int]] = [(each, 1) for each in reversed(body)]
@@ -68,11 +69,11 @@ def parse(text: str) -> tuple[Sequence[nodes.Node], frozenset[str]]:
         if not isinstance(node, _PARTS) and getattr(node, "ctx", "load") == "load":
             count += 1
             if type(node) not in _EXPRESSIONS and type(node) not in _STATEMENTS:
-                raise TemplateFailed(f"unknown statement {type(node).__name__.lower()!r}")
+                raise TemplateFailed(f"uses the unknown statement {type(node).__name__.lower()!r}")
             if count > MAX_NODES:
                 raise TemplateFailed(f"has more than {MAX_NODES} parts")
             if depth > MAX_TEMPLATE_DEPTH:
-                raise TemplateFailed(f"is nested more than {MAX_TEMPLATE_DEPTH} deep")
+                raise TemplateFailed(f"is nested more than {MAX_TEMPLATE_DEPTH} levels deep")
             _check(node, literals)
             depth += 1
         is_call = isinstance(node, nodes.Filter | nodes.Test | nodes.Call)
@@ -82,7 +83,7 @@ def parse(text: str) -> tuple[Sequence[nodes.Node], frozenset[str]]:
 
 
 def _check(node: Any, literals: set[str]) -> None:
-    """Raise `TemplateFailed` for a node with an unknown name; note its texts and functions."""
+    """Raise `TemplateFailed` for a node with an unknown name. Collect its text literals, and set its functions."""
     match node:
         case nodes.Name(name=name):
             check_name(name)
@@ -90,7 +91,7 @@ def _check(node: Any, literals: set[str]) -> None:
             if isinstance(whole(value), str):
                 literals.add(value)
         case nodes.For(recursive=True):
-            raise TemplateFailed("unknown statement 'recursive'")
+            raise TemplateFailed("uses the unknown statement 'recursive'")
         case nodes.AssignBlock() | nodes.FilterBlock():
             innermost: Any = node.filter
             while innermost is not None and innermost.node is not None:
@@ -102,11 +103,11 @@ def _check(node: Any, literals: set[str]) -> None:
             applied.function, owner = _function_of(node)
             applied.given = [*owner, *node.args]
             if node.dyn_args is not None or node.dyn_kwargs is not None:
-                raise TemplateFailed("passes arguments with *, which is not supported")
+                raise TemplateFailed("passes arguments with *, which is unsupported")
 
 
 def _function_of(node: Any) -> tuple[Callable[..., Any], list[Any]]:
-    """Return the function of a filter, test or call, and the node of its first value, if any."""
+    """Return the function of a filter, test, or call, and a list with the node of its first value, if any."""
     match node:
         case nodes.Filter(name=name):
             if name.startswith("regex_"):
@@ -122,7 +123,7 @@ def _function_of(node: Any) -> tuple[Callable[..., Any], list[Any]]:
             return named(METHOD_CALLS, "method", name), [owner]
         case nodes.Call(node=nodes.Name(name=name)):
             return named(FUNCTIONS, "function", name), []
-    raise TemplateFailed("calls something that is not a function of templates")
+    raise TemplateFailed("calls an unknown function")
 
 
 def _check_pattern(node: Any) -> None:
@@ -133,7 +134,6 @@ def _check_pattern(node: Any) -> None:
 
 
 def _value(run: Rendering, node: Any) -> Any:
-    """Return the value of an expression."""
     return _EXPRESSIONS[node.__class__](run, node)
 
 
@@ -184,7 +184,7 @@ def _compare(run: Rendering, node: Any) -> bool:
 
 
 def _applied(run: Rendering, node: Any) -> Any:
-    """Return a filter, test, function or method with its arguments."""
+    """Return the result of a filter, test, function, or method."""
     given = _values(run, node.given)
     if not node.kwargs and len(given) == 1:
         return node.function(run, given[0])
@@ -214,11 +214,11 @@ _EXPRESSIONS: Mapping[type, Callable[[Rendering, Any], Any]] = {
     nodes.Tuple: lambda run, node: run.weighed(tuple(_values(run, node.items))),
     **{getattr(nodes, name): _calculation for name in ARITHMETIC},
 }
-"""Evaluates an expression, by its node."""
+"""Evaluators of expressions by the type of their node."""
 
 
 def write(run: Rendering, output: list[str], body: Iterable[Any]) -> Jump | None:
-    """Run statements, which append texts to the output; stop at the first that jumps."""
+    """Run statements, which append texts to the output. Stop at the first statement that jumps."""
     for node in body:
         if (jump := _STATEMENTS[node.__class__](run, output, node)) is not None:
             return jump
@@ -258,14 +258,14 @@ def _for(run: Rendering, output: list[str], node: Any) -> Jump | None:
 
 
 def _passes(run: Rendering, node: Any, value: Any, outside: dict[str, Any]) -> bool:
-    """Return whether an element passes the `if` of its loop."""
+    """Return whether an element matches the `if` of its loop."""
     run.names = {**outside}
     _set(run, node.target, value)
     return bool(_value(run, node.test))
 
 
 def _written(run: Rendering, node: Any) -> Any:
-    """Return the text of a node's body, after its filters; names that the body sets are local to it."""
+    """Return the text of a node's body after its filters. Names set in the body are local to it."""
     outside, texts = run.names, list[str]()
     run.names = {**outside}
     run.charge()
@@ -315,4 +315,4 @@ _STATEMENTS: Mapping[type, Callable[[Rendering, list[str], Any], Jump | None]] =
     nodes.Output: _output,
     nodes.With: _with,
 }
-"""Runs a statement, by its node; it appends texts to the output."""
+"""Functions that run statements, by the type of their node. They append texts to the output."""

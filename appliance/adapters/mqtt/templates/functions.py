@@ -1,4 +1,4 @@
-"""The filters, tests, functions and methods of templates, one table each; other names are rejected."""
+"""The filters, tests, functions, and methods of templates, one table each. Other names are rejected."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from appliance.adapters.mqtt.templates.operators import COMPARISONS, contains, h
 from appliance.adapters.mqtt.templates.template_limits import Namespace, Rendering, TemplateFailed, ValueMissing
 
 TemplateFunction = Callable[..., Any]
-"""A filter or test takes the rendering, then the value; a function takes the rendering, then its arguments."""
+"""A function of templates. A filter or test gets the rendering, then the value. A function gets the rendering, then
+its arguments."""
 
 
 def _plain(function: Any) -> TemplateFunction:
-    """Return the template function for a Python function that is cheap for all arguments, and creates no new
-    value."""
+    """Return the template function for a Python function that is always cheap, and creates no new value."""
     return lambda run, *given, **named: function(*given, **named)
 
 
@@ -103,7 +103,7 @@ _BOTH: Mapping[str, TemplateFunction] = {
     "typeof": lambda run, value: type(value).__name__,
     "union": operators.united(operator.or_),
 }
-"""Names that can be called, and can also follow `|`."""
+"""Names that are both functions and filters."""
 
 FILTERS: Mapping[str, TemplateFunction] = {
     **_BOTH,
@@ -149,7 +149,7 @@ FILTERS: Mapping[str, TemplateFunction] = {
     "tojson": conversions.html_safe_json,
     "upper": _text(str.upper),
 }
-"""Names that can follow `|`."""
+"""Filters by name."""
 
 
 _TESTS = """boolean defined false float integer iterable mapping none number sameas sequence string true
@@ -180,7 +180,7 @@ TESTS: Mapping[str, TemplateFunction] = {
     "tuple": lambda run, value: isinstance(value, tuple),
     "upper": lambda run, value: run.text(value).isupper(),
 }  # fmt: skip
-"""Names that can follow `is`."""
+"""Tests by name, for use after `is`."""
 
 FUNCTIONS: Mapping[str, TemplateFunction] = {
     **_BOTH,
@@ -195,13 +195,15 @@ FUNCTIONS: Mapping[str, TemplateFunction] = {
     "utcnow": lambda run: run.now.astimezone(UTC),
     "zip": operators.zipped,
 }
-"""Names that can be called."""
+"""Functions by name."""
 
 CONSTANTS: Mapping[str, Any] = {"e": math.e, "pi": math.pi, "tau": math.tau}
 
 _UNKNOWN_NAMES = ("cycler", "hass", "joiner", "lipsum", "states", "trigger")
-"""Names that Home Assistant or Jinja supports but Lares does not. `this` is undefined: announcers use `this.state` if
-the value should stay as it was, and an undefined value has that effect.
+"""Names of Home Assistant or Jinja that Lares does not support.
+
+`this` is undefined instead. Announcers use `this.state` if the value should stay unchanged, and an undefined value
+has that effect.
 """
 
 
@@ -230,20 +232,20 @@ METHODS: Mapping[type, Mapping[str, TemplateFunction]] = {
         "cycle": lambda run, loop, *values: loop.cycle(*values),
     },
 }  # fmt: skip
-"""The methods that templates may call on a value, by its type; nothing else of Python is accessible."""
+"""Methods that templates may call on a value, by its type. Nothing else in Python is accessible."""
 
 
 def named(table: Mapping[str, TemplateFunction], kind: str, name: Any) -> TemplateFunction:
-    """Return the entry of a table; raise `TemplateFailed` with the kind and the name if it is unknown."""
+    """Return the entry of a table. Raise `TemplateFailed` with the kind and the name if it is unknown."""
     if isinstance(name, str) and name in table:
         return table[name]
-    raise TemplateFailed(f"unknown {kind} {str(name)[:60]!r}")
+    raise TemplateFailed(f"uses the unknown {kind} {str(name)[:60]!r}")
 
 
 def check_name(name: str) -> None:
-    """Raise `TemplateFailed` for a name that only other hubs support."""
+    """Raise `TemplateFailed` for an unsupported name."""
     if name in _UNKNOWN_NAMES or name in FUNCTIONS:
-        raise TemplateFailed(f"unknown name {name!r}")
+        raise TemplateFailed(f"uses the unknown name {name!r}")
 
 
 def _method(name: str) -> TemplateFunction:
@@ -254,11 +256,11 @@ def _method(name: str) -> TemplateFunction:
         if method is None and isinstance(value, Undefined):
             raise ValueMissing(f"calls {name} of a missing value")
         if method is None:
-            raise TemplateFailed(f"calls {name} on {type(value).__name__}, which does not have it")
+            raise TemplateFailed(f"calls {name} on a value of type {type(value).__name__}, which has no such method")
         return method(run, value, *given, **fields)
 
     return call
 
 
 METHOD_CALLS: Mapping[str, TemplateFunction] = {name: _method(name) for each in METHODS.values() for name in each}
-"""Methods that can be called on a value."""
+"""Functions that call a method of any value, by its name."""

@@ -1,4 +1,4 @@
-"""Places in a JSON message, for announcers whose messages need no template."""
+"""Paths to values in a JSON message, for announcers whose messages need no template."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from appliance.adapters.mqtt.templates.template import Template
 from appliance.adapters.mqtt.templates.template_limits import MAX_STRING_CHARS, TOO_LONG, TemplateFailed, ValueMissing
 
 JsonPath = tuple[str | int, ...]
-"""Keys and list indexes, from the outside in, such as `("ENERGY", "Power", 0)`."""
+"""Keys and list indexes from the outside to the inside, such as `("ENERGY", "Power", 0)`."""
 
 _MISSING = object()
 
 
 class JsonPaths(Template):
-    """The value at the first of these paths that exists in a message, as the text that a template would give.
+    """The value at the first of these paths that exists in a message, as a template would render it.
 
-    Index 0 of a value that is not a list means the value itself: some devices send a list only for two or more
-    elements.
+    Index 0 of a value that is not a list means the value itself, because some devices send a list only for two or
+    more elements.
     """
 
     def __init__(self, *paths: JsonPath) -> None:
@@ -35,7 +35,7 @@ class JsonPaths(Template):
         return f"JsonPaths{self._paths}"
 
     def render(self, names: Mapping[str, Any], now: datetime) -> str:
-        """Return the text; raises `ValueMissing` if the message lacks all paths."""
+        """Return the text. Raise `ValueMissing` if none of the paths exists in the message."""
         del now
         for path in self._paths:
             if (value := _value_at(names.get("value_json"), path)) is not _MISSING:

@@ -1,4 +1,4 @@
-"""Operations of templates on values: operators, access to parts, and lists, tuples and objects."""
+"""Operations of templates on values: operators, access to parts, and functions for lists, tuples, and objects."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LOOP_FIELDS = frozenset(
 
 
 def item(value: Any, key: Any) -> Any:
-    """Return the part under a key or index; `ValueMissing` for an undefined value."""
+    """Return the part under a key or index. Raise `ValueMissing` for an undefined value."""
     if isinstance(value, dict):
         return UNDEFINED if isinstance(key, list | tuple | dict) else value.get(key, UNDEFINED)
     if isinstance(value, Undefined):
@@ -51,14 +51,14 @@ def item(value: Any, key: Any) -> Any:
 
 
 def hashable(key: Any) -> Any:
-    """Return the value if it can be a key or be searched for; a list, tuple or object cannot."""
+    """Return a value that can be a key or be searched for. Raise `TemplateFailed` for a list, tuple, or object."""
     if isinstance(key, list | tuple | dict):
-        raise TemplateFailed("a list or object can be neither a key nor searched for")
+        raise TemplateFailed("uses a list or object as a key, or searches for it")
     return key
 
 
 def number(value: Any) -> Any:
-    """Return the number, point in time or duration; `TemplateFailed` for anything else."""
+    """Return the number, point in time, or duration. Raise `TemplateFailed` for anything else."""
     return value if isinstance(value, int | float | _TIMES) else or_default(value, NOT_GIVEN, "numbers")
 
 
@@ -77,10 +77,10 @@ _SUM, _PRODUCT, _REMAINDER = (_calculated(each) for each in (operator.add, opera
 
 
 def add(run: Rendering, left: Any, right: Any) -> Any:
-    """Return the sum of two numbers, or two texts, lists or tuples joined together."""
+    """Return the sum of two numbers, or the concatenation of two texts, lists, or tuples."""
     if type(left) is type(right) and isinstance(left, _SEQUENCES):
         if len(left) + len(right) > MAX_STRING_CHARS:
-            raise TemplateFailed("makes a value that is too large")
+            raise TemplateFailed("creates a value that is too large")
         return run.made(operator.add(left, right))
     return _SUM(run, left, right)
 
@@ -102,7 +102,7 @@ def _modulo(run: Rendering, left: Any, right: Any) -> Any:
 def _power(run: Rendering, left: Any, right: Any) -> Any:
     number(left), number(right)
     if isinstance(left, int) and isinstance(right, int) and left.bit_length() * abs(right) > 128:
-        raise TemplateFailed("makes a number that is too large")
+        raise TemplateFailed("creates a number that is too large")
     found = left**right
     return whole(found) if isinstance(found, int | float) else UNDEFINED
 
@@ -114,18 +114,18 @@ def _equals(run: Rendering, left: Any, right: Any) -> bool:
 
 
 def contains(run: Rendering, left: Any, right: Any) -> bool:
-    """Return whether the left value is an element, key or part of the right one."""
+    """Return whether the left value is an element, key, or part of the right value."""
     if isinstance(right, dict):
         return hashable(left) in right
     if isinstance(right, Undefined):
         return False
     if isinstance(right, str):
         if not isinstance(left, str):
-            or_default(left, NOT_GIVEN, "a text to look for in a text")
+            or_default(left, NOT_GIVEN, "a text to search for")
         run.search(right, left)
         return left in right
     if not isinstance(right, list | tuple):
-        raise TemplateFailed(f"looks for something in {type(right).__name__}")
+        raise TemplateFailed(f"searches in a value of type {type(right).__name__}")
     run.charge(len(right) // 8)
     return hashable(left) in right
 
@@ -143,7 +143,7 @@ ARITHMETIC: Mapping[str, Operator] = {
     "Mod": _modulo,
     "Pow": _power,
 }
-"""The operators whose result is a value, by the names of their nodes."""
+"""Operators that return a value, by the names of their nodes."""
 
 COMPARISONS: Mapping[str, Operator] = {
     "==": _equals,
@@ -155,18 +155,18 @@ COMPARISONS: Mapping[str, Operator] = {
     "in": contains,
     "not in": lambda run, left, right: not contains(run, left, right),
 }
-"""The operators whose result is true or false."""
+"""Operators that return true or false."""
 
 OPERANDS = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">=", "in": "in", "notin": "not in"}
-"""The operators by the names that Jinja's parser gives them."""
+"""Operators by their names in Jinja's parser."""
 
 
 MAX_TOKENS = 4 * MAX_NODES
-"""Tokens of a template: brackets and commas are not nodes, but reading them takes time."""
+"""Maximum number of tokens of a template. Brackets and commas are not nodes, but parsing them takes time."""
 
 
 class _Bounded(Extension):
-    """Counts the tokens while they are read."""
+    """Limits the number of tokens during parsing."""
 
     def filter_stream(self, stream: Any) -> Iterator[Any]:
         for number, token in enumerate(stream):
@@ -176,7 +176,7 @@ class _Bounded(Extension):
 
 
 class _TemplateParser(Environment):
-    """Jinja's own filters access parts of values by the same rules as templates."""
+    """An environment whose filters access parts of values by the same rules as templates."""
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         return item(obj, argument)
@@ -186,21 +186,21 @@ class _TemplateParser(Environment):
 
 
 ENVIRONMENT = _TemplateParser(extensions=["jinja2.ext.loopcontrols", _Bounded], undefined=Undefined)
-"""Jinja's parser and own filters. It compiles and renders nothing."""
+"""Jinja's parser and its own filters. It never compiles or renders a template."""
 
 
 KEYS_PER_STEP = 16
-"""Parts of a path that are followed in one step, because one character of a text has itself as its first part,
-without end."""
+"""Parts of a path that are followed in one step. A path can be long even for a text, because the first character of a
+character is the character itself."""
 
 MAX_BUILTIN_ARGUMENT = 1_000
-"""The largest number that may be passed to one of Jinja's own filters, as a width or a number of parts."""
+"""Maximum number that may be passed to Jinja's own filters, such as a width or a number of parts."""
 
 _BY_PATH = ("groupby", "max", "min", "sort", "sum", "unique")
-"""Filters that look up a part of each element, by one path or several."""
+"""Filters that look up a part of each element by one or several paths."""
 
 _LISTING = ("batch", "groupby", "sort", "striptags", "title", "unique", "wordcount")
-"""Filters that split a text, which needs many times its size."""
+"""Filters that split a text, which takes many times its memory."""
 
 
 def items(run: Rendering, value: Any) -> Any:
@@ -209,9 +209,8 @@ def items(run: Rendering, value: Any) -> Any:
 
 
 def part(run: Rendering, value: Any, path: Any, default: Any = None) -> Any:
-    """Return the part of an element under an index, or under a path such as `a.b.0`; return `default` if it is
-    missing.
-    """
+    """Return the part of an element under an index, or under a path such as `a.b.0`. Return `default` if the part is
+    missing."""
     if isinstance(path, str):
         run.charge(path.count(".") // KEYS_PER_STEP)
     for key in path.split(".") if isinstance(path, str) else (path,):
@@ -221,15 +220,15 @@ def part(run: Rendering, value: Any, path: Any, default: Any = None) -> Any:
 
 
 def numbers(run: Rendering, *bounds: Any) -> Any:
-    """Return the whole numbers of a range, as a list."""
+    """Return the integers of a range as a list."""
     found = range(*bounds)
     if len(found) >= MAX_WEIGHT:
-        raise TemplateFailed(f"makes a value of more than {MAX_WEIGHT:,} parts")
+        raise TemplateFailed(f"creates a value of more than {MAX_WEIGHT:,} parts")
     return run.made(list(found))
 
 
 def zipped(run: Rendering, *values: Any) -> Any:
-    """Return tuples of the elements of several lists, up to the end of the shortest."""
+    """Return tuples of the elements of several lists, up to the end of the shortest list."""
     return run.made(list(zip(*(list(run.elements(each)) for each in values), strict=False)))
 
 
@@ -242,7 +241,7 @@ def dictionary(run: Rendering, pairs: Any = (), **fields: Any) -> Any:
 
 
 def extreme(name: str) -> Callable[..., Any]:
-    """Return the largest or smallest element of a list, or of several values."""
+    """Return a function for the largest or smallest element of a list, or of several values."""
     choose = builtin(name)
 
     def extreme(run: Rendering, *values: Any, **named: Any) -> Any:
@@ -252,7 +251,7 @@ def extreme(name: str) -> Callable[..., Any]:
 
 
 def builtin(name: str) -> Callable[..., Any]:
-    """Return one of Jinja's own filters; it charges its input and output to the budget."""
+    """Return one of Jinja's own filters, with the cost of its input and output charged to the rendering."""
     function: Any = ENVIRONMENT.filters[name]
 
     def apply(run: Rendering, value: Any, *given: Any, **named: Any) -> Any:
@@ -277,12 +276,12 @@ def builtin(name: str) -> Callable[..., Any]:
 
 
 def combined(run: Rendering, *objects: Any) -> Any:
-    """Return one object made of several; for equal keys, the last one wins."""
+    """Return one object with the entries of several objects. For equal keys, the last one wins."""
     return run.made({key: value for each in objects for key, value in run.weighed(each).items()})
 
 
 def united(work: Callable[[set[Any], set[Any]], set[Any]]) -> Callable[..., Any]:
-    """Return a filter of two lists as sets; it keeps the order of the lists."""
+    """Return a filter for two lists as sets. The result keeps the order of the lists."""
 
     def unite(run: Rendering, value: Any, other: Any) -> Any:
         first, second = ({hashable(each) for each in run.elements(values)} for values in (value, other))

@@ -1,4 +1,4 @@
-"""A template for repeated rendering: gives the same text as Jinja, or the reason why it cannot."""
+"""A template for repeated rendering. It renders the same text as Jinja, or reports why it cannot."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from appliance.adapters.mqtt.templates.template_limits import (
 )
 
 MAX_PARSED_CHARS = 512 * 1024
-"""Total characters of the templates whose parsed form is kept, most recently rendered first; others are parsed again.
+"""Maximum total characters of the templates whose parsed form is cached. The least recently rendered templates are
+parsed again when needed.
 
-A character takes up to 120 bytes; 13,000 usual templates of 40 characters fit.
+A character takes up to 120 bytes of memory; 13,000 usual templates of 40 characters fit.
 """
 
 _PATH = r"(?:\.[A-Za-z_]\w*|\['[^'\\{}]*'\]|\[\"[^\"\\{}]*\"\])"
@@ -26,7 +27,7 @@ _SIMPLE = re.compile(rf"\s*\{{\{{\s*value_json({_PATH}+)\s*\}}\}}\s*")
 _STEP = re.compile(r"\.(\w+)|\['([^']*)'\]|\[\"([^\"]*)\"\]")
 
 SIMPLE_TEMPLATES = re.compile(rb"\{\{ ?value_json(?:\.[A-Za-z_]\w*|\['[^'\\{}]*'\]|\[\\\"[^\"\\{}]*\\\"\])+ ?\}\}")
-"""Templates inside the JSON of a configuration that consist only of a path; they need no compiler."""
+"""Templates in a configuration's JSON that are plain paths, so that they need no compiler."""
 
 _MISSING = object()
 
@@ -51,10 +52,10 @@ class _Path:
 
 
 class _Tree:
-    """Any other template, as the tree of statements from Jinja's parser."""
+    """Any other template, as the syntax tree from Jinja's parser."""
 
     def __init__(self, body: Any, literals: frozenset[str]) -> None:
-        # It imports Jinja, which takes a fifth of a second: only once there is such a template.
+        # Import Jinja only if a template needs it, because the import takes a fifth of a second.
         from appliance.adapters.mqtt.templates.evaluator import write
 
         self._write, self._body, self._literals = write, body, literals
@@ -70,10 +71,10 @@ _Parsed = _Path | _Tree
 
 
 class Template:
-    """One template. It keeps only its text: the parsed form takes far more memory, which `PARSED` limits."""
+    """One template. It stores only its text, because the parsed form takes far more memory, which `PARSED` limits."""
 
     def __init__(self, text: str) -> None:
-        """Raises `TemplateFailed` for a text that is not in the subset or beyond its limits."""
+        """Raise `TemplateFailed` for a text that is unsupported or beyond its limits."""
         if len(text.encode(errors="replace")) > MAX_TEMPLATE_BYTES:
             raise TemplateFailed(f"has more than {MAX_TEMPLATE_BYTES // 1024} KiB")
         self._text = text
@@ -85,9 +86,10 @@ class Template:
         return found
 
     def render(self, names: Mapping[str, Any], now: datetime) -> str:
-        """Return the text without white space around it; `now` has the zone of the home.
+        """Return the text without surrounding white space. `now` is in the home's zone.
 
-        Raises `ValueMissing` if it reads a missing value, and `TemplateFailed` for anything that it cannot do.
+        Raise `ValueMissing` if the template reads a missing value, and `TemplateFailed` if it fails for another
+        reason.
         """
         parsed = self._parsed()
         try:
@@ -95,20 +97,21 @@ class Template:
         except TemplateFailed:
             raise
         except RecursionError:
-            raise TemplateFailed("is nested too deep") from None
-        except Exception as error:  # values of wrong types
+            raise TemplateFailed("is nested too deeply") from None
+        except Exception as error:  # a value of a wrong type
             raise TemplateFailed(f"fails: {str(error)[:200]}") from None
 
 
 class ParsedTemplates:
-    """The parsed forms of templates, limited by the number of characters; the most recently used stay."""
+    """A cache of parsed templates, limited by their number of characters. The least recently used are removed
+    first."""
 
     def __init__(self) -> None:
         self._chars = 0
         self._kept: OrderedDict[str, _Parsed | str] = OrderedDict()
 
     def find(self, text: str) -> _Parsed | str:
-        """Return the parsed template, or the reason why it cannot be read."""
+        """Return the parsed template, or the reason why it cannot be parsed."""
         if (found := self._kept.get(text)) is not None:
             self._kept.move_to_end(text)
             return found
@@ -125,7 +128,7 @@ PARSED = ParsedTemplates()
 def _parse(text: str) -> _Parsed | str:
     if (simple := _SIMPLE.fullmatch(text)) is not None:
         return _Path(["".join(step) for step in _STEP.findall(simple[1])])
-    # It imports Jinja, which takes a fifth of a second: only once there is such a template.
+    # Import Jinja only if a template needs it, because the import takes a fifth of a second.
     from appliance.adapters.mqtt.templates.evaluator import parse
 
     try:
@@ -133,6 +136,6 @@ def _parse(text: str) -> _Parsed | str:
     except TemplateFailed as fault:
         return str(fault)
     except RecursionError:
-        return "is nested too deep"
-    except Exception as error:  # a syntax error, or an error that Jinja's parser does not expect
+        return "is nested too deeply"
+    except Exception as error:  # a syntax error, or an unexpected error of Jinja's parser
         return f"cannot be read: {str(error)[:200]}"

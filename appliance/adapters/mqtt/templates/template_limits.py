@@ -1,4 +1,4 @@
-"""The limits of templates, their errors, and the state and budget of one rendering."""
+"""The limits of templates, their errors, and the state and cost of one rendering."""
 
 from __future__ import annotations
 
@@ -8,54 +8,54 @@ from datetime import datetime
 from typing import Any
 
 MAX_TEMPLATE_BYTES = 8 * 1024
-"""Bytes of a template."""
+"""Maximum bytes of a template."""
 
 MAX_NODES = 500
-"""Nodes of the tree of a template."""
+"""Maximum number of nodes in a template's tree."""
 
 MAX_TEMPLATE_DEPTH = 100
-"""How deep the tree of a template may be nested; a chain of operators adds to the depth."""
+"""Maximum nesting depth of a template's tree. A chain of operators increases the depth."""
 
 MAX_RENDER_STEPS = 2_000
-"""Steps of one rendering; work on large values counts as many."""
+"""Maximum steps of one rendering. Work on large values takes many steps."""
 
 MAX_RENDER_SECS = 0.02
-"""Processor seconds of one rendering. The limit on steps ends a rendering far earlier, except on a very slow
+"""Maximum processor seconds of one rendering. The limit on steps ends a rendering far earlier, except on a very slow
 machine."""
 
 MAX_STRING_CHARS = 64 * 1024
-"""Characters of any text that a template makes, including its result."""
+"""Maximum characters of any text that a template creates, including its result."""
 
 MAX_WEIGHT = 10_000
-"""The largest weight of a value that a template makes. Parts that are shared count each time."""
+"""Maximum weight of a value that a template creates. Shared parts are counted each time."""
 
 MAX_VALUE_DEPTH = 32
-"""How deep lists, tuples and objects of a template may be nested; the same as in the JSON of a message."""
+"""Maximum nesting depth of lists, tuples, and objects in a template, the same as in a message's JSON."""
 
 MAX_INTEGER = 2**63
-"""The largest whole number in a template."""
+"""Integers in a template must be smaller than this number."""
 
-TOO_LONG = f"makes a text of more than {MAX_STRING_CHARS // 1024} KiB"
+TOO_LONG = f"creates a text of more than {MAX_STRING_CHARS // 1024} KiB"
 
 CHARS_PER_STEP = 128
-"""Characters that are read or made in one step; derived from the measured speed of the slowest change of case."""
+"""Characters that are read or created in one step, from the measured speed of the slowest change of case."""
 
 WEIGHT_PER_STEP = 6
-"""Weight that is read or made in one step."""
+"""Weight that is read or created in one step."""
 
 _STEPS_BETWEEN_LOOKS = 50
 
 
 class TemplateFailed(Exception):
-    """A template that is outside of the subset, costs too much, or got a value that it cannot use."""
+    """A template is unsupported, costs too much, or got an unusable value."""
 
 
 class ValueMissing(TemplateFailed):
-    """A template asked for a value that the payload lacks. This is normal: the attribute keeps its value."""
+    """A template reads a value that is missing from the payload. This is normal; the attribute keeps its value."""
 
 
 class Namespace:
-    """The one object whose fields a template may set, `namespace(x=1)`."""
+    """The only object with fields that a template may set, as in `namespace(x=1)`."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields
@@ -65,14 +65,13 @@ _ALONE = (int, float, bool, type(None))
 
 
 def weight(value: Any, allowed: int = MAX_WEIGHT, depth: int = 0) -> int:
-    """Return the weight of a value: 1 for each part of it and for each 8 characters; `TemplateFailed` beyond
-    `allowed`.
-    """
+    """Return the weight of a value: 1 for each part and for each 8 characters. Raise `TemplateFailed` beyond
+    `allowed`."""
     if isinstance(value, str):
         total = 1 + len(value) // 8
     elif isinstance(value, list | tuple | dict):
         if depth > MAX_VALUE_DEPTH:
-            raise TemplateFailed(f"makes a value nested more than {MAX_VALUE_DEPTH} deep")
+            raise TemplateFailed(f"creates a value nested more than {MAX_VALUE_DEPTH} levels deep")
         total = 1 + len(value)
         if total <= allowed:
             for part in value.values() if isinstance(value, dict) else value:
@@ -85,19 +84,19 @@ def weight(value: Any, allowed: int = MAX_WEIGHT, depth: int = 0) -> int:
     else:
         total = 1
     if total > allowed:
-        raise TemplateFailed(f"makes a value of more than {MAX_WEIGHT:,} parts")
+        raise TemplateFailed(f"creates a value of more than {MAX_WEIGHT:,} parts")
     return total
 
 
 def whole(number: Any) -> Any:
-    """Return the value; a whole number beyond `MAX_INTEGER` is refused."""
+    """Return the value. Raise `TemplateFailed` for an integer beyond `MAX_INTEGER`."""
     if isinstance(number, int) and not -MAX_INTEGER <= number < MAX_INTEGER:
-        raise TemplateFailed("makes a number that is too large")
+        raise TemplateFailed("creates a number that is too large")
     return number
 
 
 class Rendering:
-    """One rendering in progress: its names, its budget, and the instant that it uses as now, in the home's zone."""
+    """One rendering in progress: its names, its remaining steps, and its current time in the home's zone."""
 
     __slots__ = ("_deadline", "_look_at", "left", "literals", "names", "now")
 
@@ -110,7 +109,7 @@ class Rendering:
         self._deadline = 0.0
 
     def charge(self, steps: int = 1) -> None:
-        """Count steps; raise `TemplateFailed` beyond `MAX_RENDER_STEPS` and `MAX_RENDER_SECS`."""
+        """Count steps. Raise `TemplateFailed` beyond `MAX_RENDER_STEPS` and `MAX_RENDER_SECS`."""
         self.left -= steps
         if self.left < self._look_at:
             self._look()
@@ -126,45 +125,43 @@ class Rendering:
             raise TemplateFailed(f"takes longer than {MAX_RENDER_SECS * 1000:.0f} ms")
 
     def weighed(self, value: Any) -> Any:
-        """Charge the weight of a list, tuple or object that was made, or is read as a whole, and return it; return
-        any other value unchanged.
-        """
+        """Return the value. Charge the weight of a list, tuple, or object that was created, or is read as a whole."""
         if isinstance(value, list | tuple | dict):
             self.charge(weight(value) // WEIGHT_PER_STEP)
         return value
 
     def made(self, value: Any) -> Any:
-        """Return a value that the template made; reject it beyond the limit of its kind."""
+        """Return a value that the template created. Raise `TemplateFailed` if it is too large."""
         if isinstance(value, str):
             return self.bounded(value)
         return self.weighed(value) if isinstance(value, list | tuple | dict) else whole(value)
 
     def text(self, value: Any) -> str:
-        """Return the value as Python prints it; reject it beyond `MAX_STRING_CHARS`."""
+        """Return the value as Python prints it. Raise `TemplateFailed` beyond `MAX_STRING_CHARS`."""
         if isinstance(value, str):
             return value if len(value) < CHARS_PER_STEP else self.bounded(value)
         if isinstance(value, list | tuple | dict):
             return self.bounded(str(self.weighed(value)))
         if isinstance(value, Namespace):
-            raise TemplateFailed("a namespace cannot be printed")
+            raise TemplateFailed("prints a namespace, which is impossible")
         return str(value)
 
     def bounded(self, text: str) -> str:
-        """Return the text, and charge its length; reject it beyond `MAX_STRING_CHARS`."""
+        """Return the text, and charge its length. Raise `TemplateFailed` beyond `MAX_STRING_CHARS`."""
         if len(text) > MAX_STRING_CHARS:
             raise TemplateFailed(TOO_LONG)
         self.charge(len(text) // CHARS_PER_STEP)
         return text
 
     def elements(self, value: Any) -> Iterator[Any]:
-        """Yield the elements of a list, tuple or text, or the keys of an object; charge each element when it is
-        taken."""
+        """Yield the elements of a list, tuple, or text, or the keys of an object. Charge each element when it is
+        yielded."""
         if not isinstance(value, Iterable):
-            raise TemplateFailed("loops over something that has no elements")
+            raise TemplateFailed("loops over a value without elements")
         for each in value:
             self.charge()
             yield each
 
     def search(self, text: str, needle: str) -> None:
-        """Charge a search for the needle; Python may take as many passes as the needle has characters."""
+        """Charge a search for the needle. Python may take as many passes as the needle has characters."""
         self.charge(len(text) // CHARS_PER_STEP + len(text) * min(len(needle), 100) // 20_000)

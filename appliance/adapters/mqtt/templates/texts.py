@@ -1,4 +1,4 @@
-"""Operations of templates on texts: formats, search and replace, also by regular expressions within limits."""
+"""Operations of templates on texts: formats, search, and replacement, also by regular expressions within limits."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from appliance.adapters.mqtt.templates.template_limits import (
 )
 
 MAX_SUBJECT_CHARS = 256
-"""Characters of a text that a regular expression may search."""
+"""Maximum characters of a text that a regular expression may search."""
 
 MAX_PATTERN_CHARS = 512
-"""Characters of a regular expression."""
+"""Maximum characters of a regular expression."""
 
 MAX_COMPARISONS = 200_000
-"""Comparisons of one search in the worst case, about 2 ms: Python cannot interrupt a search."""
+"""Maximum comparisons of one search in the worst case, about 2 ms. Python cannot interrupt a search."""
 
 MAX_RANGES_CHARS = 70_000
-"""Characters in all ranges of a regular expression: if case is ignored, Python tries each of them."""
+"""Maximum characters in all ranges of a regular expression, because Python tries each of them if case is ignored."""
 
 _PARSER: Any = importlib.import_module("re._parser")
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
@@ -37,19 +37,19 @@ _PLAIN = ("LITERAL", "NOT_LITERAL", "ANY", "IN", "AT", "RANGE", "CATEGORY", "NEG
 
 
 def matches(run: Rendering, value: Any, pattern: Any = "", ignorecase: Any = False) -> bool:
-    """Return whether the start of the value fits the pattern."""
+    """Return whether the beginning of the value matches the pattern."""
     compiled, text = _ready(run, value, pattern, ignorecase)
     return compiled.match(text) is not None
 
 
 def search(run: Rendering, value: Any, pattern: Any = "", ignorecase: Any = False) -> bool:
-    """Return whether any part of the value fits the pattern."""
+    """Return whether any part of the value matches the pattern."""
     compiled, text = _ready(run, value, pattern, ignorecase)
     return compiled.search(text) is not None
 
 
 def findall(run: Rendering, value: Any, pattern: Any = "", ignorecase: Any = False) -> list[Any]:
-    """Return all parts of the value that fit the pattern, or their groups."""
+    """Return all parts of the value that match the pattern, or their groups."""
     compiled, text = _ready(run, value, pattern, ignorecase)
     return run.made(compiled.findall(text))  # type: ignore[no-any-return]
 
@@ -60,7 +60,7 @@ def findall_index(run: Rendering, value: Any, pattern: Any = "", index: Any = 0,
 
 
 def replace(run: Rendering, value: Any, pattern: Any = "", new: Any = "", ignorecase: Any = False) -> str:
-    """Return the value with each part that fits the pattern replaced."""
+    """Return the value with all parts replaced that match the pattern."""
     (compiled, text), by = _ready(run, value, pattern, ignorecase), run.text(new)
     if len(by) > MAX_SUBJECT_CHARS:
         raise TemplateFailed(f"replaces with a text of more than {MAX_SUBJECT_CHARS} characters")
@@ -68,12 +68,12 @@ def replace(run: Rendering, value: Any, pattern: Any = "", new: Any = "", ignore
 
 
 def check(pattern: str) -> None:
-    """Raise `TemplateFailed` for a pattern that cannot be read, or that is too costly even for a short text."""
+    """Raise `TemplateFailed` for a pattern that is unreadable, or too costly even for a short text."""
     _tries(pattern, 16)
 
 
 def fits(text: str, pattern: str) -> bool:
-    """Return whether the start of the text fits a pattern, which `check` accepts; a long text never does."""
+    """Return whether the beginning of the text matches a pattern that `check` accepts. A long text never matches."""
     if len(text) > MAX_SUBJECT_CHARS:
         return False
     _tries(pattern, 1 << len(text).bit_length())
@@ -81,14 +81,14 @@ def fits(text: str, pattern: str) -> bool:
 
 
 def _ready(run: Rendering, value: Any, pattern: Any, ignorecase: Any) -> tuple[re.Pattern[str], str]:
-    """Return the pattern, and the text to search; raise `TemplateFailed` if the search could take long."""
+    """Return the pattern, and the text to search. Raise `TemplateFailed` if the search could take long."""
     text = value if isinstance(value, str) else str(value) if isinstance(value, int | float) else None
     if text is None:
-        raise TemplateFailed(f"searches {type(value).__name__}, not a text")
+        raise TemplateFailed(f"searches a value of type {type(value).__name__} instead of a text")
     if len(text) > MAX_SUBJECT_CHARS:
         raise TemplateFailed(f"searches a text of more than {MAX_SUBJECT_CHARS} characters")
     if not isinstance(pattern, str) or pattern not in run.literals:
-        raise TemplateFailed("a regular expression must be part of the template")
+        raise TemplateFailed("reads a regular expression from a value, but it must be part of the template")
     run.charge(20 + _tries(pattern, 1 << len(text).bit_length()) // 200)
     return _compiled(pattern, bool(ignorecase)), text
 
@@ -100,30 +100,31 @@ def _compiled(pattern: str, ignorecase: bool) -> re.Pattern[str]:
 
 @functools.lru_cache(maxsize=1024)
 def _tries(pattern: str, length: int) -> int:
-    """Return the largest number of comparisons that one search of a text of that length makes."""
+    """Return the maximum number of comparisons in one search of a text with this length."""
     try:
         with warnings.catch_warnings(action="ignore"):
             parsed = _PARSER.parse(pattern) if len(pattern) <= MAX_PATTERN_CHARS else None
     except (re.error, RecursionError, OverflowError):
-        raise TemplateFailed("a regular expression cannot be read") from None
+        raise TemplateFailed("has an unreadable regular expression") from None
     tries = MAX_COMPARISONS + 1
     if parsed is not None and _in_ranges(parsed) <= MAX_RANGES_CHARS:
         is_anchored = len(parsed) and str(parsed[0][1]) == "AT_BEGINNING" and not parsed.state.flags & re.MULTILINE
         tries = _ways(parsed, length) * (1 if is_anchored else length) * min(len(pattern), length)
     if tries > MAX_COMPARISONS:
-        raise TemplateFailed("a regular expression could take too long")
+        raise TemplateFailed("has a regular expression that could take too long")
     return tries
 
 
 def _in_ranges(parsed: Any) -> int:
-    """Count the characters in all ranges of a pattern or a part of it; Python tries none beyond U+FFFF."""
+    """Count the characters in all ranges of a pattern or a part of it. Python tries only characters up to U+FFFF."""
     if isinstance(parsed, tuple) and str(parsed[0]) == "RANGE":
         return min(int(parsed[1][1]), 0xFFFF) - min(int(parsed[1][0]), 0xFFFF)
     return sum(map(_in_ranges, parsed)) if isinstance(parsed, tuple | list | _PARSER.SubPattern) else 0
 
 
 def _ways(items: Iterable[Any], length: int) -> int:
-    """Return the maximum number of ways to match these items one after another; exact only up to the limit."""
+    """Return the maximum number of ways to match these items in sequence. The number is exact only up to the
+    limit."""
     ways = 1
     for operator, argument in items:
         ways *= _ways_of(str(operator), argument, length)
@@ -145,21 +146,21 @@ def _ways_of(operator: str, argument: Any, length: int) -> int:
             return MAX_COMPARISONS + 1
         choices = max(high - low, 0) + 1
         if argument[2].getwidth()[0] == 0:
-            # a part that can be empty is matched as often as required, and no end of the text stops that
+            # a part that can be empty is repeated as often as required, even at the end of the text
             choices *= max(low, 1)
         return choices if inner == 1 else choices * inner ** min(high, 32)
     return MAX_COMPARISONS + 1
 
 
 MAX_WIDTH = 999
-"""Largest width of a format, in characters."""
+"""Maximum width of a format, in characters."""
 
 _DIRECTIVE = re.compile(r"%(?:\(\w+\))?[-#0 +]*\d{0,3}(?:\.\d{1,2})?[hlL]?[diouxXeEfFgGcs%]")
 _SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?#?0?\d{0,3}[,_]?(?:\.\d{1,2})?[a-zA-Z%]?")
 
 
 def joined(run: Rendering, value: Any, between: Any = "") -> str:
-    """Return the texts of the elements, joined by a separator; reject the result before it is too long."""
+    """Return the texts of the elements, joined by a separator. Reject the result before it is too long."""
     texts, length, gap = [], 0, run.text(between)
     for each in run.elements(value):
         texts.append(run.text(each))
@@ -170,7 +171,7 @@ def joined(run: Rendering, value: Any, between: Any = "") -> str:
 
 
 def replaced(run: Rendering, text: str, old: Any, new: Any, count: Any = None) -> str:
-    """Return the text with every `old` replaced by `new`; reject the result before it is too long."""
+    """Return the text with every `old` replaced by `new`. Reject the result before it is too long."""
     old, new = run.text(old), run.text(new)
     run.search(text, old)
     times = text.count(old) if count is None or count < 0 else min(text.count(old), count)
@@ -181,17 +182,17 @@ def replaced(run: Rendering, text: str, old: Any, new: Any, count: Any = None) -
 
 
 def split(run: Rendering, text: str, by: Any = None, most: Any = -1, *, from_end: bool = False) -> list[str]:
-    """Return the parts between separators, by default white space; reject too many parts before making them."""
+    """Return the parts between separators, by default white space. Reject too many parts before creating them."""
     run.search(text, by or " ")
     most = most if 0 <= most <= MAX_WEIGHT else MAX_WEIGHT
     return run.made(text.rsplit(by, most) if from_end else text.split(by, most))  # type: ignore[no-any-return]
 
 
 def filled(run: Rendering, text: str, values: Any) -> str:
-    """Return a text with `%` directives filled in, as Python does it; widths are bounded."""
+    """Return a text with its `%` directives filled in by Python's rules. Widths are limited."""
     directives = _DIRECTIVE.findall(text)
     if sum(each.count("%") for each in directives) != text.count("%"):
-        raise TemplateFailed("has a format that is not supported")
+        raise TemplateFailed("has an unsupported format")
     parts = values.values() if isinstance(values, dict) else values if isinstance(values, tuple) else (values,)
     longest = max((len(run.text(each)) for each in parts), default=0)
     _check_growth(len(directives), longest)
@@ -199,7 +200,8 @@ def filled(run: Rendering, text: str, values: Any) -> str:
 
 
 def formatted(run: Rendering, text: str, *given: Any, **named: Any) -> str:
-    """Return the method `format`: fields by position or name, without attributes or items; widths are bounded."""
+    """Return the result of the method `format`: fields by position or name, without attributes or items. Widths are
+    limited."""
     output, fields = [], 0
     for literal, name, spec, conversion in string.Formatter().parse(text):
         output.append(literal)
@@ -207,7 +209,7 @@ def formatted(run: Rendering, text: str, *given: Any, **named: Any) -> str:
             continue
         if conversion not in (None, "s") or not _SPEC.fullmatch(spec or "") or not (name == "" or name.isidentifier()
                                                                                     or name.isdecimal()):  # fmt: skip
-            raise TemplateFailed("has a format that is not supported")
+            raise TemplateFailed("has an unsupported format")
         value = named[name] if name.isidentifier() else given[int(name) if name else fields]
         fields += 1
         shown = value if isinstance(value, int | float) and conversion is None else run.text(value)
@@ -224,7 +226,7 @@ def _short(text: str) -> str:
 
 def _check_growth(directives: int, longest: int) -> None:
     if directives * (longest + 1) > MAX_STRING_CHARS or directives > 100:
-        raise TemplateFailed("has a format that makes too long a text")
+        raise TemplateFailed("has a format that creates too long a text")
 
 
 def _plain(name: str, *, searches: bool = False) -> Callable[..., Any]:
@@ -237,9 +239,10 @@ def _plain(name: str, *, searches: bool = False) -> Callable[..., Any]:
             if isinstance(each, str) and searches:
                 run.search(text, each)
             elif isinstance(each, str):
-                run.charge(len(text) * len(each) // 20_000)  # `strip` compares each character with all of these
+                # `strip` compares each character with all characters of the argument
+                run.charge(len(text) * len(each) // 20_000)
             if isinstance(each, int) and abs(each) > (MAX_STRING_CHARS if searches else MAX_WIDTH):
-                raise TemplateFailed(f"makes a text wider than {MAX_WIDTH}")
+                raise TemplateFailed(f"creates a text wider than {MAX_WIDTH}")
         return run.made(method(text, *given))
 
     return call
@@ -260,4 +263,4 @@ TEXT_METHODS: Mapping[str, Callable[..., Any]] = {
     "split": lambda run, text, sep=None, maxsplit=-1: split(run, text, sep, maxsplit),
     "splitlines": lambda run, text, keepends=False: run.made(_short(text).splitlines(keepends)),
 }
-"""The methods of a text that templates may call."""
+"""Methods of a text that templates may call."""

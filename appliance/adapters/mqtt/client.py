@@ -222,7 +222,7 @@ class Broker:
     def _refusal(self, error: MqttConnectError) -> Unreachable:
         code = getattr(error.rc, "value", error.rc)
         if code in _BAD_CREDENTIALS:
-            return BrokerRefused(f"{self.address} rejects username or password")
+            return BrokerRefused(f"{self.address} rejects the username or password; check both in the section")
         return Unreachable(f"{self.address} rejects the connection ({_reason(error)})")
 
 

@@ -144,7 +144,7 @@ async def test_a_missing_result_is_reported_and_a_late_contradiction_does_not_fl
 async def test_a_wrong_password_and_an_unknown_certificate_are_reported(broker: Broker, tmp_path: Path) -> None:
     async with BrokerHome(broker, password="wrong") as home:
         await until(lambda: bool(home.errors()))
-        assert "rejects username or password" in home.errors()[0] and "wrong" not in home.errors()[0]
+        assert "rejects the username or password" in home.errors()[0] and "wrong" not in home.errors()[0]
     tls: dict[str, Any] = {"port": broker.tls_port, "tls": True}
     async with BrokerHome(broker, **tls) as home:
         await until(lambda: bool(home.errors()))

@@ -67,7 +67,7 @@ class Hasher:
         try:
             return asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
         except RuntimeError as error:
-            raise AuthenticationUnavailable(f"keys cannot be checked now: {error}") from None
+            raise AuthenticationUnavailable(f"the hub cannot check a key now ({error}); try again later") from None
 
     def close(self) -> None:
         """Stop the thread; waiting checks are cancelled."""
@@ -91,7 +91,9 @@ def hash_token(text: str) -> str:
     try:
         return str(_argon2id().hash(text))
     except (Argon2Error, MemoryError) as error:
-        raise AuthenticationUnavailable(f"keys cannot be made now: {error or 'no memory'}") from None
+        raise AuthenticationUnavailable(
+            f"the hub cannot make a key now ({error or 'no memory'}); try again later"
+        ) from None
 
 
 def hint_of(text: str) -> str:
@@ -125,7 +127,9 @@ def matches(stored_hash: str, text: str) -> bool:
     except (VerifyMismatchError, ValueError):
         return False
     except (Argon2Error, MemoryError) as error:
-        raise AuthenticationUnavailable(f"keys cannot be checked now: {error or 'no memory'}") from None
+        raise AuthenticationUnavailable(
+            f"the hub cannot check a key now ({error or 'no memory'}); try again later"
+        ) from None
 
 
 MAX_WAITING_CHECKS = 8

@@ -74,7 +74,7 @@ class Bodies:
                 body += piece
                 self.held += len(piece)
                 if self.held > self._limits.bodies_bytes:
-                    raise Overloaded("the bodies of other requests have not arrived in full: try again in a second")
+                    raise Overloaded("too many bodies of other requests are incomplete; try again in a second")
                 if len(body) > limit:
                     return None
             return bytes(body)

@@ -69,9 +69,9 @@ class Connections:
             if held >= self._per_peer:
                 return f"{peer} has reached the limit for one address (api.max_connections_per_peer)"
             if self._count_empty(peer, 0) >= MAX_EMPTY_CONNECTIONS:
-                return f"{peer} opened {MAX_EMPTY_CONNECTIONS} or more that ended without a request"
+                return f"{peer} opened {MAX_EMPTY_CONNECTIONS} or more connections without a request"
         is_free = self.count < self.capacity or (held * 2 <= self.count and self._evict())
-        return None if is_free else "the limit is reached (api.max_connections)"
+        return None if is_free else "the limit for all addresses is reached (api.max_connections)"
 
     def add(self, peer: str, connection: Closable) -> None:
         """Count the connection, which `find_refusal` did not refuse."""

@@ -66,8 +66,7 @@ def _reload_frames(end: str, when: str, fields: Mapping[str, Schema | Part]) -> 
 
 
 _ERROR_WHEN = (
-    f"{events.SystemErrorReported.__doc__} Also sent to a reader that was too slow: it lost `dropped` frames, and "
-    "receives later ones."
+    f"{events.SystemErrorReported.__doc__} Also sent to a reader that was too slow and lost `dropped` frames."
 )
 
 BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | None] = {
@@ -105,11 +104,11 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
     events.SystemErrorReported: _frame("system.error", _ERROR_WHEN, {"dropped": DROPPED}, message=TEXT),
     events.CatalogReloadStarted: _reload_frames("_started", "A reload of the {} begins.", {"target": _TARGET}),
     events.CatalogReloaded: _reload_frames(
-        "ed", "A reload of the {} has ended; its files are loaded.", schemas.RELOADED_PARTS
+        "ed", "A reload of the {} has succeeded; the files are loaded.", schemas.RELOADED_PARTS
     ),
     events.CatalogReloadFailed: _reload_frames(
         "_failed",
-        "A reload of the {} has failed; `errors` lists the errors, and the earlier files stay loaded.",
+        "A reload of the {} has failed; `errors` lists the errors, and the previous files stay loaded.",
         schemas.RELOADED_PARTS,
     ),
 }
@@ -117,7 +116,7 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
 
 _HEARTBEAT = _frame(
     "heartbeat",
-    "Only to readers with `heartbeat_secs`: at once, and then at this interval.",
+    "Sent only to readers with `heartbeat_secs`: when the stream opens, and then at this interval.",
 )
 
 FRAMES: Sequence[EventFrame] = [

@@ -142,7 +142,9 @@ class Gate:
         if len(self._wrong_key_logged) >= MAX_KEPT_WRONG_PEERS:
             self._wrong_key_logged.clear()
         self._wrong_key_logged[peer] = now
-        log.warning("refused %s: its key is wrong or was revoked; `lares key list` shows the valid ones", peer)
+        log.warning(
+            "refused a request from %s: its key is wrong or revoked; `lares key list` shows the valid keys", peer
+        )
 
     async def handle_error(self, request: Request, error: Exception) -> HTTPResponse:
         """Return the response to a request that failed, or to a CORS preflight."""
@@ -174,7 +176,7 @@ def _token_of(request: Request, route: Route | None) -> str | None:
     if route.is_websocket or route.role is Role.HOOK:
         stated = stated or request.args.getlist("token", [])
     if len(stated) > 1:
-        raise MalformedRequest("the request states more than one token")
+        raise MalformedRequest("the request has more than one token; send only one")
     return stated[0] if stated else None
 
 

@@ -28,21 +28,23 @@ _PART_NAME = re.compile(rb'content-disposition:\s*form-data\b[^\r\n]*?\bname="([
 
 
 class Hooks:
-    """The listeners of hooks: automations and adapters. `hears` returns whether an automation listens to an id."""
+    """The listeners of hooks: automations and adapters. `has_automation` returns whether an automation listens."""
 
-    def __init__(self, registry: Registry, bus: Bus, dispatcher: Dispatcher, hears: Callable[[str], bool]) -> None:
+    def __init__(
+        self, registry: Registry, bus: Bus, dispatcher: Dispatcher, has_automation: Callable[[str], bool]
+    ) -> None:
         self._registry = registry
         self._bus = bus
         self._dispatcher = dispatcher
-        self._hears = hears
+        self._has_automation = has_automation
 
-    async def is_heard(self, hook: str) -> bool:
+    async def has_listener(self, hook: str) -> bool:
         """Return whether anything listens to the hook of this id."""
-        return self._hears(hook) or await self._dispatcher.hears_hook(self._with_id(hook))
+        return self._has_automation(hook) or await self._dispatcher.hears_hook(self._with_id(hook))
 
     async def require(self, hook: str) -> None:
         """Raise `NotFound` if nothing listens to the hook of this id."""
-        if not await self.is_heard(hook):
+        if not await self.has_listener(hook):
             raise NotFound("hook", hook)
 
     async def call(self, request: HookRequest) -> None:
@@ -52,13 +54,13 @@ class Hooks:
         fired.
         """
         is_unread = request.data is None and request.body.strip() not in (b"", b"null")
-        if is_unread and (request.hook.startswith(DEVICE_HOOK_PREFIX) or self._hears(request.hook)):
+        if is_unread and (request.hook.startswith(DEVICE_HOOK_PREFIX) or self._has_automation(request.hook)):
             try:
                 parse_json(request.body)  # It raises, because this is not a form either.
             except orjson.JSONDecodeError as error:
                 raise not_json(request.body, error) from None
         is_taken = await self._dispatcher.hook(replace(request, hook=self._with_id(request.hook)))
-        if not is_taken and not self._hears(request.hook):
+        if not is_taken and not self._has_automation(request.hook):
             raise NotFound("hook", request.hook)
         self._bus.publish(HookCalled(hook=request.hook, data=request.data, query=request.query))
 
@@ -69,10 +71,10 @@ class Hooks:
         return DEVICE_HOOK_PREFIX + self._registry.id_of(hook.removeprefix(DEVICE_HOOK_PREFIX))
 
 
-def explain_unheard(hook: str) -> str:
-    """Return the sentence about a hook without a listener."""
-    listeners = "an automation with the trigger webhook, a section whose kind takes hooks, or a virtual device"
-    return f"nothing listens to the hook '{hook}' yet; {listeners} would"
+def explain_missing_listener(hook: str) -> str:
+    """Return the warning about a hook without a listener."""
+    listeners = "an automation with the trigger webhook, a section whose kind has hooks, or a virtual device"
+    return f"nothing listens to the hook '{hook}' yet: add {listeners}"
 
 
 def read_data(body: bytes, content_type: str) -> Value:

@@ -35,7 +35,7 @@ def _check_key(raw: Any) -> dict[str, Any]:
     if fields["role"] is Role.HOOK and fields["hook"] is None:
         raise MalformedRequest("hook is missing: a key with the role hook needs the id of its hook")
     if fields["role"] is not Role.HOOK and fields["hook"] is not None:
-        raise Invalid(f"hook goes with the role hook, not with {fields['role']}")
+        raise Invalid(f"hook is only allowed with the role hook, not with {fields['role']}")
     return fields
 
 

@@ -137,7 +137,7 @@ class Listener:
             self._reserve.close()
             self._reserve = None
             self._refuse_one()
-            self._log_refusal(f"the system has no more files or memory ({error.strerror})")
+            self._log_refusal(f"the system has no free file descriptor or memory ({error.strerror})")
         self._loop.remove_reader(self._socket)
         self._resume = self._loop.call_later(EXHAUSTED_PAUSE_SECS, self._resume_accepting)
 
@@ -164,5 +164,5 @@ class Listener:
         now = self._loop.time()
         if now >= self._log_at:
             self._log_at = now + LOG_INTERVAL_SECS
-            log.warning("closed %d connection(s) at once: %s", self._unlogged, why)
+            log.warning("refused %d connection(s): %s", self._unlogged, why)
             self._unlogged = 0

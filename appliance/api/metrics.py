@@ -59,7 +59,7 @@ def _number(value: float) -> str:
 METRICS = """
 events.published | lares_events_published_total | Events on the bus.
 events.readers | lares_stream_readers | Open event streams.
-events.frames | lares_stream_frames_total | Frames that were made for event streams.
+events.frames | lares_stream_frames_total | Frames encoded for event streams.
 events.dropped | lares_stream_frames_dropped_total | Frames that slow readers lost.
 events.lag | lares_stream_lag_frames | Frames that wait for the slowest reader.
 sockets.open | lares_sockets_open | Open connections of clients.
@@ -67,14 +67,14 @@ sockets.refused | lares_sockets_refused_total | Connections that were closed bec
 hub.ready | lares_ready | 1 once every adapter has finished its first poll.
 hub.safe? | lares_safe_mode | 1 while the hub runs without automations.
 clock.trusted | lares_clock_trusted | 1 once the clock is trusted.
-clock.late | lares_alarms_late_total | Timers and schedules that fired over a second late.
-loop.lag_secs | lares_loop_lag_seconds | The longest wait for the event loop in the latest ten seconds.
+clock.late | lares_alarms_late_total | Timers and schedules that fired more than a second late.
+loop.lag_secs | lares_loop_lag_seconds | The longest wait for the event loop in the last ten seconds.
 loop.max_lag_secs | lares_loop_lag_max_seconds | The longest wait for the event loop since the start.
 loop.total_lag_secs | lares_loop_lag_seconds_total | The sum of waits for the event loop of over 50 ms.
 log level | lares_log_entries_total | Log entries by level.
 devices state | lares_devices | Devices by state.
 history.commands.recorded | lares_commands_total | Commands that were sent to devices.
-scripts.kills | lares_lua_kills_total | Processes of Lua that had to be killed.
+scripts.kills | lares_lua_kills_total | Lua processes that were killed.
 store.bytes_written | lares_store_written_bytes_total | Bytes written to the card.
 store.syncs | lares_store_syncs_total | Syncs of the card.
 store.failures | lares_store_failures_total | Changes that could not be written to the card.
@@ -85,10 +85,10 @@ history.card.bytes | lares_history_written_bytes_total | History written to the 
 history.card.failures | lares_history_failures_total | Failed writes of history.
 history.card.failure? | lares_history_failing | 1 while no history can be written to the card.
 history.card.bad_lines | lares_history_bad_lines_total | Damaged lines that were found.
-history.card.lost | lares_history_lost_total | Hours, changes and entries dropped for lack of room.
+history.card.lost | lares_history_lost_total | Hours, changes, and entries dropped because the buffer was full.
 history.server.sent | lares_influx_sent_total | Values that the server accepted.
 history.server.refused | lares_influx_refused_total | Values that the server rejected.
-history.server.dropped | lares_influx_dropped_total | Values dropped for lack of room while the server was away.
+history.server.dropped | lares_influx_dropped_total | Values dropped during a long outage of the server.
 history.server.waiting | lares_influx_waiting | Values that wait to be sent.
 history.server.failure? | lares_influx_failing | 1 while the server accepts nothing.
 process.cpu_secs | process_cpu_seconds_total | Processor time.
@@ -109,7 +109,7 @@ def write_metrics(tree: Mapping[str, Any], requests: RequestCounts) -> bytes:
     hub, known = tree["hub"], {"version": tree["hub"]["version"], "python": tree["hub"]["python"]}
     return expose(
         [
-            Family(name="lares_info", type="gauge", help="The version that runs.", samples=[(labels(known), 1)]),
+            Family(name="lares_info", type="gauge", help="The running version.", samples=[(labels(known), 1)]),
             metric(
                 "lares_start_time_seconds", "Start of the hub, in seconds since 1970.", _seconds(hub["started_at"])
             ),
@@ -174,7 +174,7 @@ def _of_adapters(adapters: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
     timed = "Duration of successful polls."
     yield Family(name="lares_adapter_poll_duration_seconds", type="summary", help=timed, samples=samples)
     yield each("failures_total", "Polls and commands that failed.", lambda figures: figures["failures"])
-    last = "Time of its last answer, in seconds since 1970."
+    last = "Time of the last successful answer, in seconds since 1970."
     yield each("last_success_timestamp_seconds", last, lambda figures: _seconds(figures["last_success"]))
 
 
@@ -190,12 +190,12 @@ def _of_executions(tree: Mapping[str, Any]) -> Iterator[Family]:
     ]
     how = "Executions of Lua by result, including executions that never began."
     yield Family(name="lares_executions_total", type="counter", help=how, samples=ended)
-    yield metric("lares_executions_running", "Executions under way.", running, "kind")
-    yield metric("lares_executions_waiting", "Executions that wait for their turn.", waiting, "kind")
+    yield metric("lares_executions_running", "Executions in progress.", running, "kind")
+    yield metric("lares_executions_waiting", "Executions that wait to start.", waiting, "kind")
     yield metric("lares_definitions", "Scenes and automations that are loaded.", loaded, "kind")
     yield metric("lares_lua_workers", "Processes that run Lua.", len(tree["scripts"]["workers"]))
     kept = {kind: tree["history"][kind]["bytes"] for kind in ("devices", "commands")}
-    yield metric("lares_history_bytes", "Memory that the history takes.", kept, "history")
+    yield metric("lares_history_bytes", "Memory that the history uses.", kept, "history")
 
 
 def _seconds(instant: str | None) -> float | None:

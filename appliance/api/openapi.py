@@ -17,41 +17,41 @@ from appliance.tables.json_schema import TEXT, Schema
 from appliance.version import VERSION
 
 _DESCRIPTION = """\
-Every path but /health and /ready asks for a key: `Authorization: Bearer <key>`. The roles that a key may have reach \
-these paths: read what names read; write what names read or write; admin, automation and the master key everything. \
-Bodies are JSON, regardless of Content-Type; unknown fields are ignored. Every response other than 2xx \
-holds at least `error`, a sentence, and `code`, the same for programs. HEAD is answered as GET, without the body. \
-Ids in a path are percent-encoded.\
+Every path except /health and /ready requires a key: `Authorization: Bearer <key>`. A key with the role `read` may \
+use operations for the role `read`; a key with the role `write`, operations for `read` and `write`; a key with the \
+role `admin` or `automation`, and the master key, every operation. Bodies are JSON, regardless of Content-Type; \
+unknown fields are ignored. Every response other than 2xx has at least `error`, a sentence, and `code`, the kind of \
+error for programs. HEAD returns the headers of GET. Ids in a path are percent-encoded.\
 """
 
 _EVENTS_DESCRIPTION = """\
-What happens in the home, as it happens. GET /events opens a WebSocket, with `Authorization: Bearer <key>`; a \
-browser, which cannot set it, offers the sub-protocols `lares.events` and `bearer.<key, percent-encoded>`, or adds \
-`?token=<key, percent-encoded>`. Every message is a JSON object with its `type`. The hub ignores messages of \
-clients. GET /openapi.json describes everything else.\
+The events of the home. GET /events with `Authorization: Bearer <key>` opens a WebSocket. A browser cannot set this \
+header; it offers the sub-protocols `lares.events` and `bearer.<key, percent-encoded>`, or adds the query \
+`?token=<key, percent-encoded>`. Every message is a JSON object with a `type`. The hub ignores messages of clients. \
+GET /openapi.json describes all other paths.\
 """
 
 _MEANINGS: Mapping[int, str] = {
-    101: "The stream begins: every frame is a text message, a JSON object with its `type`. A slow reader gets "
-    "`system.error` with the number of lost frames (`dropped`). The hub pings, and ignores messages.",
-    200: "Done.",
-    202: "It will be done.",
-    204: "Done; there is no body.",
+    101: "The stream begins. Every frame is a text message, a JSON object with a `type`. A slow reader gets "
+    "`system.error` with the number of lost frames (`dropped`). The hub sends pings, and ignores messages.",
+    200: "Success.",
+    202: "The execution waits in the queue of the scene.",
+    204: "Success, without a body.",
     400: "The request is malformed or impossible, or the device's adapter rejected it or did not reach the device.",
     401: "The key is missing or unknown.",
     403: "The key's role does not allow this.",
-    404: "There is no such resource.",
-    405: "The path has no such method.",
-    409: "Another resource has the stated id, or the file has changed since the stated version.",
-    408: "The request took too long to arrive.",
+    404: "The resource does not exist.",
+    405: "The path does not support this method.",
+    409: "Another resource has this id or alias, or the file was changed after the version in the request.",
+    408: "The request did not arrive in time.",
     413: "The request is too large.",
     415: "The body is compressed.",
     417: "The hub does not support the request's expectation.",
-    423: "It is already running.",
-    426: "The path is a WebSocket, and the request does not open one.",
-    429: "Too many requests, or too many keys that wait to be checked.",
-    501: "The device does not offer this, or the body comes in an unknown transfer coding.",
-    503: "Not now: the hub is starting, its card takes no changes, or there is no memory to check the key.",
+    423: "The scene is already running.",
+    426: "The path requires a WebSocket handshake.",
+    429: "The client sent too many requests, or too many keys wait to be checked.",
+    501: "The device does not offer this command, or the transfer coding of the body is not supported.",
+    503: "The hub is starting, its storage accepts no change, or it has too little memory for the request.",
 }
 """The meaning of each status that a route may declare."""
 
@@ -64,9 +64,9 @@ _QUERY_TOKEN = {
     "type": "apiKey",
     "in": "query",
     "name": "token",
-    "description": "For clients without headers, on the event stream and hooks only: the key, percent-encoded. On "
-    "the stream the sub-protocol `bearer.<key, percent-encoded>`, offered together with "
-    "`lares.events`, does the same.",
+    "description": "The percent-encoded key, for clients that cannot set headers. Only the event stream and hooks "
+    "accept it. On the stream, the sub-protocol `bearer.<key, percent-encoded>` has the same effect if it is "
+    "offered together with `lares.events`.",
 }
 
 

@@ -41,7 +41,7 @@ AWAY: Mapping[Any, str] = {
 }
 
 WHY_MISSED = (
-    "the hub was off or the machine slept then, or the clock was set past it; a missed time is made up for only "
+    "the hub was off, the machine slept, or the clock was set past this time; a missed time is made up for only "
     "within five minutes, and not after a power cut or a kill"
 )
 
@@ -295,10 +295,10 @@ def _describe_adapter(health: AdapterHealth, id_: str) -> Iterator[str]:
     if health.last_success is None:
         yield f"{health.name} has not answered yet"
     else:
-        yield f"{health.name} answered last at {timestamp(health.last_success)}"
+        yield f"{health.name} last answered at {timestamp(health.last_success)}"
     yield from _drops_of(health, id_)[:MAX_DECISIONS]
     if id_ == health.name and health.dropped:
-        yield f"GET /adapters/{id_} lists all that it could not use"
+        yield f"GET /adapters/{id_} lists all dropped values"
 
 
 async def _describe_file(catalog: Catalog[Any], source: Source) -> list[str]:

@@ -146,4 +146,4 @@ def _response(status: int, message: str, code: str, headers: Mapping[str, str] |
 
 def _sentence(error: SanicException) -> str:
     lines = str(error).strip().splitlines()
-    return lines[0] if lines else "the request cannot be understood"
+    return lines[0] if lines else "the request is malformed"

@@ -37,7 +37,7 @@ ERROR: Schema = {
         "error": {**TEXT, "minLength": 1, "description": "A sentence for a person."},
         "code": {
             **one_of(*CODES),
-            "description": "The same for a program; a code never changes its meaning.\n\n"
+            "description": "The kind of error, for programs; the meaning of a code never changes.\n\n"
             + "\n".join(f"- `{name}`: {code.meaning}" for name, code in CODES.items()),
         },
     },
@@ -100,7 +100,7 @@ CAPABILITY = Record(
         "description": TEXT,
     },
     {
-        "unit": {**TEXT, "description": "The unit of numbers; a value that has its own unit keeps it."},
+        "unit": {**TEXT, "description": "The unit of values that are plain numbers."},
         "period": {**TEXT, "description": "The default period of an accumulation."},
     },
 )
@@ -210,14 +210,14 @@ RELOADED_PARTS: Mapping[str, Schema | Part] = {
 _RELOADED_SECTIONS: Mapping[str, Schema | Part] = {
     "sections": Part(
         {
-            "description": "Of adapters: the sections of default.toml that changed.",
+            "description": "For `adapters`: the changed sections of default.toml.",
             "type": "object",
             "additionalProperties": one_of("started", "stopped", "replaced"),
         },
         lambda done: done.sections or None,
     ),
     "next_start": Part(
-        {**array_of(TEXT), "description": "Of adapters: changed keys that take effect at the next start."},
+        {**array_of(TEXT), "description": "For `adapters`: changed keys that take effect at the next start."},
         lambda done: [*done.next_start] or None,
     ),
 }
@@ -231,14 +231,16 @@ WATCHES = record("Watches", status=only("ok"), watches=array_of(WATCH))
 
 _KEY: dict[str, Schema] = {"id": TEXT, "label": TEXT, "role": one_of(*Role), "created_at": INSTANT}
 
-_HOOK: dict[str, Schema] = {"hook": {**TEXT, "description": "The id of the hook that a key of that role opens."}}
+_HOOK: dict[str, Schema] = {
+    "hook": {**TEXT, "description": "The only hook that a key with the role `hook` can call."}
+}
 
 KEY = Record("Key", _KEY, _HOOK)
 """A key without its secret, which the hub does not store."""
 
-_NEW = {**_KEY, "key": {**TEXT, "description": "The secret, shown here and never again."}}
+_NEW = {**_KEY, "key": {**TEXT, "description": "The secret; no later response contains it."}}
 NEW_KEY = Record(
-    "NewKey", _NEW, {**_HOOK, "warning": {**TEXT, "description": "Present if nothing listens to the hook."}}
+    "NewKey", _NEW, {**_HOOK, "warning": {**TEXT, "description": "Present if nothing listens to the hook yet."}}
 )
 
 LOG_ENTRY = record("LogEntry", at=INSTANT, level=TEXT, part=TEXT, message=TEXT, fields=OBJECT)

@@ -266,7 +266,7 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
     """
     exchange = exchange_of(request)
     if exchange.request_body == "chunked" or exchange.request_bytes_left:  # it would be read as frames
-        raise MalformedRequest("the handshake of a WebSocket has no body: send none")
+        raise MalformedRequest("a WebSocket handshake must not have a body")
     protocol = StrictProtocol(
         limits.message_bytes,
         select_subprotocol=lambda _, offered: SUBPROTOCOL if SUBPROTOCOL in offered else None,
@@ -279,7 +279,7 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
         kind = UpgradeRequired if isinstance(problem, InvalidUpgrade) or is_other_version else MalformedRequest
         raise kind(f"this path is for WebSocket clients, and the handshake failed: {problem}")
     if request.method != "GET":
-        raise UpgradeRequired("a WebSocket is opened with GET")
+        raise UpgradeRequired("a WebSocket handshake must use GET")
     return protocol, response.serialize()
 
 

@@ -114,7 +114,7 @@ SAID = {
     "a header that goes on in the next line": "header 3 is malformed",
     "headers that are too many": "the request line and headers are larger than 8192 bytes",
     "a WebSocket without an upgrade": "this path is for WebSocket clients, and the handshake failed: missing",
-    "a handshake with a body": "the handshake of a WebSocket has no body: send none",
+    "a handshake with a body": "a WebSocket handshake must not have a body",
 }
 """Sentences that must contain the problem, the place, and the remedy."""
 

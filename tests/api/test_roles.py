@@ -368,7 +368,7 @@ class TestTheEventStream:
         for query, header in ((f"{right}&token=x", "X: y"), (f"token=x&{right}", "X: y"), ("", f"{offer}, bearer.x")):
             async with call(shared.url) as caller:
                 reply = await caller.ask(request("GET", f"/events?{query}", *UPGRADE, header))
-            assert (reply.status, reply.json["error"]) == (400, "the request states more than one token")
+            assert (reply.status, reply.json["error"]) == (400, "the request has more than one token; send only one")
 
     async def test_a_header_takes_precedence_over_the_parameters_of_browsers(self, shared: App) -> None:
         async with call(shared.url) as caller:

@@ -209,7 +209,7 @@ def keys() -> Iterator[Row]:
         ),
         ({"label": "x", "role": "hook"}, (400, ""), "hook is missing: a key with the role hook needs the id"),
         ({"label": "x", "role": "hook", "hook": None}, (400, ""), "hook is missing"),
-        ({"label": "x", "role": "read", "hook": "bell"}, INVALID, "hook goes with the role hook, not with read"),
+        ({"label": "x", "role": "read", "hook": "bell"}, INVALID, "hook is only allowed with the role hook, not"),
         ({"label": "x", "role": "hook", "hook": "a\nb"}, INVALID, "hook must not contain control characters"),
         ({"label": "x", "role": "hook", "hook": ""}, INVALID, "hook must have 1 to 263 characters, not 0"),
         ({"label": "x", "role": "hook", "hook": 5}, INVALID, "hook must be a string, not 5"),

@@ -86,7 +86,7 @@ class TestWithoutAHub:
             assert status_of(running.url(), made.out.strip(), path="/hooks/bell") == 404
             assert status_of(running.url(), made.out.strip()) == 403
             warned = ended(home, *create)
-        assert SECRET.fullmatch(warned.out) and "\nwarning: nothing listens to the hook 'bell' yet; " in warned.err
+        assert SECRET.fullmatch(warned.out) and "\nwarning: nothing listens to the hook 'bell' yet: " in warned.err
 
     @pytest.mark.slow
     def test_a_locked_out_owner_gets_access_with_one_command(self, home: Path) -> None:
@@ -117,7 +117,10 @@ class TestWithoutAHub:
                 ["create", "--label", "x", "--role", "hook"],
                 "hook is missing: a key with the role hook needs the id of its hook",
             ),
-            (["create", "--label", "x", "--role", "read", "--hook", "x"], "hook goes with the role hook, not with"),
+            (
+                ["create", "--label", "x", "--role", "read", "--hook", "x"],
+                "hook is only allowed with the role hook, not with",
+            ),
             (["create", "--role", "read"], "the following arguments are required: --label"),
             (["create", "--label", "x"], "the following arguments are required: --role"),
             (["revoke"], "the following arguments are required: ID"),

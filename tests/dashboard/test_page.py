@@ -683,10 +683,10 @@ async def test_a_part_that_fails_leaves_the_others_alone(browser: Browser) -> No
         await visit.open()
         await expect(tile(page, "Simulated TV - LARES0000002")).to_be_visible()
         await expect(tile(page, "watched")).to_be_visible()
-        await expect(page.get_by_text("This cannot be shown.")).to_have_count(2)  # the lamp, and its group
+        await expect(page.get_by_text("This part cannot be shown.")).to_have_count(2)  # the lamp, and its group
         assert visit.faults
         await app.command(LIGHT, "power", "on")
-        await expect(page.get_by_text("This cannot be shown.")).to_have_count(0)
+        await expect(page.get_by_text("This part cannot be shown.")).to_have_count(0)
         await expect(tile(page, "Simulated light")).to_be_visible()
         visit.faults.clear()
 

@@ -84,7 +84,7 @@ async def test_a_file_is_checked_while_it_is_written_and_saved_when_it_is_right(
         await page.get_by_role("list").get_by_role("button").first.click()
         await expect(page.locator(".removed")).to_contain_text("3600")
         await expect(page.locator(".added")).to_contain_text("7200")
-        await page.get_by_role("button", name="Take this text").click()
+        await page.get_by_role("button", name="Use this text").click()
         await expect(page.locator(".cm-content")).to_contain_text("every_secs = 3600")
 
 

@@ -253,7 +253,7 @@ async def test_values_outside_the_catalog_are_dropped_and_reported_once(app: App
     for id_, sentence in (
         ("roku_tv:probe", "brightness was dropped: must be an integer from 0 to 100, not 300"),
         ("roku_tv:lost", "x was dropped: is not JSON"),
-        ("roku_tv", "GET /adapters/roku_tv lists all that it could not use"),
+        ("roku_tv", "GET /adapters/roku_tv lists all dropped values"),
     ):
         assert sentence in (await app.get(f"/why?id={id_}")).json["summary"]
     for number in range(2):

@@ -1,4 +1,4 @@
-// English; names of the hub's own that are clear are left out.
+// English texts. A word of the hub that is clear by itself has no entry.
 
 export const words = `
 nav: Main
@@ -29,7 +29,7 @@ automations: Automations
 scripts: Scripts
 outcome: {done} of {all} done
 nothing: Nothing yet.
-broken: This cannot be shown.
+broken: This part cannot be shown.
 delete.what: Delete {name}
 offline.since: The hub has been unreachable since {time}.
 confirm.command: {action}: {name}?
@@ -41,8 +41,8 @@ period.day: Day
 period.week: Week
 period.month: Month
 period.year: Year
-files.faults: Faults: {count}; nothing has changed
-files.loaded: Loaded: {count}, no faults
+files.faults: Errors: {count}; nothing has changed
+files.loaded: Loaded: {count}, no errors
 files.wrong: Errors in Lua files: {count}. These files are not loaded:
 backup.what: State, configuration and Lua files, without the keys' secrets
 backup.download: Download
@@ -85,7 +85,7 @@ settings: Settings
 [error]
 unreachable: The hub does not answer.
 status: The hub answered with an error ({status}).
-other_origin: This page talks to its own hub only, not to {api}.
+other_origin: This page can use only its own hub, not {api}.
 no_page: There is no page {address}. This is the home.
 insufficient_permissions: Your key does not permit this.
 [home]
@@ -110,7 +110,7 @@ no_picture: No picture yet.
 still: Picture of {name}
 table: As a table
 uses: Used by
-unused: No automation or scene uses it, and it received no command since the start.
+unused: No automation or scene uses this device, and it has received no command since the hub started.
 lua: Commands in Lua
 [fact]
 manufacturer: Manufacturer
@@ -146,11 +146,11 @@ warned: Done, with warnings
 source: Edit its file
 [reason]
 condition: Did not run: condition {detail}
-cooldown: Did not run, too soon after the last run: {detail}
-duplicate: Did not run, the same event had just happened: {detail}
-mode: Did not run in parallel with another run: {detail}
+cooldown: Did not run: too soon after the last run ({detail})
+duplicate: Did not run: the same event had just happened ({detail})
+mode: Did not run: another run was in progress ({detail})
 disabled: Did not run: it is off.
-brake: Paused, it triggered itself too often: {detail}
+brake: Paused: it triggered itself too often ({detail})
 failed: Failed: {detail}
 was: was {value}
 [step]
@@ -325,7 +325,7 @@ cloud_coverage: Clouds
 devices: Devices and adapters
 devices.what: Find, add, and pair
 rooms: Rooms and groups
-rooms.what: Names, and which device is where
+rooms.what: Names, and the devices of each room
 keys: Keys
 keys.what: Access for phones, people, and programs
 hooks: Hooks
@@ -347,7 +347,7 @@ light: Light
 dark: Dark
 language: Language
 browser: As the browser
-hint: Both are kept in this browser only.
+hint: Colours and language are stored only in this browser.
 [summary]
 lit_one: {name} on
 lit_many: {count} lights on
@@ -395,28 +395,28 @@ sunset: At sunset
 try: Try now
 simulate: Next 24 hours
 versions: Earlier versions
-saved: Saved, and in force.
+saved: Saved and active.
 saved_warned: Saved, with warnings: {count}. The margin shows them.
 unsaved: Not saved yet.
 other: Somebody else has changed this file. The differences between it and your text:
-theirs: Take the other text
+theirs: Use the other text
 mine: Save my text
 line: Line {line}:
-keys: Ctrl+S saves, Ctrl+Space completes names, Ctrl+F searches, F8 goes to the next fault. Tab leaves the field.
+keys: Ctrl+S saves, Ctrl+Space completes names, Ctrl+F searches, F8 goes to the next error. Tab leaves the field.
 save_and_run: Save and run
 no_id: The file states no id yet.
 with_commands: With its commands
 look: Look ahead
 never: Nothing starts it in this time.
 cut: Only until {time}: the rest would take too long.
-restore: Take this text
+restore: Use this text
 difference: Differences
 equal: No differences.
 runs: It runs
 test: Test
 events: Events, one per line (18:00 hall:motion motion detected)
 settings: Settings, one per line (key = value)
-recording: Recording (a file of a former test)
+recording: Recording (saved from an earlier test)
 replay: Replay
 record: Save the recording
 [new]
@@ -432,7 +432,7 @@ automation_name: New automation
 scene_name: New scene
 name: Name
 make: Create
-no_device: {label}: no device of this home shows that.
+no_device: {label}: no device of this home has this value.
 no_room: {label}: make a room first, under Settings.
 no_group: {label}: make a group first, under Settings.
 [duration]
@@ -452,8 +452,8 @@ password: Password (if any)
 section: Name of the section
 make: Add
 this: Add this device
-done: Added. It starts now.
-other: Every other kind and key: edit the configuration.
+done: Added. The adapter starts now.
+other: For other kinds and settings, edit the configuration.
 confirm_remove: Remove {name} from the configuration? Its devices disappear; their rooms and names are kept.
 more: More settings
 test: Test
@@ -462,10 +462,10 @@ found_none: It answers, but shows no device yet.
 trace: Requests and answers
 edit: Change {name}
 kept: Unchanged
-in_file: Change this one in the file.
+in_file: Change this setting in the file.
 token: Token (if any)
 default: Default: {value}
-saved: Saved. It starts again now.
+saved: Saved. The adapter restarts now.
 [kind]
 mqtt: MQTT broker (Zigbee2MQTT, ESPHome, Tasmota)
 shelly: Shelly

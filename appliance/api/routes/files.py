@@ -33,7 +33,7 @@ MAX_FILE_BODY_BYTES = 1 << 20
 """The maximum size of a body with the text of a file, whose characters may be escaped, or with a recording."""
 
 
-NOT_DELETED = "DELETE is not a method of this path: the configuration cannot be deleted"
+NOT_DELETED = "the configuration cannot be deleted"
 
 
 def refuse(error: InvalidFile) -> Any:

@@ -31,8 +31,8 @@ from appliance.tables.json_schema import (
 _RESOLUTION = choice(
     *(each.name.lower() for each in Resolution),
     default="raw",
-    description="raw: every stored value; minute: the last value of each minute. hour, day: for a number the mean, "
-    "min and max, for anything else the last value; for a device as a whole the last state.",
+    description="raw: every stored value. minute: the last value of each minute. hour, day: the mean, minimum, and "
+    "maximum of a number, the last value of any other attribute, or the last state of a whole device.",
 )
 _DEVICE_QUERY = {**PERIOD, "resolution": Field(_RESOLUTION, required=False)}
 _AUDIT_QUERY = {**PERIOD, "device_id": Field(identifier, required=False)}
@@ -49,7 +49,7 @@ _VALUE = Record(
     {
         "min": ANY,
         "max": ANY,
-        "increase": {"description": "The count of a meter in the hour or day, corrected for resets."},
+        "increase": {"description": "The increase of a meter in the hour or day, corrected for resets."},
     },
 )
 _VALUES = record(

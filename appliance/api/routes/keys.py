@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.hooks import explain_unheard
+from appliance.api.hooks import explain_missing_listener
 from appliance.api.keyring import KEY_BODY
 from appliance.api.responses import json_response
 from appliance.api.route import ApiResource, Call, route
@@ -30,8 +30,8 @@ class ApiKeys(ApiResource):
         """Make an API key with a label, a role, and optionally a hook; only this response contains its secret."""
         key, token = await self.parts.keyring.create(**await call.body())
         made = {**schemas.KEY(key), "key": token}
-        if key.hook is not None and not await self.parts.hooks.is_heard(key.hook):
-            made["warning"] = explain_unheard(key.hook)
+        if key.hook is not None and not await self.parts.hooks.has_listener(key.hook):
+            made["warning"] = explain_missing_listener(key.hook)
         return json_response(made)
 
     @route("POST", "/auth/master", Role.ADMIN, _SECRET, statuses=(200, 400, 503))

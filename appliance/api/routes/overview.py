@@ -30,7 +30,10 @@ _OVERVIEW = record(
     scenes=array_of(schemas.SCENE),
     automations=array_of(schemas.AUTOMATION),
     adapters=array_of(schemas.ADAPTER),
-    safe={**maybe(TEXT), "description": "Why no automation runs though they are enabled, and what to do."},
+    safe={
+        **maybe(TEXT),
+        "description": "Why no automation runs although automations are enabled, and what to do; else null.",
+    },
     config=CONFIG_CHANGES,
     faults=array_of(schemas.FAULT),
     devices=array_of(json_shapes.DEVICE),

@@ -55,7 +55,7 @@ _AUTOMATION = record("AutomationReport", id=TEXT, is_enabled=BOOLEAN, next_fire=
 _FAILED_CALL = record("FailedCall", source=TEXT, target=TEXT, reason=TEXT, at=INSTANT, count=COUNT)
 
 
-CONFIG_CHANGES = {**array_of(TEXT), "description": "Changes of default.toml that are not in force, and what to do."}
+CONFIG_CHANGES = {**array_of(TEXT), "description": "Changes of default.toml that are not yet active, and what to do."}
 
 
 _STATUS = record(

@@ -170,7 +170,7 @@ class StrictConnection(HttpProtocol):
         if self._proxy is not None:
             client = self.app.ctx.proxies.client_of(self._proxy, headers)
             if not self._connections.hand_over(self.peer, client, self):
-                limit = "the maximum of connections for one address (api.max_connections_per_peer)"
+                limit = "the maximum number of connections for one address (api.max_connections_per_peer)"
                 raise TooManyRequests(f"{client} has {limit}: close some, or try again")
             self.peer = client
         self._connections.refresh(self.peer, self)
@@ -250,8 +250,8 @@ class StrictConnection(HttpProtocol):
         if self._task is None or not self.is_answering:
             self.close()
             return
-        since = f"{MAX_ANSWER_SECS_AFTER_EOF:g} s after the client had ended its side"
-        self.http.exception = RequestTimeout(f"no answer came until {since}; the work continues")
+        since = f"{MAX_ANSWER_SECS_AFTER_EOF:g} s after the client had closed its side"
+        self.http.exception = RequestTimeout(f"the hub did not answer within {since}; the work continues")
         self._task.cancel()
 
     async def receive_more(self) -> None:
@@ -261,7 +261,9 @@ class StrictConnection(HttpProtocol):
             await super().receive_more()  # type: ignore[no-untyped-call]
         if self._linger_timer is not None and len(self.recv_buffer) == before:
             if self.is_answering:
-                raise BadRequest("the request ended before its body did: Content-Length or the last chunk is wrong")
+                raise BadRequest(
+                    "the request ended before the end of its body: Content-Length or the last chunk is wrong"
+                )
             self.close()
             await asyncio.Future()
 

@@ -140,7 +140,7 @@ def _check_host(headers: Header, version: str) -> None:
     hosts = headers.getall("host", ())
     is_missing = not hosts and version == "1.1"
     if is_missing or len(hosts) > 1 or (hosts and not _HOST.fullmatch(hosts[0])):
-        raise BadRequest("the request must name its Host, once")
+        raise BadRequest("the request must have exactly one Host header")
 
 
 def _parse_framing(headers: Header, version: str) -> tuple[bool, int | None]:

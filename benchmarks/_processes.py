@@ -104,6 +104,7 @@ def hub(
         (place / "data").mkdir(exist_ok=True)
         file.write_text(f'[api]\nbind_address = "127.0.0.1:{port}"\n[logging]\nlevel = "warning"\n{config}')
         variables = {**environment(), "PYTHONPATH": str(ROOT), "LARES_MASTER_KEY": KEY}
+        variables["STATE_DIRECTORY"] = str(place / "data")  # the single file is unpacked there, too
         turns = place / "turns"
         command = (sys.executable, "-m", "benchmarks._turns", str(turns)) if is_watched else command
         began = time.perf_counter()

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from firmware.console import UNAVAILABLE, BuildFailed, run_captured, say
-from firmware.pip import ENTRY, advice, install_command, python_version, readable
+from firmware.pip import ENTRY, advice, pip_command, python_version, readable
 
 REACHED = re.compile(
     r"(?:Collecting |Processing \S*/)(?P<name>\w[\w.-]*?)(?:==|-)(?P<version>\d[^\s-]*)|Requirement already|Ignoring "
@@ -109,7 +109,7 @@ class Environment:
             elif line.startswith("WARNING: Retrying"):
                 say(f"[{count}/{total}] no answer from the package index yet, trying again", is_transient=True)
 
-        command, variables = install_command(self.python, lock), {**os.environ, "PIP_USER": "0"}
+        command, variables = pip_command(self.python, "install", lock), {**os.environ, "PIP_USER": "0"}
         code, lines = run_captured(command, on_line=show, pass_fds=[held], env=variables)
         if code:
             raise BuildFailed(advice(lines), UNAVAILABLE, lines=readable(lines))

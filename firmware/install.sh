@@ -40,9 +40,25 @@ SCRATCH=
 PYTHON=
 IS_NEW=
 IS_LOCKED=${LARES_UPGRADE_IS_LOCKED-}
+IS_UNFINISHED= # the upgrade must be undone unless it finishes
 READY_SECS=180 # the first start of a version unpacks it, which takes time on a slow card
-trap 'if [ -n "$SCRATCH" ]; then rm -rf "$SCRATCH"; fi; if [ -n "$IS_LOCKED" ]; then rm -f "$NEW"; fi' EXIT
+DOWN_SECS=10   # procd starts a failed hub again after five seconds, so this is the second failure
+trap finish EXIT
 trap 'exit 130' HUP INT TERM
+
+# Undo an unfinished upgrade, also after an interruption; remove temporary files.
+finish() {
+	code=$?
+	trap 'rm -rf "$SCRATCH"' EXIT
+	if [ -n "$IS_UNFINISHED" ]; then
+		undo
+	fi
+	if [ -n "$IS_LOCKED" ]; then
+		[ ! -f "$OLDER" ] || mv -f "$OLDER" "$PREVIOUS"
+		rm -f "$NEW" "$PROGRAM.new" "$SERVICE.new" "$KEEP.new"
+	fi
+	exit "$code"
+}
 
 scratch() {
 	if [ -z "$SCRATCH" ]; then
@@ -162,7 +178,8 @@ make_service() {
 	if [ "$KIND" = openwrt ]; then
 		put "$CURRENT" firmware/openwrt/lares.init "$SERVICE" 0755
 		printf '%s\n' "$CONFIG_DIR/" "$HOME_DIR/*.pyz" "$PROGRAM" "$SERVICE" "/etc/rc.d/*lares" \
-			"$DATA_DIR/*.json" "$DATA_DIR/first-key" "$KEEP" >"$KEEP"
+			"$DATA_DIR/*.json" "$DATA_DIR/first-key" "$KEEP" >"$KEEP.new"
+		mv -f "$KEEP.new" "$KEEP"
 	else
 		put "$CURRENT" firmware/systemd/lares.service "$SERVICE" 0644
 		if [ -d /etc/avahi/services ]; then
@@ -208,11 +225,13 @@ ask_hub() {
 # procd returns before the hub has started, even before the old process has ended.
 wait_until_ready() {
 	second=0
-	while [ "$second" -lt "$READY_SECS" ]; do
+	down=0
+	while [ "$second" -lt "$READY_SECS" ] && [ "$down" -lt "$DOWN_SECS" ]; do
 		case $(ask_hub) in
 		"$1 "*) ;;
 		*" 200") return ;;
 		esac
+		"$SERVICE" running || down=$((down + 1))
 		sleep 1
 		second=$((second + 1))
 	done
@@ -233,35 +252,35 @@ forget_unpacked() { rm -rf "$HOME_DIR/program"; }
 # link FILE NAME: give the file this name too; copy it on a file system without links.
 link() {
 	rm -f "$2"
-	ln "$1" "$2" 2>/dev/null || cp "$1" "$2"
+	ln "$1" "$2" 2>/dev/null || cp "$1" "$2" || {
+		rm -f "$2"
+		return 1
+	}
 }
 
-# Make NEW the current version, and keep the one before. There is a current version at every moment.
+# Make NEW the current version. There is a current version at every moment.
 replace() {
-	if [ -f "$CURRENT" ]; then
-		link "$CURRENT" "$PREVIOUS"
-	fi
 	sync "$NEW"
 	mv -f "$NEW" "$CURRENT"
 	sync "$HOME_DIR"
 	forget_unpacked
 }
 
-# Undo `replace` after an upgrade: the failed version is gone.
+# Run the previous version again, and remove the failed one, which also frees its space on a full disk.
 undo() {
 	mv -f "$PREVIOUS" "$CURRENT"
-	if [ -f "$OLDER" ]; then
-		mv -f "$OLDER" "$PREVIOUS"
-	fi
 	sync "$HOME_DIR"
 	forget_unpacked
 	find_python "$CURRENT"
 	make_service
+	start || fail 69 "the previous version did not become ready either; see the log"
+	say "the upgrade was undone; $(version "$CURRENT") runs again" >&2
 }
 
 # Exchange the current version and the one before.
 swap() {
 	link "$PREVIOUS" "$NEW"
+	link "$CURRENT" "$PREVIOUS"
 	replace
 }
 
@@ -302,20 +321,15 @@ install() {
 		if [ -f "$PREVIOUS" ]; then
 			mv "$PREVIOUS" "$OLDER"
 		fi
-		is_upgrade=yes
+		link "$CURRENT" "$PREVIOUS"
+		IS_UNFINISHED=yes
 	fi
 	replace
 	make_service
-	if start; then
-		rm -f "$OLDER"
-		say "$(version "$CURRENT") is installed"
-	elif [ -n "${is_upgrade-}" ]; then
-		undo
-		start || fail 69 "neither the new version nor the previous one became ready; see the log"
-		fail 69 "the new version did not become ready, see its log; $(version "$CURRENT") runs again"
-	else
-		fail 69 "it is installed, but did not become ready; see its log"
-	fi
+	start || fail 69 "the new version did not become ready; see its log"
+	IS_UNFINISHED=
+	rm -f "$OLDER"
+	say "$(version "$CURRENT") is installed"
 }
 
 rollback() {

@@ -12,7 +12,7 @@ import tempfile
 import tomllib
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from firmware import bill, release
 from firmware.parts import Parts, UnsupportedWheel, imported_by, in_order, notice
 from firmware.pythons import compile_with
 from firmware.targets import Table, Target, read_targets
-from firmware.wheels import Store, keep_in
+from firmware.wheels import Store, cache_dir
 
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
 MEMORY = 16 << 20
@@ -42,10 +42,7 @@ HUB = (
 """Modules that a hub and its Lua worker import before it answers requests; the file has their bytecode."""
 
 BUNDLED = "appliance/bundled/"
-"""Files that the installation extracts, too."""
-
-REST = "rest"
-"""Files that are never extracted alone, as one stream, which unpacks faster."""
+"""Files that `install.sh` extracts, too."""
 
 CARRIED = ("install.sh", "systemd/lares.service", "openwrt/lares.init", "avahi/lares.service")
 """Files that only the installation extracts."""
@@ -59,7 +56,8 @@ Python reads it only if it finds no archive, and shows the line that it cannot p
 """
 
 Run = Callable[[Sequence[str], Mapping[str, str]], None]
-Checked = tuple[int, int]
+Row = tuple[int, int, dict[str, list[str]]]
+"""Size, CRC-32, and by key the paths of a file in a stream."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +77,8 @@ class Builder:
         """Make `dist/lares.pyz`, or for each tag a file of its own. `KeyError` holds an unknown tag."""
         made_of = release.commit_of(self.root)
         table = read_targets(self.root / "firmware" / "targets.toml")
-        store = Store(folder=keep_in(self.root), run=lambda command: self.run(command, os.environ), say=self.say)
+        folder = cache_dir(self.root / "build")
+        store = Store(folder=folder, run=lambda command: self.run(command, os.environ), say=self.say)
         groups = [(tag, table.choose([tag])) for tag in tags] or [("", table.targets)]
         python = store.tools(self.root / "firmware" / "build.lock", self.venv)
         lock = self.root / "firmware" / "runtime.lock"
@@ -170,30 +169,29 @@ def _replace(done: Path, file: Path) -> None:
 
 
 def write_archive(packed: Path, boot: Path, parts: Parts, oldest_glibc: str, file: Path) -> None:
-    """Write shiv's archive again: in order, without dates, with our start code, and with each machine's objects as
-    one stream."""
-    listed, blobs = _describe(parts)
-    build = hashlib.sha256(listed)
-    for data in (*blobs.values(), *(parts.pure[name] for name in sorted(parts.pure))):
-        build.update(hashlib.sha256(data).digest())
+    """Write shiv's archive again: in order, without dates, with our start code, and with the files in xz streams."""
+    streams = {name: _join(files) for name, files in _streams(parts).items()}
+    listed = json.dumps({name: rows for name, (rows, _) in streams.items()}, separators=(",", ":")).encode()
     entries = {name: (boot / name).read_bytes() for name in FIRST}
     entries |= {f"firmware/{name}": (boot.parent / name).read_bytes() for name in CARRIED}
-    for data in entries.values():
-        build.update(data)
+    build = hashlib.sha256()
+    for data in (listed, *(data for _, data in streams.values()), *entries.values()):
+        build.update(hashlib.sha256(data).digest())
     tags = tuple(target.tag for target in parts.native)
     held = f"BUILD = {build.hexdigest()[:16]!r}\nGLIBC = {oldest_glibc!r}\nTARGETS = {tags!r}\n"
     entries |= {"lares_file.py": held.encode(), "parts.json": listed, "NOTICE": notice(parts.packages, parts.notices)}
-    with zipfile.ZipFile(packed) as shiv, file.open("wb") as stream:
+    entries |= {f"site-packages/{name}": data for name, data in parts.pure.items() if name.startswith(BUNDLED)}
+    with zipfile.ZipFile(packed) as shiv:
         entries["environment.json"] = shiv.read("environment.json")
-        files = {name: shiv.read(f"site-packages/{name}") for name in sorted(parts.pure)}
-        entries |= {f"site-packages/{name}": data for name, data in files.items() if name.startswith(BUNDLED)}
-        entries[REST] = b"".join(data for name, data in files.items() if not name.startswith(BUNDLED))
+    with ThreadPoolExecutor() as pool:
+        blobs = dict(zip(streams, pool.map(_compress, (data for _, data in streams.values())), strict=True))
+    with file.open("wb") as stream:
         stream.write(_first_line(packed) + WHEN_CUT)
         with zipfile.ZipFile(stream, "w") as archive:
             for name in sorted(entries):
                 _add(archive, name, entries[name], zipfile.ZIP_DEFLATED)
             for name, blob in sorted(blobs.items()):
-                _add(archive, name, blob, zipfile.ZIP_STORED)
+                _add(archive, f"{name}.xz", blob, zipfile.ZIP_STORED)
 
 
 def _first_line(packed: Path) -> bytes:
@@ -207,39 +205,30 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes, compression: int) -> 
     archive.writestr(entry, data, compression, compresslevel=9)
 
 
-def _describe(parts: Parts) -> tuple[bytes, dict[str, bytes]]:
-    """Return the content of `parts.json`, and the data of each xz stream.
-
-    There is a stream for each machine, in which each different object occurs once, and one for each Python, with its
-    bytecode.
-    """
-    native: dict[str, dict[str, int]] = {target.tag: {} for target in parts.native}
-    objects: dict[str, list[bytes]] = {machine: [] for machine in sorted({t.machine for t in parts.native})}
-    for machine, found in objects.items():
-        numbers: dict[bytes, int] = {}
-        for target, name in in_order(parts.native, machine):
-            data = parts.native[target][name]
-            if data not in numbers:
-                numbers[data] = len(found)
-                found.append(data)
-            native[target.tag][name] = numbers[data]
-    listed = {
-        "pure": {name: _checked(data) for name, data in parts.pure.items()},
-        "compiled": {
-            magic: {name: _checked(data) for name, data in files.items()} for magic, files in parts.compiled.items()
+def _streams(parts: Parts) -> dict[str, Iterable[tuple[str, str, bytes]]]:
+    """Return key, path, and content of the files of each stream; the empty key is for all Pythons."""
+    machines = sorted({target.machine for target in parts.native})
+    return {
+        "pure": [("", name, data) for name, data in sorted(parts.pure.items())],
+        **{
+            f"compiled/{magic}": [(magic, name, data) for name, data in files.items()]
+            for magic, files in parts.compiled.items()
         },
-        "native": native,
-        "objects": {machine: [_checked(data) for data in found] for machine, found in objects.items()},
+        **{
+            f"native/{machine}": [
+                (target.tag, name, parts.native[target][name]) for target, name in in_order(parts.native, machine)
+            ]
+            for machine in machines
+        },
     }
-    together = {f"native/{machine}.xz": b"".join(found) for machine, found in objects.items()}
-    together |= {f"compiled/{magic}.xz": b"".join(files.values()) for magic, files in parts.compiled.items()}
-    with ThreadPoolExecutor() as pool:
-        blobs = dict(zip(together, pool.map(_compress, together.values()), strict=True))
-    return json.dumps(listed, sort_keys=True, separators=(",", ":")).encode(), blobs
 
 
-def _checked(data: bytes) -> Checked:
-    return len(data), zlib.crc32(data)
+def _join(files: Iterable[tuple[str, str, bytes]]) -> tuple[list[Row], bytes]:
+    """Return the rows of `parts.json` for a stream, and its data; equal contents are stored once."""
+    found: dict[bytes, dict[str, list[str]]] = {}
+    for key, name, data in files:
+        found.setdefault(data, {}).setdefault(key, []).append(name)
+    return [(len(data), zlib.crc32(data), names) for data, names in found.items()], b"".join(found)
 
 
 def _compress(data: bytes) -> bytes:

@@ -31,10 +31,10 @@ ADVICE = (
 """Messages of pip, and the advice for each."""
 
 
-def install_command(python: Path, lock: Path) -> list[str]:
-    """Return the pip command that installs exactly the files in a lock, and never runs a package's own build."""
+def pip_command(python: Path | str, command: str, lock: Path) -> list[str]:
+    """Return the pip command for exactly the files in a lock, without a package's own build."""
     flags = "--no-deps --require-hashes --only-binary=:all: --no-input --progress-bar=off --disable-pip-version-check"
-    return [str(python), "-I", "-m", "pip", "install", *flags.split(), "-r", str(lock)]
+    return [str(python), "-I", "-m", "pip", command, *flags.split(), "-r", str(lock)]
 
 
 def python_version() -> str:

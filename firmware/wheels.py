@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from firmware.pip import pip_command
 from firmware.targets import Target
 
 Run = Callable[[Sequence[str]], None]
@@ -19,20 +20,15 @@ Run = Callable[[Sequence[str]], None]
 AT_ONCE = 3
 """Targets whose wheels are fetched at the same time."""
 
-QUIET = ("--no-input", "--progress-bar=off", "--disable-pip-version-check")
-EXACT = ("--no-deps", "--require-hashes", "--only-binary=:all:")
-
 
 class ChecksumMismatch(Exception):
     """A fetched or kept file differs from the lock."""
 
 
-def keep_in(root: Path) -> Path:
-    """Return the folder where downloads are kept between builds."""
+def cache_dir(default: Path) -> Path:
+    """Return the folder for downloads that builds and tests share."""
     named, cache = os.environ.get("BUILD_PY_CACHE"), os.environ.get("XDG_CACHE_HOME")
-    if named or cache:
-        return Path(named or f"{cache}/lares-build")
-    return root / "build"
+    return Path(named or f"{cache}/lares-build") if named or cache else default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +50,7 @@ class Store:
             self.say(f"fetching the tools of {lock.name}")
             part = folder.with_suffix(f".part{os.getpid()}")
             self.run([*venv, str(part)])
-            self.run([f"{part}/bin/python", "-I", "-m", "pip", "install", *QUIET, *EXACT, "-r", str(lock)])
+            self.run(pip_command(f"{part}/bin/python", "install", lock))
             _finish(part, folder)
         return f"{folder}/bin/python"
 
@@ -74,7 +70,7 @@ class Store:
         part = folder.with_suffix(f".part{os.getpid()}")
         platforms = [f"--platform={wheel}" for wheel in target.wheels]
         where = [f"--python-version={target.python}", "--implementation=cp", *platforms, "--dest", str(part)]
-        self.run([python, "-I", "-m", "pip", "download", *QUIET, *EXACT, *where, "-r", str(lock)])
+        self.run([*pip_command(python, "download", lock), *where])
         _finish(part, folder)
 
 

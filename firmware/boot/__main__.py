@@ -27,17 +27,14 @@ def glibc():  # type: () -> str
 
 
 def numbers(version):  # type: (str) -> list[int]
-    """Return the version so that it can be compared."""
     return [int(part) for part in version.split(".")[:2] if part.isdigit()]
 
 
 def listed(words):  # type: (list[str]) -> str
-    """Return the words as a phrase: "a, b or c"."""
     return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def needs():  # type: () -> str
-    """Return the requirements of this file."""
+def describe_requirements():  # type: () -> str
     parts = [target.split("-") for target in TARGETS]
     pythons = sorted(set([int(part[1][1:]) for part in parts]))
     machines = sorted(set([part[2] for part in parts]))
@@ -50,20 +47,17 @@ def needs():  # type: () -> str
     )
 
 
-def has():  # type: () -> str
-    """Return a description of this box."""
-    version = "%d.%d.%d" % tuple(sys.version_info[:3])
+def describe_box():  # type: () -> str
     library = glibc()
     return "%s is Python %s%s%s" % (
         sys.executable or "this",
-        version,
+        "%d.%d.%d" % tuple(sys.version_info[:3]),
         " (%s)" % tag() if tag() else "",
         " with glibc %s" % library if library else "",
     )
 
 
-def fits():  # type: () -> bool
-    """Return whether the file supports this box."""
+def is_supported():  # type: () -> bool
     library = glibc()
     return sys.version_info >= (3, 11) and tag() in TARGETS and (not library or numbers(library) >= numbers(GLIBC))
 
@@ -81,8 +75,8 @@ def open_standard_streams():  # type: () -> None
 
 if __name__ == "__main__":
     open_standard_streams()
-    if not fits():
-        sys.stderr.write("lares: this file needs %s; %s\n" % (needs(), has()))
+    if not is_supported():
+        sys.stderr.write("lares: this file needs %s; %s\n" % (describe_requirements(), describe_box()))
         sys.exit(EX_UNAVAILABLE)
     from lares_launcher import launch
 

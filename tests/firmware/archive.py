@@ -36,7 +36,7 @@ def this_target() -> Target:
     return Target(python=f"3.{python[1:]}", machine=machine, libc=libc, wheels=())
 
 
-def make_archive(file: Path, version: bytes = b"1") -> Path:
+def make_archive(file: Path, version: bytes = b"x = 1\n") -> Path:
     parts, target = Parts(), this_target()
     parts.pure = {**PURE, "version.py": version}
     parts.native = {target: dict(NATIVE)}
@@ -44,7 +44,7 @@ def make_archive(file: Path, version: bytes = b"1") -> Path:
         other = Target(python="3.99", machine=machine, libc="gnu", wheels=())
         parts.native[other] = {"fast/one.so": b"object of another" * 500}
     site = file.with_suffix(".site")
-    for name, data in PURE.items():
+    for name, data in parts.pure.items():
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_bytes(data)
     magic, parts.compiled[magic] = compile_with(sys.executable, site, COMPILED, run)
@@ -75,7 +75,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(site)): path.read_bytes() for path in files}
 
 
-def expected(version: bytes = b"1") -> dict[str, bytes]:
+def expected(version: bytes = b"x = 1\n") -> dict[str, bytes]:
     """Return the expected files."""
     return {**PURE, **NATIVE, "version.py": version}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from firmware import wheels
 from tests.fakes.programs import need
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -21,8 +21,7 @@ PATIENCE = 240
 
 def cache_dir() -> Path:
     """Return the folder of downloads, which are kept between runs."""
-    named, cache = os.environ.get("BUILD_PY_CACHE"), os.environ.get("XDG_CACHE_HOME")
-    return Path(named or Path(cache or Path.home() / ".cache") / "lares-build")
+    return wheels.cache_dir(Path.home() / ".cache" / "lares-build")
 
 
 def make_rootfs(architecture: str, suite: str, packages: Sequence[str], *, unpack_only: bool = False) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import marshal
 import os
 import py_compile
-from collections.abc import Iterator
 from pathlib import Path
 
 import lares_launcher
@@ -23,11 +22,9 @@ def archive(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def folder(archive: Path, tmp_path: Path) -> Iterator[Path]:
+def folder(archive: Path, tmp_path: Path) -> Path:
     """Provide the unpacked folder."""
-    found = lares_launcher.find_folder(str(archive), [str(tmp_path / "program")])
-    yield Path(found)
-    os.close(lares_launcher.held.pop())
+    return Path(lares_launcher.find_folder(str(archive), [str(tmp_path / "program")]))
 
 
 def compiled(folder: Path) -> list[Path]:
@@ -76,7 +73,7 @@ def test_all_is_on_the_card_before_the_folder_has_its_name(
     monkeypatch.setattr(os, "rename", note_rename)
     monkeypatch.setattr(os, "fsync", lambda _: steps.append("fsync"))
     lares_unpack.unpack(str(archive), str(folder))
-    assert steps == ["sync", "rename", "fsync"] and not lares_launcher.is_damaged(str(folder), deep=True)
+    assert steps == ["sync", "rename", "fsync"] and lares_launcher.is_whole(str(folder), deep=True)
 
 
 def test_imports_are_found_in_the_text() -> None:

@@ -177,7 +177,7 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
 
     broken = put_in(root, "broken.pyz", make_broken(tmp_path / "broken.pyz", single_file))
-    assert f"did not become ready, see its log; {VERSION} runs again" in root.refused(os.EX_UNAVAILABLE, broken)
+    assert f"the upgrade was undone; {VERSION} runs again" in root.refused(os.EX_UNAVAILABLE, broken)
     assert root.read("opt/lares/lares.pyz") == root.read("second.pyz")
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
 

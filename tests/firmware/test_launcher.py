@@ -8,10 +8,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import lares_launcher
 import lares_unpack
@@ -30,15 +29,6 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_archive(tmp_path_factory.mktemp("archive") / "lares.pyz")
 
 
-@pytest.fixture(autouse=True)
-def released() -> Iterator[None]:
-    """Release the locks of a test."""
-    yield
-    for descriptor in lares_launcher.held:
-        os.close(descriptor)
-    lares_launcher.held.clear()
-
-
 @pytest.fixture
 def folder(archive: Path, tmp_path: Path) -> Path:
     """Provide the unpacked folder."""
@@ -47,86 +37,33 @@ def folder(archive: Path, tmp_path: Path) -> Path:
 
 
 class TestPlaces:
-    """Data directory, STATE_DIRECTORY, CACHE_DIRECTORY, and then the folders of every box."""
-
-    def test_nothing_given_means_what_every_box_has(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(tmp_path)
-        assert lares_launcher.candidate_folders(["check"], {}) == SHARED
+    """Folders that the environment names, the home, and then the folders of every box."""
 
     @pytest.mark.parametrize(
-        ("arguments", "is_start"),
+        ("environment", "expected"),
         [
-            ([], True),
-            (["run", "--safe"], True),
-            (["--config", "doctor", "--data-dir=x"], True),
-            (["--config", "run", "check"], False),
-            (["doctor"], False),
-            (["--version"], False),
-            (["run", "--help"], False),
-            (["--data-dir=x", "run", "--safe", "--config=y"], True),
-            (["--bogus"], False),
-            (["run", "--bogus"], False),
-            (["--safe"], False),
-            (["run", "run"], False),
-            (["run", "--config"], False),
-            (["--config", "--bogus"], False),
+            ({}, []),
+            ({"LARES_DATA_DIR": "a", "STATE_DIRECTORY": "b", "CACHE_DIRECTORY": "c"}, ["a", "b", "c"]),
+            ({"CACHE_DIRECTORY": "c", "HOME": "h"}, ["c", "h"]),
+            ({"STATE_DIRECTORY": "a:b", "LARES_DATA_DIR": "a"}, ["a"]),
+            ({"LARES_DATA_DIR": "missing", "CACHE_DIRECTORY": "file", "HOME": "missing"}, []),
         ],
     )
-    def test_a_hub_that_makes_its_data_directory_unpacks_there_at_once(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archive: Path, arguments: list[str], is_start: bool
+    def test_existing_folders_of_this_user_come_first(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], expected: list[str]
     ) -> None:
         monkeypatch.chdir(tmp_path)
-        data = lares_launcher.data_dir(arguments, {})
-        first, *_ = lares_launcher.candidate_folders(arguments, {})
-        assert (first == f"{data}/program") == is_start
-        if is_start:
-            lares_launcher.find_folder(str(archive), [first])
-            assert Path(data).stat().st_mode & 0o777 == 0o700, "as the hub makes it"
-
-    @pytest.mark.parametrize(
-        ("arguments", "environment", "expected"),
-        [
-            ([], {}, ["data"]),
-            (["run", "--data-dir", "a"], {"LARES_DATA_DIR": "b", "STATE_DIRECTORY": "c"}, ["a", "c"]),
-            (["--data-dir=a"], {"CACHE_DIRECTORY": "b"}, ["a", "b"]),
-            ([], {"LARES_DATA_DIR": "a", "STATE_DIRECTORY": "b", "CACHE_DIRECTORY": "c"}, ["a", "b", "c"]),
-            ([], {"STATE_DIRECTORY": "a:b", "CACHE_DIRECTORY": "c"}, ["a", "c"]),
-            (["check"], {"LARES_DATA_DIR": "missing", "CACHE_DIRECTORY": "c"}, ["c"]),
-            ([], {"LARES_DATA_DIR": "missing", "CACHE_DIRECTORY": "c"}, ["missing", "c"]),
-            (["--data-dir"], {}, ["data"]),
-        ],
-    )
-    def test_an_existing_named_folder_comes_first(
-        self,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        arguments: list[str],
-        environment: dict[str, str],
-        expected: list[str],
-    ) -> None:
-        monkeypatch.chdir(tmp_path)
-        for name in ("data", "a", "b", "c"):
+        (tmp_path / "file").touch()
+        for name in ("a", "b", "c", "h"):
             (tmp_path / name).mkdir()
-        found = lares_launcher.candidate_folders(arguments, environment)
-        assert [os.path.relpath(place, tmp_path) for place in found[:-3]] == [f"{name}/program" for name in expected]
-        assert found[-3:] == SHARED
+        found = lares_launcher.candidate_folders(environment)
+        ours = [str(tmp_path / name / (".cache/lares" if name == "h" else "program")) for name in expected]
+        assert [place for place in found if not place.startswith("/opt/")] == [*ours, *SHARED]
 
-    def test_another_user_s_data_directory_is_left_alone(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_another_user_s_folders_are_left_alone(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os, "geteuid", lambda: USER + 1)
-        assert lares_launcher.candidate_folders(["--data-dir", str(tmp_path)], {})[0].startswith("/var/tmp/")
-
-    def test_the_data_directory_beside_the_file_counts(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        (tmp_path / "there" / "data").mkdir(parents=True)
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", [str(tmp_path / "there" / "lares.pyz")])
-        assert lares_launcher.data_dir([], {}) == str(tmp_path / "there" / "data")
-
-
-def volume(**more: int) -> Callable[[str], Any]:
-    """Return a statvfs of a file system with room, with these changes."""
-    return lambda path: SimpleNamespace(**{"f_flag": 0, "f_bavail": 1 << 20, "f_frsize": 4096, **more})
+        environment = dict.fromkeys(("LARES_DATA_DIR", "HOME"), str(tmp_path))
+        assert lares_launcher.candidate_folders(environment)[0].startswith("/var/tmp/")
 
 
 class TestChoice:
@@ -142,27 +79,15 @@ class TestChoice:
         assert self.choose(archive, first, second, third) == second
         assert not third.exists()
 
-    @pytest.mark.parametrize(
-        ("fault", "why"),
-        [
-            (volume(f_flag=os.ST_NOEXEC), "does not allow execution"),
-            (volume(f_flag=os.ST_RDONLY), "cannot be written"),
-            (volume(f_bavail=2560), "has 10 MB free"),
-        ],
-        ids=["noexec", "read-only", "full"],
-    )
-    def test_without_a_usable_folder_an_error_has_the_reason(
-        self,
-        archive: Path,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        fault: Callable[[str], Any],
-        why: str,
+    def test_without_a_usable_folder_an_error_has_the_reasons(
+        self, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(os, "statvfs", fault)
+        (tmp_path / "file").touch()
+        monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC))
         with pytest.raises(lares_launcher.Unusable) as refused:
-            self.choose(archive, tmp_path / "a", tmp_path / "b")
-        assert f"{tmp_path}/a {why}; {tmp_path}/b {why}; name another one with --data-dir" in str(refused.value)
+            self.choose(archive, tmp_path / "a", tmp_path / "file" / "b")
+        reasons = f"cannot unpack ({tmp_path}/a: does not allow execution; {tmp_path}/file/b: not a directory); set"
+        assert str(refused.value).startswith(reasons)
 
     def test_folders_that_others_can_write_are_not_trusted(self, archive: Path, tmp_path: Path) -> None:
         (tmp_path / "open").mkdir()
@@ -211,16 +136,16 @@ class TestChoice:
     def test_a_card_that_fills_up_meanwhile_leaves_nothing_and_the_next_is_tried(
         self, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        place = lares_unpack.place
+        write = lares_unpack.write
 
         def full(path: str, data: bytes) -> None:
             if str(tmp_path / "a") in path and "two" in path:
                 raise OSError(errno.ENOSPC, "No space left on device")
-            place(path, data)
+            write(path, data)
 
-        monkeypatch.setattr(lares_unpack, "place", full)
+        monkeypatch.setattr(lares_unpack, "write", full)
         assert self.choose(archive, tmp_path / "a", tmp_path / "b") == tmp_path / "b"
-        assert [path.name for path in (tmp_path / "a").iterdir()] == ["lock"]
+        assert not list((tmp_path / "a").iterdir())
 
     def test_files_of_a_killed_start_are_removed(self, archive: Path, tmp_path: Path) -> None:
         part = tmp_path / "a" / f"{lares_launcher.NAME}.part"
@@ -236,7 +161,7 @@ class TestChoice:
             "import sys, lares_launcher, lares_unpack; read_files = lares_unpack.read_files\n"
             "lares_unpack.read_files = lambda *each: print('unpacks') or read_files(*each)\n"
             "folder = lares_launcher.find_folder(sys.argv[1], [sys.argv[2]])\n"
-            "print(lares_launcher.is_damaged(folder, deep=True))"
+            "print(lares_launcher.is_whole(folder, deep=True))"
         )
         command = [sys.executable, "-c", code, str(archive), str(tmp_path / "a")]
         starts = [
@@ -244,7 +169,7 @@ class TestChoice:
             for _ in range(5)
         ]
         said = "".join(start.communicate(timeout=60)[0] for start in starts)
-        assert sorted(said.split()) == ["False"] * 5 + ["unpacks"]
+        assert sorted(said.split()) == ["True"] * 5 + ["unpacks"]
 
 
 def harm_emptied(folder: Path) -> None:
@@ -287,7 +212,7 @@ class TestUnpacked:
 
     def test_everything_is_there_and_nothing_of_others(self, folder: Path) -> None:
         assert content(folder) == expected()
-        assert not lares_launcher.is_damaged(str(folder), deep=True)
+        assert lares_launcher.is_whole(str(folder), deep=True)
         assert {path.stat().st_mtime for path in folder.rglob("*.py")} == {lares_launcher.DATE}
 
     def test_a_second_start_writes_nothing(self, archive: Path, folder: Path) -> None:
@@ -300,9 +225,16 @@ class TestUnpacked:
     )
     def test_damage_heals_at_the_next_start(self, archive: Path, folder: Path, harm: Callable[[Path], None]) -> None:
         harm(folder)
-        assert lares_launcher.is_damaged(str(folder))
+        assert not lares_launcher.is_whole(str(folder))
         assert started(archive, folder)
-        assert content(folder) == expected() and not lares_launcher.is_damaged(str(folder), deep=True)
+        assert content(folder) == expected() and lares_launcher.is_whole(str(folder), deep=True)
+
+    def test_rotten_bytecode_is_found_after_a_failure(self, folder: Path) -> None:
+        victim = next(folder.rglob("*.pyc"))
+        date = victim.stat().st_mtime
+        victim.write_bytes(victim.read_bytes()[:-1] + b"x")
+        os.utime(victim, (date, date))
+        assert lares_launcher.is_whole(str(folder)) and not lares_launcher.is_whole(str(folder), deep=True)
 
     def test_bytecode_that_python_wrote_before_the_boot_is_removed(self, archive: Path, folder: Path) -> None:
         shipped = sorted(path for path in folder.rglob("*.pyc"))
@@ -323,34 +255,31 @@ class TestUnpacked:
         (tmp_path / "bad.pyz").write_bytes(data)
         with pytest.raises(ValueError):
             lares_launcher.find_folder(str(tmp_path / "bad.pyz"), [str(tmp_path / "a")])
-        assert [path.name for path in (tmp_path / "a").iterdir()] == ["lock"]
+        assert not list((tmp_path / "a").iterdir())
 
 
 class TestOthers:
-    """Other versions are removed when a hub of this version starts, or when it is unpacked next to them."""
+    """Other versions are removed when this one is unpacked next to them."""
 
-    def test_unused_versions_are_removed(self, archive: Path, folder: Path) -> None:
-        base, elsewhere = folder.parent, folder.parent.parent / "elsewhere"
-        (elsewhere / folder.name / "site-packages").mkdir(parents=True)
+    def test_unused_versions_are_removed_first(self, archive: Path, tmp_path: Path) -> None:
+        base = tmp_path / "a"
         idle, used, foreign = base / "old-cpython-311-x", base / "older-cpython-311-x", base / "photos"
         for each in (idle, used, foreign, base / "old-cpython-311-x.part"):
             (each / "site-packages").mkdir(parents=True)
-        assert lares_launcher.lock_shared(str(used))
+        base.chmod(0o700)
         (base / "link-cpython-311-x").symlink_to(foreign)
-        lares_launcher.remove_old_versions([str(base), str(elsewhere), "/not/there"], str(folder))
-        left = {folder.name, used.name, foreign.name, "link-cpython-311-x", "lock"}
-        assert {path.name for path in base.iterdir()} == left
-        assert [path.name for path in elsewhere.iterdir()] == ["lock"], "what a first command unpacked elsewhere"
+        assert lares_launcher.hold(str(used))
+        lares_launcher.find_folder(str(archive), [str(base)])
+        assert {path.name for path in base.iterdir()} == {
+            lares_launcher.NAME,
+            used.name,
+            foreign.name,
+            "link-cpython-311-x",
+        }
 
-    def test_the_new_version_has_the_room_of_the_old_one(self, archive: Path, tmp_path: Path) -> None:
-        old = tmp_path / "a" / "old-cpython-311-x"
-        old.mkdir(parents=True)
-        old.parent.chmod(0o700)
-        assert lares_launcher.find_folder(str(archive), [str(old.parent)]) and not old.exists()
-
-    def test_a_folder_that_is_being_removed_is_not_taken(self, archive: Path, folder: Path) -> None:
+    def test_a_folder_that_is_being_removed_is_not_used(self, archive: Path, folder: Path) -> None:
         shutil.rmtree(folder)
-        assert not lares_launcher.take(str(folder))
+        assert not lares_launcher.hold(str(folder))
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_it_is_confined_and_loads_nothing_of_the_machine_that_it_runs_on(
     configure(tmp_path)
     (tmp_path / "data").mkdir()
     write(tmp_path, {"scenes/a.lua": scene("a", "ctx:sleep(0.01)")})
-    with started(command(python, single_file, "run"), tmp_path, {}) as box:
+    with started(command(python, single_file, "run"), tmp_path, {"STATE_DIRECTORY": str(tmp_path / "data")}) as box:
         assert box.process is not None
         assert box.ask("POST", "/scenes/a/execute") == (200, {"status": "ok", "results": []})
         [worker] = box.ask("GET", "/diagnostics")[1]["scripts"]["workers"]

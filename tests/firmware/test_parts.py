@@ -172,14 +172,15 @@ def test_equal_objects_are_stored_once_and_shiv_s_start_is_not_there(tmp_path: P
         assert not [name for name in archive.namelist() if name.startswith("_bootstrap")]
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
         packed = lzma.decompress(archive.read(f"native/{machine}.xz"))
-    native = parts["native"][this_target().tag]
-    assert native["fast/one.so"] == native["fast/twin.so"] != native["fast/two.so"]
+    paths = [names[this_target().tag] for _, _, names in parts[f"native/{machine}"] if this_target().tag in names]
+    assert paths == [["fast/one.so", "fast/twin.so"], ["fast/two.so"]]
     assert packed.count(b"object one") == 500
 
 
 @pytest.mark.slow
 def test_a_new_version_has_another_name_and_the_same_one_the_same(tmp_path: Path) -> None:
-    files = [make_archive(tmp_path / name, version) for name, version in (("a", b"1"), ("b", b"1"), ("c", b"2"))]
+    versions = (("a", b"x = 1\n"), ("b", b"x = 1\n"), ("c", b"x = 2\n"))
+    files = [make_archive(tmp_path / name, version) for name, version in versions]
     names = []
     for file in files:
         with zipfile.ZipFile(file) as archive:

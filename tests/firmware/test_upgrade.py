@@ -159,7 +159,8 @@ def test_systemd_upgrades_rolls_back_and_keeps_the_old_version_if_the_new_one_fa
 
     make_file(machine.folder / "ends.pyz", "3", answer="")
     said = machine.run("lares", "upgrade", "ends.pyz", code=os.EX_UNAVAILABLE)
-    assert "the new version did not become ready, see its log; 2 runs again" in said and machine.running() == "2"
+    assert "the new version did not become ready; see its log\nlares: the upgrade was undone; 2 runs again" in said
+    assert machine.running() == "2"
     assert machine.run("ls", "/opt/lares").split() == ["lares.previous.pyz", "lares.pyz"]
     assert machine.run("python3", "/opt/lares/lares.previous.pyz", "--version") == "lares 1\n", "not the failed one"
 
@@ -184,11 +185,44 @@ def test_openwrt_waits_until_the_new_process_is_ready(machine: Machine) -> None:
     make_file(machine.folder / "new.pyz", "2")
     assert machine.run("lares", "upgrade", "new.pyz") == "lares: 2 is installed\n"
     assert machine.running() == "2"
-    machine.run("ln", "-s", "/bin/true", "/usr/local/bin/sleep")  # 180 seconds
+    (machine.folder / "sleep").write_text('#!/bin/sh\n[ "$1" != 1 ] || echo >>/run/seconds\nexec /bin/sleep 0.05\n')
+    machine.run("install", "sleep", "/usr/local/bin/sleep")
     make_file(machine.folder / "starts.pyz", "3", answer="503 Starting")
-    said = machine.run("lares", "upgrade", "starts.pyz", code=os.EX_UNAVAILABLE)
-    assert "the new version did not become ready, see its log; 2 runs again" in said and machine.running() == "2"
-    assert "lares: 3" not in said
+    make_file(machine.folder / "ends.pyz", "4", answer="")
+    for name, seconds in (("starts.pyz", 200), ("ends.pyz", 150)):
+        machine.run("rm", "-f", "/run/seconds")
+        said = machine.run("lares", "upgrade", name, code=os.EX_UNAVAILABLE)
+        assert "the upgrade was undone; 2 runs again" in said and machine.running() == "2"
+        assert "is installed" not in said
+        assert machine.run("cat", "/run/seconds").count("\n") <= seconds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["systemd", "openwrt"])
+@pytest.mark.parametrize("fault", ["full", "interrupted"])
+def test_an_upgrade_that_cannot_finish_is_undone(machine: Machine, kind: str, fault: str) -> None:
+    install(machine, kind)
+    service = "/etc/systemd/system/lares.service" if kind == "systemd" else "/etc/init.d/lares"
+    before = machine.run("cat", service, "/usr/local/bin/lares" if kind == "systemd" else "/usr/bin/lares")
+    make_file(machine.folder / "new.pyz", "2")
+    if fault == "full":  # no space for the service file while the new version is there
+        place = Path(service).parent
+        (machine.folder / "chmod").write_text(
+            f'#!/bin/sh\ncase $2 in {place}/*.new) [ ! -f "/opt/lares/lares.previous.pyz" ] || '
+            '{ echo "chmod: no space left on device" >&2; exit 1; } ;; esac\nexec /bin/chmod "$@"\n'
+        )
+        machine.run("install", "chmod", "/usr/local/bin/chmod")
+    else:
+        (machine.folder / "mv").write_text(
+            '#!/bin/sh\n/bin/mv "$@"\n[ "$3" != /opt/lares/lares.pyz ] || [ -f /run/once ] || '
+            "{ touch /run/once; kill -HUP $PPID; }\n"
+        )
+        machine.run("install", "mv", "/usr/local/bin/mv")
+    said = machine.run("lares", "upgrade", "new.pyz", code=1 if fault == "full" else 130)
+    assert "the upgrade was undone; 1 runs again" in said and machine.running() == "1"
+    assert machine.run("ls", "/opt/lares").split() == ["lares.pyz"]
+    assert machine.run("cat", service, "/usr/local/bin/lares" if kind == "systemd" else "/usr/bin/lares") == before
+    assert not machine.run("sh", "-c", f"ls -d {service}.new /opt/lares/*.new* 2>/dev/null || true")
 
 
 def by_hand(folder: Path, *words: str) -> tuple[int, str]:

@@ -1,7 +1,7 @@
-"""A small MQTT broker on loopback, in the loop of the test: version 3.1.1, as far as tests need it.
+"""A small fake MQTT 3.1.1 broker on loopback, in the test's event loop.
 
-It has QoS 0 and 1, retained messages, wills, wildcards, passwords, access lists, TLS, takeover by
-equal client id and keepalive. It keeps no session beyond its connection, and nothing beyond its own stop.
+It supports QoS 0 and 1, retained messages, wills, wildcards, passwords, access lists, TLS, keepalive, and takeover by
+an equal client id. Sessions end with their connection. Retained messages are lost when the broker stops.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ class Fields(msgspec.Struct):
     at: int = 0
 
     def take(self, size: int) -> bytes:
-        """Return the next bytes."""
         if self.at + size > len(self.body):
             raise ProtocolError("a packet is shorter than its fields")
         self.at += size
@@ -65,7 +64,7 @@ class Fields(msgspec.Struct):
         return self.take(self.number(2))
 
     def text(self) -> str:
-        """Return a text with its length before it."""
+        """Return a text that follows its length."""
         try:
             return self.binary().decode()
         except UnicodeDecodeError:
@@ -81,7 +80,7 @@ class Fields(msgspec.Struct):
 
 
 async def read_packet(reader: asyncio.StreamReader) -> tuple[int, int, Fields]:
-    """Return the next packet: type, flags and body. Raises `ProtocolError`, and IncompleteReadError at the end."""
+    """Return the next packet: type, flags, and body. Raise `ProtocolError`, or IncompleteReadError at the end."""
     [first] = await reader.readexactly(1)
     size = 0
     for shift in (0, 7, 14, 21):
@@ -111,7 +110,7 @@ def text(value: str) -> bytes:
 
 
 def parse_connect(fields: Fields) -> Connect | None:
-    """Return a CONNECT packet; None for another version."""
+    """Return a CONNECT packet, or None for another version."""
     if (fields.text(), fields.number(1)) != ("MQTT", V311):
         return None
     flags, keepalive = fields.number(1), fields.number(2)
@@ -128,7 +127,7 @@ def parse_connect(fields: Fields) -> Connect | None:
 
 
 def is_filter(topic_filter: str) -> bool:
-    """Return whether a topic filter is well formed: `+` is a whole level and `#` the last one."""
+    """Return whether a filter is well formed. `+` must be a whole level, and `#` the last one."""
     levels = topic_filter.split("/")
     if not topic_filter or "#" in levels[:-1]:
         return False
@@ -136,7 +135,8 @@ def is_filter(topic_filter: str) -> bool:
 
 
 def matches(topic_filter: str, topic: str) -> bool:
-    """Return whether a filter has the topic: wildcards at the beginning leave out topics that begin with `$`."""
+    """Return whether a topic matches a filter. Filters that begin with a wildcard do not match topics that begin with
+    `$`."""
     wanted, levels = topic_filter.split("/"), topic.split("/")
     if topic.startswith("$") and wanted[0] in ("+", "#"):
         return False
@@ -199,7 +199,6 @@ class Broker:
             self._connections.discard(connection)
 
     def may(self, user: str | None, verb: str, topic: str) -> bool:
-        """Return whether a user may `read` or `write` at a topic."""
         if self._access is None:
             return True
         return any(verb in verbs and matches(allowed, topic) for verbs, allowed in self._access.get(user, ()))
@@ -359,7 +358,8 @@ class _Connection:
 
 
 def read_access(listed: str) -> dict[str | None, list[tuple[tuple[str, ...], str]]]:
-    """Return the rights of each user in an access list of `user NAME` and `topic [read|write|readwrite] FILTER`."""
+    """Return the rights of each user in an access list with the lines `user NAME` and `topic [read|write|readwrite]
+    FILTER`."""
     access: dict[str | None, list[tuple[tuple[str, ...], str]]] = {}
     user = None
     for line in listed.splitlines():

@@ -1,4 +1,4 @@
-"""A whole hub on a broker: devices over HTTP, two hubs, and an announcer from another project."""
+"""A whole hub with a broker: devices over HTTP, two hubs, and an announcer from another project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two hubs on one broker, each killed repeatedly, and the broker too: within seconds they are one home again."""
+"""Two hubs and their broker are killed repeatedly; within seconds, both hubs show all devices again."""
 
 from __future__ import annotations
 

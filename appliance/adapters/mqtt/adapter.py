@@ -289,7 +289,7 @@ class MqttAdapter(Adapter):
         """Rebuild devices whose announcements changed, publish them in steps, and subscribe to their topics.
 
         A known device without an announcement becomes unavailable once all retained configurations have arrived. It
-        is removed once the other announcers have had time to return.
+        is removed if it has not announced itself within `RETURN_SECS` after a birth message.
         """
         rebuilt: list[MqttDevice] = []
         await in_steps(self.clock, self.live.router.rebuild(rebuilt))

@@ -146,7 +146,7 @@ class _PacketReader:
 
     It empties the socket whenever the socket is readable, because a broker drops messages for a slow reader. The
     future `disconnected` receives the error that ends the connection, as with the library's own reader. Complete
-    messages with QoS 0 go to `receive`. The library reads all other packets, ten times as slowly.
+    messages with QoS 0 go to `receive`. The library, which is ten times slower, reads all other packets.
     """
 
     def __init__(self, client: Any, sock: BufferedSocket, loop: asyncio.AbstractEventLoop,

@@ -213,8 +213,7 @@ class Router:
     def changes_of(
         self, pattern: str, message: Message, device: MqttDevice, entity: Entity
     ) -> Iterator[Update | EntityEvent | None]:
-        """Yield the events and the new values that a message has for one entity, which reads its topic under this
-        filter.
+        """Yield the events and new values for one entity in a message that matches this filter.
 
         All values form one update, because a message is one observation. None means that the availability changed.
         Unreadable parts are noted in `refused`.

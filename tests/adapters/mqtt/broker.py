@@ -1,4 +1,4 @@
-"""The brokers of the tests: a small one of their own everywhere, and Mosquitto, stricter, if it is installed."""
+"""Brokers for tests: a small fake broker, and Mosquitto, which is stricter, if it is installed."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ USER, PASSWORD = "lares", "only-for-tests"
 
 TLS = Path(__file__).parents[2] / "fixtures" / "tls"
 CERTIFICATE, KEY = TLS / "cert.pem", TLS / "key.pem"
-"""A certificate for 127.0.0.1, self-signed, valid for a hundred years; not secret."""
+"""A self-signed certificate for 127.0.0.1, valid for a hundred years. Its key is not secret."""
 
 both_brokers = pytest.mark.parametrize(
     "broker", ["own", pytest.param("mosquitto", marks=pytest.mark.slow)], indirect=True
 )
-"""Runs a test over the tests' own broker and over Mosquitto."""
+"""Runs a test with the fake broker and with Mosquitto."""
 
 
 class Announcer(aiomqtt.Client):
-    """The library's client, which ends when it is cancelled.
+    """The library's client with a wait that can be cancelled.
 
-    The library uses `asyncio.wait_for`, which in Python 3.11 loses a cancellation that comes with the result.
+    The library uses `asyncio.wait_for`, which in Python 3.11 loses a cancellation that comes together with the
+    result.
     """
 
     async def _wait_for(self, fut: Awaitable[T], timeout: float | None) -> T:
@@ -50,7 +51,7 @@ class Announcer(aiomqtt.Client):
 
 
 class Broker:
-    """One broker with a password for each of its users. It may be killed and started again at the same port."""
+    """One broker with the same password for all users. It can be killed and started again at the same port."""
 
     port = 0
     tls_port = 0
@@ -62,7 +63,6 @@ class Broker:
         raise NotImplementedError
 
     def client(self, name: str = "announcer", user: str = USER) -> Announcer:
-        """Return a client as announcers use it."""
         return Announcer("127.0.0.1", self.port, username=user, password=PASSWORD, identifier=name)
 
 
@@ -76,7 +76,7 @@ class OwnBroker(mqtt_broker.Broker, Broker):
 
 
 class Mosquitto(Broker):
-    """Mosquitto, ended by its own process id. `lines` are more lines of its configuration."""
+    """Mosquitto. `lines` are additional lines of its configuration."""
 
     def __init__(
         self, folder: Path, users: Sequence[str] = (USER,), access: str | None = None, *, lines: str = ""

@@ -1,4 +1,4 @@
-"""The captures of announcers in `tests/fixtures/mqtt`, as tests read them."""
+"""The captures of announcers in `tests/fixtures/mqtt`."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ DOCUMENTED: dict[str, frozenset[str]] = {
     component: frozenset(expanded(keys))
     for component, keys in re.findall(r"(\w+): ((?:[^:]|\n)*)(?=\n\w+:|\n*\Z)", _COMPONENTS)
 }
-"""The keys of each component, without the common ones."""
+"""The keys of each component, without the common keys."""
 
 EVERYWHERE = frozenset(_EVERYWHERE.split())
-"""The keys that every component has."""
+"""The keys of every component."""

@@ -1,4 +1,4 @@
-"""Homes for tests: a registry, a bus and the MQTT adapter against a broker."""
+"""Homes for tests: a registry, a bus, and the MQTT adapter with a broker."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PLAIN = Mqtt(**{**_DEFAULTS, "host": "127.0.0.1", "username": USER, "password": 
 
 
 class BrokerHome:
-    """A home with one broker. `events` has everything that happened."""
+    """A home with one broker. `events` contains all events so far."""
 
     def __init__(self, broker: Broker, **settings: Any) -> None:
         self.clock = Clock()
@@ -91,7 +91,7 @@ class BrokerHome:
         await self.send(device_id, {"capability": capability, "action": action, "value": value})
 
     async def send(self, device_id: str, command: Mapping[str, Any]) -> None:
-        """As `command`, with every field that a request may have."""
+        """Do the same as `command`, with all fields of a request."""
         await self.adapter.command(device_id, Command.parse(dict(command)))
 
     def happened(self) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The expected result of the captures: the table `expected.tsv`, and its generator."""
+"""The expected devices of the captures: the table `expected.tsv`, and its generator."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def live_devices(clock: Clock | None = None) -> LiveDevices:
 
 
 def rebuild(catalog: Router) -> list[MqttDevice]:
-    """Rebuild what changed; the devices that are new or other than before."""
+    """Rebuild the changed devices, and return the new and changed ones."""
     rebuilt: list[MqttDevice] = []
     deque(catalog.rebuild(rebuilt), maxlen=0)
     return rebuilt
 
 
 def take(catalog: Router, messages: tuple[Sent, ...]) -> list[tuple[str, str, dict[str, Any]]]:
-    """Process messages in a catalog, configurations first; return the events as device, event, and data."""
+    """Process messages in a catalog, configurations first. Return each event as device, name, and data."""
     for sent in messages:
         if catalog.is_config(sent.topic):
             catalog.take_config(sent.topic, sent.payload)
@@ -62,7 +62,7 @@ def take(catalog: Router, messages: tuple[Sent, ...]) -> list[tuple[str, str, di
 
 
 def receive(live: LiveDevices, topic: str, payload: bytes, *, is_retained: bool = False) -> None:
-    """Let the devices process a message, and publish its changes."""
+    """Process a message, and publish its changes."""
     deque(live.process(Received(topic, payload, is_retained)), maxlen=0)
     deque(live.flush(), maxlen=0)
 
@@ -117,7 +117,7 @@ def described(device: MqttDevice) -> dict[str, Any]:
 
 
 def write() -> None:
-    """Write the table again; check the difference before committing it."""
+    """Write the table again. Check the difference before you commit it."""
     EXPECTED.write_text("".join(f"{line}\n" for line in expected_lines()))
 
 

@@ -1,4 +1,4 @@
-"""A simulator of devices with Tasmota, from its public documentation: announcements, states, and answers."""
+"""A simulator of Tasmota devices, written from the public documentation: announcements, states, and answers."""
 
 from __future__ import annotations
 

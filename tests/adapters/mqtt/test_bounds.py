@@ -1,4 +1,4 @@
-"""The cost of announcements and messages: memory is bounded, faults are reported, and expensive work waits."""
+"""The cost of announcements and messages: memory is limited, faults are reported, and expensive work waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The connection to a broker: other users of its client id are reported, and servers that are not brokers."""
+"""The connection to a broker. The hub reports other clients with its client id, and servers that do not speak
+MQTT."""
 
 from __future__ import annotations
 
@@ -92,7 +93,7 @@ async def test_an_unreachable_broker_is_reported_in_words() -> None:
 
 
 SMALL, LARGE = b"\x30\x04\x00\x01tx", b"\x30\x80\x80\xc0\x01\x00\x01t" + b"y" * (3 * 1024 * 1024 - 3)
-"""Messages of one byte and of three MiB, as they are sent."""
+"""Received messages of one byte and of three MiB."""
 
 
 NO_MQTT = "does not speak MQTT; set host and port to a broker's address"

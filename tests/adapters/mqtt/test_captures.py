@@ -1,4 +1,4 @@
-"""Every capture becomes the devices in the table; broken messages do no harm."""
+"""Every capture becomes the devices in the table, and broken messages do no harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every component of Home Assistant's discovery: its state, commands, and keys."""
+"""Every component of Home Assistant's discovery: its states, commands, and keys."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ ROWS: tuple[Row, ...] = (
     ("water_heater", {"mode_command_topic": "{x}/m", "mode_state_topic": "{x}/ms"},
      {"capability": "custom.mqtt.mode", "value": "eco"}, "m", "eco", {"ms": "eco"}, {"custom.mqtt.mode": "eco"}),
 )  # fmt: skip
-"""Component, keys, command, topic and payload of the expected message, the answers by topic, the state after them."""
+"""Each row: the component, its keys, a command, topic and payload of the expected message, the answers by topic, and
+the attributes after them."""
 
 STATE = {"state_topic": "s"}
 TOPICS = {**STATE, "command_topic": "c"}
@@ -157,7 +158,7 @@ SHOWN: list[tuple[str, dict[str, Any], dict[str, str], dict[str, Any]]] = [
     ("update", TOPICS, {"s": '{"installed_version":"1","in_progress":true}'},
      {"custom.mqtt.x": {"installed": "1", "progress": 0}}),
 ]  # fmt: skip
-"""Component, keys, states by topic, and the resulting attributes."""
+"""Each row: the component, its keys, the states by topic, and the resulting attributes."""
 
 MOMENTS: tuple[tuple[str, dict[str, Any], str, str], ...] = (
     ("device_automation", {"automation_type": "trigger", "topic": "s", "type": "button_short_press",
@@ -165,7 +166,7 @@ MOMENTS: tuple[tuple[str, dict[str, Any], str, str], ...] = (
     ("event", {**STATE, "event_types": ["action_double"]}, '{"event_type":"action_double"}', "double"),
     ("tag", {"topic": "s"}, "04AB", "tag"),
 )  # fmt: skip
-"""Component of an event, keys, the message, and the event's name."""
+"""Each row: the component of an event, its keys, the message, and the event's name."""
 
 
 WRITTEN: list[tuple[str, dict[str, Any], dict[str, str], dict[str, Any], list[tuple[str, Any]]]] = [
@@ -203,7 +204,8 @@ WRITTEN: list[tuple[str, dict[str, Any], dict[str, str], dict[str, Any], list[tu
     ("siren", {**TOPICS, "command_template": "{{ value }}"}, {},
      {"capability": "custom.mqtt.x", "action": "set", "value": True}, [("c", "ON")]),
 ]  # fmt: skip
-"""Component, keys, states by topic, a command, and the resulting messages; JSON as an object."""
+"""Each row: the component, its keys, the states by topic, a command, and the resulting messages, with JSON as an
+object."""
 
 HANDS_ON = (
     ("zigbee2mqtt/qbkg12lm", "mqtt:zigbee2mqtt_0x00158d000000a10a:switch_right", "power", "on", None,
@@ -229,7 +231,7 @@ HANDS_ON = (
     ("device-based/weather-node", "mqtt:ea334450945afc", "power", "on", None, "kitchen/relay/set", "ON",
      ("kitchen/relay/relay", "ON")),
 )  # fmt: skip
-"""Capture, device, command, the message that the announcer expects, and how it answers."""
+"""Each row: a capture, a device, a command, the message that the announcer expects, and its answer."""
 
 
 def announced(
@@ -246,7 +248,8 @@ def announced(
 async def commanded(
     live: LiveDevices, device_id: str, command: Mapping[str, Any], answers: Mapping[str, str], *, waits: bool = False
 ) -> list[Outgoing]:
-    """Return the messages of a command; if it `waits`, it is not done before these answers arrive."""
+    """Return the messages of a command. If it `waits`, the command must not be complete before these answers
+    arrive."""
     connection: Any = Noted()
     work = asyncio.ensure_future(live.command(connection, device_id, Command.parse(dict(command))))
     await until(lambda: bool(connection.sent))
@@ -375,7 +378,7 @@ BOUNDS: list[tuple[str, dict[str, Any], str, dict[str, Any], list[str]]] = [
     ("humidifier", {"target_humidity_command_topic": "c", "min_humidity": 90, "max_humidity": 5},
      "custom.mqtt.target_humidity", {"unit": "%", "min": 0, "max": 100}, ["min_humidity is above max_humidity"]),
 ]  # fmt: skip
-"""Component, keys, attribute, its bounds, and the reported problems."""
+"""Each row: the component, its keys, an attribute, its bounds, and the reported problems."""
 
 
 @each_row(("component", "keys", "attribute", "bounds", "problems"), BOUNDS)

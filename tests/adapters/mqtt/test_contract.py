@@ -1,4 +1,4 @@
-"""The kind `mqtt` keeps the contract, against a broker and two switches that announce themselves there."""
+"""The kind `mqtt` fulfils the contract of adapters, with a broker and two announced switches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.fakes.patience import until
 
 
 class AnnouncedSwitches:
-    """A broker and two switches there; unplugged, the broker is gone. The broker keeps configurations and states."""
+    """A broker and two switches. Unplugging them stops the broker. The broker retains configurations and states."""
 
     def __init__(self) -> None:
         self.faults = Faults()
@@ -51,7 +51,7 @@ class AnnouncedSwitches:
         await self._has_announced.wait()
 
     async def unplug(self) -> None:
-        """End both without notice."""
+        """End the switches and the broker without notice."""
         for task in tuple(self._work):
             task.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)

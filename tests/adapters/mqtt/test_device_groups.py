@@ -1,4 +1,4 @@
-"""Which announcements belong to one device, and the ids of devices: stable and unique."""
+"""The grouping of announcements into devices, and the stable, unique ids of devices."""
 
 from __future__ import annotations
 
@@ -124,7 +124,8 @@ ALIKE: list[tuple[str, dict[str, Any], dict[str, str], str, dict[str, dict[str, 
     ("humidifier/x{n}", {"current_humidity_topic": "s{n}"}, {"s{n}": "4{n}"}, "",
      {at: {"humidity": {"value": value, "unit": "%"}} for at, value in (("", 40), (":x1", 41), (":x2", 42))}),
 ]  # fmt: skip
-"""Topic, keys and states of each of three entities, a commanded attribute, and the attributes by id."""
+"""Each row: topic, keys, and states of each of three entities, a commanded attribute, and the attributes by device
+id."""
 
 
 @pytest.mark.parametrize(("topic", "keys", "states", "taken", "shown"), ALIKE, ids=[row[0][:6] for row in ALIKE])

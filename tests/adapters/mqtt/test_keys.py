@@ -1,4 +1,4 @@
-"""Every documented key of every component is read, or is in the documentation with the reason why it is not."""
+"""Every documented key of every component is read, or the documentation gives the reason why it is omitted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOLD = {"url_topic"}
 """Keys that are read only to report that they are not supported."""
 
 OLD = {"color_mode", "components", "json_attributes", "payload_turn_off", "payload_turn_on"}
-"""Keys with a short name that no component documents now."""
+"""Abbreviated keys that are no longer documented."""
 
 
 class NotingConfig(dict[str, Any]):
@@ -34,7 +34,7 @@ class NotingConfig(dict[str, Any]):
         self.asked: set[str] = set()
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return the value under a key, which is noted."""
+        """Return the value under a key, and note the key."""
         self.asked.add(key)
         return super().get(key, default)
 
@@ -55,7 +55,7 @@ GIVEN: dict[str, Any] = {
     "unit_of_measurement": "m", "temperature_unit": "C", "availability": None, "on_command_type": "last",
     "timezone": "Europe/Berlin", "migrate_discovery": None, "entity_category": None,
 }  # fmt: skip
-"""Values of keys whose name does not reveal their type."""
+"""Values of keys whose names do not reveal their types."""
 
 _NUMBERS = re.compile(
     r"max|min|speed_range|position_(open|closed)$|tilt_(min|max|.*value)|flash_time|qos|.*(step|scale|after|delay)$"
@@ -79,7 +79,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "climate": ({}, {"mode_state_template": None, "current_temperature_template": None}),
     "water_heater": ({}, {"current_temperature_template": None}),
 }
-"""Configurations of components that never need every key at once."""
+"""Configurations of components whose keys exclude each other."""
 
 VALUES: dict[str, Any] = {
     "color_temperature": {"value": 3000, "unit": "kelvin"}, "color_xy": {"x": 0.3, "y": 0.3}, "color_hex": "#010203",
@@ -89,7 +89,7 @@ VALUES: dict[str, Any] = {
 """Values to set if there is no list of options."""
 
 MESSAGES = ("1", "on", "None", "unknown", "{}", '{"state": "on", "effect": "none"}')
-"""Messages that everything is sent."""
+"""Messages that each entity receives."""
 
 
 def plausible(key: str) -> Any:
@@ -105,7 +105,7 @@ def plausible(key: str) -> Any:
 
 
 def keys_read(component: str) -> set[str]:
-    """Return the keys that are read while such an entity is made, shown, sent messages and commanded."""
+    """Return the keys that are read while such an entity is built, shown, updated, and commanded."""
     keys = {*DOCUMENTED[component], *EVERYWHERE} - {"optimistic"}
     asked: set[str] = set()
     for variant in VARIANTS.get(component, ({},)):
@@ -132,7 +132,7 @@ def built(announcement: Announcement) -> list[MqttDevice]:
 
 
 def use(device: MqttDevice) -> None:
-    """Show a device, send it messages and every command that it offers."""
+    """Show a device, process messages for it, and send all of its commands."""
     device.observation()
     for entity in device.entities:
         assert entity.is_assumed("power") in (True, False)
@@ -156,7 +156,7 @@ def values_of(attribute: str, schema: Any) -> list[Any]:
 
 
 def write(entity: Entity, command: Command) -> None:
-    """Write a command; one may be refused."""
+    """Write a command, which may be rejected."""
     try:
         entity.write(command)
     except LaresError:
@@ -164,7 +164,7 @@ def write(entity: Entity, command: Command) -> None:
 
 
 def rows() -> Iterator[tuple[str, list[str], list[str]]]:
-    """Return for each component of the page's table the patterns of the read and of the omitted keys."""
+    """Yield each component of the page's table with the patterns of its read and omitted keys."""
     table = PAGE.read_text().partition("## Every component")[2].partition("\n## ")[0]
     for line in table.splitlines():
         cells = [each.strip() for each in line.strip().strip("|").split(" | ")]

@@ -1,4 +1,4 @@
-"""Known devices stay: broken configurations change nothing, and no crowd of new devices displaces them."""
+"""Known devices stay: broken configurations do not change them, and new devices do not displace them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BROKEN = (
     b'{"x": ' * 99 + b"1" + b"}" * 99,
     b'{"device": {"ids": ["plug"]}, "components": 5}',
 )
-"""Configurations that cannot be used in either form."""
+"""Configurations that are unusable in both forms."""
 
 
 @pytest.mark.parametrize("form", FORMS)

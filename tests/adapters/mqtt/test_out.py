@@ -1,4 +1,4 @@
-"""Out: the messages that a hub publishes, their use by other hubs, and the absence of loops."""
+"""The publisher: its messages, their use by other hubs, and the absence of loops."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ CHANGED: dict[str, tuple[dict[str, Any], list[str]]] = {
     "hub_id": ({"hub_id": "there"}, ["homeassistant" + CONFIG.replace("here", "there"), "lares/there" + STATE]),
     "discovery_prefix": ({"discovery_prefix": "other"}, ["lares/here" + STATE, "other" + CONFIG]),
 }
-"""The changed key, and the retained topics of the lamp after it."""
+"""Each row: the changed key, and the retained topics of the lamp afterwards."""
 
 
 @pytest.mark.parametrize("key", CHANGED)
@@ -273,7 +273,7 @@ async def test_only_outdated_messages_of_this_hub_are_cleared(broker: Broker, ke
 
 
 def stored(kept: KeptInMemory) -> list[str] | None:
-    """Hub and prefix under which the hub published before."""
+    """Return the hub id and prefix of the previous run."""
     topics = published_topics(kept)
     return None if topics is None else [topics.hub_id, topics.prefix]
 

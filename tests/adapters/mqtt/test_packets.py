@@ -1,4 +1,4 @@
-"""Messages as bytes of the connection, as tables."""
+"""The parser of packets with messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests without a broker: parts of announcements, and the hub's own announcements, as tables."""
+"""Announcements and the hub's own announcements, without a broker."""
 
 from __future__ import annotations
 
@@ -262,7 +262,8 @@ MOVING: dict[str, tuple[str, dict[str, Any], dict[str, bytes], Command, tuple[st
         {"x/state": b"40"}, Command(capability="custom.mqtt.x", action="set", value=90), ("x/state", b"41"),
     ),
 }  # fmt: skip
-"""By name: topic and fields of the configuration, the state before, a command, and how the device begins to do it."""
+"""By name: topic and fields of the configuration, the state before, a command, and the first sign that the device
+executes it."""
 
 
 @pytest.mark.parametrize("is_announced_anew", [False, True])
@@ -293,7 +294,8 @@ async def test_a_command_to_a_slow_cover_is_done_when_it_begins_to_move(
 
 
 def many(count: int, entities: int = 1, topics: int = 1) -> list[Sent]:
-    """Return configurations of a number of devices, entities of each, and topics of each entity."""
+    """Return configurations of a number of devices, with a number of entities each, and a number of topics per
+    entity."""
     return [
         config(f"sensor/d{device}/e{entity}", state_topic=f"{device}/{entity}", unique_id=f"{device}_{entity}",
                device={"identifiers": [f"d{device}"]},

@@ -1,4 +1,4 @@
-"""Still pictures of cameras and images: kept and refused ones, and their events."""
+"""Still pictures of cameras and images: stored and rejected pictures, and their events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LARGE = JPEG.ljust(MAX_PICTURE_BYTES, b"\0")
 
 
 class Cameras:
-    """A broker's live devices, and the events that they publish."""
+    """The live devices of a broker, and the events that they publish."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self.events: list[tuple[str, str, Any]] = []
@@ -49,7 +49,7 @@ class Cameras:
         return found
 
     def shown(self, object_id: str) -> dict[str, Any]:
-        """Return the device as the home knows it, without its state."""
+        """Return the device's attributes without its state."""
         return {key: value for key, value in self.device(object_id).attributes.items() if key != "state"}
 
     def picture(self, object_id: str, attribute: str | None = None) -> Picture | None:

@@ -1,4 +1,4 @@
-"""Every change is published in order, and a state that an unavailable device shows never confirms a command."""
+"""Every change is published in order, and the state of an unavailable device never confirms a command."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEMPERATURE = ("sensor/x", {"state_topic": "s", "value_template": "{{ value_json
 
 
 def home_of(*configs: Sent) -> tuple[LiveDevices, list[dict[str, Any]]]:
-    """Return live devices, and a list that receives the full attributes after each change."""
+    """Return live devices, and a list that receives all attributes after each change."""
     clock, bus, shown = VirtualClock(), Bus(), list[dict[str, Any]]()
 
     def note(event: events.Event) -> None:
@@ -150,7 +150,8 @@ FIRST: list[tuple[list[tuple[str, str, bool]], list[tuple[set[str], set[str]]]]]
     ([("s", "OFF", True), ("s", "ON", False)], [({"contact"}, set())]),
     ([("s", "OFF", True), ("s", "ON", True)], [({"contact"}, set())]),
 ]  # fmt: skip
-"""Messages after a start, and whether they are retained; the changes, and which of them only set a baseline."""
+"""Each row: the messages after a start, whether they are retained, the changes, and the changes that only set a
+baseline."""
 
 
 @each_row(("messages", "expected"), FIRST)

@@ -225,7 +225,8 @@ FAILING: list[tuple[str, dict[str, str], Command, bytes, bytes]] = [
     ("vacuum", {"command_topic": "c", "state_topic": "s"},
      Command(capability="custom.mqtt.x", action="set", value="start"), b'{"state":"docked"}', b'{"state":"error"}'),
 ]  # fmt: skip
-"""Component, keys, a command, the state before, and a state after which the command cannot succeed."""
+"""Each row: the component, its keys, a command, the state before, and a state after which the command cannot
+succeed."""
 
 
 @pytest.mark.parametrize(("component", "keys", "command", "before", "after"), FAILING)

@@ -1,4 +1,4 @@
-"""Values from before a restart stay until a device repeats them; many announcers send them only once."""
+"""Values from before a restart stay until a device repeats them, because many announcers send them only once."""
 
 from __future__ import annotations
 

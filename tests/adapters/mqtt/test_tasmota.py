@@ -1,4 +1,4 @@
-"""Devices with Tasmota: each is shown and commanded, and every key of its discovery is in the documentation."""
+"""Tasmota devices are shown and commanded, and the documentation contains every key of their discovery."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "mqtt.md"
 ID = "mqtt:aabbcc0000a1"
 
 Shown = Mapping[str, Mapping[str, Any]]
-"""Attributes by the device's id after the section and MAC."""
+"""Attributes by the end of the device's id, after the section and the MAC."""
 
 
 class Play(msgspec.Struct, frozen=True, kw_only=True):
@@ -305,7 +305,7 @@ PLAYS: dict[str, Play] = {
 
 
 def announced(play: Play) -> tuple[TasmotaDevice, LiveDevices]:
-    """Return the simulated device, and the devices that its messages became."""
+    """Return the simulated device, and the devices built from its messages."""
     device, live = TasmotaDevice(play.state, play.sensors, **play.config), live_devices()
     announce(live, *device.announcements[:2])
     will = device.config["ofln"] if device.config["dslp"] else device.config["onln"]
@@ -484,7 +484,7 @@ def test_odd_values_of_one_key_cost_no_more_than_that_key(odd: dict[str, Any]) -
 
 
 def rows_of(heading: str) -> dict[str, list[str]]:
-    """Return the rows of the table under a heading of the page, by each word in code of its first cell."""
+    """Return the rows of the table under a heading of the page, by each word in code of the first cell."""
     table = PAGE.read_text().partition(f"### {heading}")[2].partition("\n##")[0]
     rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| `")]
     return {

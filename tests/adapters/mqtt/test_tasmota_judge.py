@@ -1,6 +1,6 @@
-"""hatasmota, the reference reader of Tasmota's discovery, reads the simulated devices as the hub does.
+"""hatasmota, the reference reader of Tasmota's discovery, reads the simulated devices like the hub.
 
-Install `hatasmota` to run this; the locked dependencies of the tests do not contain it.
+Install `hatasmota` to run this test; it is not a dependency of the tests.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class JudgedEntity:
 
 
 async def judged(device: TasmotaDevice, client: JudgeClient) -> list[JudgedEntity]:
-    """Return the entities that the reference reader makes of a device, subscribed to their topics."""
+    """Return the entities that the reference reader builds for a device, subscribed to their topics."""
     config = judge.TasmotaDiscoveryMsg(device.config)
     found = [
         each
@@ -106,7 +106,7 @@ async def judged(device: TasmotaDevice, client: JudgeClient) -> list[JudgedEntit
 
 
 def start(play: Play) -> tuple[TasmotaDevice, LiveDevices]:
-    """Return the device of a play, and the hub's devices before its first message."""
+    """Return the simulated device of a play, and the hub's devices before its first message."""
     device, live = TasmotaDevice(play.state, play.sensors, **play.config), live_devices()
     announce(live, *device.announcements)
     return device, live

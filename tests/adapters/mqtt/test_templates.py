@@ -1,4 +1,4 @@
-"""Templates: the text that Jinja would make, within bounds, and nothing of Python within reach."""
+"""Templates render the same text as Jinja, within limits, and without access to Python."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def payloads() -> list[bytes]:
-    """Return the distinct states of the captures, and some that no announcer would send."""
+    """Return the distinct states of the captures, and some states that no announcer would send."""
     found = {sent.payload for each in captures() for sent in each.states}
     return sorted(
         found | {b'{"action":"single","update":{"state":"idle"}}', b"5", b"null", b'""', b"[]", b"on", b"{}"}
@@ -368,7 +368,7 @@ USES = [
     "ns.x | unique | list", "ns.x | to_json", "ns.x | join", "ns.x ~ ns.x", "'%s' % ns.x", "'{}'.format(ns.x)",
     "ns.x | flatten", "ns.x | float", "[ns.x] | first",
 ]  # fmt: skip
-"""Possible operations on a value of 2^60 parts, if it could be made."""
+"""Operations on a value of 2^60 parts, if a template could create it."""
 
 SLOW = [
     "value.title()", "value | title", "value.split()", "value.split('x')", "value.splitlines()", "value[::-1]",
@@ -385,7 +385,7 @@ SLOW = [
 
 
 def attacks() -> Iterator[str]:
-    """Templates that would take forever, or much memory, without limits on weight, work and time."""
+    """Return templates that would take forever, or much memory, without limits."""
     yield from REFUSED
     yield from (f"{DOUBLED}{{{{ {use} }}}}" for use in USES)
     for start in ("(ns.x, ns.x)", "[ns.x, ns.x]", "{'a': ns.x, 'b': ns.x}", "ns.x + ns.x", "ns.x * 2", "[ns.x] * 2"):
@@ -407,7 +407,7 @@ LONG_STEPS = [
     + ") | slugify }}",
     "{% set x, y = 'x' * 32000, '\u4e00' * 32000 %}{{ (x ~ x).strip(y ~ y ~ 'x') }}",
 ]  # fmt: skip
-"""Templates with a step that would take seconds, if it were not charged or rejected before."""
+"""Templates with a step that would take seconds without its charge or check."""
 
 
 def rendering_cost(text: str, **names: Any) -> tuple[float, int]:
@@ -477,7 +477,7 @@ LITERALS = ["0", "1", "-3", "2.5", "'ab'", "'x' * 99", "true", "none", "[]", "{}
 
 
 class TemplateGenerator:
-    """Templates drawn at random from everything that Jinja's parser and the tables of functions support."""
+    """Random templates of everything that Jinja's parser and the tables of functions support."""
 
     def __init__(self, seed: int) -> None:
         self.choose = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Zigbee2MQTT's own code announces every model that it supports; each is built and commanded."""
+"""Zigbee2MQTT's own code announces every model that it supports; each model is built and commanded."""
 
 from __future__ import annotations
 
@@ -142,10 +142,10 @@ def _shown(entity: Entity, wanted: Mapping[str, Any]) -> str:
 
 
 def answers(message: Outgoing, known: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Return the states that a device publishes that does what `<base>/<name>[/endpoint]/set[/property]` says.
+    """Return the states of a device that executes a message at `<base>/<name>[/endpoint]/set[/property]`.
 
-    A device's own names put the endpoint after each property, an endpoint's names do not; a property whose name
-    contains the endpoint has both forms, because models differ. `known` is updated.
+    A device that is addressed by its own name puts the endpoint after each property. Addressed by an endpoint's name,
+    it does not. A property whose name contains the endpoint has both forms, because models differ.
     """
     before, _, name = message.topic.partition("/set")
     base, device, *endpoints = before.split("/")
@@ -172,7 +172,7 @@ def answers(message: Outgoing, known: dict[str, Any]) -> Iterator[tuple[str, dic
 
 
 def announced(folder: Path) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Return each model, and the topics and payloads of its configurations."""
+    """Yield each model, and the topics and payloads of its configurations."""
     environment = {**os.environ, "ZIGBEE2MQTT_DATA": str(folder)}
     lines, errors = folder / "announced", folder / "errors"
     with lines.open("wb") as out, errors.open("wb") as err:

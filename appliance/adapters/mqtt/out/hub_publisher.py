@@ -87,7 +87,7 @@ class HubPublisher:
         self._automations: set[str] = set()  # topics of their states
         self._queues: dict[tuple[str, str], deque[Command | bool | None]] = {}
         self._sending = 0
-        self._overwritten: dict[str, float] = {}  # times of overwriting by other clients, by topic
+        self._overwritten: dict[str, float] = {}  # times at which other clients changed a topic
         self._republished_at: dict[str, float] = {}
         self._connection: BrokerConnection | None = None
 

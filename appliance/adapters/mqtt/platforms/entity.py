@@ -100,8 +100,8 @@ class Entity:
     """
 
     device_class: str | None = None
-    """The class of a device if this is its main entity. None means the component, an empty text the announced
-    class."""
+    """The class of a device with this main entity. If it is None, the component is the class. If it is empty, the
+    announced class is used."""
     reports_events = False
     is_renamed = False
     """Whether `use_custom` can rename the attribute. Other entities keep the names of their capabilities."""

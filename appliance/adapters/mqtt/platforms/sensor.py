@@ -103,7 +103,7 @@ _STATE_CLASSES = {
     **dict.fromkeys(("energy_total", "energy_today"), "total_increasing"),
     **dict.fromkeys(("energy_yesterday", "energy_month", "rainfall"), "total"),
 }
-"""State class of each sum."""
+"""State class of each attribute that is a sum."""
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:

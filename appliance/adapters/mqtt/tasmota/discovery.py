@@ -202,7 +202,8 @@ class _Tasmota:
         )
 
     def _name(self, at: int, key: str = "fn", default: str = "") -> str:
-        """Return an output's or switch's name in the list under a key, by default one with its number."""
+        """Return the name of an output or switch from the list under a key. If it is missing, return a default name
+        with a number."""
         names = self._config.get(key)
         name = names[at] if isinstance(names, list) and len(names) > at else None
         return str(name)[:200] if name else f"{default or self._device.name} {at + 1}"

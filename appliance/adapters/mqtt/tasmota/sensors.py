@@ -129,7 +129,7 @@ CARD_READERS = ("RDM6300", "PN532", "MFRC522", "WIEGAND")
 """Readers that send a card's `UID` when they detect it."""
 
 _DIAGNOSTIC = ("Id", "Address", "TotalStartTime")
-"""Texts that identify the hardware, or a time long ago."""
+"""Keys of hardware ids and start times, which are diagnostic values."""
 
 _KEY = re.compile(r"[A-Za-z0-9_. -]{1,60}")
 

@@ -76,7 +76,7 @@ def number(value: Any) -> float:
 
 
 def defaulting(expected: str, count: int = 1) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator for a filter of this number of values, followed by a default for values that Python cannot
+    """Return a decorator. The decorated filter gets `count` values, and then a default for values that Python cannot
     convert."""
 
     def decorate(work: Callable[..., Any]) -> Callable[..., Any]:
@@ -130,7 +130,7 @@ def logarithm(run: Rendering, value: Any, base: Any = math.e) -> Any:
 
 
 def averaged(choose: Callable[[list[float]], float]) -> Callable[..., Any]:
-    """Return a filter and function for the numbers in a list, or for several numbers."""
+    """Return a filter and function of several numbers, or of the numbers in a list."""
 
     def average(run: Rendering, *values: Any, default: Any = NOT_GIVEN) -> Any:
         if values and isinstance(values[0], list | tuple):

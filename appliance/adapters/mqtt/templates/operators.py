@@ -190,8 +190,8 @@ ENVIRONMENT = _TemplateParser(extensions=["jinja2.ext.loopcontrols", _Bounded], 
 
 
 KEYS_PER_STEP = 16
-"""Parts of a path that are followed in one step. A path can be long even for a text, because the first character of a
-character is the character itself."""
+"""Keys of a path that are followed in one step. A path can have any length even in a short text, because the first
+element of a character is the same character."""
 
 MAX_BUILTIN_ARGUMENT = 1_000
 """Maximum number that may be passed to Jinja's own filters, such as a width or a number of parts."""

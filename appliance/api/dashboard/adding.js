@@ -1,5 +1,5 @@
-// Sections of adapters: forms made from the settings of each kind. A section can be tried before it is saved; the hub checks each
-// change before writing it, and starts, replaces, or stops the section at once.
+// Sections of adapters: forms made from the settings of each kind. A section can be tried before it is saved; the hub
+// checks each change before writing it, and starts, replaces, or stops the section at once.
 
 import { erase, get, post, put as replace, segment } from "./api.js";
 import { fileAddress } from "./editor.js";
@@ -71,14 +71,15 @@ export function AddPage() {
 	];
 }
 
-// The adapter that was just added, below a form that may be longer than the screen, and that is then drawn anew for the `next` one.
+// The result of the last addition. It is below the form, which may be longer than the screen and is reset for the `next`
+// adapter.
 function Added({ adapter: { name, status }, next }) {
 	const place = useRef();
 	useEffect(() => void place.current?.scrollIntoView({ block: "center" }), [next]);
 	return p({ role: "status", class: status === "degraded" ? "problem" : "", ref: place }, strong(name), `: ${word(status)} `, a({ href: "#/settings/devices" }, t("settings.devices")));
 }
 
-// A name that no section in use has; a disabled section of the kind's own name is taken over.
+// Return a name that no enabled section has; a disabled section with the name of the kind is reused.
 function freeName(kind, sections) {
 	const taken = new Set(sections.filter(({ name, is_enabled: isEnabled }) => isEnabled || name !== kind).map(({ name }) => name));
 	let name = kind;
@@ -106,7 +107,7 @@ const shownAs = ({ type, is_secret: isSecret }, value) => {
 	return type === "list" && Array.isArray(value) ? value.join(", ") : String(value);
 };
 
-// The typed value; undefined for one that has not changed, and null to remove it.
+// Return the typed value: undefined if it is unchanged, null to remove it.
 function valueOf(setting, text, stored) {
 	const { type, is_secret: isSecret, example, default: preset, description } = setting;
 	const typed = text.trim();

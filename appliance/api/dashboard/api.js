@@ -1,4 +1,4 @@
-// Requests to the hub, and the key that they carry.
+// Requests to the hub, and their key.
 
 import { stored } from "./kept.js";
 import { t } from "./words.js";

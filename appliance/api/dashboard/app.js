@@ -53,12 +53,12 @@ function readRoute() {
 		if (SHEETS.includes(view)) return { ...below(), sheet: found };
 		if (view !== "home" && (Object.hasOwn(LATE, view) || Object.hasOwn(views, view))) return found;
 	} catch {
-		// no such address either
+		// the view does not know the address either
 	}
 	return { view: "home", id: "", sheet: null, isUnknown: ![undefined, "", "home"].includes(view) || Boolean(id) };
 }
 
-// The view below a sheet: kept with the entry of the history, so that it is the same after a way back.
+// The view below a sheet. It is stored in the entry of the browser's history, so that Back returns to it.
 function below() {
 	if (!history.state?.below) history.replaceState({ below: { view: shown.view ?? "home", id: shown.id }, isOver: shown.view !== null }, "");
 	return history.state.below;
@@ -89,7 +89,7 @@ async function show() {
 	drawSoon();
 }
 
-// A view; while the hub cannot be reached, all of it can be read and nothing be changed.
+// A view. While the hub is unreachable, the view can be read but not changed.
 function View({ view, id }) {
 	const ref = useRef();
 	const isFirst = useRef(true);
@@ -158,7 +158,7 @@ function drawSoon() {
 	isDue = true;
 	requestAnimationFrame(() => {
 		isDue = false;
-		if (state.question?.stands() === false) state.question.close(false);
+		if (state.question?.isValid() === false) state.question.close(false);
 		draw(use(App), document.body, drawSoon, () => p({ class: "error" }, t("broken")));
 	});
 }

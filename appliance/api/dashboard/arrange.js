@@ -36,7 +36,7 @@ function newOne(kind) {
 	return [use(Field, { label: t(`arrange.new_${kind}`), action: t("create"), maxlength: "1000", onSend }), errorLine(`new ${kind}`)];
 }
 
-// A room or group by its name: renamed in place, deleted after a question.
+// A room or group, which can be renamed, or deleted after a confirmation.
 function named(kind, { id, name }) {
 	const target = `${kind}/${id}`;
 	const onSave = (wanted) => wanted && act(target, "name", async () => put(kind, await post(kind, { id, name: wanted })));
@@ -59,7 +59,7 @@ export const renameDevice = (id, name) => act(id, "name", async () => {
 	return true;
 });
 
-// The short id that people choose: offered after a new name, and changed here.
+// The form for a device's short id; it is also offered after a new name.
 export function Alias({ device, isOffered, onDone }) {
 	const { id, alias } = device;
 	const target = `alias ${id}`;

@@ -22,7 +22,7 @@ async function refresh() {
 
 const needsAttention = ({ last_error: failed }) => Boolean(failed);
 
-// What needs attention first, then what runs, then by name.
+// Sort automations: errors first, then running ones, then by name.
 const byUrgency = (one, other) => Number(needsAttention(other)) - Number(needsAttention(one)) || Number(other.running > 0) - Number(one.running > 0)
 	|| one.name.localeCompare(other.name);
 
@@ -140,7 +140,7 @@ const INSTANT = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 const NUMBERED = /^([\d.]+): (.*)$/s;
 const REASON = /^(condition|cooldown|duplicate|mode|disabled|brake)\b[\s:]*(.*)$/s;
 
-// The reason why a trigger led to no successful run: in the page's words, followed by the hub's.
+// The reason why a trigger led to no successful run, in the page's words, followed by the hub's sentence.
 function reasonOf({ status, error, trace = [] }, conditions) {
 	if (!error) return word(status);
 	const [, kind, detail] = REASON.exec(error) ?? [null, status === "error" ? "failed" : status, error];
@@ -155,7 +155,7 @@ function reasonOf({ status, error, trace = [] }, conditions) {
 // The outcome of a run. A run with warnings is not "done".
 const outcomeOf = ({ status, warnings = [] }) => (status === "ok" && warnings.length ? t("automation.warned") : word(status));
 
-// What set a run off: the device and its value, a time, or a hand.
+// The cause of a run: a device and its value, a time, or a person.
 function causeOf({ type, device_id: id, attribute, value, event, name, hook }) {
 	if (!type || type === "manual") return t("source.device");
 	const device = id && (state.devices.get(id) ?? { id });

@@ -29,7 +29,7 @@ let isHeard = false; // the stream has brought a frame
 let isFetched = false; // the overview has come since the stream was opened
 let hiddenAt = Infinity;
 
-// Take a key out of the page's address, and note why if it is refused.
+// Take a key out of the page's address; note the reason if the hub rejects it.
 export function takeAddress() {
 	state.notice = readAddress((refusal) => {
 		state.notice = refusal;
@@ -76,7 +76,7 @@ async function fetchOverview() {
 	showOnline();
 }
 
-// The hub is there once its answer and its stream are: a proxy may let the one pass and lose the other.
+// The hub is reachable if both the overview and the stream arrive, because a proxy may forward only one of them.
 function showOnline() {
 	if (isHeard && isFetched) {
 		retryMs = MIN_RETRY_MS;
@@ -133,7 +133,8 @@ function wake() {
 	else connect();
 }
 
-// A network that vanished closes no socket, nor does a proxy that lost the hub: without a heartbeat the stream is dead.
+// A lost network closes no socket, and neither does a proxy without the hub. So the stream counts as closed if heartbeats
+// are missing.
 function checkSilence() {
 	const patienceMs = isHeard ? SILENCE_MS : OPENING_MS;
 	if (socket && !document.hidden && Date.now() - lastHeard > patienceMs) onLost();

@@ -15,7 +15,7 @@ const WITH_CODE = ["lock", "alarm_control_panel"];
 const MAX_SEGMENTS = 4; // options side by side; more are a list
 const KEY_REPEAT_MS = 250; // one command for a row of key presses
 
-// The target of commands, and the name under which their progress and errors are noted.
+// The target of commands, and the key of their progress and errors.
 export const toDevice = (device) =>
 	({ target: device.id, path: `devices/${segment(device.id)}`, name: nameOf(device), isDevice: true });
 export const toMany = (kind, { id, name }, devices) => ({ target: `${kind}/${id}`, path: `${kind}/${segment(id)}`, name, devices });
@@ -33,7 +33,7 @@ export async function send(to, capability, action, value, wish = value ?? action
 	if (ids?.length !== 0) await inOrderOf(to, { capability, action, value }, ids, wish);
 }
 
-// Whether a device is there as it was when a question about it was asked.
+// Return whether a device is unchanged since the question about it.
 function asItWas({ target, isDevice }, capability) {
 	const shown = () => state.isOnline && (!isDevice || (state.devices.has(target) && !isAway(state.devices.get(target))
 		&& JSON.stringify(state.devices.get(target).attributes[capability])));
@@ -41,7 +41,8 @@ function asItWas({ target, isDevice }, capability) {
 	return () => shown() === before;
 }
 
-// While a command of the same capability is under way, the latest waits, is shown, and goes after it. To stop never waits.
+// While a command of the same capability is in progress, the latest command is shown and sent after it. The action `stop`
+// is sent at once.
 async function inOrderOf(to, command, ids, wish) {
 	const { capability, action } = command;
 	const key = `${to.target}|${capability}`;
@@ -58,7 +59,7 @@ async function inOrderOf(to, command, ids, wish) {
 	if (next) await inOrderOf(...next);
 }
 
-// A lock or alarm panel that refuses for want of a code is asked again with one; any other failure names the device.
+// If a lock or alarm panel requires a code, ask for the code and send the command again. Any other error names the device.
 async function withCode(to, command, error) {
 	const device = state.devices.get(to.target);
 	const asksCode = error.status === 400 && device && WITH_CODE.includes(classOf(device)) && /\bcode\b/.test(error.message);
@@ -106,7 +107,7 @@ const DONE = { open: ["open", 100], close: ["closed", 0] }; // to stop has an ef
 const IN_ORDER = ["previous", "open", "start", "start_mowing", "play", "pause", "stop", "close", "next"];
 const BY_TYPE = { percentage: range, number: range, integer: range, measurement: stepper, boolean: booleanSwitch, quantity: quantityField, string: textField, integer_or_string: textField, color_temperature: warmth };
 
-// The function that draws a command of a device of this class, or undefined.
+// Return the function that draws a command for this class of device, or undefined.
 function kindOf(command, look) {
 	const { capability, actions } = command;
 	if (capability in COLORS) return (drawn) => use(Tint, drawn);
@@ -129,7 +130,7 @@ const FIRST = ["power", "lock", "brightness", "color_temperature", ...Object.key
 
 const drawable = new WeakMap();
 
-// The commands of a device as they are drawn: one colour, however many ways there are to state it.
+// Return the commands to draw: only one control for the colour, even if the device accepts several forms.
 export function commandsOf(device) {
 	if (!drawable.has(device)) drawable.set(device, findDrawable(device));
 	return drawable.get(device);
@@ -302,7 +303,7 @@ function lockButtons(drawn) {
 	return inRow(drawn, actions.filter((action) => action !== done && action !== "get"), (action) => send(action));
 }
 
-// A measured value that is stated as a number, in the unit that it has.
+// A measured value as a number, in its unit.
 function quantityField({ value, isDisabled, label, send }) {
 	const onSend = (text) => send("set", { ...value, value: Number(text) });
 	return use(Field, { label, action: t("set"), initial: value.value, type: "number", step: "any", disabled: isDisabled, onSend });

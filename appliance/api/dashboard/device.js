@@ -104,7 +104,7 @@ function rangeOf({ values = [], min, max, unit }, action) {
 	return text && small({ class: "range" }, text);
 }
 
-// Reasons to load what depends on the device's changes: at once, then once a period, and after the last one.
+// Reload data when the device changes: at once, then once per period, and after the last change.
 function useChanges({ updated_at: at }) {
 	const [rested, setRested] = useState(at);
 	useEffect(() => {
@@ -117,7 +117,7 @@ function useChanges({ updated_at: at }) {
 const MAX_HAPPENED = 12;
 const MAX_STATES = 200; // that are searched for changes
 
-// The last changes that are no measurements, and the events that came since the page was opened: none is stored.
+// The last changes except measurements, and the events since the page was opened; events are not stored.
 function Happened({ device }) {
 	const { id } = device;
 	const { data } = useLoaded(() => get(`devices/${segment(id)}/history?limit=${MAX_STATES}`), useChanges(device));

@@ -46,14 +46,14 @@ export function draw(description, place, again, instead) {
 
 const CONTROL = "a[href], button:not(:disabled)"; // a field would open the keyboard of a phone
 
-// Each element around this one, from within, with the place in it.
+// The ancestors of an element, from the inside, each with the position in it.
 function wayTo(node) {
 	const way = [];
 	for (let at = node; at?.parentElement; at = at.parentElement) way.push([at.parentElement, [...at.parentElement.children].indexOf(at)]);
 	return way;
 }
 
-// Return the control at that place now, or the one before it; otherwise the view's heading.
+// Return the control that is now at this position, the one before it, or the heading of the view.
 function nearest(way) {
 	const [around, at] = way.find(([each]) => each.isConnected) ?? [document.body, 0];
 	const near = [around.children[at], around.children[at - 1]].filter(Boolean);

@@ -1,5 +1,5 @@
-// The editor of one file of the home: its faults in the margin, saving, a run with its trace, a simulation of the next day, and
-// its earlier versions. Nothing in the file is ever run by the browser.
+// The editor of one file of the home: errors in the margin, saving, a run with its trace, a simulation of the next day, and
+// earlier versions. The browser never runs the file.
 
 import { erase, get, post, put as replace, saveFile, segment } from "./api.js";
 import { runItem } from "./automations.js";
@@ -117,7 +117,7 @@ function Editor({ path, loaded }) {
 	];
 }
 
-// The field itself; its styles live in a shadow tree, because the page allows no others.
+// The text field. Its styles are in a shadow tree, because the page's policy forbids other inline styles.
 function Field({ path, text, onType, onSave }) {
 	const place = useRef();
 	const hand = useRef({}).current;
@@ -211,7 +211,7 @@ function settingsIn(text) {
 	}));
 }
 
-// One poll of the text as it is, with the device or with a recording of it.
+// Poll once with the unsaved text, from the device or from a recording.
 function Test({ path, text }) {
 	const kind = adapterOf(path);
 	const [settings, setSettings] = useState("");

@@ -1,4 +1,4 @@
-// The home: how it is in one line, scenes, favourites, what runs, and rooms with their devices.
+// The home: a summary in one line, scenes, favourites, running executions, and rooms with their devices.
 
 import { get, post, segment } from "./api.js";
 import { commandsOf, control, send, toMany } from "./controls.js";
@@ -66,7 +66,7 @@ function whole(hidden) {
 const COLUMN_REM = 20;
 const GAP_REM = 1.5;
 
-// About how high a section is, in rows of tiles.
+// Estimate the height of a section, in rows of tiles.
 function heightOf(id, devices) {
 	if (isIn("folded", id)) return 1;
 	const able = devices.filter((each) => each.members || hasTile(each)).length;
@@ -91,7 +91,7 @@ addEventListener("resize", changed);
 
 // --- parts -----------------------------------------------------------------------------------------------
 
-// What to do first in a home without devices.
+// The first steps in a home without devices.
 function First() {
 	return card(p(t("home.empty")), mayAdmin() && div({ class: "actions first" },
 		a({ class: "button main", href: "#/settings/devices" }, icon("search"), t("first.search")),
@@ -163,7 +163,7 @@ export function Scenes() {
 		all.map(({ id }) => [errorLine(`scene ${id}`), outcomes(`scene ${id}`)]));
 }
 
-// What runs of this automation, or of all scenes and automations; nothing if nothing does.
+// The running executions of this automation, or of all scenes and automations; nothing if there are none.
 export function Running({ of }) {
 	const { data, reload } = useRefreshed(() => inTurn(() => get("executions")), `${state.eventCount} ${state.pending.size}`);
 	const found = data?.executions.filter((each) => !of || (each.kind === "automation" && each.of === of)) ?? [];
@@ -198,8 +198,8 @@ export function roomSwitch(room, devices) {
 
 export const roomResults = (id) => [errorLine(`rooms/${id}`), outcomes(`rooms/${id}`)];
 
-// The commands that any of these devices takes, each once; and their common state. If there are lights, the state is
-// theirs alone: the switch acts on lights, and a plug that stays on must not block it.
+// Return the commands that at least one of the devices accepts, and the common state of the devices. If there are lights,
+// only lights determine the state, because the switch acts only on lights.
 export const together = (devices) => [...new Map(devices.flatMap(commandsOf).reverse().map((each) => [each.capability, each])).values()].reverse();
 
 export function shared(devices) {

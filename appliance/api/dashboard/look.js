@@ -1,4 +1,4 @@
-// A device at a glance: its symbol and tone, its state in one line, its readings, and the action of a tap.
+// The appearance of a device: its symbol and tone, its state in one line, its readings, and the action of a tap.
 
 import { commandsOf, send, toDevice } from "./controls.js";
 import { attributesOf, classOf, isAway, labelOf, nameOf, numberOf, show, word } from "./values.js";
@@ -40,7 +40,7 @@ const LOOKS = {
 	media_player: (shown) => ({ tone: (isOn(shown) || shown.media_playback === "playing") && "play" }),
 };
 
-// Symbols of sensors, by the first of these attributes that they show.
+// The symbols of sensors, by the first attribute in this list that the sensor has.
 const SENSED = {
 	smoke: "siren", water_leak: "leak", contact: "door", motion: "person", occupancy: "person", presence: "person",
 	temperature: "sensor", humidity: "humidifier", co2: "fan", power_consumption: "plug", battery: "battery",
@@ -166,6 +166,6 @@ export function obviousOf(device) {
 	return commands.length === 1 ? (order(taking("press"), "press") ?? null) : null;
 }
 
-// Do the obvious thing; `isGuarded` asks first before a plug is switched off.
+// Do the action of a tap. With `isGuarded`, ask before a plug is switched off.
 export const tap = (device, { capability, action }, isGuarded = false) =>
 	send({ ...toDevice(device), isGuarded: isGuarded && device.kind === "Switch" }, capability, action);

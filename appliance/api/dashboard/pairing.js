@@ -1,4 +1,4 @@
-// Devices that are paired by a code: taken in, shared with another app, shown, and let go.
+// Devices that are paired by a code: pair, share with another app, identify, and unpair them.
 
 import { get, post, segment } from "./api.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";

@@ -1,5 +1,5 @@
-// The past: values of a device over an hour to a year, alone or together, meters by day and by month, and the day of a
-// room. Fetched on demand.
+// History: the values of a device over an hour to a year, meters by day and by month, and the last day of a room. Fetched
+// on demand.
 
 import { get, segment } from "./api.js";
 import { pointsOf, trace } from "./pictures.js";
@@ -12,7 +12,8 @@ import { clock, date, month, shortDate, shortDay, shortMonth, t, time } from "./
 const { button, dd, details, div, dl, dt, figcaption, figure, li, p, path, small, span, strong, summary, svg, ul } = tags;
 
 const DAY_MS = 86_400_000;
-// The length of each period, and its resolution: the card has hours, and a year of hours would be too many.
+// The length of each period, and its resolution. Storage has hours; a year has days, because the hours of a year are too
+// many.
 const PERIODS = {
 	hour: [DAY_MS / 24, "raw"],
 	day: [DAY_MS, "raw"],
@@ -28,7 +29,7 @@ const WIDTH = 640;
 const HEIGHT = 200;
 const SERIES_HEIGHT = 160;
 
-// Load the values since `from`, newest first; by the minute if there are more than one answer can have.
+// Load the values since `from`, newest first; by minute if one answer cannot have all of them.
 async function loadPast(device, attribute, from, resolution) {
 	const path = `devices/${segment(device.id)}/history/${segment(attribute)}`;
 	const ask = (of, more = {}) =>
@@ -122,7 +123,7 @@ function awayOf(entries) {
 	return all.map(({ observed_at: at, value }, index) => ["offline", "unavailable"].includes(value) && [Date.parse(at), Date.parse(all[index + 1]?.observed_at ?? new Date())]).filter(Boolean);
 }
 
-// A value, and of a time its lowest and highest.
+// Format a value, with its lowest and highest in a period.
 const ofTime = ({ value, min, max }, told) => (min === undefined ? told(value) : `${told(value)} (${told(min)} – ${told(max)})`);
 
 // Sums by day or by month.
@@ -171,7 +172,7 @@ const HOUR_MS = DAY_MS / 24;
 const STEPS = [HOUR_MS / 4, HOUR_MS, 6 * HOUR_MS, DAY_MS, 7 * DAY_MS, 61 * DAY_MS];
 const MAX_TICKS = 7;
 
-// Round moments between two others, with their place in percent.
+// Return round times between two others, with their position in percent.
 function ticksOf(from, until) {
 	const step = STEPS.find((each) => (until - from) / each <= MAX_TICKS) ?? STEPS.at(-1);
 	const midnight = new Date(from).setHours(0, 0, 0, 0);
@@ -231,7 +232,8 @@ function bandOf(points, x, y) {
 	return `${there.join("")}H${WIDTH}${back.join("")}Z`;
 }
 
-// `series` with `{device, attribute, entries}` of each that has come, `isWhole` once all have, and the sentence if one failed.
+// `series` with `{device, attribute, entries}` of each that has come, `isWhole` once all have, and the sentence if one
+// failed.
 function useSeries(wanted, from, resolution) {
 	const [series, setSeries] = useState([]);
 	const withLive = useLive();
@@ -271,7 +273,7 @@ export function Today({ device }) {
 
 const rankOf = (name) => ["brightness", "temperature", "power_consumption", "power", "lock", "cover_position", "contact", "motion", "occupancy"].indexOf(name) >>> 0;
 
-// A room's readings over a day: one picture for each sort, with a line for each device that has it.
+// A room's readings over a day: one picture per attribute, with one line per device.
 export function Day({ measured }) {
 	const until = Date.now();
 	const from = until - DAY_MS;

@@ -15,7 +15,7 @@ const CAMERAS = ["camera", "image"];
 export const isPicture = (value) => TYPES.test(value);
 
 // A picture is fetched with the key while it is visible, and again every few seconds. Draw one for each attribute with a
-// picture; a camera without pictures says so.
+// picture; a camera without pictures shows a sentence.
 export function stills(device) {
 	const shown = Object.keys(device.attributes).filter((name) => isPicture(device.attributes[name]));
 	const attributes = shown.length || !CAMERAS.includes(classOf(device)) ? shown : [null];
@@ -63,8 +63,8 @@ function Still({ device, attribute }) {
 
 // --- lines -----------------------------------------------------------------------------------------
 
-// Turn entries, newest first, into points, oldest first. Words become levels in order of appearance. An hour or a day
-// lies between its low and its high.
+// Turn entries, newest first, into points, oldest first. Words become levels in order of appearance. An hour or a day has
+// a lowest and a highest value.
 export function pointsOf(entries) {
 	const words = [];
 	const level = (value) => {

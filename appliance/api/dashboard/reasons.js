@@ -38,7 +38,7 @@ function whoOf({ device_id: ids, room_id: room, group_id: group }) {
 	return ids ? listOf([ids].flat().map((id) => nameOf(deviceOf(id)))) : t("trigger.any_device");
 }
 
-// An attribute of a device that is to show something.
+// A condition about an attribute of a device.
 function attributeOf(fields, isChange) {
 	const { attribute, device_id: ids = [], for_secs: held, debounce_secs: rested, duration_secs: matched } = fields;
 	const who = whoOf(fields);
@@ -89,10 +89,10 @@ const KINDS = {
 	none: () => t("condition.none"),
 };
 
-// A trigger or condition in words; of a kind that is not known here its fields.
+// A trigger or condition in words; for an unknown kind, its fields.
 export const inWords = (fields) => (KINDS[fields.type] ?? JSON.stringify)(fields);
 
-// The same with the present value of the device, if there is one.
+// A trigger or condition in words, with the present value of its device, if any.
 export function inWordsNow(fields) {
 	const { attribute, device_id: ids } = fields;
 	const [device, ...others] = [ids ?? []].flat().map(deviceOf);

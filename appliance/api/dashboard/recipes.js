@@ -1,4 +1,5 @@
-// New automations and scenes: from a recipe, whose fields are a form, or from an empty file. Each becomes an ordinary Lua file.
+// New automations and scenes: from a recipe, whose fields are a form, or from an empty file. Each becomes an ordinary Lua
+// file.
 
 import { get, post, segment } from "./api.js";
 import { idFor } from "./arrange.js";
@@ -74,7 +75,7 @@ function Recipes({ id }) {
 	];
 }
 
-// The name of a new file, which no file, draft, automation, or scene has.
+// Return an unused name for a new file.
 async function freeFile(kind, name) {
 	const { files } = await get("files");
 	const stems = [...files.filter((each) => each.kind === kind).map(({ path }) => path), ...listDrafts()].map((path) => path.split("/").pop().replace(/\.lua$/, ""));
@@ -86,7 +87,7 @@ const byName = (recipes) => [...recipes].sort((one, other) => one.name.localeCom
 const MINUTE = 60;
 const UNITS = [[1, "second"], [MINUTE, "minute"], [60 * MINUTE, "hour"]];
 
-// The value that a field begins with: its default, but never the sample of a device, a room, or a group.
+// Return the initial value of a field: its default, but not the sample of a device, room, or group.
 const initial = ({ type, default: preset }) => (["device", "room", "group"].includes(type) ? (Array.isArray(preset) ? [] : "") : preset);
 
 function RecipeForm({ recipe }) {

@@ -19,7 +19,7 @@ const LEVELS = ["error", "warning", "info", "debug"];
 const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
 const ROLES = ["read", "write", "admin", "automation"];
 
-// The pages of the settings, in the order of the list; those for an admin are left out for others.
+// The pages of the settings, in the order of the list; pages for admins are hidden from other keys.
 const PAGES = {
 	devices: { symbol: "adapters", draw: () => [use(Adapters), mayAdmin() && [use(Discovery), use(AddPage)]] },
 	add: { symbol: "add", isForAdmin: true, isHidden: true, draw: () => [use(Discovery), use(AddPage)] },
@@ -42,7 +42,7 @@ export function Settings({ id }) {
 		a({ key: name, class: "entry", href: `#/settings/${name}` }, icon(symbol), span({ class: "title" }, strong(t(`settings.${name}`)), small(t(`settings.${name}.what`))), icon("forth"))))];
 }
 
-// Changes of the configuration that are not in force, and the next step.
+// Changes of the configuration that are not yet active, and the next step.
 function Changes() {
 	const { data } = useLoaded(() => get(mayAdmin() ? "diagnostics/status" : "overview"), [state.faults]);
 	return data?.config.map((sentence) => p({ key: sentence, class: "error", lang: HUB }, sentence)) ?? null;
@@ -155,7 +155,7 @@ function Hooks() {
 
 const hookAddress = ({ hook }) => addressOf(`hooks/${segment(hook)}`);
 
-// The one time that the secret is shown: as text, and as an address; a phone opens the page there, or calls the hook.
+// Show the secret once, as text and as an address with which a phone opens the page or calls the hook.
 function newKey({ label, key, hook, warning }, onClose) {
 	const address = hook ? hookAddress({ hook }) : addressOf("dashboard/");
 	if (hook) address.search = `token=${key}`;
@@ -173,7 +173,7 @@ function newKey({ label, key, hook, warning }, onClose) {
 	] });
 }
 
-// What announces itself in the local network, with the section to paste for each.
+// The devices that announce themselves in the local network, with the section for each.
 function Discovery() {
 	const [found, setFound] = useState(null);
 	const search = async () => setFound((await act("discovery", "search", () => get("discovery")))?.found ?? null);

@@ -1,4 +1,5 @@
-// The sheet of a device or group: its controls, its day, and why it is as it is. It opens over the view that led there.
+// The sheet of a device or group: its controls, its last day, and the reasons of its state. The sheet opens over the
+// previous view.
 
 import { get, segment } from "./api.js";
 import { commandsOf, control, toDevice, toMany } from "./controls.js";

@@ -55,7 +55,7 @@ export function takeOverview(overview) {
 	changed();
 }
 
-// Put a thing among others by its id, in the order of ids.
+// Insert or replace a thing by its id; keep the order of ids.
 export function put(name, thing) {
 	const isNew = !state[name].has(thing.id);
 	state[name].set(thing.id, { ...state[name].get(thing.id), ...thing });
@@ -107,15 +107,15 @@ export function takeFrame(frame) {
 	return FRAMES[frame.type]?.(frame) === false;
 }
 
-// Note under `target` in one of the state's maps; nothing for null.
+// Set the entry of `target` in one of the state's maps; null removes it.
 export function note(name, target, value) {
 	if (value === null) state[name].delete(target);
 	else state[name].set(target, value);
 	changed();
 }
 
-// Run `work` and show its progress at `target`, and a sentence if it fails. Return its result, or undefined. Controls
-// show `wish` meanwhile.
+// Run `work` and show its progress at `target`, and a sentence if it fails. Return its result, or undefined. Meanwhile,
+// controls show the value `wish`.
 export async function act(target, what, work, wish = true) {
 	note("errors", target, null);
 	note("pending", target, { ...state.pending.get(target), [what]: wish });
@@ -133,8 +133,8 @@ export async function act(target, what, work, wish = true) {
 let asked = Promise.resolve(false);
 
 // Ask in a dialog, after earlier questions; return true for yes. With `field`, the label of a text field, return its
-// text, or false if it is empty. If `stands` returns false, the question is obsolete: close it and return false.
-export function confirm(text, yes, field = null, stands = () => true) {
+// text, or false if it is empty. If `isValid` returns false, the question is obsolete; then close it and return false.
+export function confirm(text, yes, field = null, isValid = () => true) {
 	const ask = () => new Promise((resolve) => {
 		const close = (answer) => {
 			if (state.question?.close !== close) return; // answered twice: the next question may have come
@@ -142,7 +142,7 @@ export function confirm(text, yes, field = null, stands = () => true) {
 			changed();
 			resolve(answer);
 		};
-		state.question = { text, yes, field, stands, close };
+		state.question = { text, yes, field, isValid, close };
 		changed();
 	});
 	asked = asked.then(ask);
@@ -163,7 +163,7 @@ const edited = (preferences, [name, edit]) => ({ ...preferences, [name]: edit(li
 export const isIn = (name, id) => listOf(name).includes(id);
 export const favourites = () => listOf("favourites").map((id) => state.devices.get(id)).filter(Boolean);
 
-// The preferences that hold now that this overview has come: a change that is still on its way is newer.
+// Return the preferences after a new overview; a change that is not yet saved takes precedence.
 function preferencesOf({ caller, preferences }) {
 	if (saveTimer !== null || state.pending.has("preferences")) return state.preferences;
 	return caller.role === "read" ? readStored() : preferences;
@@ -202,8 +202,7 @@ function save() {
 	unsaved = [];
 }
 
-// Another page with the same key may have changed something since this one has looked; a page that is closed has no time
-// to ask.
+// Another page with the same key may have changed the preferences meanwhile; a closing page has no time to fetch them.
 async function replaceChanged() {
 	const kept = document.hidden ? state.preferences : await get("preferences");
 	const edits = unsaved;

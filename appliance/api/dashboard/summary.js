@@ -1,4 +1,4 @@
-// How the home is, in one line: each part counts devices and leads to them.
+// The summary of the home in one line. Each part counts devices and links to them.
 
 import { segment } from "./api.js";
 import { tags, use } from "./dom.js";
@@ -19,7 +19,7 @@ const isLocked = (device) => device.attributes.lock === "locked";
 const OUTSIDE = /outdoor|outside|weather|fridge|freezer|boiler|pool|aquarium/i;
 const MAX_INDOORS = 45; // °C; above that it is no room
 
-// Whether the device measures the air of a room.
+// Return whether the device measures the air of a room.
 function isIndoors(device) {
 	const { attributes } = device;
 	const unit = unitOf(attributes.temperature?.unit ?? "");
@@ -30,7 +30,7 @@ function isIndoors(device) {
 const mean = (devices) => ({ value: devices.reduce((sum, { attributes }) => sum + attributes.temperature.value, 0) / devices.length, unit: "°C" });
 const named = (part) => (devices) => (devices.length === 1 ? t(`summary.${part}_one`, { name: nameOf(devices[0]) }) : t(`summary.${part}_many`, { count: devices.length }));
 
-// Each part: which devices it counts, how it looks, and its words; a part without devices is left out.
+// The parts: the devices that each counts, its appearance, and its words. A part without devices is hidden.
 /** @type {Record<string, any>} */
 const PARTS = {
 	alarm: { counts: isAlarm, tone: "bad", symbol: "siren", text: (devices) => (devices.length === 1 ? readingOf(devices[0]).text : t("summary.alarm_many", { count: devices.length })) },

@@ -1,4 +1,4 @@
-// Tiles of devices, the readings of sensors, and how tiles are put into another order.
+// Tiles of devices, readings of sensors, and the sorting of tiles by hand.
 
 import { segment } from "./api.js";
 import { memo, tags, use } from "./dom.js";
@@ -14,7 +14,7 @@ const { a, article, button, div, small, span } = tags;
 
 export const sheetOf = (device) => `#/sheet/${segment(device.id)}`;
 
-// The tiles of these devices. While they are edited, `list` is the preference that keeps their order.
+// The tiles of these devices. While the tiles are edited, `list` is the preference with their order.
 export const tiles = (devices, { list = "order", isGuarded = false } = {}) => div({ class: "tiles" }, devices.map((device) => use(DeviceTile, {
 	key: device.id,
 	device,

@@ -53,7 +53,7 @@ export const facts = (entries, look = "") =>
 	dl({ class: `facts ${look}` }, entries.map(([name, value]) => value !== null && value !== undefined && value !== "" &&
 		div({ key: name }, dt(name), dd(value))));
 
-// What went wrong with the target until it is tried again or put away, and what came of it.
+// The last error of the target, until the action is repeated or the error is dismissed, and the last success.
 export const errorLine = (target, sentence = state.errors.get(target)) =>
 	sentence && p({ class: "error", role: "alert" }, span(sentence),
 		iconButton("close", t("dismiss"), () => note("errors", target, null)));
@@ -62,7 +62,7 @@ export const errorLine = (target, sentence = state.errors.get(target)) =>
 export const toCopy = (label, text) => textarea({ readonly: true, "aria-label": label, rows: text.trim().split("\n").length,
 	value: text, onfocus: ({ target }) => target.select() });
 
-// A button that copies a text, also on a page that came over plain HTTP, where browsers offer no clipboard.
+// A button that copies a text. It also works over plain HTTP, where browsers offer no clipboard.
 export function Copy({ text, name }) {
 	const [isDone, setDone] = useState(false);
 	const copy = async () => {
@@ -153,7 +153,7 @@ export function Field({ label, action, initial, type = "text", canBeEmpty, isFoc
 		children, button({ class: "main", disabled: more.disabled }, action));
 }
 
-// A text that becomes a field when its button is pressed; Escape leaves it as it was.
+// A text that becomes a field when its button is pressed; Escape restores the text.
 export function Editable({ text, level, label, canEdit, onSave }) {
 	const [isOpen, setOpen] = useState(false);
 	if (!isOpen) {
@@ -214,7 +214,7 @@ const MAX_LOADS = 3;
 const waiting = [];
 let running = 0;
 
-// Run at most three `work` functions at a time, so that pictures leave room for commands.
+// Run at most three `work` functions at a time, so that pictures do not delay commands.
 export async function inTurn(work) {
 	if (running >= MAX_LOADS) await new Promise((go) => waiting.push(go));
 	else running += 1;

@@ -12,8 +12,8 @@ export const classOf = (device) => device.info?.class ?? device.kind.toLowerCase
 export const isAway = (device) => AWAY.includes(device.attributes.state);
 export const unitOf = (unit) => UNITS[unit] ?? unit ?? "";
 
-// The name of an attribute: from its announcer, otherwise in the page's language. An attribute of the device's own
-// differs from the capability of the same name.
+// The name of an attribute: from its announcer, otherwise in the page's language. If a device defines an attribute with
+// the name of a capability, the label marks it.
 export function labelOf(attribute, device) {
 	const name = attribute in COLORS ? "color" : attribute.split(".").pop();
 	const called = device?.metadata?.vendor_specific?.labels?.[attribute] ?? t(`attribute.${name}`, {}, plain(name));
@@ -21,7 +21,7 @@ export function labelOf(attribute, device) {
 	return twin && !isCovered(twin, device) ? t("label.own", { name: called }) : called;
 }
 
-// Whether the device has something of its own of the same name that takes all options of this command, and more.
+// Return whether the device defines a command with the same name that has all options of this command, and more.
 export function isCovered({ capability, schema: { values = [] } }, { commands }) {
 	const own = commands.find((each) => each.capability !== capability && each.capability.split(".").pop() === capability);
 	return values.length > 0 && values.every((value) => own?.schema.values?.includes(value));

@@ -1,4 +1,4 @@
-// The panel on a wall: the time, how the home is, and large tiles by room; it grows dark by itself.
+// The panel on a wall: the time, the summary, and large tiles by room. The panel dims after a while.
 
 import { tags, use, useEffect, useState } from "./dom.js";
 import { icon } from "./icons.js";

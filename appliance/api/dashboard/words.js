@@ -44,7 +44,7 @@ export function plain(name) {
 	return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-// A formatter takes long to make, so each is made once, when it is first needed.
+// The creation of a formatter is slow, so each formatter is created once, at its first use.
 function formatterOf(make) {
 	let made;
 	return () => (made ??= make());
@@ -106,7 +106,7 @@ export function duration(secs) {
 // Minutes after an event; negative numbers are before it.
 export const minutes = (count) => counted(count, "minute", { signDisplay: "always" });
 
-// The home's own times, days and dates, which are of no zone: `07:30`, `mon`, a month and a day.
+// The times, days, and dates of schedules, which have no zone: `07:30`, `mon`, a month and a day.
 const inUtc = (options, moment) => new Intl.DateTimeFormat(locale, { ...options, timeZone: "UTC" }).format(moment);
 const MONDAY = Date.UTC(2024, 0, 1);
 const DAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
@@ -127,14 +127,14 @@ export function time(moment) {
 
 const NEAR = formatterOf(() => new Intl.RelativeTimeFormat(locale, { numeric: "auto" }));
 
-// The same, with "yesterday" and "tomorrow" in words.
+// A short form of a moment, with "yesterday" and "tomorrow" in words.
 export function dayTime(moment) {
 	const at = new Date(moment);
 	const days = Math.round((new Date(at).setHours(0, 0, 0, 0) - new Date().setHours(0, 0, 0, 0)) / DAY_MS);
 	return Math.abs(days) === 1 ? `${NEAR().format(days, "day")} ${CLOCK(at)}` : time(at);
 }
 
-// The same with seconds.
+// A short form of a moment, with seconds.
 export function moment(moment) {
 	const at = new Date(moment);
 	return at.toDateString() === new Date().toDateString() ? SECONDS(at) : `${SHORT(at)} ${SECONDS(at)}`;

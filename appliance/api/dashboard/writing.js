@@ -1,4 +1,5 @@
-// The text field of the editor: colours, faults in the margin, completion of the home's names, and a device's state under the pointer.
+// The text field of the editor: colours, errors in the margin, completion of the home's names, and the state of the
+// device under the pointer.
 
 import { get, post } from "./api.js";
 import { state } from "./store.js";
@@ -72,7 +73,8 @@ export async function write(place, path, text, { onType, onSave, onFaults }) {
 	});
 }
 
-// Replace a selection of several lines here: the browser would join them with inline styles, which the page's policy forbids.
+// Replace a selection of several lines here: the browser would join them with inline styles, which the page's policy
+// forbids.
 function replaceLines(event, view) {
 	const { from, to } = view.state.selection.main;
 	if (event.inputType !== "insertText" || !event.data || view.composing || view.state.doc.lineAt(from).to >= to) return false;
@@ -196,7 +198,7 @@ function optionsIn(lead, around, names) {
 	return [...devices, ...named(names.rooms), ...named(names.groups)];
 }
 
-// The device that the text names last.
+// Return the last device that the text names.
 function deviceIn(text, devices) {
 	const at = (each) => Math.max(text.lastIndexOf(`"${each.id}"`), each.alias ? text.lastIndexOf(`"${each.alias}"`) : -1);
 	const last = devices.reduce((best, each) => (best === null || at(each) > at(best) ? each : best), null);

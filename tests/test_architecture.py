@@ -224,7 +224,7 @@ def test_no_import_is_relative() -> None:
     assert not wrong, offenders(*wrong)
 
 
-def test_some_imports_and_calls_are_allowed_in_few_packages() -> None:
+def test_some_imports_and_calls_are_limited_to_packages() -> None:
     wrong = []
     for file in FILES:
         package, tree = package_of(file), tree_of(file)
@@ -233,7 +233,7 @@ def test_some_imports_and_calls_are_allowed_in_few_packages() -> None:
     assert not wrong, offenders(*wrong)
 
 
-def test_files_are_written_by_the_store_and_the_cli_only() -> None:
+def test_only_the_store_and_the_cli_write_files() -> None:
     others_that_open = (
         "appliance/tables/plain_files.py",  # for reading, with flags that only `os.open` takes
         "appliance/lua_worker/worker_main.py",  # a file in memory for the time zone of the C library
@@ -243,7 +243,7 @@ def test_files_are_written_by_the_store_and_the_cli_only() -> None:
     assert not wrong, offenders(*wrong)
 
 
-def test_the_rule_of_the_writers_sees_every_way_to_write_and_no_other() -> None:
+def test_the_rule_of_the_writers_finds_exactly_the_ways_to_write() -> None:
     writes = [
         *("open('x', 'w')", "open('x', mode='a')", "open('x', 'rb+')", "open('x', how)", "Path('x').open('w')"),
         *("file.open(mode='x')", "import io; io.open('x', 'w')", "import gzip; gzip.open('x', 'wb')"),
@@ -280,14 +280,14 @@ def test_the_home_never_waits() -> None:
     assert home and not wrong, offenders(*wrong)
 
 
-def test_nothing_hides_from_the_layers() -> None:
+def test_no_file_is_outside_of_the_layers() -> None:
     hidden = [f"{file} mentions TYPE_CHECKING" for file in FILES if "TYPE_CHECKING" in file.read_text()]
     packages = [(file, tree_of(file)) for file in FILES if file.name == "__init__.py"]
     more = [f"{file} holds more than its docstring" for file, tree in packages if len(tree.body) > 1]
     assert not hidden + more, offenders(*hidden, *more)
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+def test_no_import_cycles() -> None:
     names = {file: ".".join(file.relative_to(ROOT).with_suffix("").parts) for file in FILES}
     modules = {name.removesuffix(".__init__"): file for file, name in names.items()}
     uses = {name: {each for each in imports_of(tree_of(file)) if each in modules} for name, file in modules.items()}

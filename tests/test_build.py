@@ -114,7 +114,7 @@ def test_lock_takes_only_upgrade(clone: Path) -> None:
     assert done.stderr == "build.py: lock takes only --upgrade\n"
 
 
-def test_no_command_makes_the_single_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_command_the_single_file_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[Sequence[str]] = []
 
     def pyz(args: Sequence[str]) -> int:
@@ -127,13 +127,13 @@ def test_no_command_makes_the_single_file(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("args", [["--all"], ["--target"], ["--target", "a", "b"]])
-def test_pyz_takes_only_targets(clone: Path, args: list[str]) -> None:
+def test_pyz_accepts_only_targets(clone: Path, args: list[str]) -> None:
     done = run(clone, "pyz", *args)
     assert (done.returncode, done.stdout) == (64, "")
     assert done.stderr == "build.py: pyz takes only --target TAG, once or more\n"
 
 
-def test_an_unknown_target_is_refused_before_anything_is_fetched() -> None:
+def test_an_unknown_target_is_refused_before_any_download() -> None:
     done = run(ROOT, "pyz", "--target", "cpython-310-mips-linux-musl")
     assert (done.returncode, done.stdout) == (64, "")
     assert done.stderr == (
@@ -152,7 +152,7 @@ def test_an_old_python_gets_one_sentence(clone: Path) -> None:
     assert re.fullmatch(r"build\.py: Lares needs Python 3\.11 or newer and \S+ is 3\.9\.18; .+\n", done.stderr)
 
 
-def test_an_old_python_can_read_up_to_that_sentence() -> None:
+def test_an_old_python_can_parse_the_check() -> None:
     ast.parse((ROOT / "build.py").read_text(), feature_version=(3, 6))
 
 
@@ -174,7 +174,7 @@ def test_a_python_without_ensurepip_gets_the_package_to_install(clone: Path, tmp
 # --- when .venv is made anew ---------------------------------------------------------------------
 
 
-def test_a_finished_venv_is_sound_and_lacks_nothing(environment: Environment, package: Path) -> None:
+def test_a_finished_venv_is_complete(environment: Environment, package: Path) -> None:
     both = (environment.runtime_lock, environment.test_lock)
     environment.write_stamp(digests(both))
     assert environment.find_fault(both) == ""
@@ -182,19 +182,19 @@ def test_a_finished_venv_is_sound_and_lacks_nothing(environment: Environment, pa
     assert [environment.is_missing(lock) for lock in both] == [False, False]
 
 
-def test_the_demo_s_venv_is_topped_up_for_the_tests(environment: Environment, package: Path) -> None:
+def test_the_demos_venv_is_extended_for_the_tests(environment: Environment, package: Path) -> None:
     both = (environment.runtime_lock, environment.test_lock)
     environment.write_stamp(digests(both[:1]))
     assert environment.find_fault(both) == ""
     assert [environment.is_missing(lock) for lock in both] == [False, True]
 
 
-def test_no_venv_is_a_fault(environment: Environment) -> None:
+def test_a_missing_venv_is_a_fault(environment: Environment) -> None:
     assert environment.find_fault((environment.runtime_lock,)) == "there is none"
 
 
 @pytest.mark.parametrize("text", [None, "", '{"locks": {"run', "[]", "{}"])
-def test_a_venv_without_a_whole_stamp_was_not_finished(
+def test_a_venv_with_an_incomplete_stamp_is_a_fault(
     environment: Environment, package: Path, text: str | None
 ) -> None:
     if text is not None:
@@ -232,7 +232,7 @@ def cut(path: Path) -> None:
         ("one", shutil.rmtree, "one/__init__.py is damaged"),
     ],
 )
-def test_a_lost_file_is_a_fault(
+def test_a_missing_file_is_a_fault(
     environment: Environment, package: Path, name: str, harm: Callable[[Path], Any], expected: str
 ) -> None:
     environment.write_stamp(digests((environment.runtime_lock,)))
@@ -241,7 +241,9 @@ def test_a_lost_file_is_a_fault(
 
 
 @pytest.mark.parametrize("script", ["echo cpython-310", "exit 127"])
-def test_another_or_a_broken_python_is_a_fault(environment: Environment, package: Path, script: str) -> None:
+def test_another_or_a_broken_python_in_the_venv_is_a_fault(
+    environment: Environment, package: Path, script: str
+) -> None:
     environment.write_stamp(digests((environment.runtime_lock,)))
     environment.python.unlink()
     environment.python.write_text(f"#!/bin/sh\n{script}\n")
@@ -249,7 +251,7 @@ def test_another_or_a_broken_python_is_a_fault(environment: Environment, package
     assert environment.find_fault((environment.runtime_lock,)) == "it belongs to another Python"
 
 
-def test_an_updated_python_behind_a_link_is_an_error(environment: Environment, package: Path) -> None:
+def test_an_updated_python_through_a_link_is_an_error(environment: Environment, package: Path) -> None:
     environment.write_stamp(digests((environment.runtime_lock,)))
     stamp = json.loads(environment.stamp.read_text())
     environment.stamp.write_text(json.dumps({**stamp, "python": "cpython-310"}))
@@ -271,7 +273,7 @@ echo 'Collecting two==2.0 (from -r firmware/test.lock (line 3))'
 """
 
 
-def test_installing_shows_each_package_and_hides_the_noise_of_pip(
+def test_installing_shows_each_package_and_hides_other_output_of_pip(
     clone: Path, environment: Environment, capfd: pytest.CaptureFixture[str]
 ) -> None:
     fake_python(clone, f"{PIP}\necho 'Installing collected packages: two'")
@@ -308,7 +310,7 @@ def test_a_failed_installation_shows_the_reason_and_leaves_no_stamp(
         ("ERROR: something new", "pip failed, see above"),
     ],
 )
-def test_each_failure_has_its_advice(line: str, advice: str) -> None:
+def test_each_failure_has_a_remedy(line: str, advice: str) -> None:
     assert advice in pip.advice(["Looking in indexes: (...)", line])
 
 
@@ -357,7 +359,7 @@ except KeyboardInterrupt:
 """
 
 
-def test_the_demo_takes_the_place_of_build_py(clone: Path, environment: Environment, package: Path) -> None:
+def test_the_demo_replaces_the_process_of_build_py(clone: Path, environment: Environment, package: Path) -> None:
     environment.write_stamp(digests((environment.runtime_lock,)))
     (clone / "appliance").mkdir()
     (clone / "appliance" / "__main__.py").write_text(DEMO)
@@ -408,7 +410,7 @@ def test_test_runs_lint_types_and_tests_in_this_order(
     assert re.fullmatch(last, done.stdout.splitlines()[-1])
 
 
-def test_slow_is_build_py_s_own_word(clone: Path, environment: Environment, package: Path) -> None:
+def test_the_option_slow_is_not_passed_to_pytest(clone: Path, environment: Environment, package: Path) -> None:
     done = checked(clone, environment, "true", "tests/api", "--slow")
     assert calls(done.stdout)[-1] == f"pytest {several()} -m not musl and not box and not release tests/api"
 
@@ -470,13 +472,13 @@ def test_a_lock_names_no_host_and_no_folder(name: str) -> None:
 
 
 @each_row("name", ["runtime.lock", "test.lock", "build.lock"])
-def test_excluded_packages_are_in_no_lock(name: str) -> None:
+def test_no_lock_contains_an_excluded_package(name: str) -> None:
     left_out = {"setuptools", "ujson", "uvloop", "pycparser", "setproctitle", "bluetooth-data-tools"}
     assert left_out == locks.LEFT_OUT.keys()
     assert not locks.LEFT_OUT.keys() & pins(name).keys()
 
 
-def test_the_locks_hold_what_pyproject_asks_for() -> None:
+def test_the_locks_contain_the_dependencies_of_pyproject() -> None:
     toml = project()
     runtime = toml["project"]["dependencies"]
     extra = toml["project"]["optional-dependencies"]["test"] + toml["build-system"]["requires"] + [*locks.EDITABLE]
@@ -493,7 +495,7 @@ def test_the_test_lock_contains_the_runtime_lock() -> None:
         assert hashes == [line.strip(" \\") for line in test[entry] if "--hash" in line]
 
 
-def test_ci_begins_as_a_newcomer_before_it_installs_anything_and_ends_with_the_slow_proofs() -> None:
+def test_ci_begins_with_the_readmes_commands_and_ends_with_the_slow_tests() -> None:
     script = ROOT / ".ci" / "run"
     text = script.read_text()
     assert os.access(script, os.X_OK)
@@ -502,7 +504,7 @@ def test_ci_begins_as_a_newcomer_before_it_installs_anything_and_ends_with_the_s
     assert newcomer.commands() == [["python3", "build.py", "demo"], ["python3", "build.py", "test"]]
 
 
-def test_each_version_of_python_is_found_once_and_one_that_can_make_no_environment_is_said(
+def test_each_version_of_python_is_found_once_and_an_unusable_one_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = {
@@ -533,7 +535,7 @@ def test_each_version_of_python_is_found_once_and_one_that_can_make_no_environme
     assert f"{tmp_path}/bin/python3.11 lacks ensurepip, so it is skipped" in capsys.readouterr().out
 
 
-def test_a_skipped_proof_is_a_failure_unless_its_reason_is_listed_or_its_program_missing(
+def test_a_skipped_test_is_a_failure_unless_its_reason_is_allowed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "nginx").touch(0o755)
@@ -557,7 +559,7 @@ def test_a_skipped_proof_is_a_failure_unless_its_reason_is_listed_or_its_program
     ("reason", "fails", "code"),
     [("not today", False, checks.SKIPPED), ("not today", True, checks.SKIPPED), ("only root may", False, 0)],
 )
-def test_a_run_fails_where_something_is_skipped_for_no_listed_reason_and_no_second_try_makes_it_good(
+def test_an_unlisted_skip_fails_the_run_without_a_second_attempt(
     tmp_path: Path, reason: str, fails: bool, code: int
 ) -> None:
     text = (

@@ -48,11 +48,11 @@ async def test_waiting_for_a_past_event_ends_at_once(seconds: float) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 0.01])
-async def test_waiting_in_vain_ends_when_the_time_is_up(seconds: float) -> None:
+async def test_a_wait_ends_at_its_timeout(seconds: float) -> None:
     assert await Clock().wait(asyncio.Event(), seconds) is False
 
 
-async def test_waiting_ends_when_it_happens() -> None:
+async def test_a_wait_ends_with_its_event() -> None:
     event = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(Clock().wait(event, 60))
@@ -62,7 +62,7 @@ async def test_waiting_ends_when_it_happens() -> None:
     assert waiting.result() is True
 
 
-async def test_an_event_at_the_very_end_of_the_time_has_happened() -> None:
+async def test_an_event_at_the_timeout_counts() -> None:
     event = asyncio.Event()
     asyncio.get_running_loop().call_soon(event.set)
     assert await Clock().wait(event, 0) is True
@@ -95,11 +95,11 @@ async def test_a_wait_can_be_cancelled() -> None:
         (START + timedelta(microseconds=1), True),
     ],
 )
-def test_a_clock_is_believed_once_it_shows_a_later_time_than_was_ever_stored(shown: datetime, trusted: bool) -> None:
+def test_a_clock_later_than_every_stored_time_is_trusted(shown: datetime, trusted: bool) -> None:
     assert ClockTrust(VirtualClock(shown), START).is_trusted() is trusted
 
 
-def test_a_clock_that_was_believed_stays_so_when_it_is_set_back() -> None:
+def test_a_trusted_clock_is_still_trusted_after_it_is_set_back() -> None:
     clock = VirtualClock(datetime(1970, 1, 1, tzinfo=UTC))
     trust = ClockTrust(clock, START)
     assert not trust.is_trusted()
@@ -109,7 +109,7 @@ def test_a_clock_that_was_believed_stays_so_when_it_is_set_back() -> None:
     assert trust.is_trusted()
 
 
-def test_a_clock_that_the_kernel_synchronises_is_trusted_and_a_stored_time_ahead_of_it_is_forgotten() -> None:
+def test_a_synchronised_clock_is_trusted_and_later_stored_times_are_ignored() -> None:
     clock = VirtualClock(START)
     trust = ClockTrust(clock, START + timedelta(days=3650))
     assert not trust.is_trusted()
@@ -122,7 +122,7 @@ def test_a_clock_that_the_kernel_synchronises_is_trusted_and_a_stored_time_ahead
     assert trust.newest == START
 
 
-def test_a_synchronised_clock_that_is_ahead_of_all_that_was_stored_forgets_nothing() -> None:
+def test_a_synchronised_clock_later_than_every_stored_time_ignores_none() -> None:
     trust = ClockTrust(VirtualClock(START, is_synchronised=True), START - timedelta(days=1))
     assert trust.is_trusted() and trust.forgotten is None
 
@@ -133,13 +133,13 @@ def test_a_confirmed_clock_is_trusted() -> None:
     assert trust.is_trusted() and trust.newest == START
 
 
-def test_the_machine_is_asked_at_least_every_two_seconds_and_tells_whether_it_is_synchronised() -> None:
+def test_the_kernel_is_asked_about_synchronisation_at_least_every_two_seconds() -> None:
     assert Clock.recheck_secs < 2
     assert Clock().is_synchronised() in (True, False)
 
 
 @pytest.mark.parametrize("hours", [8, -1, 24 * 365 * 56])
-async def test_setting_the_clock_is_noticed_once(hours: int) -> None:
+async def test_a_clock_step_is_noticed_once(hours: int) -> None:
     clock = VirtualClock()
     steps = ClockSteps(clock)
     await clock.advance(3600, sleepers=0)

@@ -114,28 +114,28 @@ class TestTheManual:
                 comment = [*comment, line] if line.startswith("# ") else []
         return found
 
-    def test_it_holds_exactly_the_keys_that_exist(self) -> None:
+    def test_the_manual_has_exactly_the_existing_keys(self) -> None:
         assert sorted(self.documented()) == sorted(ALL_KEYS)
 
-    def test_each_key_is_explained_in_a_sentence_above_it(self) -> None:
+    def test_each_key_has_a_sentence_above_it(self) -> None:
         for key, lines in self.documented().items():
             words = " ".join(line.removeprefix("# ") for line in lines)
             assert re.match(r"[A-Z0-9\"].{15,}\.$", words), (key, words)
 
-    def test_it_explains_the_type_of_an_adapter_with_an_example_that_works(self) -> None:
+    def test_the_manual_explains_type_with_a_working_example(self) -> None:
         example = re.search(r"#     (\[adapters\.desk\]\n(?:#     .+\n)+)", MANUAL)
         assert example is not None
         settings = parse(example[1].replace("#     ", ""))
         assert settings.adapters == {"desk": ElgatoLights(base_url="http://192.168.1.21:9123", poll_interval_secs=5)}
 
-    def test_it_is_sound_listens_to_the_lan_has_no_key_and_enables_nothing(self) -> None:
+    def test_the_manual_is_valid_listens_on_the_lan_has_no_key_and_enables_nothing(self) -> None:
         settings = parse(MANUAL)
         assert settings.api.bind_address == Address(host="0.0.0.0", port=3000)
         assert settings.auth.master_key is None
         assert settings.adapters == {}
         assert settings.warnings == ()
 
-    def test_its_values_are_the_defaults_unless_it_states_otherwise(self) -> None:
+    def test_values_in_the_manual_are_the_defaults_unless_stated_otherwise(self) -> None:
         shown = parse(MANUAL.replace("enabled = false", "enabled = true"))
         left_out = parse(LIGHT + BROKER + TV + STRIP + MESSAGES + "[adapters.virtual]\n[adapters.matter]")
         for section, key in ALL_KEYS:
@@ -367,7 +367,7 @@ BROKER_FAULTS = (
 )
 
 
-def test_keys_of_a_broker_that_do_not_go_together_are_one_fault() -> None:
+def test_keys_of_a_broker_that_exclude_each_other_are_one_error() -> None:
     for lines, fault in BROKER_FAULTS:
         assert faults(BROKER + lines) == [f"home.toml:1: adapters.mqtt {fault}"]
 
@@ -378,13 +378,13 @@ def test_every_key_is_tested_with_invalid_values() -> None:
 
 
 @each_row(("section", "key", "text", "meant"), ACCEPTED)
-def test_a_sound_value_is_taken_as_it_is_meant(section: str, key: str, text: str, meant: Any) -> None:
+def test_a_valid_value_is_parsed(section: str, key: str, text: str, meant: Any) -> None:
     settings = parse(in_section(section, f"{key} = {text}"))
     assert repr(value_of(settings, section, key)) == repr(meant)
     assert settings.warnings == ()
 
 
-def test_an_unsound_value_is_one_fault_that_names_file_line_and_key() -> None:
+def test_an_invalid_value_is_one_error_with_file_line_and_key() -> None:
     wrong = []
     for section, key, text in REFUSED:
         [fault, *more] = faults(in_section(section, f"{key} = {text}")) or [""]
@@ -476,11 +476,11 @@ def test_an_error_has_the_expected_and_the_actual_value(text: str, fault: str) -
         ),
     ],
 )
-def test_a_key_that_does_not_exist_is_named_with_the_nearest_that_does(text: str, fault: str) -> None:
+def test_an_unknown_key_is_reported_with_the_nearest_one(text: str, fault: str) -> None:
     assert faults(text) == [f"home.toml:{fault}"]
 
 
-def test_coordinates_come_in_pairs() -> None:
+def test_both_coordinates_are_required_together() -> None:
     assert faults("[locale]\nlatitude = 52.5") == ["home.toml:2: locale.latitude needs locale.longitude too"]
     assert faults('[history]\ninflux_token = "x"') == [
         "home.toml:2: history.influx_token needs history.influx_url too"
@@ -499,7 +499,7 @@ def test_a_value_in_place_of_a_section_is_one_error(text: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", ["5", "true", '"x"', "[]", "[{}]", "1979-05-27T07:32:00Z"])
-def test_an_adapter_that_is_not_a_section_is_one_fault(kind: str, text: str) -> None:
+def test_an_adapter_that_is_not_a_section_is_one_error(kind: str, text: str) -> None:
     [fault] = faults(f"[adapters]\n{kind} = {text}")
     assert fault.startswith(f"home.toml:2: adapters.{kind} must be a section, [adapters.{kind}], not ")
 
@@ -509,7 +509,7 @@ def test_values_in_place_of_adapters_are_one_error(text: str) -> None:
     assert faults(text) == ["home.toml:1: adapters must hold sections like [adapters.elgato_lights]"]
 
 
-def test_all_faults_come_at_once_in_the_order_of_their_lines() -> None:
+def test_all_errors_are_reported_at_once_in_the_order_of_their_lines() -> None:
     text = """\
 [api]
 bind_address = "0.0.0.0:99999"
@@ -549,7 +549,7 @@ type = "roku"
     ]
 
 
-def test_faults_of_the_file_and_of_the_key_in_the_environment_come_together() -> None:
+def test_errors_of_the_file_and_of_the_environments_key_are_reported_together() -> None:
     text = '[api]\nbind_address = "0.0.0.0:3000"\nmax_body_bytes = 1'
     assert faults(text, LARES_MASTER_KEY="short") == [
         "LARES_MASTER_KEY: the master key is shorter than 16 characters; `openssl rand -base64 32` makes a good one",
@@ -578,11 +578,11 @@ class TestLines:
             ('["\\u006cogging"]\nlevel = 1', 0),
         ],
     )
-    def test_they_are_found_however_a_key_is_written(self, text: str, line: int) -> None:
+    def test_the_line_is_found_in_every_spelling_of_a_key(self, text: str, line: int) -> None:
         place = f"home.toml:{line}" if line else "home.toml"
         assert faults(text) == [f"{place}: logging.level must be one of debug, info, warning, error, not 1"]
 
-    def test_of_a_missing_key_it_is_its_sections(self) -> None:
+    def test_the_line_of_a_missing_key_is_its_sections(self) -> None:
         assert faults("[logging]\n[adapters.desk]\ntype = 'roku_tv'") == [
             "home.toml:2: adapters.desk.ip_address is missing"
         ]
@@ -604,7 +604,7 @@ class TestAdapters:
     def test_a_disabled_section_is_checked_too(self) -> None:
         assert len(faults("[adapters.roku_tv]\nenabled = false\nport = 0\nipaddress = 1")) == 2
 
-    def test_the_type_may_repeat_the_name(self) -> None:
+    def test_the_type_can_repeat_the_name(self) -> None:
         assert set(parse(f'{TV}type = "roku_tv"').adapters) == {"roku_tv"}
 
 
@@ -671,7 +671,7 @@ class TestHostileFiles:
         for fault in faults(text):
             assert fault.isprintable() and len(fault) < 300
 
-    def test_a_folder_that_is_stated_and_is_not_there_is_a_warning(self, tmp_path: Path) -> None:
+    def test_a_missing_configured_folder_is_a_warning(self, tmp_path: Path) -> None:
         (tmp_path / "config").mkdir()
         file = tmp_path / "config" / "default.toml"
         file.write_text("[scenes]\ndirectory = 'config/scens'\n[scripts]\ndirectory = 'gone'\nenabled = false\n")
@@ -700,7 +700,7 @@ class TestHostileFiles:
         file.write_bytes(content)
         assert faults_of_file(file) == [Fault(str(file), line, "is not UTF-8 text")]
 
-    def test_a_folder_and_a_file_that_is_not_there_are_one_fault(self, tmp_path: Path) -> None:
+    def test_a_folder_or_a_missing_file_is_one_error(self, tmp_path: Path) -> None:
         missing = tmp_path / "default.toml"
         assert faults_of_file(tmp_path) == [Fault(str(tmp_path), 0, "cannot be read: Is a directory")]
         assert faults_of_file(missing) == [Fault(str(missing), 0, "cannot be read: No such file or directory")]
@@ -738,7 +738,7 @@ class TestTheMasterKey:
     def test_the_file_is_not_read_when_the_variable_holds_a_key(self) -> None:
         assert parse("", LARES_MASTER_KEY=STRONG, LARES_MASTER_KEY_FILE="/nowhere").auth.master_key == STRONG
 
-    def test_a_key_file_that_cannot_be_read_is_a_fault(self, tmp_path: Path) -> None:
+    def test_an_unreadable_key_file_is_an_error(self, tmp_path: Path) -> None:
         why = "cannot be read (LARES_MASTER_KEY_FILE names it)"
         missing = str(tmp_path / "key")
         assert faults("", LARES_MASTER_KEY_FILE=missing) == [f"{missing}: {why}: No such file or directory"]
@@ -747,7 +747,7 @@ class TestTheMasterKey:
         assert faults("", LARES_MASTER_KEY_FILE=missing) == [f"{missing}: {why}: it is not a regular file"]
 
     @pytest.mark.parametrize("content", [b"", b" \n", b"two words and more", b"\xff\xfe" * 20, b"tab\tbed" * 5])
-    def test_a_key_file_without_a_key_is_a_fault(self, tmp_path: Path, content: bytes) -> None:
+    def test_a_key_file_without_a_key_is_an_error(self, tmp_path: Path, content: bytes) -> None:
         file = tmp_path / "key"
         file.write_bytes(content)
         [fault] = faults("", LARES_MASTER_KEY_FILE=str(file))
@@ -762,7 +762,7 @@ class TestTheMasterKey:
         assert len(faults(self.LAN, LARES_MASTER_KEY=key)) == 1
 
     @each_row("address", ["127.0.0.1:1", "127.8.8.8:1", "[::1]:1", "localhost:1"])
-    def test_on_loopback_it_is_a_warning(self, address: str) -> None:
+    def test_an_easily_guessed_key_is_a_warning_on_loopback(self, address: str) -> None:
         settings = parse(f'[auth]\nmaster_key = "short"\n[api]\nbind_address = "{address}"')
         assert settings.auth.master_key == "short"
         assert settings.warnings == (
@@ -782,15 +782,15 @@ class TestTheMasterKey:
         assert warning.startswith(f"LARES_MASTER_KEY: the master key {what}; ")
 
     @each_row("key", ["x" * 16, "exchange-me-please", STRONG])
-    def test_a_longer_key_is_taken_everywhere(self, key: str) -> None:
+    def test_a_long_key_is_accepted_everywhere(self, key: str) -> None:
         assert parse(self.LAN, LARES_MASTER_KEY=key).warnings == ()
 
-    def test_a_weak_key_in_the_file_does_not_matter_when_another_counts(self) -> None:
+    def test_a_weak_key_in_the_file_does_not_matter_if_another_one_is_used(self) -> None:
         text = f'{self.LAN}[auth]\nmaster_key = "short"'
         assert parse(text, LARES_MASTER_KEY=STRONG).warnings == ()
 
     @each_row("text", ['"secret word"', '"secret-wörd"', "51423", '["secret"]', '"secret"', '"change-me-secret-key"'])
-    def test_no_error_contains_it(self, text: str) -> None:
+    def test_no_error_contains_the_master_key(self, text: str) -> None:
         for fault in faults(f"{self.LAN}[auth]\nmaster_key = {text}"):
             assert "secret" not in fault and "51423" not in fault
         [fault] = faults("", LARES_MASTER_KEY="secret word")
@@ -813,7 +813,7 @@ class TestTheMasterKey:
         ("hub.lan", False),
     ],
 )
-def test_loopback_is_what_only_this_machine_can_reach(host: str, is_loopback: bool) -> None:
+def test_loopback_addresses_are_recognized(host: str, is_loopback: bool) -> None:
     assert Address(host=host, port=1).is_loopback == is_loopback
 
 
@@ -856,7 +856,7 @@ def judge(text: str) -> None:
 
 
 @given(document=DOCUMENTS)
-def test_every_toml_document_is_a_configuration_or_has_faults(document: dict[str, Any]) -> None:
+def test_every_toml_document_is_a_configuration_or_has_errors(document: dict[str, Any]) -> None:
     text = "".join(f"{json.dumps(key)} = {toml_of(value)}\n" for key, value in document.items())
     judge(text)
     if not any(character in text for character in ("\\ud", "\x7f")):
@@ -864,12 +864,12 @@ def test_every_toml_document_is_a_configuration_or_has_faults(document: dict[str
 
 
 @given(lines=st.lists(st.sampled_from(MANUAL.splitlines()) | st.text(max_size=20), max_size=30))
-def test_every_jumble_of_lines_is_a_configuration_or_has_faults(lines: list[str]) -> None:
+def test_every_sequence_of_lines_is_a_configuration_or_has_errors(lines: list[str]) -> None:
     judge("\n".join(lines))
 
 
 @given(content=st.binary(max_size=200) | st.text(max_size=100).map(lambda text: text.encode("utf-8", "replace")))
-def test_every_file_is_a_configuration_or_has_faults(
+def test_every_file_is_a_configuration_or_has_errors(
     tmp_path_factory: pytest.TempPathFactory, content: bytes
 ) -> None:
     file = tmp_path_factory.getbasetemp() / "hostile.toml"

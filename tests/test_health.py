@@ -57,7 +57,7 @@ def test_the_status_follows_the_last_answer_after_the_first_poll(happened: list[
     assert health_after(*happened).get_adapter("tv").status == status
 
 
-def test_missing_adapters_are_named_until_every_first_poll_has_ended() -> None:
+def test_missing_adapters_are_listed_until_every_first_poll_has_ended() -> None:
     assert health_after().list_missing() == ["light", "tv"]
     assert health_after(errored(), STARTED).list_missing() == ["light"]
     assert health_after(STARTED, events.AdapterStarted(adapter="light")).list_missing() == []

@@ -13,7 +13,7 @@ from tests.automations.homes import BERLIN, NOWHERE, at
 from tests.fakes.rows import each_row
 
 
-def test_zones_do_not_come_from_the_box() -> None:
+def test_time_zones_do_not_come_from_the_box() -> None:
     path = zoneinfo.TZPATH
     zoneinfo.reset_tzpath(to=())
     try:
@@ -23,7 +23,7 @@ def test_zones_do_not_come_from_the_box() -> None:
 
 
 @pytest.mark.slow
-def test_every_zone_can_be_loaded_and_is_the_same_each_time() -> None:
+def test_every_zone_can_be_loaded_and_is_cached() -> None:
     assert len(zone_names()) > 500
     for name in zone_names():
         assert load_zone(name) is load_zone(name)
@@ -56,7 +56,7 @@ def test_clocks_and_noon_follow_the_zone() -> None:
     ]
 
 
-def test_a_home_is_placed_when_both_coordinates_are_known() -> None:
+def test_a_home_has_a_place_if_both_coordinates_are_known() -> None:
     assert BERLIN.is_placed and not NOWHERE.is_placed
     assert Locale(timezone=BERLIN.timezone, latitude=0.0, longitude=0.0).is_placed
     assert not Locale(timezone=BERLIN.timezone, latitude=0.0).is_placed

@@ -29,7 +29,7 @@ def messages(buffer: LogBuffer, query: LogQuery = LogQuery(limit=MAX_LOG_ENTRIES
     return [entry.message for entry in buffer.list_entries(query)]
 
 
-def test_entries_come_newest_first_and_are_found_by_level_part_text_and_number(buffer: LogBuffer) -> None:
+def test_entries_are_newest_first_and_found_by_level_part_text_and_number(buffer: LogBuffer) -> None:
     log.info("the lamp %s is here", "desk", extra={"room": "Attic", "count": 3})
     log.warning("it is gone")
     logging.getLogger("other").error("broken")
@@ -44,7 +44,7 @@ def test_entries_come_newest_first_and_are_found_by_level_part_text_and_number(b
     assert (entry.level, entry.part, entry.fields) == ("info", "part.of.a.test", {"room": "Attic", "count": 3})
 
 
-def test_fields_keep_their_names_and_tables_stay_tables(buffer: LogBuffer) -> None:
+def test_fields_keep_their_names_and_tables(buffer: LogBuffer) -> None:
     deep: list[object] = []
     for _ in range(100):
         deep = [deep]
@@ -55,7 +55,7 @@ def test_fields_keep_their_names_and_tables_stay_tables(buffer: LogBuffer) -> No
     assert orjson.dumps(entry.fields)
 
 
-def test_an_exception_is_named_in_the_entry_s_fields(buffer: LogBuffer) -> None:
+def test_an_exception_is_in_the_entrys_fields(buffer: LogBuffer) -> None:
     try:
         raise ValueError("no good")
     except ValueError:
@@ -63,7 +63,7 @@ def test_an_exception_is_named_in_the_entry_s_fields(buffer: LogBuffer) -> None:
     assert buffer.list_entries(LogQuery())[0].fields == {"error": "ValueError: no good"}
 
 
-def test_whatever_is_logged_it_can_be_sent_as_json(buffer: LogBuffer) -> None:
+def test_every_entry_can_be_sent_as_json(buffer: LogBuffer) -> None:
     extra = {"x\udcff": object(), "y": 1 << 80, "z": None, "w": float("nan")}
     buffer.handle(log.makeRecord("hub", logging.INFO, __file__, 1, "a\udcff\x00b", (), None, extra=extra))
     [entry] = buffer.list_entries(LogQuery())
@@ -92,14 +92,14 @@ def test_repeated_entries_are_counted_and_do_not_displace_rare_ones(buffer: LogB
     assert messages(buffer).count("the same") <= 100
 
 
-def test_after_its_context_it_receives_nothing() -> None:
+def test_after_its_context_the_buffer_receives_nothing() -> None:
     with LogBuffer() as buffer:
         log.warning("inside")
     log.warning("outside")
     assert messages(buffer) == ["inside"]
 
 
-def test_values_are_shown_to_people_as_json_and_not_as_python_writes_them() -> None:
+def test_values_are_shown_as_json_and_not_in_python_syntax() -> None:
     shown = [value_text(each) for each in ({"value": 2700, "unit": "kelvin"}, ["ü", None], "on", 5)]
     assert shown == ['{"value": 2700, "unit": "kelvin"}', '["ü", null]', "on", "5"]
 
@@ -122,7 +122,7 @@ class Log:
             self.written.append(record.getMessage())
 
 
-def test_the_same_line_is_written_a_few_times_and_then_once_a_minute_with_its_number() -> None:
+def test_a_repeated_line_is_written_a_few_times_and_then_once_per_minute_with_its_count() -> None:
     log = Log()
     for _ in range(1000):
         log.say("no room for %s", "you")
@@ -144,7 +144,7 @@ def test_the_same_line_is_written_a_few_times_and_then_once_a_minute_with_its_nu
     assert log.written == ["no room for you"] * MAX_SAME_LINES, "the flood is over"
 
 
-def test_lines_of_one_place_that_name_other_things_each_time_are_limited_too() -> None:
+def test_lines_of_one_place_with_different_names_are_limited_too() -> None:
     log = Log()
     for number in range(1000):
         log.say("%s is refused", number)
@@ -158,7 +158,7 @@ def test_lines_of_one_place_that_name_other_things_each_time_are_limited_too() -
     assert log.written[-1] == f"x is refused (and {1000 - MAX_SAME_KIND} more like it before)"
 
 
-def test_lines_of_scripts_are_limited_by_their_text_alone() -> None:
+def test_lines_of_scripts_are_limited_only_by_their_text() -> None:
     log = Log()
     for number in range(1000):
         log.say("%s", f"line {number}")
@@ -169,7 +169,7 @@ def test_lines_of_scripts_are_limited_by_their_text_alone() -> None:
     assert len(log.written) == MAX_SAME_KIND
 
 
-def test_a_clock_that_is_set_back_holds_nothing_back_for_long() -> None:
+def test_a_clock_that_is_set_back_does_not_suppress_lines_for_long() -> None:
     log = Log()
     for _ in range(100):
         log.say("again")

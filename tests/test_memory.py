@@ -46,7 +46,7 @@ def test_returning_memory_continues_until_it_is_cancelled() -> None:
     assert run(work())
 
 
-def test_an_adapter_of_a_broker_imports_no_client_for_http() -> None:
+def test_the_mqtt_adapter_imports_no_http_client() -> None:
     code = "import sys, appliance.adapters.mqtt.adapter; print('aiohttp' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "False"

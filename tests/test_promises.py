@@ -76,12 +76,12 @@ def test_the_reference_of_lua_has_each_field_of_a_policy() -> None:
         assert f"| `{name}` |" in LUA
 
 
-def test_a_page_has_a_row_for_every_kind_of_adapter() -> None:
+def test_the_page_has_a_row_for_every_kind_of_adapter() -> None:
     table = DEVICES.split("| Kind | Devices |")[1].split("\n\n")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(KINDS)
 
 
-def test_the_bundled_configuration_is_sound_and_listens_to_the_lan() -> None:
+def test_the_bundled_configuration_is_valid_and_listens_on_the_lan() -> None:
     bundled = tomli.loads((ROOT / "config" / "default.toml").read_text())
     assert bundled["api"]["bind_address"] == "0.0.0.0:3000"
     assert not any(each["enabled"] for each in bundled["adapters"].values() if isinstance(each, dict))
@@ -95,7 +95,7 @@ def test_the_errors_that_the_reference_of_lua_explains_exist() -> None:
         assert any(re.search(words, sentence) for sentence in said), quoted
 
 
-def test_files_that_the_architecture_names_exist() -> None:
+def test_files_named_in_the_architecture_exist() -> None:
     pages = ["ARCHITECTURE.md", "docs/store.md", "firmware/README.md", "appliance/lua_worker/README.md"]
     for page in pages:
         for name in re.findall(r"`((?!dist/)(?:\w+/)+[\w*]+\.\w+)`", (ROOT / page).read_text()):

@@ -41,7 +41,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
     return [(each.levelname, each.name, each.getMessage()) for each in caplog.records if each.name == "tasks"]
 
 
-async def test_a_started_task_runs_under_its_name_and_gives_its_result() -> None:
+async def test_a_started_task_has_its_name_and_returns_its_result() -> None:
     async def answer() -> int:
         return 42
 
@@ -51,7 +51,7 @@ async def test_a_started_task_runs_under_its_name_and_gives_its_result() -> None
         assert await task == 42
 
 
-async def test_leaving_cancels_what_still_runs_and_waits_for_its_end() -> None:
+async def test_leaving_cancels_running_tasks_and_waits_for_their_end() -> None:
     one, other = Worker(), Worker()
     async with Tasks() as tasks:
         running = [tasks.start(one.toil(), "one"), tasks.start(other.toil(), "other")]
@@ -78,7 +78,7 @@ async def test_leaving_by_cancellation_ends_the_tasks_too() -> None:
     assert worker.diary == ["ended"]
 
 
-async def test_a_task_that_was_never_given_a_turn_is_ended_too() -> None:
+async def test_a_task_that_never_ran_is_ended_too() -> None:
     worker = Worker()
     async with Tasks() as tasks:
         task = tasks.start(worker.toil(), "one")
@@ -144,9 +144,7 @@ async def test_a_failure_during_the_end_is_logged_and_disturbs_no_other(caplog: 
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
-async def test_success_and_cancellation_are_not_worth_a_line(
-    caplog: pytest.LogCaptureFixture, is_cancelled: bool
-) -> None:
+async def test_success_and_cancellation_are_not_logged(caplog: pytest.LogCaptureFixture, is_cancelled: bool) -> None:
     caplog.set_level(logging.DEBUG, "tasks")
     async with Tasks() as tasks:
         work: Coroutine[Any, Any, object] = Worker().toil() if is_cancelled else asyncio.sleep(0)
@@ -159,7 +157,7 @@ async def test_success_and_cancellation_are_not_worth_a_line(
     assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
-async def test_work_that_somebody_waits_for_is_finished_without_them_and_tells_what_it_foresaw(
+async def test_awaited_work_is_finished_without_its_callers(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     begun, may_end, done = asyncio.Event(), asyncio.Event(), []
@@ -215,7 +213,7 @@ async def test_an_event_during_a_blocked_loop_is_in_time() -> None:
     late.cancel()
 
 
-def test_one_turn_of_the_loop_serves_few_sockets_and_each_has_its_turn() -> None:
+def test_one_turn_of_the_loop_serves_few_sockets_and_each_is_served() -> None:
     turns: list[list[int]] = [[]]
 
     def note(number: int) -> None:
@@ -240,7 +238,7 @@ def test_one_turn_of_the_loop_serves_few_sockets_and_each_has_its_turn() -> None
     assert {number for turn in turns for number in turn} == {*range(3 * MAX_EVENTS_PER_TURN)}
 
 
-def test_the_loop_notes_each_time_that_it_held_others() -> None:
+def test_the_loop_records_each_long_turn() -> None:
     async def stall() -> tuple[float, float, float]:
         await asyncio.sleep(0.06)
         calm = loop_lag().max_secs
@@ -255,7 +253,7 @@ def test_the_loop_notes_each_time_that_it_held_others() -> None:
 
 
 @pytest.mark.parametrize("turns", [0, 1])
-async def test_whose_works_failed_is_not_cancelled_itself(turns: int) -> None:
+async def test_a_runner_whose_works_failed_is_not_cancelled(turns: int) -> None:
     ended = []
 
     async def fail() -> None:
@@ -310,7 +308,7 @@ class SteppingClock(Clock):
 
 
 @pytest.mark.parametrize(("others", "turns_per_step"), [(0, 1), (1, REQUEST_TURNS), (3, REQUEST_TURNS)])
-def test_long_work_gives_the_turns_of_a_request_to_those_that_wait(others: int, turns_per_step: int) -> None:
+def test_long_work_of_a_request_yields_to_waiting_tasks(others: int, turns_per_step: int) -> None:
     async def wait() -> None:
         for _ in range(1000):
             await asyncio.sleep(0)

@@ -94,7 +94,7 @@ async def test_a_file_is_noticed_however_it_is_saved_and_not_for_each_write(tmp_
 
 
 @pytest.mark.slow
-async def test_files_other_than_lua_are_not_noticed(tmp_path: Path) -> None:
+async def test_only_lua_files_are_noticed(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     async with watched(tmp_path) as noted:
         for name in ("x.txt", ".hidden.lua", "x.lua~", ".x.lua.swp", "inner/x.lua", "4913"):
@@ -113,7 +113,7 @@ async def test_folders_inside_a_deep_one_are_watched_too_and_new_ones_as_well(tm
         await until(lambda: noted.count > before)
 
 
-async def test_a_folder_may_be_missing_come_go_and_come_again(tmp_path: Path) -> None:
+async def test_a_folder_can_be_missing_and_appear_repeatedly(tmp_path: Path) -> None:
     folder = tmp_path / "scenes"
     async with watched(folder) as noted:
         folder.mkdir()
@@ -147,7 +147,7 @@ async def test_a_recreated_folder_is_watched_again_even_if_its_inode_is_reused(t
 
 
 @pytest.mark.slow
-async def test_a_folder_that_is_swapped_for_another_behind_a_link_is_noticed(tmp_path: Path) -> None:
+async def test_a_changed_target_of_a_link_is_noticed(tmp_path: Path) -> None:
     for name in ("old", "new"):
         (tmp_path / name).mkdir()
     (tmp_path / "current").symlink_to("old")
@@ -171,7 +171,7 @@ async def test_a_save_during_the_start_of_the_watch_is_noticed(tmp_path: Path) -
         await until(lambda: noted.count == 1)
 
 
-async def test_there_is_one_thread_for_all_folders_and_none_for_none(tmp_path: Path) -> None:
+async def test_all_folders_share_one_thread(tmp_path: Path) -> None:
     targets = [Target(folder=tmp_path / name, is_deep=False, on_change=Noted()) for name in ("a", "b")]
     (tmp_path / "a").mkdir()
     async with Watcher([], Clock()):
@@ -198,7 +198,7 @@ async def test_without_notifications_the_folder_is_polled(tmp_path: Path, caplog
     assert "the system cannot watch folders (OS file watch limit reached)" in caplog.text
 
 
-async def test_a_burst_counts_once_it_has_ended_and_an_endless_one_now_and_then(tmp_path: Path) -> None:
+async def test_a_burst_is_one_call_and_an_endless_one_several(tmp_path: Path) -> None:
     clock, noted = VirtualClock(), Noted()
     target = Target(folder=tmp_path / "missing", is_deep=False, on_change=noted)
 
@@ -223,7 +223,7 @@ async def test_a_burst_counts_once_it_has_ended_and_an_endless_one_now_and_then(
     assert noted.count == 2
 
 
-async def test_a_change_behind_a_link_is_noticed(tmp_path: Path) -> None:
+async def test_a_change_in_the_target_of_a_link_is_noticed(tmp_path: Path) -> None:
     outside, folder = tmp_path / "outside", tmp_path / "lua"
     for each in (outside / "one", outside / "two", folder):
         each.mkdir(parents=True)

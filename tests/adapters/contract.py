@@ -209,7 +209,7 @@ class ReadingContract:
 
     subject: Subject
 
-    async def test_it_tells_its_devices_and_what_they_take(self) -> None:
+    async def test_it_reports_its_devices_and_their_commands(self) -> None:
         async with trial(self.subject) as it:
             assert it.happened.count(events.AdapterStarted(adapter=self.subject.name)) == 1
             kinds = self.subject.kind.device_kinds
@@ -220,13 +220,13 @@ class ReadingContract:
             assert bool(it.device.commands) == isinstance(self, AdapterContract)
             assert not [each for each in it.happened if isinstance(each, events.ObservationDropped)]
 
-    async def test_what_it_does_not_offer_is_unsupported_and_not_sent(self) -> None:
+    async def test_an_unoffered_command_is_unsupported_and_not_sent(self) -> None:
         async with trial(self.subject) as it:
             unlock = Command(capability="lock", action="unlock")
             [outcome] = await it.dispatcher.send([it.device], unlock, "device")
             assert outcome.status is Status.UNSUPPORTED
 
-    async def test_each_outage_is_told_once_and_ends_with_the_first_answer(self) -> None:
+    async def test_each_outage_is_reported_once_and_ends_with_the_first_answer(self) -> None:
         async with trial(self.subject) as it:
             before, told = it.device.attributes, it.errors()
             for _ in range(2):
@@ -244,7 +244,7 @@ class ReadingContract:
             if it.device.commands:
                 assert await it.obeys("on")
 
-    async def test_garbage_is_no_outage_and_changes_nothing(self) -> None:
+    async def test_garbage_is_not_an_outage_and_changes_nothing(self) -> None:
         for body in self.subject.garbage:
             async with trial(self.subject) as it:
                 before = it.device
@@ -262,7 +262,7 @@ class ReadingContract:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("fault", [{"silent": True}, {"status": 500}, {"torn": 99}, {"drop": 99}], ids=str)
-    async def test_whatever_the_fault_the_device_is_as_before_once_it_has_passed(self, fault: Any) -> None:
+    async def test_after_any_fault_the_device_is_as_before(self, fault: Any) -> None:
         if not self.subject.is_polled:
             return
         async with trial(self.subject) as it:
@@ -277,7 +277,7 @@ class ReadingContract:
             if it.device.commands:
                 assert await it.obeys("on")
 
-    async def test_an_adapter_that_dies_is_made_anew_and_its_devices_stay(self) -> None:
+    async def test_a_failed_adapter_is_replaced_and_its_devices_kept(self) -> None:
         async with trial(self.subject) as it:
             before, adapter = it.registry.list_devices(), it.runner.adapter
             assert it.runner._current is not None
@@ -287,7 +287,7 @@ class ReadingContract:
             if it.device.commands:
                 assert await it.obeys("on")
 
-    async def test_what_the_vendor_no_longer_lists_is_removed_and_may_return(self) -> None:
+    async def test_a_device_that_the_vendor_no_longer_lists_is_removed_and_can_return(self) -> None:
         if self.subject.fewer is None or self.subject.more is None:
             return
         async with trial(self.subject) as it:
@@ -297,7 +297,7 @@ class ReadingContract:
             self.subject.more(it.vendor)
             await until(lambda: [device.id for device in it.registry.list_devices()] == ids)
 
-    async def test_what_changes_at_the_vendor_is_shown(self) -> None:
+    async def test_a_change_at_the_vendor_is_shown(self) -> None:
         if self.subject.change is None:
             return
         async with trial(self.subject) as it:
@@ -305,7 +305,7 @@ class ReadingContract:
             await it.at_vendor(self.subject.change)
             await until(it.shows_change)
 
-    async def test_what_is_pushed_shows_before_an_older_answer_comes_and_is_not_undone_by_it(self) -> None:
+    async def test_a_pushed_value_is_shown_at_once_and_an_older_answer_does_not_undo_it(self) -> None:
         change, is_heard = self.subject.change, self.subject.is_heard
         if change is None or is_heard is None:
             return
@@ -324,7 +324,7 @@ class ReadingContract:
             changes = [each for each in it.happened if isinstance(each, events.DeviceStateChanged)]
             assert it.shows_change() and not changes
 
-    async def test_what_happens_is_an_event_each_time(self) -> None:
+    async def test_each_occurrence_is_an_event(self) -> None:
         if self.subject.happen is None:
             return
         async with trial(self.subject) as it:
@@ -333,7 +333,7 @@ class ReadingContract:
                 await until(lambda count=count: len(it.told_events()) == count)  # type: ignore[misc]
             assert it.told_events() == [(it.device.id, self.subject.event)] * 2
 
-    async def test_a_device_that_its_bridge_has_lost_is_unavailable_until_it_is_back(self) -> None:
+    async def test_a_device_lost_by_its_bridge_is_unavailable_until_it_returns(self) -> None:
         if self.subject.lose is None or self.subject.find is None:
             return
         async with trial(self.subject) as it:
@@ -347,7 +347,7 @@ class ReadingContract:
 
 
 class AdapterContract(ReadingContract):
-    async def test_it_obeys_and_shows_the_result_before_it_says_so(self) -> None:
+    async def test_it_obeys_and_shows_the_result_before_the_answer(self) -> None:
         async with trial(self.subject) as it:
             for action in ("on", "off", "on"):
                 assert (await it.command(action)).status is Status.OK
@@ -356,7 +356,7 @@ class AdapterContract(ReadingContract):
                 assert (await it.command("toggle")).status is Status.OK
                 assert it.is_as_told("toggle")
 
-    async def test_an_answer_that_was_asked_for_before_a_command_does_not_undo_it(self) -> None:
+    async def test_an_answer_to_a_request_before_a_command_does_not_undo_it(self) -> None:
         if not self.subject.is_polled:
             return
         async with trial(self.subject) as it:
@@ -381,7 +381,7 @@ class AdapterContract(ReadingContract):
             assert await it.obeys("on")
             assert it.states() == {"online"}
 
-    async def test_a_command_that_changes_nothing_is_no_success_of_the_wish(self) -> None:
+    async def test_a_command_without_effect_is_not_a_success(self) -> None:
         async with trial(self.subject) as it:
             await it.command("off")
             it.vendor.faults.stubborn = True

@@ -54,7 +54,7 @@ class Turns:
     async def __aexit__(self, *_: object) -> None: ...
 
 
-async def test_no_two_adapters_begin_in_one_turn_of_the_loop() -> None:
+async def test_no_two_adapters_start_in_one_turn_of_the_loop() -> None:
     clock, turns = Clock(), Turns()
     sections = {f"lamp{each}": ElgatoLights(base_url="http://lamp") for each in range(LAMPS)}
     start = AdapterStart(sections, lambda name: context_of(name, turns, clock))

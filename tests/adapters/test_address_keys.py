@@ -30,13 +30,13 @@ from tests.fakes.rows import each_row
         ('wled]\nhost = "http://[::1"', 'base_url = "http://192.168.1.20"'),
     ],
 )
-def test_the_wrong_key_is_answered_with_the_right_line(section: str, line: str) -> None:
+def test_a_wrong_key_is_reported_with_the_right_line(section: str, line: str) -> None:
     with pytest.raises(ConfigFailed) as failed:
         config.parse(f"[adapters.{section}\n", "f", {})
     assert any(str(fault).endswith(f"; write {line}") for fault in failed.value.faults), failed.value
 
 
-def test_a_section_of_a_kind_in_lua_is_answered_alike() -> None:
+def test_a_wrong_key_of_a_kind_in_lua_is_reported_with_the_right_line() -> None:
     raw = {"host": "192.168.1.9"}
     section = LuaSection(name="plug", kind="plug", raw=raw, file="f", line_of=lambda path: 1)
     found = read_section(section, KindDefinition(name="Plug", settings=KNOWN_SETTINGS))

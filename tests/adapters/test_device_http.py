@@ -186,7 +186,7 @@ SILENCE: dict[str, tuple[Speech | bytes, str]] = {
 
 
 @pytest.mark.parametrize(("speech", "reason"), SILENCE.values(), ids=SILENCE.keys())
-async def test_a_request_that_was_not_answered_is_repeated_once_and_then_given_up(
+async def test_an_unanswered_request_is_repeated_once(
     session: DeviceSession, clock: VirtualClock, speech: Speech | bytes, reason: str
 ) -> None:
     async with RawVendor(speech) as vendor:
@@ -199,7 +199,7 @@ async def test_a_request_that_was_not_answered_is_repeated_once_and_then_given_u
         assert isinstance(outcome, Unreachable) and len(vendor.heads) == 3, "one that must not be repeated is not"
 
 
-async def test_the_second_try_counts_as_the_first(session: DeviceSession, clock: VirtualClock) -> None:
+async def test_the_answer_to_a_repeated_request_is_returned(session: DeviceSession, clock: VirtualClock) -> None:
     async with RawVendor(b"") as vendor:
 
         async def second_time_lucky(writer: asyncio.StreamWriter) -> None:
@@ -219,7 +219,7 @@ async def test_the_second_try_counts_as_the_first(session: DeviceSession, clock:
         ("http://256.1.1.1", "256.1.1.1 - is not a canonical IPv4 address"),
     ],
 )
-async def test_an_address_that_cannot_be_is_unreachable(
+async def test_an_impossible_address_is_unreachable(
     session: DeviceSession, clock: VirtualClock, url: str, reason: str
 ) -> None:
     http, outcome = await _ask(session, clock, url)
@@ -237,7 +237,7 @@ async def test_a_device_that_does_not_speak_tls_is_unreachable_over_https(
 
 
 @pytest.mark.slow
-async def test_a_good_answer_cut_at_any_byte_is_an_answer_or_an_error_of_the_two(
+async def test_a_good_answer_cut_at_any_byte_is_an_answer_or_one_of_two_errors(
     session: DeviceSession, clock: VirtualClock
 ) -> None:
     head = GOOD.index(b"\r\n\r\n") + 4
@@ -251,7 +251,7 @@ async def test_a_good_answer_cut_at_any_byte_is_an_answer_or_an_error_of_the_two
     "byte",
     [b"\n", *(pytest.param(each, marks=pytest.mark.slow) for each in (b"\x00", b"\r", b"\xff", b" ", b":", b"9"))],
 )
-async def test_a_good_answer_with_any_byte_wrong_is_an_answer_or_an_error_of_the_two(
+async def test_a_good_answer_with_any_wrong_byte_is_an_answer_or_one_of_two_errors(
     session: DeviceSession, clock: VirtualClock, byte: bytes
 ) -> None:
     for place in range(len(GOOD)):
@@ -339,7 +339,7 @@ def test_a_byte_order_mark_and_zero_bytes_around_json_are_ignored(body: bytes | 
         (b"a\x01b\nc", "a b c"),
     ],
 )
-def test_a_character_that_json_forbids_spoils_only_its_text(inside: bytes, name: str) -> None:
+def test_a_forbidden_character_in_json_affects_only_its_text(inside: bytes, name: str) -> None:
     assert parse_json(b'{"on": true, "name": "' + inside + b'"}', "http://lamp") == {"on": True, "name": name}
 
 
@@ -352,12 +352,12 @@ def test_a_character_that_json_forbids_spoils_only_its_text(inside: bytes, name:
         (r'{"a": "\\\253_\"\u00e4\x\ud8", "b": 1}', {"a": '\\\\253_"ä\\x\\ud8', "b": 1}),
     ],
 )
-def test_a_number_that_is_none_spoils_only_its_value(body: str, value: Any) -> None:
+def test_nan_affects_only_its_value(body: str, value: Any) -> None:
     assert parse_json(body, "http://lamp") == value
 
 
 @pytest.mark.parametrize("body", ["nano", '{"a": NaN', '{"NaN: 1}', "NaN-1", '"' + '\\"' * 100_000])
-def test_other_words_are_no_json(body: str) -> None:
+def test_other_words_are_not_json(body: str) -> None:
     with pytest.raises(Unreadable):
         parse_json(body, "http://lamp")
 
@@ -366,7 +366,7 @@ def test_other_words_are_no_json(body: str) -> None:
     ("status", "header", "pause"), [(429, b"", 0.5), (503, b"", 0.5), (503, b"Retry-After: 1\r\n", 1.0)]
 )
 @pytest.mark.parametrize("repeat", [True, False])
-async def test_a_busy_device_is_asked_once_more_unless_the_request_must_not_be_repeated(
+async def test_a_request_to_a_busy_device_is_repeated_once_if_allowed(
     session: DeviceSession, clock: VirtualClock, status: int, header: bytes, pause: float, repeat: bool
 ) -> None:
     busy = f"HTTP/1.1 {status} Busy\r\nContent-Length: 0\r\n".encode() + header + b"\r\n"
@@ -381,13 +381,13 @@ async def test_a_busy_device_is_asked_once_more_unless_the_request_must_not_be_r
         assert clock.monotonic() == (pause if repeat else 0)
 
 
-async def test_a_device_that_stays_busy_refuses(session: DeviceSession, clock: VirtualClock) -> None:
+async def test_a_device_that_is_busy_twice_refuses(session: DeviceSession, clock: VirtualClock) -> None:
     async with RawVendor(_answer(b"503 Busy")) as vendor:
         _, outcome = await _ask(session, clock, vendor.url)
         assert isinstance(outcome, HttpRefused) and len(vendor.heads) == 2
 
 
-async def test_a_device_by_name_is_asked_with_its_address_as_host(
+async def test_the_host_header_of_a_device_by_name_is_its_address(
     session: DeviceSession, clock: VirtualClock
 ) -> None:
     async with RawVendor(GOOD) as vendor:
@@ -442,9 +442,7 @@ class PeerCounter:
         return web.Response()
 
 
-async def test_requests_that_follow_each_other_share_a_connection(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
+async def test_consecutive_requests_share_a_connection(session: DeviceSession, clock: VirtualClock) -> None:
     async with PeerCounter() as vendor:
         http = HttpClient(session, vendor.url, clock)
         for _ in range(3):
@@ -452,9 +450,7 @@ async def test_requests_that_follow_each_other_share_a_connection(
         assert (len(vendor.peers), len(set(vendor.peers))) == (3, 1)
 
 
-async def test_only_a_request_that_may_be_repeated_uses_a_connection_that_was_kept(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
+async def test_only_a_repeatable_request_uses_a_kept_connection(session: DeviceSession, clock: VirtualClock) -> None:
     async with PeerCounter() as vendor:
         http = HttpClient(session, vendor.url, clock)
         for repeat in (True, True, False, False, True):
@@ -473,7 +469,7 @@ class OnceAConnection(PeerCounter):
         return web.Response()
 
 
-async def test_a_connection_that_the_device_ends_costs_a_request_nothing_but_the_repetition(
+async def test_a_request_is_repeated_if_the_device_closed_the_kept_connection(
     session: DeviceSession, clock: VirtualClock
 ) -> None:
     async with OnceAConnection() as vendor:
@@ -511,7 +507,7 @@ async def serving(socket: Callable[[web.Request], Awaitable[web.WebSocketRespons
         await runner.cleanup()
 
 
-async def test_a_websocket_takes_texts_and_json_and_is_bounded(session: DeviceSession, clock: VirtualClock) -> None:
+async def test_a_websocket_sends_texts_and_json_and_is_bounded(session: DeviceSession, clock: VirtualClock) -> None:
     async with serving(_echo) as url:
         http = HttpClient(session, url, clock)
         async with http.messages("/ws", silence_secs=20, max_bytes=1000) as messages:
@@ -556,7 +552,7 @@ class Ready:
 TEXT, PONG = (aiohttp.WSMessage(kind, "7", None) for kind in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.PONG))
 
 
-async def test_others_of_the_loop_come_between_what_is_there_already() -> None:
+async def test_waiting_messages_do_not_block_the_loop() -> None:
     messages, pongs, lines = Ready([TEXT] * 1001), Ready([PONG] * 1000 + [TEXT]), Ready([b"\n" * 65536])
     for flood in (messages, pongs, lines):
         counting = asyncio.ensure_future(flood.count())
@@ -604,9 +600,7 @@ async def test_a_websocket_can_be_closed_while_the_other_side_sends(
             assert await anext(messages) == 7
 
 
-async def test_a_websocket_whose_handshake_is_not_answered_is_given_up(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
+async def test_a_websocket_without_a_handshake_answer_fails(session: DeviceSession, clock: VirtualClock) -> None:
     async with RawVendor(endlessly(b"", b"", pause=0.01)) as vendor:
         with pytest.raises(Unreachable, match="timed out"):
             async with HttpClient(session, vendor.url, clock).messages("/ws", silence_secs=0.05):
@@ -628,7 +622,7 @@ STREAMS: tuple[tuple[bytes, list[ServerEvent]], ...] = (
 
 
 @each_row(("stream", "events"), STREAMS)
-def test_an_event_stream_reads_the_same_in_whatever_pieces_it_comes(stream: bytes, events: list[ServerEvent]) -> None:
+def test_an_event_stream_is_parsed_the_same_in_any_pieces(stream: bytes, events: list[ServerEvent]) -> None:
     for size in (1, 2, 3, 5, 1000):
         decoder = EventDecoder(100)
         pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
@@ -646,7 +640,7 @@ def test_an_event_that_is_too_large_ends_the_stream(endless: bytes) -> None:
 EVENTS = OK + b"Content-Type: text/event-stream; charset=utf-8\r\n\r\n"
 
 
-async def test_server_sent_events_come_until_the_stream_ends(session: DeviceSession, clock: VirtualClock) -> None:
+async def test_server_sent_events_arrive_until_the_stream_ends(session: DeviceSession, clock: VirtualClock) -> None:
     async with RawVendor(saying(EVENTS, b"data: 1\n\nda", b"ta: 2\n\n")) as vendor:
         http = HttpClient(session, vendor.url, clock)
         async with http.events("/stream", silence_secs=20, last_id="7") as events:
@@ -656,7 +650,7 @@ async def test_server_sent_events_come_until_the_stream_ends(session: DeviceSess
         assert b"accept: text/event-stream" in head.lower() and b"last-event-id: 7" in head.lower()
 
 
-async def test_a_stream_that_is_silent_for_too_long_ends(session: DeviceSession, clock: VirtualClock) -> None:
+async def test_a_silent_stream_ends_after_its_limit(session: DeviceSession, clock: VirtualClock) -> None:
     async with RawVendor(endlessly(EVENTS + b"data: 1\n\n", b"", pause=0.01)) as vendor:
         http = HttpClient(session, vendor.url, clock)
         async with http.events("/stream", silence_secs=0.05) as events:
@@ -686,7 +680,7 @@ async def test_an_answer_other_than_an_event_stream_is_reported(
 # --- how requests are let in ---------------------------------------------------------------------
 
 
-async def test_headers_come_with_every_request_and_no_secret_is_shown(
+async def test_headers_are_sent_with_every_request_and_no_secret_is_shown(
     session: DeviceSession, clock: VirtualClock
 ) -> None:
     access = HttpAccess(username="me", password="ü", headers={"X-Api": "7"})

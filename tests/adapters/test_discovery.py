@@ -38,7 +38,7 @@ ROKU = found_by_ssdp("roku:ecp", "uuid:roku:ecp:P0A07", "http://127.0.0.1:8060/"
 # --- messages ----------------------------------------------------------------------------------------------------
 
 
-def test_a_question_reads_as_another_parser_would_read_it() -> None:
+def test_another_parser_reads_the_question() -> None:
     query = dns.encode_query([(ELG, dns.PTR), (("Küche", *ELG), dns.SRV), (("x" * 99,), dns.TXT)])
     assert struct.unpack_from(">6H", query) == (0, 0, 3, 0, 0, 0)
     asked = [(ELG, 12), (("Küche", *ELG), 33), (("x" * 63,), 16)]
@@ -47,7 +47,7 @@ def test_a_question_reads_as_another_parser_would_read_it() -> None:
     assert len(many) <= dns.MAX_QUERY_BYTES and struct.unpack_from(">6H", many)[2] > 10
 
 
-def test_an_answer_is_read_with_its_compressed_names_and_without_its_question() -> None:
+def test_compressed_names_in_answers_are_read_and_questions_ignored() -> None:
     head = struct.pack(">6H", 7, 0x8400, 1, 1, 0, 3)
     question = name(*ELG) + struct.pack(">2H", 12, 1)
     instance = b"\x04Lamp\xc0\x0c"  # and the rest as in the question
@@ -90,12 +90,12 @@ def test_invalid_answers_are_refused(what: str) -> None:
         dns.decode_answer(MALFORMED[what])
 
 
-def test_the_records_read_from_one_message_are_limited() -> None:
+def test_the_records_of_one_message_are_limited() -> None:
     records = dns.decode_answer(message(*[record(name("a"), 1, b"\1\2\3\4")] * 500))
     assert len(records) == dns.MAX_RECORDS
 
 
-def test_no_bytes_raise_anything_else() -> None:
+def test_random_bytes_raise_only_the_expected_error() -> None:
     generator, sound = random.Random(1), message(*KEY_LIGHT)
     answers = MdnsAnswers(["_elg._tcp"])
     for _ in range(3000):
@@ -124,7 +124,7 @@ def read(*packets: tuple[bytes, str], services: Sequence[str] = ("_elg._tcp",)) 
     return answers
 
 
-def test_an_instance_is_put_together_from_the_records_of_its_sender() -> None:
+def test_an_instance_consists_of_the_records_of_its_sender() -> None:
     ptr, srv, txt, address = KEY_LIGHT
     key_light = Instance(
         service="_elg._tcp",
@@ -144,7 +144,7 @@ def test_an_instance_is_put_together_from_the_records_of_its_sender() -> None:
     assert [*answers.questions()] == [(ELG, dns.PTR)] and answers.list_instances() == [key_light]
 
 
-def test_a_sender_that_says_too_much_takes_no_room_of_another() -> None:
+def test_a_flooding_sender_does_not_displace_others() -> None:
     loud = [record(name(*ELG), 12, name(f"lamp {number}", *ELG)) for number in range(100)]
     answers = read((message(*loud), "10.0.0.1"), (message(*KEY_LIGHT), "192.168.1.20"))
     assert len(answers.list_instances()) == 1
@@ -164,7 +164,7 @@ def test_a_sender_that_says_too_much_takes_no_room_of_another() -> None:
         ("127.0.0.1", ("127.0.0.2",), "127.0.0.2"),
     ],
 )
-def test_the_address_is_one_of_the_local_network(sender: str, stated: tuple[str, ...], chosen: str) -> None:
+def test_only_addresses_of_the_local_network_are_accepted(sender: str, stated: tuple[str, ...], chosen: str) -> None:
     assert choose_address(sender, stated) == chosen
 
 
@@ -183,7 +183,7 @@ def test_the_address_is_one_of_the_local_network(sender: str, stated: tuple[str,
         (b"NOTIFY * HTTP/1.1\r\n\r\n", False),
     ],
 )
-def test_an_answer_by_ssdp_counts_if_it_leads_to_its_sender(packet: bytes, is_taken: bool) -> None:
+def test_an_ssdp_answer_must_name_the_address_of_its_sender(packet: bytes, is_taken: bool) -> None:
     assert (decode_ssdp(packet, "127.0.0.1") is not None) == is_taken
 
 
@@ -192,7 +192,7 @@ def instances(*stated: tuple[str, str, str, int]) -> list[Instance]:
     return [Instance(service=each[0], name=each[1], host=each[2], port=each[3], text={}) for each in stated]
 
 
-def test_each_kinds_section_is_sound_and_has_a_name_of_its_own() -> None:
+def test_each_kinds_section_is_valid_and_has_its_own_name() -> None:
     ways = [each for each in DISCOVERY_METHODS if each.kind in KINDS]
     there = instances(
         ("_elg._tcp", "Elgato Key Light", "192.168.1.20", 9123),
@@ -229,7 +229,7 @@ def test_each_kinds_section_is_sound_and_has_a_name_of_its_own() -> None:
     assert (pasted["mqtt_broker"].port, pasted["wled"].base_url) == (1884, "http://192.168.1.30")
 
 
-def test_a_kind_in_lua_is_found_once_there_is_a_file_of_it(tmp_path: Path) -> None:
+def test_a_kind_in_lua_is_found_if_its_file_exists(tmp_path: Path) -> None:
     file = tmp_path / "config" / "default.toml"
     known = set(config.list_kinds(file))
     assert {"shelly", "elgato_lights"} <= known
@@ -240,7 +240,7 @@ def test_a_kind_in_lua_is_found_once_there_is_a_file_of_it(tmp_path: Path) -> No
     assert type(config.parse(found.section, str(file), {}).adapters["shelly"]).__name__ == "LuaSection"
 
 
-def test_a_device_that_is_found_in_two_ways_comes_once() -> None:
+def test_a_device_found_in_two_ways_is_listed_once() -> None:
     ways = [each for each in DISCOVERY_METHODS if each.kind in ("shelly", "hue")]
     there = instances(
         ("_http._tcp", "ShellyPlus1-aa", "10.0.0.2", 80),
@@ -280,7 +280,7 @@ async def scan(network: SearchNetwork, packets: int, seconds: float = 0.1) -> Sc
     return clock.scan
 
 
-async def test_a_search_asks_and_collects_answers_among_rubbish() -> None:
+async def test_a_search_collects_answers_among_invalid_packets() -> None:
     asked: list[bytes] = []
 
     def answer(question: bytes) -> list[bytes]:
@@ -294,7 +294,7 @@ async def test_a_search_asks_and_collects_answers_among_rubbish() -> None:
     assert [each.usn for each in done.ssdp] == ["uuid:roku:ecp:P0A07"]
 
 
-async def test_the_packets_read_from_one_sender_are_limited() -> None:
+async def test_the_packets_of_one_sender_are_limited() -> None:
     with responding(lambda _: [b"x"] * 90) as mdns, responding(lambda _: []) as other:
         done = await scan(SearchNetwork(mdns=mdns, ssdp=other), packets=MAX_PACKETS_PER_SENDER)
         assert done.packets == MAX_PACKETS_PER_SENDER

@@ -142,7 +142,7 @@ async def test_a_silent_device_of_a_bridge_fails_no_command_to_another(
     assert outcomes[2].message == "it does not answer"
 
 
-async def test_a_value_that_a_device_cannot_take_is_refused_though_its_address_is_busy(desk: Desk) -> None:
+async def test_an_invalid_value_is_refused_even_if_the_address_is_busy(desk: Desk) -> None:
     busy = asyncio.ensure_future(desk.dispatcher.send(desk.devices("a"), ON, "device"))
     await desk.begun("a")
     narrow = (CommandSpec(capability="brightness", actions=("set",), min=10, max=90),)
@@ -158,14 +158,14 @@ async def test_a_value_that_a_device_cannot_take_is_refused_though_its_address_i
     assert desk.adapters["a"].asked == [("a:1", ON)]
 
 
-async def test_a_device_whose_adapter_is_not_there_is_unsupported(desk: Desk) -> None:
+async def test_a_device_without_an_adapter_is_unsupported(desk: Desk) -> None:
     adapter = StubAdapter(context_of("z", desk.adapters["a"].http._session, VirtualClock()))
     desk.registry.apply(adapter.seen(power="off"))
     [outcome] = await desk.dispatcher.send([desk.registry.get_device("z:1")], ON, "device")
     assert outcome.status is Status.UNSUPPORTED
 
 
-async def test_a_command_that_was_begun_is_finished_though_its_sender_goes_away(desk: Desk) -> None:
+async def test_a_command_in_progress_is_finished_even_if_its_sender_leaves(desk: Desk) -> None:
     sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("bc"), ON, "device"))
     under_way = await desk.begun("b")
     sending.cancel()
@@ -190,7 +190,7 @@ async def test_senders_of_abandoned_commands_get_an_error(desk: Desk) -> None:
     assert given_up.cancelled()
 
 
-async def test_leaving_is_quiet_though_a_sender_went_away_before(
+async def test_leaving_logs_nothing_even_if_a_sender_left_before(
     session: DeviceSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     desk = Desk(session, clock)
@@ -253,7 +253,7 @@ async def test_a_failed_operation_reports_the_reason(desk: Desk) -> None:
         await desk.dispatcher.invoke("a:fail", {})
 
 
-async def test_where_many_commands_run_at_once_those_to_one_device_wait_for_each_other() -> None:
+async def test_simultaneous_commands_to_one_device_wait_for_each_other() -> None:
     gate, began = AddressGate("broker", 10), list[str]()
 
     async def command(name: str, *device_ids: str) -> None:

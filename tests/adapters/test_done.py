@@ -38,7 +38,7 @@ CASES: tuple[tuple[str, str, Any, Any, Any, bool], ...] = (
 
 
 @each_row(("capability", "action", "value", "before", "seen", "is_done"), CASES)
-def test_a_command_is_done_when_it_shows(
+def test_a_command_is_complete_when_its_result_is_shown(
     capability: str, action: str, value: Any, before: Any, seen: Any, is_done: bool
 ) -> None:
     command = Command(capability=capability, action=action, value=value)
@@ -46,7 +46,7 @@ def test_a_command_is_done_when_it_shows(
     assert expected.is_shown({} if seen is None else {capability: seen}) is is_done
 
 
-def test_half_a_step_is_near_enough_and_the_sentence_names_both() -> None:
+def test_half_a_step_is_close_enough_and_the_error_names_both_values() -> None:
     specs = [CommandSpec(capability="brightness", actions=("set",), step=5)]
     expected = ExpectedState(Command(capability="brightness", action="set", value=40), specs, {"brightness": 0})
     assert expected.is_shown({"brightness": 42}) and not expected.is_shown({"brightness": 43})
@@ -58,7 +58,7 @@ def test_half_a_step_is_near_enough_and_the_sentence_names_both() -> None:
         assert ExpectedState(command, [warmth], {}).is_shown(shown) is is_done
 
 
-def test_a_lamp_that_is_off_counts_as_dimmed() -> None:
+def test_a_lamp_that_is_off_is_treated_as_dimmed() -> None:
     dark = ExpectedState(
         Command(capability="brightness", action="set", value=0), (), {"power": "on", "brightness": 40}
     )

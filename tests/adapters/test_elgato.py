@@ -92,13 +92,13 @@ async def test_kelvin_becomes_mired_within_the_range_of_lights_and_the_light_sho
 
 
 @given(st.integers(143, 344))
-def test_every_mired_of_a_light_survives_the_way_to_kelvin_and_back(mired: int) -> None:
+def test_every_mired_of_a_light_survives_conversion_to_kelvin_and_back(mired: int) -> None:
     assert clamped_mireds(kelvin_of(mired)) == mired
     assert 2900 <= kelvin_of(mired) <= 7000
 
 
 @given(st.integers(2900, 7000))
-def test_every_kelvin_that_a_light_takes_is_shown_within_one_mired(kelvin: int) -> None:
+def test_every_kelvin_of_a_light_is_shown_within_one_mired(kelvin: int) -> None:
     assert 143 <= clamped_mireds(kelvin) <= 344
     assert abs(kelvin_of(clamped_mireds(kelvin)) - kelvin) <= kelvin**2 / 1_000_000
 
@@ -210,7 +210,7 @@ async def test_an_address_without_lights_is_not_a_failure(adapter: ElgatoAdapter
     assert await adapter.poll() == Report(adapter="desk", present=frozenset(), observations=())
 
 
-async def test_an_invalid_light_is_unseen_and_reported_once_until_it_recovers(
+async def test_an_invalid_light_is_skipped_and_reported_once_until_it_recovers(
     adapter: ElgatoAdapter, light: LightSimulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     lamp = SimulatedLight(temperature=213)
@@ -266,7 +266,7 @@ async def test_a_wrong_attribute_is_reported_and_the_others_are_shown(
         ),
     ],
 )
-async def test_a_command_reads_writes_one_field_and_reads_back(
+async def test_a_command_reads_writes_one_field_and_reads_again(
     adapter: ElgatoAdapter,
     light: LightSimulator,
     command: Command,
@@ -285,7 +285,7 @@ async def test_a_command_reads_writes_one_field_and_reads_back(
     assert light.requests == [GET, PUT, GET, GET]
 
 
-async def test_the_other_lights_are_written_as_they_were_just_read(
+async def test_the_other_lights_are_written_with_the_values_just_read(
     adapter: ElgatoAdapter, light: LightSimulator
 ) -> None:
     others = [
@@ -315,7 +315,7 @@ async def test_unknown_fields_are_written_back(adapter: ElgatoAdapter, light: Li
 
 
 @pytest.mark.parametrize("bad", [None, {}, {"on": "yes"}, {"on": 1, "brightness": 900}])
-async def test_a_bad_light_does_not_keep_its_neighbours_from_being_commanded(
+async def test_an_invalid_light_does_not_block_commands_to_its_neighbours(
     adapter: ElgatoAdapter, light: LightSimulator, bad: Any
 ) -> None:
     light.lights = [bad, SimulatedLight(temperature=213)]
@@ -346,7 +346,7 @@ async def test_power_and_brightness_leave_a_colour_and_a_temperature_ends_it(
         ([None], "light 0 is not an object but null"),
     ],
 )
-async def test_a_light_that_is_gone_or_unreadable_is_not_written(
+async def test_a_missing_or_unreadable_light_is_not_written(
     adapter: ElgatoAdapter, light: LightSimulator, lights: list[Any], expected: str
 ) -> None:
     light.lights = lights
@@ -359,7 +359,7 @@ async def test_a_light_that_is_gone_or_unreadable_is_not_written(
 
 
 @pytest.mark.parametrize("lag", [0.05, 1.0])
-async def test_a_light_that_is_late_by_up_to_a_second_is_waited_for(
+async def test_a_light_that_is_up_to_a_second_late_is_awaited(
     adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, lag: float
 ) -> None:
     light.faults.lag = lag
@@ -410,7 +410,7 @@ async def test_the_present_state_of_the_light_is_reported(
 
 
 @pytest.mark.parametrize("command", [ON, TOGGLE])
-async def test_an_unreadable_answer_to_a_write_leaves_the_result_to_the_light(
+async def test_after_an_unreadable_answer_to_a_write_the_light_is_read(
     adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, http_client: RecordingClient, command: Command
 ) -> None:
     http_client.before = lambda number, method: setattr(light.faults, "torn", method == "PUT")
@@ -454,7 +454,7 @@ def _drop_at(http_client: RecordingClient, light: LightSimulator, method: str) -
 
 
 @pytest.mark.parametrize("command", [ON, temperature(4000)])
-async def test_a_read_and_a_write_that_were_not_answered_are_repeated_once(
+async def test_an_unanswered_read_or_write_is_repeated_once(
     adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, http_client: RecordingClient, command: Command
 ) -> None:
     _drop_at(http_client, light, "GET")
@@ -469,7 +469,7 @@ async def test_a_read_and_a_write_that_were_not_answered_are_repeated_once(
     assert clock.monotonic() == 0.5
 
 
-async def test_the_reading_of_a_toggle_is_repeated_and_its_write_never(
+async def test_the_read_of_a_toggle_is_repeated_and_its_write_never(
     adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, http_client: RecordingClient
 ) -> None:
     _drop_at(http_client, light, "GET")
@@ -585,7 +585,7 @@ NUMBERS = st.integers(-1, 400) | st.floats(-1, 400)
 
 
 @given(JSON | st.dictionaries(FIELDS, NUMBERS | JSON))
-def test_any_json_is_a_light_within_its_bounds_or_a_fault_on_one_line(raw: Any) -> None:
+def test_any_json_is_a_valid_light_or_an_error_in_one_line(raw: Any) -> None:
     try:
         light = LightState.parse(raw)
     except Invalid as fault:

@@ -174,7 +174,7 @@ async def test_a_failed_adapter_is_restarted_with_back_off_and_reported_once(
     assert stage.happened.count(events.AdapterStarted(adapter="bad")) == 1
 
 
-def test_the_pause_between_two_tries_doubles_up_to_a_minute() -> None:
+def test_the_pause_between_two_attempts_doubles_up_to_a_minute() -> None:
     for failures, ideal in ((1, 1.0), (2, 2.0), (5, 16.0), (7, 60.0), (1000, 60.0)):
         assert ideal * 0.75 <= back_off(failures) <= ideal
 
@@ -195,7 +195,7 @@ async def _swallow(_: Scripted) -> None:
             await Scripted.is_over.wait()
 
 
-async def test_a_command_that_fails_unforeseen_fails_alone_with_one_traceback(
+async def test_an_unexpected_failure_of_a_command_affects_only_it_with_one_traceback(
     session: DeviceSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage = Stage(session, clock)

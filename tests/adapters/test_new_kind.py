@@ -27,7 +27,7 @@ pol_interval_secs = 5
 
 
 @pytest.mark.slow
-def test_a_folder_makes_a_kind_known_to_check_configuration_and_demo(tmp_path: Path) -> None:
+def test_a_folder_adds_a_kind_to_check_configuration_and_demo(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "appliance", tmp_path / "appliance")
     shutil.copytree(ROOT / "config", tmp_path / "template" / "config")
     write_relay(tmp_path / "appliance")

@@ -156,7 +156,7 @@ async def test_a_web_service_receives_the_message_escaped_for_its_place(
         ("url = '{url}/'", "ü" * 4096, "ü" * 4096),
     ],
 )
-async def test_a_text_is_as_long_as_the_service_takes(
+async def test_a_text_is_cut_to_the_services_limit(
     session: DeviceSession, lines: str, text: str, expected: str
 ) -> None:
     received: list[Request] = []
@@ -167,7 +167,7 @@ async def test_a_text_is_as_long_as_the_service_takes(
 
 
 @pytest.mark.parametrize("failures", [1, 2, 3])
-async def test_there_are_three_tries_with_pauses_and_then_a_failure_without_the_token(
+async def test_a_message_has_three_attempts_with_pauses_and_then_an_error_without_the_token(
     session: DeviceSession, caplog: pytest.LogCaptureFixture, failures: int
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -281,7 +281,7 @@ async def test_a_service_gets_buttons_if_its_body_has_them(session: DeviceSessio
         "url = '{url}/'\n" + BUTTONS,
     ],
 )
-async def test_a_message_goes_out_without_buttons_that_have_no_key_or_no_place(
+async def test_a_message_omits_buttons_without_a_key_or_place(
     session: DeviceSession, caplog: pytest.LogCaptureFixture, lines: str
 ) -> None:
     received: list[Request] = []
@@ -310,7 +310,7 @@ async def test_a_silent_server_is_unreachable(session: DeviceSession) -> None:
         await send(section("url = 'http://127.0.0.1:1/'", session, InstantClock()))
 
 
-async def test_messages_go_out_in_turn(session: DeviceSession) -> None:
+async def test_messages_are_sent_one_after_another(session: DeviceSession) -> None:
     received: list[Request] = []
     async with listening([500, 500], received) as url:
         adapter = section(f"url = '{url}/'", session, InstantClock())
@@ -416,7 +416,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("lines", "fault"), FAULTS.items(), ids=FAULTS.values())
-def test_keys_that_do_not_go_together_are_faults_without_secrets(lines: str, fault: str) -> None:
+def test_keys_that_exclude_each_other_are_errors_without_secrets(lines: str, fault: str) -> None:
     with pytest.raises(ConfigFailed) as failed:
         config.parse(f"[adapters.phone]\ntype = 'notify'\n{lines}", "home.toml", {})
     assert fault in str(failed.value) and "secret" not in str(failed.value)
@@ -546,7 +546,7 @@ async def test_no_password_is_sent_over_an_untrusted_certificate(session: Device
     assert not server.logins and not server.mails
 
 
-async def test_a_mail_that_is_refused_for_now_comes_with_the_next_try(
+async def test_a_temporarily_refused_mail_is_sent_with_the_next_attempt(
     session: DeviceSession, certificate: Path
 ) -> None:
     async with mail_server(certificate, "starttls", {"DATA": ["451 later"]}) as (server, lines):
@@ -554,7 +554,7 @@ async def test_a_mail_that_is_refused_for_now_comes_with_the_next_try(
     assert (server.connections, len(server.mails)) == (2, 1)
 
 
-async def test_accepted_recipients_get_a_mail_once_though_another_is_refused(
+async def test_accepted_recipients_get_a_mail_once_even_if_another_is_refused(
     session: DeviceSession, certificate: Path
 ) -> None:
     async with mail_server(certificate, "starttls", {"RCPT": ["550 who"]}) as (server, lines):

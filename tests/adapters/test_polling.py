@@ -130,7 +130,7 @@ async def test_any_answer_restarts_the_count(bench: Bench, between: str | BadAns
     assert bench.power == ("off", "offline")
 
 
-async def test_an_answer_that_makes_no_sense_ends_an_outage_and_is_an_error_of_its_own(
+async def test_an_invalid_answer_ends_an_outage_and_is_another_error(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -144,7 +144,7 @@ async def test_an_answer_that_makes_no_sense_ends_an_outage_and_is_an_error_of_i
     assert [record.message for record in caplog.records] == ["stub: answers again", f"stub: {WRONG}"]
 
 
-async def test_wrong_answers_are_not_an_outage_and_are_reported_once_until_a_good_one(
+async def test_wrong_answers_are_not_an_outage_and_are_reported_once(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     said = events.SystemErrorReported(message=f"stub: {WRONG}")
@@ -208,7 +208,7 @@ async def test_a_refused_command_is_not_an_outage_and_ends_one(bench: Bench) -> 
     assert bench.power == ("off", "online")
 
 
-async def test_a_command_that_fails_before_anything_is_asked_ends_no_outage(bench: Bench) -> None:
+async def test_a_command_that_fails_before_its_first_request_ends_no_outage(bench: Bench) -> None:
     async def command(device_id: str, command: Command) -> CommandResult:
         if command.action == "on":
             raise WRONG
@@ -234,7 +234,9 @@ async def test_a_command_with_a_first_answer_is_not_an_outage(bench: Bench) -> N
 
 
 @pytest.mark.parametrize("stale", ["report", GONE, WRONG])
-async def test_a_poll_from_before_the_end_of_a_command_is_dropped(bench: Bench, stale: str | AdapterFailed) -> None:
+async def test_a_poll_that_began_before_the_end_of_a_command_is_dropped(
+    bench: Bench, stale: str | AdapterFailed
+) -> None:
     outcome = stale if isinstance(stale, Exception) else bench.seen("off")
     polling = asyncio.ensure_future(bench.link.poll())
     await bench.adapter.begun(bench.adapter.polls, 2)
@@ -245,7 +247,7 @@ async def test_a_poll_from_before_the_end_of_a_command_is_dropped(bench: Bench, 
     assert (bench.happened, bench.device, bench.link.misses) == before
 
 
-async def test_a_poll_from_during_a_command_is_dropped_even_if_it_ends_later(
+async def test_a_poll_that_began_during_a_command_is_dropped_even_if_it_ends_later(
     bench: Bench,
 ) -> None:
     commanding = asyncio.ensure_future(bench.link.ask("stub:1", ON))
@@ -404,9 +406,7 @@ async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session
     assert silent.requests.count(("GET", "/elgato/lights")) == 2, "never repeated, for there was no time"
 
 
-async def test_a_command_that_waits_too_long_for_its_turn_is_not_sent(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_command_that_waits_too_long_is_not_sent(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(address_gates, "LOCK_TIMEOUT_SECS", 0.05)
     await bench.poll(bench.seen("off"))
     first = asyncio.ensure_future(bench.link.ask("stub:1", ON))

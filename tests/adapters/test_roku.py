@@ -101,7 +101,7 @@ async def test_real_devices_are_reported(adapter: RokuAdapter, tv: TvSimulator, 
     assert await adapter.operations["info"]({}) == elements and set(adapter.operations) == {"info"}
 
 
-async def test_a_stick_without_a_power_state_is_on(adapter: RokuAdapter, tv: TvSimulator) -> None:
+async def test_a_stick_without_a_power_state_is_shown_as_on(adapter: RokuAdapter, tv: TvSimulator) -> None:
     tv.info = {"is-stick": "true"}
     assert _bare(await adapter.poll()) == _report("on", None, None, None)
 
@@ -173,7 +173,7 @@ OTHER_ROOTS: Sequence[str] = (
         (b"Den &amp; Kitchen&#233;", "Den & Kitchen\xe9"),
     ],
 )
-async def test_a_name_that_breaks_the_document_is_repaired(
+async def test_an_invalid_name_in_the_document_is_repaired(
     adapter: RokuAdapter, tv: TvSimulator, name: bytes, shown: str
 ) -> None:
     inside = b"<power-mode>Ready</power-mode><user-device-name>" + name + b"</user-device-name>"
@@ -182,7 +182,7 @@ async def test_a_name_that_breaks_the_document_is_repaired(
     assert (seen.name, seen.attributes) == (shown, {"power": "off"})
 
 
-async def test_a_tv_by_name_is_asked_at_its_address_and_its_refusal_names_both_remedies(
+async def test_a_refusal_of_a_tv_by_name_has_both_remedies(
     session: DeviceSession, tv: TvSimulator, clock: VirtualClock
 ) -> None:
     settings = RokuTv(ip_address="localhost", port=tv.port)
@@ -276,7 +276,7 @@ async def test_the_tv_is_read_at_once_and_after_1_2_and_4_seconds_until_its_powe
 
 
 @pytest.mark.parametrize("action", ["on", "toggle"])
-async def test_a_press_that_was_not_answered_is_never_repeated(
+async def test_an_unanswered_press_is_never_repeated(
     adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock, http_client: RecordingClient, action: str
 ) -> None:
     def drop(number: int, method: str) -> None:
@@ -303,7 +303,7 @@ async def test_the_reading_before_the_press_is_repeated_once_and_the_press_waits
 
 
 @pytest.mark.parametrize("fault", [{"drop": 2}, {"status": 403}, {"body": b"<device-info><power-mo"}])
-async def test_a_reading_after_the_press_that_fails_is_left_out(
+async def test_a_failed_reading_after_the_press_is_skipped(
     adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock, http_client: RecordingClient, fault: dict[str, Any]
 ) -> None:
     def fail_once(number: int, method: str) -> None:
@@ -317,7 +317,7 @@ async def test_a_reading_after_the_press_that_fails_is_left_out(
 
 
 @pytest.mark.parametrize(("answered", "lag"), [(2, 0.0), (3, 9.0), (4, 9.0)])
-async def test_a_tv_that_no_longer_answers_after_an_answered_power_off_is_off(
+async def test_a_tv_that_is_silent_after_an_answered_power_off_is_off(
     adapter: RokuAdapter,
     tv: TvSimulator,
     clock: VirtualClock,
@@ -345,7 +345,7 @@ async def test_a_tv_that_is_silent_at_first_and_still_on_is_on(
     assert _bare(answer.report) == _simulated("on", "PowerOn")
 
 
-async def test_an_unreadable_answer_to_a_press_leaves_the_result_to_the_tv(
+async def test_after_an_unreadable_answer_to_a_press_the_tv_is_read(
     adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock, http_client: RecordingClient
 ) -> None:
     http_client.before = lambda number, _: setattr(tv.faults, "torn", number == 2)
@@ -398,18 +398,18 @@ def test_only_power_on_is_on_and_a_device_without_the_element_is(inside: str, mo
         ("", None),
     ],
 )
-def test_the_name_is_the_owners_if_there_is_one(inside: str, name: str | None) -> None:
+def test_the_owners_name_takes_precedence(inside: str, name: str | None) -> None:
     assert DeviceInfo.parse(_xml(inside)).friendly_name == name
 
 
 @each_row("encoding", ["utf-8", "utf-16", "iso-8859-1", "windows-1252"])
-def test_the_encoding_that_the_document_declares_is_its_own(encoding: str) -> None:
+def test_the_declared_encoding_of_the_document_is_used(encoding: str) -> None:
     text = f'<?xml version="1.0" encoding="{encoding}"?><device-info><model-name>Käse</model-name></device-info>'
     assert DeviceInfo.parse(text.encode(encoding)).model_name == "Käse"
 
 
 @pytest.mark.slow
-def test_a_document_that_is_large_and_deep_is_read() -> None:
+def test_a_large_and_deep_document_is_read() -> None:
     assert DeviceInfo.parse(_xml("<a>" * 30_000 + "</a>" * 30_000)).is_on
     assert len(DeviceInfo.parse(_xml("".join(f"<e{n}/>" for n in range(20_000)))).fields) == 20_000
 
@@ -425,7 +425,7 @@ def test_any_bytes_are_a_device_or_a_bad_answer(body: bytes) -> None:
 
 
 @pytest.mark.slow
-async def test_a_capture_cut_at_any_byte_is_a_device_only_when_whole() -> None:
+async def test_a_capture_is_a_device_only_if_it_is_complete() -> None:
     body = (CAPTURES / "device-info.xml").read_bytes().rstrip()
     for end in range(len(body)):
         with pytest.raises(BadAnswer):

@@ -78,7 +78,7 @@ async def test_polls_begin_one_interval_apart_or_after_the_one_before(
     assert adapter.times == pytest.approx([number * max(interval, takes) for number in range(5)])
 
 
-async def test_an_adapter_that_does_not_answer_is_polled_ever_more_seldom_and_then_as_before(
+async def test_an_unanswered_adapter_is_polled_at_growing_intervals(
     session: DeviceSession, clock: VirtualClock
 ) -> None:
     adapter = Watched(session, clock, interval=2.0)
@@ -105,7 +105,7 @@ async def test_wrong_answers_do_not_slow_the_polling(session: DeviceSession, clo
     assert adapter.times == [2.0 * number for number in range(11)]
 
 
-async def test_a_poll_that_will_not_end_is_left_to_itself_and_the_next_one_is_asked(
+async def test_a_poll_that_does_not_end_is_abandoned_and_the_next_one_begins(
     session: DeviceSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("appliance.adapters.polling.COMMAND_TIMEOUT_SECS", 0.01)

@@ -201,7 +201,7 @@ OBSERVED_IN_VAIN: tuple[tuple[Any, str], ...] = (
 )
 
 
-async def test_an_observation_moves_what_cannot_be_commanded_and_a_wrong_one_moves_nothing() -> None:
+async def test_an_observation_sets_attributes_without_commands_and_a_wrong_one_sets_nothing() -> None:
     async with running() as home:
         observe = home.adapter.operations["observe"]
         before = home.registry.list_devices()
@@ -271,7 +271,7 @@ FAULTS = (
 )
 
 
-def test_every_fault_of_a_section_is_named_with_its_line() -> None:
+def test_every_error_of_a_section_has_its_line() -> None:
     with pytest.raises(ConfigFailed) as failed:
         config.parse(WRONG, "default.toml", {})
     faults = failed.value.faults

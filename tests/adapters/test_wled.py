@@ -112,7 +112,7 @@ CUT = b'{"on":true,"bri":128,"seg":[{"id":0,"start":0'
 @pytest.mark.parametrize("device", ["strip:light", "strip:segment:0"])
 @pytest.mark.parametrize("command", [ON, TOGGLE, HALF])
 @pytest.mark.parametrize("answer", [CUT, b"", b'{"success":true}', b'{"error":9}'], ids=repr)
-async def test_an_applied_command_with_an_unreadable_answer_is_done(
+async def test_an_applied_command_with_an_unreadable_answer_succeeds(
     session: DeviceSession, clock: VirtualClock, device: str, command: Command, answer: bytes
 ) -> None:
     async with WledSimulator() as strip:
@@ -126,9 +126,7 @@ async def test_an_applied_command_with_an_unreadable_answer_is_done(
         assert str(failed.error) == f"{device} was sent power off but shows 'on'"
 
 
-async def test_an_answer_that_breaks_off_leaves_the_result_to_the_state(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
+async def test_after_an_incomplete_answer_the_state_is_read(session: DeviceSession, clock: VirtualClock) -> None:
     async with WledSimulator() as strip:
         adapter = _adapter(session, strip.url, clock)
         await adapter.poll()
@@ -152,7 +150,7 @@ async def test_a_busy_strip_is_written_once_more(session: DeviceSession, clock: 
     ("part", "value"),
     [("info", None), ("info", "x"), ("effects", None), ("effects", 7), ("palettes", "\ud800")],
 )
-async def test_a_strip_without_a_part_that_only_adorns_it_is_read_and_commanded(
+async def test_a_strip_without_an_optional_part_is_read_and_commanded(
     session: DeviceSession, clock: VirtualClock, part: str, value: Any
 ) -> None:
     async with WledSimulator() as strip:
@@ -177,7 +175,7 @@ async def test_a_strip_without_a_part_that_only_adorns_it_is_read_and_commanded(
         ({"fx": True}, EFFECT, None),
     ],
 )
-async def test_a_wrong_attribute_spoils_no_other_of_its_segment(
+async def test_a_wrong_attribute_affects_no_other_of_its_segment(
     session: DeviceSession, clock: VirtualClock, wrong: dict[str, Any], attribute: str, sentence: str | None
 ) -> None:
     async with WledSimulator(segments=2) as strip:
@@ -260,7 +258,7 @@ class Redirected:
 
 
 @pytest.mark.slow
-async def test_the_client_of_others_takes_the_simulator_for_a_strip() -> None:
+async def test_a_third_party_client_accepts_the_simulator() -> None:
     async with WledSimulator() as strip, aiohttp.ClientSession() as session:
         from wled import WLED
 

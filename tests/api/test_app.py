@@ -32,7 +32,7 @@ MOMENT = datetime(2026, 11, 20, 8, 9, 11, 42_999, tzinfo=UTC)
 
 
 class TestTheTableOfRoutes:
-    def test_no_route_is_there_twice(self) -> None:
+    def test_no_route_is_listed_twice(self) -> None:
         room_assignments = [(route.method, re.sub(r"<\w+>", "<>", route.path)) for route in ROUTES]
         assert len(room_assignments) == len(set(room_assignments))
 
@@ -75,7 +75,7 @@ class TestHealth:
 
 
 class TestDiagnostics:
-    async def test_they_hold_these_figures(self, app: App) -> None:
+    async def test_diagnostics_have_these_figures(self, app: App) -> None:
         await app.post("/rooms", {"id": "hall", "name": "Hall"})
         await app.post("/groups", {"id": "all", "name": "All"})
         async with app.stream():
@@ -149,7 +149,7 @@ class TestEncodedDevices:
         assert not encoder._kept and encoder.encode_list([]) == b"[]"
 
     @pytest.mark.parametrize("with_commands", [False, True])
-    async def test_thousands_leave_turns_for_others_and_one_removed_meanwhile_stays_forgotten(
+    async def test_thousands_of_devices_do_not_block_the_loop_and_a_removed_one_is_not_encoded(
         self, *, with_commands: bool
     ) -> None:
         encoder, devices = DeviceEncoder(), {number: make(number) for number in range(5)}
@@ -171,7 +171,7 @@ class TestEncodedDevices:
         assert orjson.loads(received) == [orjson.loads(encode(each)) for each in devices.values()]
         assert len(turns) >= 4 and len(encoder._kept) == 4
 
-    def test_a_mere_sighting_encodes_nothing_but_its_time(self) -> None:
+    def test_an_unchanged_device_encodes_only_its_time(self) -> None:
         encoder, device = DeviceEncoder(), make(1)
         encoder.encode(device)
         kept = dict(device.attributes)
@@ -239,7 +239,7 @@ class TestEncodedDevices:
             for device in devices:
                 assert encoder.encode(device) == orjson.dumps(plain(device))
 
-    async def test_listings_over_http_are_these_bytes(self, app: App) -> None:
+    async def test_listings_over_http_are_the_encoded_bytes(self, app: App) -> None:
         await app.post("/rooms", {"id": "hall", "name": "Hall"})
         await app.post("/devices/roku_tv:tv/room", {"room_id": "hall"})
         await app.post("/groups", {"id": "all", "name": "All", "members": ["roku_tv:tv", "elgato_lights:light:0"]})
@@ -256,7 +256,7 @@ class TestEncodedDevices:
             ]
 
 
-async def test_an_assignment_is_answered_with_the_device_as_it_is_by_then(app: App) -> None:
+async def test_an_assignment_returns_the_present_device(app: App) -> None:
     await app.post("/rooms", {"id": "hall", "name": "Hall"})
     async with call(app.url) as caller:
         await caller.send(request("POST", "/devices/elgato_lights:light:0/room", KEY, "Content-Length: 19"))

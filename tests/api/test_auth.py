@@ -80,7 +80,9 @@ class TestTokens:
         assert who(await make_authenticator(MASTER_KEY).identify(MASTER_KEY)) == ("master", Role.ADMIN)
         assert hashing_threads() <= before
 
-    async def test_a_token_is_its_keys_principal(self, make_authenticator: Callable[..., Authenticator]) -> None:
+    async def test_a_token_identifies_the_principal_of_its_key(
+        self, make_authenticator: Callable[..., Authenticator]
+    ) -> None:
         keys = make_authenticator()
         assert who(await keys.identify(READER.text)) == ("key_reader", Role.READ)
         assert who(await keys.identify(WRITER.text)) == ("key_writer", Role.WRITE)
@@ -110,7 +112,7 @@ class TestCost:
         keys.close()
         assert await keys.identify(READER.text) is first
 
-    async def test_the_loop_runs_on_while_a_token_is_checked(
+    async def test_the_loop_continues_while_a_token_is_checked(
         self, make_authenticator: Callable[..., Authenticator]
     ) -> None:
         keys = make_authenticator()
@@ -121,7 +123,7 @@ class TestCost:
             assert not checking.done()
         assert (await checking).key_id == "key_reader"
 
-    async def test_a_burst_with_one_token_is_one_check_for_all(
+    async def test_simultaneous_requests_with_one_token_share_one_check(
         self, make_authenticator: Callable[..., Authenticator]
     ) -> None:
         used: list[str] = []
@@ -139,7 +141,7 @@ class TestCost:
         assert [type(each) for each in received] == [Unauthenticated] * MAX_WAITING_CHECKS + [TooManyChecks] * 3
         assert str(received[-1]) == "too many keys wait to be checked; try again in a second"
 
-    async def test_guesses_at_one_key_do_not_shut_out_another(
+    async def test_guesses_at_one_key_do_not_block_another(
         self, make_authenticator: Callable[..., Authenticator]
     ) -> None:
         keys = make_authenticator(MASTER_KEY)
@@ -149,7 +151,7 @@ class TestCost:
         assert (await keys.identify(WRITER.text)).key_id == "key_writer"
         await asyncio.gather(*guesses, return_exceptions=True)
 
-    async def test_a_known_token_comes_in_however_many_guesses_wait(
+    async def test_a_known_token_is_accepted_however_many_guesses_wait(
         self, make_authenticator: Callable[..., Authenticator]
     ) -> None:
         keys = make_authenticator()
@@ -163,7 +165,7 @@ class TestCost:
             assert not guesses[0].done()
         await asyncio.gather(*guesses, return_exceptions=True)
 
-    async def test_checks_that_ended_make_room_for_others(
+    async def test_a_finished_check_allows_another_one(
         self, make_authenticator: Callable[..., Authenticator]
     ) -> None:
         keys = make_authenticator()
@@ -171,7 +173,7 @@ class TestCost:
         await asyncio.gather(*guesses, return_exceptions=True)
         assert (await keys.identify(READER.text)).key_id == "key_reader"
 
-    async def test_a_caller_that_gives_up_does_not_cancel_the_others(
+    async def test_a_cancelled_caller_does_not_cancel_the_others(
         self, make_authenticator: Callable[..., Authenticator]
     ) -> None:
         keys = make_authenticator()
@@ -182,7 +184,7 @@ class TestCost:
         assert (await other).key_id == "key_reader"
         assert one.cancelled()
 
-    async def test_guesses_that_gave_up_still_count_until_they_are_checked(
+    async def test_cancelled_guesses_count_until_they_are_checked(
         self, make_authenticator: Callable[..., Authenticator]
     ) -> None:
         keys = make_authenticator()
@@ -197,7 +199,7 @@ class TestCost:
 
 
 class TestFirstUse:
-    async def test_it_is_logged_once_and_only_for_valid_tokens(
+    async def test_a_first_use_is_logged_once_and_only_for_valid_tokens(
         self, make_authenticator: Callable[..., Authenticator]
     ) -> None:
         used: list[str] = []
@@ -237,7 +239,7 @@ def keys(stored: KeysByName) -> Iterator[Authenticator]:
 
 
 class TestRevocation:
-    async def test_a_known_token_is_turned_away_as_soon_as_its_key_is_gone(
+    async def test_a_known_token_is_rejected_once_its_key_is_deleted(
         self, stored: KeysByName, keys: Authenticator
     ) -> None:
         principal = await keys.identify(READER.text)
@@ -248,7 +250,7 @@ class TestRevocation:
         with pytest.raises(Unauthenticated, match=NO_TOKEN):
             keys.recheck(principal)
 
-    async def test_a_key_that_is_put_there_is_good_at_once(self, stored: KeysByName, keys: Authenticator) -> None:
+    async def test_a_new_key_is_valid_at_once(self, stored: KeysByName, keys: Authenticator) -> None:
         with pytest.raises(Unauthenticated):
             await keys.identify(WRITER.text)
         stored["writer"] = KEYS[1]
@@ -277,7 +279,7 @@ class TestRevocation:
         assert [type(each) for each in received] == [Unauthenticated, Unauthenticated]
         assert who(await keys.identify(new.text)) == ("master", Role.ADMIN)
 
-    async def test_a_replaced_master_key_is_turned_away_and_the_new_one_known(
+    async def test_a_replaced_master_key_is_rejected_and_the_new_one_accepted(
         self, stored: KeysByName, keys: Authenticator
     ) -> None:
         await keys.identify(OLD.text)

@@ -51,13 +51,13 @@ def fill(connections: Connections, **counts: int) -> dict[str, list[Fake]]:
     return made
 
 
-def test_a_client_has_one_address_whichever_families_are_served() -> None:
+def test_a_client_has_the_same_address_over_ipv4_and_ipv6() -> None:
     for address in ("192.0.2.7", "2001:db8::ffff:1", "fe80::1"):
         assert address_of((address, 1)) == address_of((address.replace("192", "::ffff:192"), 1, 0, 0)) == address
 
 
 class TestTable:
-    def test_the_peer_that_has_the_most_loses_its_oldest_idle_one(self) -> None:
+    def test_the_peer_with_the_most_connections_loses_its_oldest_idle_one(self) -> None:
         connections = Connections(capacity=10, per_peer=8, now=lambda: 0.0)
         made = fill(connections, a=6, b=4)
         made["a"][0].is_idle = False
@@ -66,7 +66,7 @@ class TestTable:
         assert not any(each.is_aborted for each in made["b"])
         assert (connections.count, connections.evicted, connections.refused) == (9, 1, 0)
 
-    def test_a_request_makes_a_connection_the_last_to_be_closed(self) -> None:
+    def test_a_request_makes_a_connection_the_last_candidate_for_closing(self) -> None:
         connections = Connections(capacity=3, per_peer=3, now=lambda: 0.0)
         made = fill(connections, a=3)
         connections.refresh("a", made["a"][0])
@@ -108,7 +108,7 @@ class TestTable:
 
 
 @pytest.mark.slow
-def test_a_peer_that_comes_and_goes_without_a_request_is_turned_away_while_it_does_and_no_other() -> None:
+def test_only_a_peer_that_connects_repeatedly_without_a_request_is_rejected() -> None:
     now = [5.0]
     connections = Connections(capacity=10, per_peer=10, now=lambda: now[0])
 
@@ -141,7 +141,7 @@ def test_a_peer_that_comes_and_goes_without_a_request_is_turned_away_while_it_do
 
 
 @pytest.mark.slow
-async def test_idle_ones_of_four_addresses_yield_to_newcomers_and_those_who_read_stay(
+async def test_idle_connections_of_four_addresses_are_closed_for_new_ones_and_stream_readers_are_kept(
     quiet_log: pytest.LogCaptureFixture,
 ) -> None:
     async with open_app() as app, read_events(app.url) as reader, sockets_to(app) as sockets:
@@ -202,7 +202,7 @@ def list_kept(app: App) -> list[str]:
         for name, sent in ENDS.items()
     ],
 )
-async def test_a_connection_that_is_over_is_freed_at_once_without_the_collector(sent: list[bytes]) -> None:
+async def test_a_closed_connection_is_freed_at_once_without_the_collector(sent: list[bytes]) -> None:
     async with open_app(limits=ApiLimits(body_secs=0.3)) as app:
         gc.collect()
         gc.disable()
@@ -270,7 +270,7 @@ async def test_without_file_descriptors_a_flood_is_one_line_and_the_hub_continue
 
 
 @pytest.mark.slow
-async def test_with_few_descriptors_others_keep_theirs_in_a_flood(tmp_path: Path) -> None:
+async def test_with_few_descriptors_other_parts_keep_theirs_in_a_flood(tmp_path: Path) -> None:
     async with LightSimulator() as light:
         configure(tmp_path, light_section(light.url))
         async with running(tmp_path, max_files=200) as hub:
@@ -320,13 +320,13 @@ NAMED = {
 
 
 @pytest.mark.parametrize("stated", NAMED, ids=str)
-def test_a_request_over_a_trusted_proxy_counts_to_its_last_hop_that_is_not_trusted(
+def test_a_request_over_a_trusted_proxy_counts_for_its_last_untrusted_hop(
     stated: tuple[tuple[str, str], ...],
 ) -> None:
     assert BEHIND.client_of("127.0.0.1", Header(stated)) == (NAMED[stated] or "a client of 127.0.0.1")
 
 
-def test_only_named_proxies_are_trusted() -> None:
+def test_only_configured_proxies_are_trusted() -> None:
     trusted = ("127.0.0.1", "::ffff:127.0.0.1", "10.255.0.1", "::1", "fd12::1")
     assert [BEHIND.trusts(each) for each in (*trusted, "127.0.0.2", "11.0.0.1", "2001:db8::1", "")] == [True] * 5 + [
         False

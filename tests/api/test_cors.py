@@ -84,7 +84,7 @@ async def test_every_answer_names_the_allowed_origin_and_no_other() -> None:
                 )
 
 
-async def test_answers_without_a_body_and_those_of_busy_keys_carry_it_too() -> None:
+async def test_answers_without_a_body_and_of_limited_keys_name_the_origin() -> None:
     limits = ApiLimits(origins=ALLOWED, rate=RateLimit(enabled=True, requests_per_second=0.001, burst_size=2))
     async with open_app(limits=limits) as app:
         assert (await app.post("/rooms", {"id": "den", "name": "Den"})).status == 200
@@ -93,7 +93,7 @@ async def test_answers_without_a_body_and_those_of_busy_keys_carry_it_too() -> N
             assert (reply.status, allowed(reply), reply.header("vary")) == (status, ORIGIN, "Origin")
 
 
-async def test_a_malformed_body_is_answered_with_it() -> None:
+async def test_the_answer_to_a_malformed_body_names_the_origin() -> None:
     async with open_app(limits=ON) as app:
         raw = request("POST", "/rooms", KEY, f"Origin: {ORIGIN}", "Transfer-Encoding: chunked") + b"nonsense\r\n\r\n"
         async with call(app.url) as caller:
@@ -107,7 +107,7 @@ async def test_a_malformed_head_names_no_origin() -> None:
         assert (reply.status, allowed(reply), reply.header("vary")) == (400, None, "Origin")
 
 
-async def test_an_origin_that_is_not_exactly_an_allowed_one_is_a_foreign_one() -> None:
+async def test_an_origin_must_equal_an_allowed_one() -> None:
     async with open_app(limits=ON) as app:
         for origin in FOREIGN:
             reply = await ask(app, "GET", "/devices", KEY, f"Origin: {origin}")
@@ -143,7 +143,7 @@ async def test_a_preflight_needs_no_key_and_is_the_same_for_every_path() -> None
                 }
 
 
-async def test_where_cors_is_off_nothing_speaks_of_it() -> None:
+async def test_without_cors_no_header_mentions_it() -> None:
     async with open_app() as app:
         for method, key, status in (("GET", KEY, 200), ("GET", "X: y", 401), ("OPTIONS", "X: y", 401)):
             reply = await ask(app, method, "/devices", key, f"Origin: {ORIGIN}", *ASKS)
@@ -158,7 +158,7 @@ async def test_without_an_allowed_origin_every_origin_is_foreign() -> None:
 
 
 @pytest.mark.parametrize("limits", [ApiLimits(), ON], ids=["off", "on"])
-async def test_a_websocket_is_subject_to_the_key_alone_whatever_its_origin(limits: ApiLimits) -> None:
+async def test_a_websocket_needs_only_the_key_whatever_its_origin(limits: ApiLimits) -> None:
     async with open_app(limits=limits) as app:
         for origin in (ORIGIN, "http://evil.example"):
             reply = await ask(app, "GET", f"/events?token={MASTER}", *UPGRADE, f"Origin: {origin}")
@@ -167,7 +167,7 @@ async def test_a_websocket_is_subject_to_the_key_alone_whatever_its_origin(limit
             assert reply.status == 401
 
 
-async def test_a_page_that_points_its_own_name_at_the_hub_reads_nothing_that_asks_for_a_key(app: App) -> None:
+async def test_a_page_whose_name_resolves_to_the_hub_reads_nothing_that_needs_a_key(app: App) -> None:
     async with call(app.url) as caller:
         for path in sorted(PUBLIC):
             asked = request("GET", path, "Origin: http://evil.example").replace(b"Host: lares", b"Host: evil.example")

@@ -45,7 +45,7 @@ def code_of(kind: type[errors.LaresError]) -> str | None:
     return None if issubclass(kind, errors.NotFound) else kind.code
 
 
-def test_every_code_is_in_the_table_and_every_code_of_the_table_exists() -> None:
+def test_codes_and_their_table_agree() -> None:
     unanswered = (errors.ConfigFailed, errors.StartFailed)
     of_classes = {code_of(kind) for kind in kinds() if not issubclass(kind, unanswered)} - {None}
     of_resources = {errors.NotFound(each, "x").code for each in get_args(errors.Resource)}
@@ -55,7 +55,7 @@ def test_every_code_is_in_the_table_and_every_code_of_the_table_exists() -> None
     assert all(code.meaning.endswith(".") for code in CODES.values())
 
 
-def test_a_class_of_errors_has_a_code_of_its_own_unless_one_remedy_serves_both() -> None:
+def test_each_error_class_has_its_own_code_unless_the_remedy_is_the_same() -> None:
     unanswered = (
         errors.NotFound,
         errors.TooManyChecks,

@@ -191,7 +191,7 @@ async def test_an_unexpected_body_does_not_become_the_next_request(
             assert await caller.is_open(0.05)
 
 
-async def test_requests_in_one_breath_are_answered_in_their_order(shared: App) -> None:
+async def test_pipelined_requests_are_answered_in_order(shared: App) -> None:
     ids = [f"room-{number}" for number in range(50)]
     async with call(shared.url) as caller:
         caller.send_at_once(b"".join(request("GET", f"/rooms/{each}", KEY) for each in ids))
@@ -209,7 +209,7 @@ async def test_the_type_that_a_body_claims_does_not_matter(shared: App) -> None:
 
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["with its length", "in chunks"])
 @pytest.mark.parametrize("path", ["/rooms", "/groups", "/devices/roku_tv:tv/room", "/devices/roku_tv:tv/command"])
-async def test_a_body_may_have_64_kibibytes_and_not_a_byte_more(
+async def test_a_body_has_at_most_64_kibibytes(
     shared: App, quiet_log: pytest.LogCaptureFixture, path: str, is_chunked: bool
 ) -> None:
     limit = MAX_SMALL_BODY_BYTES
@@ -241,7 +241,7 @@ async def test_a_body_over_the_configured_limit_names_the_key() -> None:
     ids=["a body of many chunks", "many requests", "many refused"],
 )
 @pytest.mark.slow
-async def test_while_all_that_one_client_has_sent_is_read_the_loop_turns(
+async def test_reading_many_requests_of_one_client_does_not_block_the_loop(
     shared: App, sent: bytes, statuses: list[int], least_turns: int
 ) -> None:
     async with call(shared.url) as caller:
@@ -251,7 +251,7 @@ async def test_while_all_that_one_client_has_sent_is_read_the_loop_turns(
 
 
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["with its length", "in chunks"])
-async def test_a_body_that_no_row_asks_for_is_thrown_away_behind_the_answer(
+async def test_an_unused_body_is_discarded_after_the_answer(
     shared: App, quiet_log: pytest.LogCaptureFixture, is_chunked: bool
 ) -> None:
     await shared.post("/rooms", {"id": "hall", "name": "Hall"})
@@ -325,7 +325,7 @@ async def send_large(caller: Caller, method: str, path: str, size: int, is_chunk
     return await caller.ask(b"0\r\n\r\n")
 
 
-async def test_a_client_that_sends_expect_gets_the_refusal_before_its_body(shared: App) -> None:
+async def test_a_client_with_expect_gets_the_refusal_before_it_sends_the_body(shared: App) -> None:
     for headers, status in (([], 401), ([KEY, "Content-Length: 2000000"], 413)):
         length = [] if any("Content-Length" in header for header in headers) else ["Content-Length: 2"]
         async with call(shared.url) as caller:
@@ -405,7 +405,7 @@ async def test_an_unexpected_error_is_500_and_one_line_in_the_log(
     assert entry.exc_info is not None and entry.exc_info[1] is error and entry.levelno == logging.ERROR
 
 
-async def test_a_listing_that_breaks_inside_is_500_in_json_and_the_hub_lives_on(
+async def test_a_failing_listing_is_500_in_json_and_the_hub_continues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)

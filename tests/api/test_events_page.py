@@ -45,7 +45,7 @@ def test_every_frame_matches_the_document() -> None:
         assert not faults_of(json.loads(encoded))
 
 
-def test_a_frame_with_other_fields_is_not() -> None:
+def test_a_frame_with_other_fields_does_not_match() -> None:
     for wrong in (
         {"type": "device.removed"},
         {"type": "device.removed", "id": 5},

@@ -101,7 +101,7 @@ async def test_a_path_may_be_percent_encoded_as_one_segment(home: App) -> None:
     assert (await home.get("/files/config%2Fscenes%2Fevening.lua")).json["text"] == SCENE % ("evening", "")
 
 
-async def test_a_save_is_checked_written_and_in_force_at_once(home: App) -> None:
+async def test_a_save_is_checked_written_and_active_at_once(home: App) -> None:
     before = (await home.get(f"/files/{EVENING}")).json
     text = SCENE % ("evening", 'ctx:log("info", "changed")')
     saved = await put(home, EVENING, text, before["version"])
@@ -132,7 +132,7 @@ FAULTY = {
 
 
 @pytest.mark.parametrize("loops", [False, pytest.param(True, marks=pytest.mark.slow)])
-async def test_a_text_with_faults_is_not_written(home: App, loops: bool, subtests: pytest.Subtests) -> None:
+async def test_a_text_with_errors_is_not_written(home: App, loops: bool, subtests: pytest.Subtests) -> None:
     for what, (path, text, line) in FAULTY.items():
         if loops is not ("loop" in what):
             continue
@@ -192,7 +192,7 @@ async def test_links_are_neither_read_nor_replaced(home: App) -> None:
     assert not [*root_of(home).glob("new*")]
 
 
-async def test_secrets_of_the_configuration_never_leave_and_stay(home: App) -> None:
+async def test_secrets_of_the_configuration_are_hidden_and_kept(home: App) -> None:
     shown = (await home.get(f"/files/{MAIN}")).json["text"]
     secrets = ('"a-very-secret-master-key"', "'pass\"word'", '"old-secret"', '"old-topic"', '"hidden-topic"')
     expected = CONFIG
@@ -208,13 +208,13 @@ async def test_secrets_of_the_configuration_never_leave_and_stay(home: App) -> N
         assert b"a-very-secret" not in file.read_bytes()
 
 
-async def test_a_hidden_secret_without_a_stored_one_is_a_fault(home: App) -> None:
+async def test_a_hidden_secret_without_a_stored_one_is_an_error(home: App) -> None:
     refused = await put(home, MAIN, CONFIG + '\n[adapters.other]\ntype = "mqtt"\nhost = "x"\npassword = "***"\n')
     assert refused.status == 400 and refused.json["errors"][0]["line"] == CONFIG.count("\n") + 5
     assert "adapters.other.password" in refused.json["error"]
 
 
-async def test_a_fault_in_another_file_does_not_block_a_save(home: App) -> None:
+async def test_an_error_in_another_file_does_not_block_a_save(home: App) -> None:
     (root_of(home) / "config/scenes/broken.lua").write_text("return {")
     (root_of(home) / "config/automations/hourly.lua").write_text("broken")
     text = SCENE % ("evening", "local x = 1")
@@ -241,7 +241,7 @@ async def test_a_deleted_file_keeps_its_versions(home: App) -> None:
 
 
 @pytest.mark.slow
-async def test_the_last_twenty_versions_stay_and_count_on(home: App) -> None:
+async def test_the_last_twenty_versions_are_kept_and_numbered_consecutively(home: App) -> None:
     for number in range(25):
         assert (await put(home, "config/scripts/tools.lua", f"return {{ {number} }}\n")).status == 200
     versions = (await home.get("/files/config/scripts/tools.lua/versions")).json["versions"]
@@ -288,7 +288,7 @@ async def test_a_full_or_read_only_card_gives_503_and_changes_nothing(tmp_path: 
         assert (await put(app, EVENING, SCENE % ("evening", "local y"))).status == 200
 
 
-async def test_without_files_the_routes_are_gone(tmp_path: Path) -> None:
+async def test_without_files_enabled_the_routes_do_not_exist(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     async with open_home(tmp_path, "[files]\nenabled = false\n") as app:
         for method, path in (("GET", "/files"), ("PUT", f"/files/{EVENING}"), ("POST", "/files/check")):

@@ -106,13 +106,13 @@ CHUNKS: dict[bytes, int | None] = {
 """The line in front of a chunk, and its size; None if it must be refused."""
 
 
-async def test_heads_that_can_be_read_in_one_way_are_read_so() -> None:
+async def test_unambiguous_heads_are_accepted() -> None:
     for raw, has_body, length, is_persistent in ACCEPTED:
         head = parse_head(raw).fields
         assert (head.has_body, head.length, head.is_persistent) == (has_body, length, is_persistent), raw
 
 
-async def test_fields_of_the_request_before_serve_again_only_where_they_are_the_same() -> None:
+async def test_fields_of_the_previous_request_are_reused_only_if_equal() -> None:
     fields = b"\r\nHost: lares\r\nContent-Length: 2"
     before = parse_head(b"POST /rooms HTTP/1.1" + fields).fields
     same = parse_head(b"PUT /rooms/a HTTP/1.1" + fields, before)
@@ -123,7 +123,7 @@ async def test_fields_of_the_request_before_serve_again_only_where_they_are_the_
         parse_head(b"PUT /rooms/ a HTTP/1.1" + fields, before)
 
 
-async def test_heads_that_could_be_read_in_two_ways_are_refused() -> None:
+async def test_ambiguous_heads_are_refused() -> None:
     taken = []
     for raw in REFUSED:
         try:
@@ -206,14 +206,14 @@ async def test_chunks_are_served_or_end_the_connection(shared: App, in_drops: bo
                 assert (reply.header("connection"), await caller.rest()) == ("close", b""), what
 
 
-async def test_an_empty_line_in_front_of_a_request_is_passed_over_and_a_second_is_not(shared: App) -> None:
+async def test_one_empty_line_before_a_request_is_ignored_and_a_second_is_refused(shared: App) -> None:
     async with call(shared.url) as caller:
         for _ in range(2):
             assert (await caller.ask(b"\r\n" + request("GET", "/health"))).status == 200
         assert (await caller.ask(b"\r\n\r\n" + request("GET", "/health"))).status == 400
 
 
-async def test_http_1_0_is_served_without_chunks_and_without_expectations(shared: App) -> None:
+async def test_http_1_0_is_served_without_chunks_and_without_expect(shared: App) -> None:
     old = request("POST", "/rooms", KEY, "Expect: 100-continue", body=ROOM).replace(b"HTTP/1.1", b"HTTP/1.0")
     async with call(shared.url) as caller:
         reply = await caller.ask(old)

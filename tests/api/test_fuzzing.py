@@ -54,7 +54,7 @@ probability = 0.7
 
 
 @pytest.mark.slow(minutes=1)
-async def test_a_fuzzer_finds_nothing_in_a_home_that_holds_a_little_of_everything(
+async def test_a_fuzzer_finds_nothing_in_a_home_with_one_of_everything(
     tmp_path: Path, quiet_log: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "schemathesis.toml").write_text(SETTINGS)

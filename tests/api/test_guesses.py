@@ -63,7 +63,7 @@ async def test_a_guess_at_the_master_key_costs_no_hash_and_the_owner_gets_in() -
 
 
 @pytest.mark.slow
-async def test_after_a_restart_guesses_make_no_owner_of_a_key_wait_and_are_one_line_in_the_log(
+async def test_after_a_restart_guesses_do_not_delay_owners_and_are_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_app(data_dir=tmp_path) as app:
@@ -109,6 +109,6 @@ for work in (lambda: matches(kept, "secret"), lambda: matches(kept, "wrong"), la
 
 
 @pytest.mark.slow
-def test_argon2_without_memory_is_neither_a_yes_nor_a_no() -> None:
+def test_argon2_without_memory_neither_accepts_nor_rejects() -> None:
     ran = subprocess.run([sys.executable, "-c", STARVING], capture_output=True, text=True, timeout=60, check=False)
     assert [line.split()[0] for line in ran.stdout.splitlines()] == ["unavailable"] * 3, ran.stdout + ran.stderr

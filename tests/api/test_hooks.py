@@ -81,7 +81,7 @@ async def test_a_call_fires_the_automation_with_its_data(shared: App) -> None:
     assert await fired(shared, before + 2) == {**expected, "query": {"x": "ä"}}
 
 
-async def test_a_key_of_a_hook_opens_that_hook_and_nothing_else(shared: App) -> None:
+async def test_a_hook_key_opens_only_its_hook(shared: App) -> None:
     made = await key_for(shared, "bell")
     for path in (
         "/hooks/bell2",
@@ -111,7 +111,7 @@ async def test_which_roles_may_call_a_hook(shared: App, role: Role) -> None:
     assert nobody == (FORBIDDEN if not may or role is Role.HOOK else (404, MISSING))
 
 
-async def test_head_fires_nothing(shared: App) -> None:
+async def test_head_fires_no_automation(shared: App) -> None:
     before = shared.hub.bus.published
     assert (await shared.ask("HEAD", "/hooks/bell")).status == 200
     assert (await shared.ask("HEAD", "/hooks/nobody")).status == 404
@@ -209,7 +209,7 @@ async def test_calls_count_against_the_rate_of_their_key(tmp_path: Path) -> None
     assert statuses == [404, 404, 429]
 
 
-async def test_a_principal_reaches_its_own_hook_alone() -> None:
+async def test_a_principal_can_call_only_its_own_hook() -> None:
     key = Key(id="key_a", label="a", role="hook", token_hash="", created_at=MADE_AT, hook="bell")
     principal = Principal(key_id="key_a", role=Role.HOOK, key=key)
     principal.require(Role.HOOK, "bell")
@@ -218,7 +218,7 @@ async def test_a_principal_reaches_its_own_hook_alone() -> None:
             principal.require(role, hook)
 
 
-async def test_a_token_in_the_query_opens_hooks_alone_and_a_header_counts_more(shared: App) -> None:
+async def test_a_token_in_the_query_opens_only_hooks_and_a_header_takes_precedence(shared: App) -> None:
     assert (await shared.get(f"/hooks/bell?token={MASTER}", token=None)).status == 200
     assert (await shared.get(f"/hooks/bell?token={MASTER}", token=READER.text)).status == 403
     assert (await shared.get("/hooks/bell?token=wrong", token=None)).status == 401

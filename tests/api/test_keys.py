@@ -19,7 +19,7 @@ HASH = hash_token(TEXT)
 
 
 @each_row("key_id", ["master", "a", "0", "k" * 200, "7f3a"])
-def test_a_token_names_its_key_and_is_whole_in_its_text(key_id: str) -> None:
+def test_a_token_contains_the_id_of_its_key(key_id: str) -> None:
     assert KeyToken.parse(f"lrs_{key_id}_{SECRET}") == KeyToken(key_id=key_id, text=f"lrs_{key_id}_{SECRET}")
 
 
@@ -49,30 +49,30 @@ def test_a_token_names_its_key_and_is_whole_in_its_text(key_id: str) -> None:
         "a-master-key-of-the-owners-own",
     ],
 )
-def test_a_text_of_another_form_is_not_a_token(text: str) -> None:
+def test_a_text_in_another_form_is_not_a_token(text: str) -> None:
     assert KeyToken.parse(text) is None
 
 
-def test_a_new_token_has_the_form_that_is_promised_and_is_read_back() -> None:
+def test_a_new_token_has_the_documented_form_and_can_be_parsed() -> None:
     token = KeyToken.make("7f3a")
     assert re.fullmatch(r"lrs_7f3a_[A-Za-z0-9_-]{43}", token.text)
     assert KeyToken.parse(token.text) == token
 
 
-def test_a_hash_knows_its_own_token_and_no_other() -> None:
+def test_a_hash_matches_only_its_own_token() -> None:
     assert matches(HASH, TEXT)
     for other in ("", TEXT[:-1], TEXT + "b", TEXT.swapcase(), SECRET):
         assert not matches(HASH, other)
 
 
-def test_hashes_of_the_same_token_differ_and_hold_nothing_of_it() -> None:
+def test_hashes_of_the_same_token_differ_and_contain_no_part_of_it() -> None:
     other = hash_token(TEXT)
     assert other != HASH
     assert matches(other, TEXT)
     assert SECRET not in other and "desk7" not in other
 
 
-def test_the_hash_is_argon2id_within_what_a_small_box_bears(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hash_is_argon2id_at_a_cost_for_a_small_box(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auth, "_argon2id", COSTLY)
     whole = hash_token(TEXT)
     assert matches(whole, TEXT) and not matches(whole, SECRET)
@@ -100,10 +100,10 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("stored", BROKEN, ids=range(len(BROKEN)))
-def test_a_broken_hash_is_known_as_such_and_matches_nothing(stored: str) -> None:
+def test_a_broken_hash_is_detected_and_matches_nothing(stored: str) -> None:
     assert not is_hash(stored)
     assert not matches(stored, TEXT)
 
 
-def test_a_hash_is_known_as_one() -> None:
+def test_a_hash_is_recognized() -> None:
     assert is_hash(HASH)

@@ -26,7 +26,7 @@ async def scrape(app: App) -> str:
     return str(answer.json)
 
 
-async def test_requests_are_counted_by_method_route_and_status_and_timed(app: App) -> None:
+async def test_requests_are_timed_and_counted_by_method_route_and_status(app: App) -> None:
     await app.get(f"/devices/{LIGHT}")
     await app.get("/devices/nope")
     await app.get("/nowhere")
@@ -61,7 +61,7 @@ async def test_the_metrics_cover_the_home_and_its_parts(app: App) -> None:
         assert sample(text, name) > 0, name
 
 
-async def test_a_strict_reader_is_content_with_each_family(app: App) -> None:
+async def test_a_strict_parser_accepts_each_metric_family(app: App) -> None:
     await app.get("/nowhere")
     empty, *families = re.split(r"^(?=# HELP )", await scrape(app), flags=re.MULTILINE)
     names = [family.split()[2] for family in families]
@@ -75,7 +75,7 @@ async def test_a_strict_reader_is_content_with_each_family(app: App) -> None:
 
 
 @pytest.mark.slow
-async def test_promtool_is_content(app: App) -> None:
+async def test_promtool_accepts_the_metrics(app: App) -> None:
     promtool = need("promtool")
     await app.get("/nowhere")
     text = await scrape(app)
@@ -109,7 +109,7 @@ async def test_a_scrape_a_second_with_200_devices_costs_less_than_a_hundredth_of
     assert cost < 0.01
 
 
-def test_labels_are_escaped_and_families_without_samples_left_out() -> None:
+def test_labels_are_escaped_and_empty_families_omitted() -> None:
     assert labels({"a": 'x"\\\n'}) == '{a="x\\"\\\\\\n"}'
     empty = Family(name="none", type="gauge", help="None.", samples=[])
     one = Family(name="one", type="gauge", help="One.", samples=[("", 1.5), (labels({"a": "b"}), 2.0)])

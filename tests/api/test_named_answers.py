@@ -146,11 +146,11 @@ def name_of(route: Route) -> str:
     return f"{route.method} {'/'.join(segments)}"
 
 
-def test_a_row_names_exactly_the_answers_that_the_documents_name() -> None:
+def test_each_route_lists_exactly_the_documented_answers() -> None:
     assert {name_of(route): answers_of(route) for route in ROUTES} == NAMED
 
 
-def test_the_contract_recorder_reports_an_answer_that_no_row_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_contract_recorder_reports_an_unlisted_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = {("GET", "/health", 200), ("HEAD", "/devices", 200), ("PATCH", "/rooms", 405), ("POST", "/rooms", 408)}
     strange = {("GET", "/health", 500), ("GET", "/health", 429), ("POST", "/rooms", 201), ("PUT", "/rooms", 200)}
     monkeypatch.setattr(contract_recorder, "SEEN", seen | {("GET", "/devices", 429)})

@@ -40,16 +40,16 @@ class TestTheDocument:
 
         assert not [str(fault) for fault in OpenAPIV31SpecValidator(DOCUMENT).iter_errors()]
 
-    def test_every_reference_leads_somewhere_and_every_component_is_used(self) -> None:
+    def test_every_reference_resolves_and_every_component_is_used(self) -> None:
         used = set(re.findall(r'"#/components/(\w+/\w+)"', json.dumps(DOCUMENT)))
         kept = {f"{kind}/{name}" for kind in ("schemas", "responses") for name in DOCUMENT["components"][kind]}
         assert used == kept
 
-    def test_it_has_every_route_and_no_other(self) -> None:
+    def test_the_document_has_exactly_the_routes(self) -> None:
         stated = {(method.upper(), path) for path, item in DOCUMENT["paths"].items() for method in item}
         assert stated == {(route.method, re.sub(r"<(\w+)>", r"{\1}", route.path)) for route in ROUTES}
 
-    def test_operations_have_names_of_their_own(self) -> None:
+    def test_operations_have_unique_names(self) -> None:
         names = [operation(route)["operationId"] for route in ROUTES]
         assert len(names) == len(set(names))
 
@@ -62,7 +62,7 @@ class TestTheDocument:
         with pytest.raises(ValueError, match="two schemas are called Thing"):
             describe(rows)
 
-    async def test_it_is_served_unchanged_to_readers(self, app: App) -> None:
+    async def test_the_document_is_served_unchanged_to_readers(self, app: App) -> None:
         answer = await app.get("/openapi.json", token=READER.text)
         assert (answer.status, answer.json) == (200, DOCUMENT)
 
@@ -95,7 +95,7 @@ class TestEachOperation:
             assert stated == re.findall(r"<(\w+)>", route.path)
 
 
-def test_errors_hold_an_error_and_the_headers_that_belong_to_them() -> None:
+def test_errors_have_an_error_and_their_headers() -> None:
     used = {(status, json.dumps(each)) for route in ROUTES for status, each in operation(route)["responses"].items()}
     for status, answer in used:
         if int(status) >= 400:
@@ -128,7 +128,7 @@ def test_ids_of_the_query_may_be_repeated() -> None:
     ("title", "required"),
     [("SimulateRequest", []), ("SectionRequest", ["kind"]), ("TrialRequest", ["kind"])],
 )
-def test_a_field_with_a_default_may_be_left_out(title: str, required: list[str]) -> None:
+def test_a_field_with_a_default_can_be_omitted(title: str, required: list[str]) -> None:
     assert DOCUMENT["components"]["schemas"][title]["required"] == required
 
 

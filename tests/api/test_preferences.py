@@ -22,7 +22,7 @@ async def test_preferences_survive_a_restart_and_are_in_the_overview(tmp_path: P
         assert app.hub.document.items("preferences/") == []
 
 
-async def test_each_key_has_its_own_and_they_end_with_it(app: App) -> None:
+async def test_each_key_has_its_own_preferences_until_it_is_revoked(app: App) -> None:
     made = (await app.post("/auth/keys", {"label": "phone", "role": "write"})).json
     await app.ask("PUT", "/preferences", json={"a": 1})
     await app.ask("PUT", "/preferences", json={"a": 2}, token=made["key"])

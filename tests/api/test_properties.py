@@ -285,7 +285,7 @@ def ask(home: Home, route: Route, case: Case) -> None:
     assert status != 101 or route.is_websocket
 
 
-def test_routes_take_whatever_comes(home: Home) -> None:
+def test_routes_survive_random_requests(home: Home) -> None:
     """The slow tests have `test_fuzzing.py`."""
 
     @QUICK
@@ -411,7 +411,7 @@ SUITES: dict[str, tuple[Callable[[settings, Home], None], int]] = {
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_the_hub_takes_any(home: Home, suite: str) -> None:
+def test_the_hub_survives_any(home: Home, suite: str) -> None:
     run, _ = SUITES[suite]
     run(QUICK, home)
 
@@ -419,6 +419,6 @@ def test_the_hub_takes_any(home: Home, suite: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [5, pytest.param(1, marks=pytest.mark.release)])
 @pytest.mark.parametrize("suite", SUITES)
-def test_the_hub_takes_any_for_long(home: Home, suite: str, share: int) -> None:
+def test_the_hub_survives_any_for_long(home: Home, suite: str, share: int) -> None:
     run, many = SUITES[suite]
     run(settings(QUICK, max_examples=many // share), home)

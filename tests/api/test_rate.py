@@ -53,7 +53,7 @@ async def test_a_bucket_fills_with_time_up_to_its_burst() -> None:
     assert take(buckets, 4) == [0, 0, 0, 0.1]
 
 
-async def test_over_time_a_key_may_write_at_the_rate() -> None:
+async def test_over_time_a_key_can_write_at_the_rate() -> None:
     clock = VirtualClock()
     buckets = Buckets(TEN, clock)
     allowed = 0
@@ -63,7 +63,7 @@ async def test_over_time_a_key_may_write_at_the_rate() -> None:
     assert allowed == 3 + 100 - 1
 
 
-async def test_each_key_has_a_bucket_of_its_own() -> None:
+async def test_each_key_has_its_own_bucket() -> None:
     buckets = Buckets(TEN, VirtualClock())
     assert take(buckets, 4, "a") == [0, 0, 0, 0.1]
     assert take(buckets, 4, "b") == [0, 0, 0, 0.1]
@@ -73,7 +73,7 @@ async def test_without_a_limit_no_request_waits() -> None:
     assert take(Buckets(None, VirtualClock()), 10_000) == [0] * 10_000
 
 
-async def test_buckets_that_are_full_again_are_forgotten() -> None:
+async def test_full_buckets_are_removed() -> None:
     clock = VirtualClock()
     buckets = Buckets(TEN, clock)
     for number in range(10 * MAX_KEPT_BUCKETS):
@@ -143,7 +143,7 @@ class TestOverHttp:
             assert (await app.delete(f"/auth/keys/{made.json['id']}")).status == 204
             assert (await app.get("/rooms")).status == 200
 
-    async def test_it_comes_after_key_role_path_and_method_and_before_resource_and_body(self) -> None:
+    async def test_the_limit_is_checked_after_key_role_path_and_method_and_before_resource_and_body(self) -> None:
         async with self.open() as app:
             await self.spend(app)
             for method, path, token, status in (

@@ -78,7 +78,7 @@ async def test_invalid_keys_open_public_routes_only(shared: App, what: str) -> N
     assert not wrong
 
 
-async def test_a_missing_permission_does_not_ask_for_authentication(shared: App) -> None:
+async def test_a_missing_permission_has_no_authentication_challenge(shared: App) -> None:
     answer = await shared.get("/diagnostics", token=READER.text)
     assert of(answer) == FORBIDDEN and "WWW-Authenticate" not in answer.headers
 
@@ -229,7 +229,7 @@ ORDER = [
 @pytest.mark.parametrize(
     ("method", "path", "token", "status"), [row[1:] for row in ORDER], ids=[row[0] for row in ORDER]
 )
-async def test_a_request_is_judged_in_order(
+async def test_a_request_is_checked_in_order(
     shared: App, method: str, path: str, token: str | None, status: int
 ) -> None:
     assert (await shared.ask(method, path, data=b"{", token=token)).status == status
@@ -247,7 +247,7 @@ async def test_a_request_is_judged_in_order(
         ("/groups/nothing", ""),
     ],
 )
-async def test_a_resource_that_is_missing_is_named_before_a_query_or_a_body_that_nobody_asked_for(
+async def test_a_missing_resource_is_reported_before_an_invalid_query_or_body(
     shared: App, path: str, query: str
 ) -> None:
     for body in (b"", b"x", b"x" * (2 << 20)):
@@ -305,7 +305,7 @@ async def test_an_id_is_decoded_once(shared: App, written: str, meant: str) -> N
             )
 
 
-async def test_an_id_from_a_body_is_found_under_its_encoded_path(shared: App) -> None:
+async def test_an_id_from_a_body_works_as_an_encoded_path(shared: App) -> None:
     for written, meant in (("a%2Fb", "a/b"), ("100%25", "100%"), ("%25%32%46", "%2F"), ("%E2%98%83%3F", "☃?")):
         assert (await shared.post("/rooms", {"id": meant, "name": "a room"})).status == 200
         async with call(shared.url) as caller:
@@ -321,7 +321,7 @@ async def test_an_encoded_path_is_not_another_path(shared: App) -> None:
 
 
 class TestTheEventStream:
-    async def test_it_is_refused_before_the_upgrade(self, shared: App) -> None:
+    async def test_a_stream_without_a_key_is_refused_before_the_upgrade(self, shared: App) -> None:
         for what, authorization in WRONG.items():
             headers = [] if authorization is None else [f"Authorization: {authorization}"]
             raw = request("GET", "/events", *UPGRADE).removesuffix(b"\r\n")
@@ -332,12 +332,12 @@ class TestTheEventStream:
             assert reply.header("www-authenticate") == "Bearer"
             assert reply.header("sec-websocket-accept") is None
 
-    async def test_every_role_may_read_it(self, shared: App) -> None:
+    async def test_every_role_may_read_the_stream(self, shared: App) -> None:
         for token in (READER.text, MASTER):
             async with shared.stream(token):
                 pass
 
-    async def test_a_browser_may_send_its_token_as_a_sub_protocol(self, shared: App) -> None:
+    async def test_a_browser_can_send_its_token_as_a_subprotocol(self, shared: App) -> None:
         for offer in (
             f"lares.events, bearer.{READER.text}",
             f"bearer.{READER.text}, lares.events",
@@ -348,7 +348,7 @@ class TestTheEventStream:
                 reply = await caller.ask(request("GET", "/events", *UPGRADE, f"Sec-WebSocket-Protocol: {offer}"))
             assert (reply.status, reply.header("sec-websocket-protocol")) == (101, "lares.events")
 
-    async def test_a_browser_may_send_its_token_in_the_query(self, shared: App) -> None:
+    async def test_a_browser_can_send_its_token_in_the_query(self, shared: App) -> None:
         encoded = "".join(f"%{ord(each):02X}" for each in MASTER)
         for query in (f"token={READER.text}", f"token={encoded}", f"other=x&token={MASTER}"):
             async with call(shared.url) as caller:
@@ -363,7 +363,7 @@ class TestTheEventStream:
             async with call(shared.url) as caller:
                 assert (await caller.ask(request("GET", path, *UPGRADE, header))).status == 401, (path, header)
 
-    async def test_two_tokens_are_refused_whichever_is_right(self, shared: App) -> None:
+    async def test_two_different_tokens_are_refused(self, shared: App) -> None:
         right, offer = f"token={MASTER}", f"Sec-WebSocket-Protocol: bearer.{MASTER}, lares.events"
         for query, header in ((f"{right}&token=x", "X: y"), (f"token=x&{right}", "X: y"), ("", f"{offer}, bearer.x")):
             async with call(shared.url) as caller:
@@ -375,7 +375,7 @@ class TestTheEventStream:
             wrong = "Authorization: Bearer wrong"
             assert (await caller.ask(request("GET", f"/events?token={MASTER}", *UPGRADE, wrong))).status == 401
 
-    async def test_no_other_path_takes_a_token_that_way(self, shared: App) -> None:
+    async def test_no_other_path_accepts_such_a_token(self, shared: App) -> None:
         for route in GUARDED:
             if route.path != "/events" and route.role is not Role.HOOK:
                 path = f"{path_of(route)}?token={MASTER}"
@@ -387,7 +387,7 @@ class TestTheEventStream:
             assert (await caller.ask(request("PATCH", f"/events?token={MASTER}"))).status == 401
 
 
-async def test_on_a_kept_connection_each_request_has_the_rights_of_its_own_key_and_of_this_moment(
+async def test_on_a_kept_connection_each_request_has_the_present_rights_of_its_key(
     shared: App,
 ) -> None:
     made = {role: (await shared.post("/auth/keys", {"label": role, "role": role})).json for role in ("read", "admin")}
@@ -414,7 +414,7 @@ async def test_on_a_kept_connection_each_request_has_the_rights_of_its_own_key_a
         assert [(await other.reply()).status for _ in range(2)] == [204, 401]
 
 
-async def test_headers_that_repeat_are_identified_once_a_connection(
+async def test_repeated_headers_are_identified_once_per_connection(
     shared: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     identify, asked = Authenticator.identify, list[str | None]()

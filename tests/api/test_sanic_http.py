@@ -33,7 +33,7 @@ print({"html5tagger", "tracerite"} & sys.modules.keys())
 """The imports of `lares run`, in their order."""
 
 
-def test_every_name_on_the_page_is_there_and_so_is_its_test() -> None:
+def test_every_name_on_the_page_and_its_test_exist() -> None:
     assert len(ROWS) == PAGE.read_text().count("\n| `")
     for module, name, _, file, test in ROWS:
         found = importlib.import_module(module)
@@ -43,7 +43,7 @@ def test_every_name_on_the_page_is_there_and_so_is_its_test() -> None:
         assert f"def {test}(" in (ROOT / file).read_text(), f"there is no {file}::{test}"
 
 
-def test_everything_that_is_overridden_is_on_the_page() -> None:
+def test_every_override_is_on_the_page() -> None:
     listed = {name.rsplit(".", 1)[-1] for _, name, *_ in ROWS}
     for kind in (Application, StrictConnection, StrictHttp1):
         parents = {name for base in kind.__mro__[1:-1] for name in vars(base)}
@@ -51,7 +51,7 @@ def test_everything_that_is_overridden_is_on_the_page() -> None:
         assert overridden - {"HTTP_CLASS", "HEADER_MAX_SIZE", "_abc_impl"} <= listed, kind
 
 
-def test_sanic_is_pinned_to_the_version_whose_insides_these_are() -> None:
+def test_sanic_is_pinned_to_the_documented_version() -> None:
     assert f'"sanic=={version("sanic")}"' in (ROOT / "pyproject.toml").read_text()
 
 

@@ -157,7 +157,7 @@ CHANGES: dict[str, tuple[str, dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-async def test_a_section_is_changed_and_all_else_stays(home: App, file: Path, what: str) -> None:
+async def test_a_section_is_changed_and_everything_else_kept(home: App, file: Path, what: str) -> None:
     name, asked, old, new = CHANGES[what]
     saved = await home.ask("PUT", f"/files/sections/{name}", json=asked)
     assert saved.status == 200, saved.json
@@ -175,7 +175,7 @@ async def test_a_section_is_removed_and_its_adapter_stops(home: App, file: Path)
     assert (await home.delete("/files/sections/plug")).json["code"] == "section_not_found"
 
 
-async def test_a_light_is_tried_without_being_added(home: App, file: Path) -> None:
+async def test_a_light_is_tested_without_being_added(home: App, file: Path) -> None:
     async with LightSimulator() as light:
         asked = {"kind": "elgato_lights", "values": {"base_url": light.url}}
         tried = (await home.post("/files/sections/desk/try", asked)).json
@@ -215,7 +215,7 @@ RECORDING = {
 }
 
 
-async def test_a_text_that_is_not_saved_is_tried_with_a_recording(home: App, file: Path) -> None:
+async def test_an_unsaved_text_is_tested_with_a_recording(home: App, file: Path) -> None:
     values = {"city": "Bonn", "api_key": "very-secret-key"}
     asked = {"kind": "fresh", "values": values, "text": OWN, "replay": RECORDING}
     tried = (await home.post("/files/sections/fresh/try", asked)).json

@@ -58,7 +58,7 @@ async def test_the_lines_match_lares_simulate(home: App) -> None:
     assert (await simulated(home, hours=2))["lines"] == []
 
 
-async def test_the_text_counts_instead_of_the_file(home: App) -> None:
+async def test_the_given_text_replaces_the_file(home: App) -> None:
     found = await simulated(home, path=DAILY_FILE, text=DAILY % "07:30")
     assert [line["at"] for line in found["lines"]] == ["2026-11-20T07:30:00.000Z"]
     assert home.hub.automations.catalog.get("daily").source.text == (DAILY % "12:00").encode()
@@ -80,7 +80,7 @@ EVENT = """return {
 
 
 @pytest.mark.parametrize("form", ["text", "list"])
-async def test_events_come_true(home: App, form: str) -> None:
+async def test_events_take_effect(home: App, form: str) -> None:
     events = ["00:10 mqtt:hall motion clear", "+90 mqtt:hall motion detected"]
     path = "config/automations/moves.lua"
     stated = events if form == "list" else "\n".join(events)
@@ -89,7 +89,7 @@ async def test_events_come_true(home: App, form: str) -> None:
     assert not (home.hub._config.root / path).exists()
 
 
-async def test_a_device_can_have_the_alias_hook(home: App) -> None:
+async def test_a_device_can_have_hook_as_its_alias(home: App) -> None:
     events = [f"00:10 {LIGHT} power off", "00:11 hook power on", "00:12 hook power", "00:13 hook bell power on"]
     path, text = "config/automations/moves.lua", EVENT.replace("mqtt:hall", LIGHT).replace("motion", "power")
     text = text.replace("detected", "on")
@@ -106,7 +106,7 @@ def keep(app: App, text: str | None) -> None:
     file.unlink() if text is None else file.write_text(text)
 
 
-async def test_a_home_without_a_configuration_is_simulated_and_a_faulty_one_is_named(home: App) -> None:
+async def test_a_home_without_a_configuration_is_simulated_and_a_faulty_one_reported(home: App) -> None:
     keep(home, None)
     assert (await simulated(home))["lines"]
     keep(home, "[api\n")

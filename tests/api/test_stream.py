@@ -163,7 +163,7 @@ def number_of(received: dict[str, Any]) -> int:
 
 
 class TestFrames:
-    def test_an_event_has_the_frame_of_the_contract_or_stays_inside(self) -> None:
+    def test_an_event_has_the_contracts_frame_or_is_internal(self) -> None:
         for event, received in EVENT_FRAMES:
             assert frame_of(event) == json.dumps(received, separators=(",", ":"), ensure_ascii=False).encode()
         assert {kind for kind, frames in BY_EVENT.items() if frames is not None} == {
@@ -171,7 +171,7 @@ class TestFrames:
         }
         assert frame_of(events.KeyRevoked(key_id="key_nobody_has")) is None
 
-    async def test_all_of_them_arrive_in_their_order_and_nothing_else(self) -> None:
+    async def test_exactly_these_frames_arrive_in_order(self) -> None:
         async with quiet_app() as app, read_events(app.url) as stream:
             for event, _ in EVENT_FRAMES:
                 app.hub.bus.publish(event)
@@ -280,7 +280,7 @@ class TestHeartbeat:
             assert [each["type"] for each in await stream.until("system.error")][-1] == "system.error"
 
     @pytest.mark.parametrize("asked", ["0", "3601", "1.5", "", "soon", "-1", "9" * 40])
-    async def test_an_interval_that_cannot_be_is_refused_in_words(self, asked: str) -> None:
+    async def test_an_impossible_interval_is_refused_with_a_sentence(self, asked: str) -> None:
         async with quiet_app() as app, call(app.url) as caller:
             answer = await caller.ask(request("GET", f"/events?heartbeat_secs={asked}", KEY, *UPGRADE))
             assert answer.status == 400
@@ -288,7 +288,7 @@ class TestHeartbeat:
 
 
 class TestPings:
-    async def test_a_reader_is_pinged_again_and_again(self) -> None:
+    async def test_a_reader_is_pinged_repeatedly(self) -> None:
         async with quiet_app(limits=ApiLimits(ping_secs=0.2)) as app, read_events(app.url) as stream:
             for _ in range(6):
                 opcode, payload = await stream.frame()
@@ -299,7 +299,7 @@ class TestPings:
                 await stream.send(frame(PONG, answer[1]))
             assert answer[0] == TEXT
 
-    async def test_a_reader_that_never_answers_is_cut_with_1011(self, quiet_log: pytest.LogCaptureFixture) -> None:
+    async def test_a_reader_without_pongs_is_closed_with_1011(self, quiet_log: pytest.LogCaptureFixture) -> None:
         began = time.monotonic()
         async with quiet_app(limits=ApiLimits(ping_secs=0.5)) as app, read_events(app.url) as stream:
             assert (await stream.frame())[0] == PING
@@ -310,7 +310,7 @@ class TestPings:
             assert time.monotonic() - began >= 2 * 0.5
             assert await stream.rest() == b""
 
-    async def test_a_real_client_lives(self) -> None:
+    async def test_a_real_client_stays_connected(self) -> None:
         async with quiet_app(limits=ApiLimits(ping_secs=0.4)) as app, app.stream() as stream:
             waiting = asyncio.create_task(stream.next(10))
             await asyncio.sleep(1.3)
@@ -319,7 +319,7 @@ class TestPings:
 
 
 class TestFallingBehind:
-    async def test_too_many_at_once_are_counted_exactly(self) -> None:
+    async def test_lost_frames_of_a_burst_are_counted_exactly(self) -> None:
         async with quiet_app(event_capacity=10) as app, read_events(app.url) as stream:
             for number in range(25):
                 app.hub.bus.publish(note(number))
@@ -350,7 +350,7 @@ class TestFallingBehind:
             app.hub.bus.publish(note(number))
             assert number_of(await stream.event()) == number
 
-    async def test_a_reader_that_takes_nothing_is_closed(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_a_reader_that_reads_nothing_is_closed(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO)
         async with (
             quiet_app(limits=ApiLimits(stall_secs=0.4)) as app,
@@ -364,7 +364,7 @@ class TestFallingBehind:
         assert "event stream: closed 127.0.0.1: it read nothing for 0.4 s" in caplog.messages
 
     @pytest.mark.slow
-    async def test_a_slow_reader_that_moves_is_kept(self) -> None:
+    async def test_a_slow_reader_that_progresses_is_kept(self) -> None:
         limits = ApiLimits(stall_secs=1.0, ping_secs=1.0)
         async with quiet_app(limits=limits) as app, read_events(app.url, small=True) as stream:
             stream.stop_reading()
@@ -419,7 +419,7 @@ class Counter(asyncio.Protocol):
 
 
 @pytest.mark.slow
-async def test_of_two_hundred_readers_a_blocked_one_loses_only_its_own_frames() -> None:
+async def test_a_blocked_reader_of_two_hundred_loses_only_its_own_frames() -> None:
     total, loop = 4000, asyncio.get_running_loop()
     async with quiet_app() as app, read_events(app.url, small=True) as stuck:
         stuck.stop_reading()
@@ -472,7 +472,7 @@ class Written:
         self.writes.append(data.count(b"system.error"))
 
 
-def test_the_first_frame_of_a_turn_is_sent_at_once_and_the_others_together() -> None:
+def test_the_first_frame_of_a_turn_is_sent_at_once_and_the_others_in_one_write() -> None:
     async def publish_some() -> list[int]:
         bus, socket = Bus(), Written()
         with EventStream(bus, 10).subscribe(cast("WebSocket", socket), "key_reader"):

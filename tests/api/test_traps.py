@@ -82,7 +82,7 @@ class TestStopping:
             assert (answer.status, answer.json["error"][:23]) == (400, "the hub is stopping; wh")
             assert await caller.rest() == b""
 
-    async def test_a_request_that_nothing_ends_is_cut(self, quiet_log: pytest.LogCaptureFixture) -> None:
+    async def test_an_endless_request_is_cancelled(self, quiet_log: pytest.LogCaptureFixture) -> None:
         limits = ApiLimits(stop_secs=0.1, abort_secs=0.1)
         async with ending(limits) as (app, stack), call(app.url) as caller:
             await caller.send(request("POST", "/rooms", KEY, "Content-Length: 10") + b"{")
@@ -101,7 +101,7 @@ class TestStopping:
         ],
         ids=["half a line", "half a head", "half a body", "half a chunk", "half a body after its answer"],
     )
-    async def test_half_sent_requests_do_not_hold_it_up(
+    async def test_incomplete_requests_do_not_delay_the_stop(
         self, quiet_log: pytest.LogCaptureFixture, half: bytes
     ) -> None:
         async with ending(ApiLimits(stop_secs=0.5)) as (app, stack), call(app.url) as caller:
@@ -110,7 +110,7 @@ class TestStopping:
             await stop(stack, SLACK)
             await caller.rest()
 
-    async def test_three_hundred_streams_hear_goodbye_though_one_is_stuck(
+    async def test_three_hundred_streams_get_a_close_frame_even_if_one_is_stuck(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
         async with AsyncExitStack() as readers, ending(ApiLimits(stop_secs=0.5)) as (app, stack):
@@ -150,7 +150,7 @@ async def take(stream: Caller, count: int) -> None:
 
 
 class TestLettingGo:
-    async def test_a_body_that_never_comes_is_408_and_the_end(self, quiet_log: pytest.LogCaptureFixture) -> None:
+    async def test_a_missing_body_is_408_and_closes_the_connection(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with open_app(limits=ApiLimits(body_secs=0.1)) as app:
             for path in ("/rooms", "/groups", f"/devices/{LIGHT}/command", f"/devices/{LIGHT}/room"):
                 for length in ("Content-Length: 10", "Transfer-Encoding: chunked"):
@@ -163,7 +163,7 @@ class TestLettingGo:
                         }
                         assert await caller.rest() == b""
 
-    async def test_a_body_that_trickles_is_408_as_well(self) -> None:
+    async def test_a_trickling_body_is_408_too(self) -> None:
         async with open_app(limits=ApiLimits(body_secs=0.3)) as app, call(app.url) as caller:
             await caller.send(request("POST", "/rooms", KEY, "Content-Length: 60000"))
             trickle = asyncio.create_task(trickle_into(caller))
@@ -184,9 +184,7 @@ class TestLettingGo:
             caller.send_at_once(b"x" * 50_000)
             assert await caller.rest() == b""
 
-    async def test_a_head_that_trickles_is_408_though_it_never_rests(
-        self, quiet_log: pytest.LogCaptureFixture
-    ) -> None:
+    async def test_a_trickling_head_is_408(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with open_app(limits=ApiLimits(head_secs=0.3)) as app, call(app.url) as caller:
             await caller.send(b"GET /health HTTP/1.1\r\nX: ")
             trickle = asyncio.create_task(trickle_into(caller))
@@ -215,7 +213,9 @@ class TestLettingGo:
                 assert (await caller.ask(request("GET", "/health"))).status == 200
                 assert await caller.rest(0.3 + SLACK) == b""
 
-    async def test_a_client_that_asks_and_never_reads_is_cut(self, quiet_log: pytest.LogCaptureFixture) -> None:
+    async def test_a_client_that_requests_and_never_reads_is_disconnected(
+        self, quiet_log: pytest.LogCaptureFixture
+    ) -> None:
         async with open_app(limits=ApiLimits(stall_secs=0.3)) as app, call(app.url, small=True) as caller:
             make(app.hub.registry, lambda layout, _: layout.put_room(Room(id="large", name="x" * 1000)))
             caller.stop_reading()
@@ -251,7 +251,7 @@ class TestLettingGo:
             await caller.send_last(sent)
             assert re.findall("HTTP/1.1 (.*)\r", (await caller.rest()).decode()) == answers
 
-    async def test_such_a_client_gets_an_error_for_slow_requests(
+    async def test_a_client_that_closed_its_side_gets_an_error_for_slow_requests(
         self, quiet_log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("appliance.api.sanic_http.connection.MAX_ANSWER_SECS_AFTER_EOF", 0.1)
@@ -279,7 +279,7 @@ async def trickle_into(caller: Caller, drop: bytes = b"x") -> None:
         await asyncio.sleep(0.02)
 
 
-async def test_a_command_is_finished_though_its_client_hangs_up(quiet_log: pytest.LogCaptureFixture) -> None:
+async def test_a_command_is_finished_even_if_its_client_disconnects(quiet_log: pytest.LogCaptureFixture) -> None:
     async with open_app() as app:
         app.light.faults.delay = 0.05
         for round_, action in enumerate(["on", "off", "on"]):
@@ -292,7 +292,7 @@ async def test_a_command_is_finished_though_its_client_hangs_up(quiet_log: pytes
         assert (await app.device(LIGHT))["attributes"]["power"] == "on"
 
 
-async def test_a_client_that_hangs_up_anywhere_leaves_no_trace(quiet_log: pytest.LogCaptureFixture) -> None:
+async def test_a_client_that_disconnects_anywhere_leaves_nothing(quiet_log: pytest.LogCaptureFixture) -> None:
     asked = request("POST", "/rooms", KEY, body=b'{"id": "hall", "name": "Hall"}')
     upgrade = request("GET", "/events", KEY, *UPGRADE)
     async with open_app() as app:
@@ -322,7 +322,7 @@ async def test_an_event_that_cannot_be_encoded_is_reported_to_every_reader(
     assert entry.exc_info is not None
 
 
-async def test_the_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_environment_variables_of_sanic_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def settings(app: App) -> dict[str, str]:
         sanic_app = build_app(app.hub, Keyring(app.hub.keys, Clock(), master_key=MASTER), ApiLimits(), 10, **NO_MORE)
         found = {key: repr(value) for key, value in sanic_app.config.items()}
@@ -361,7 +361,7 @@ print("done")
 """
 
 
-def test_two_hubs_work_in_one_process_and_others_after_them() -> None:
+def test_several_hubs_work_in_one_process() -> None:
     root = Path(__file__).parent.parent.parent
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", TWO_HUBS], cwd=root, capture_output=True, text=True, timeout=60
@@ -369,7 +369,7 @@ def test_two_hubs_work_in_one_process_and_others_after_them() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
-async def test_requests_whose_keys_are_being_checked_do_not_keep_others_waiting() -> None:
+async def test_checks_of_keys_do_not_delay_other_requests() -> None:
     async with open_app() as app:
         answered: list[int] = []
 

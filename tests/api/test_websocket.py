@@ -195,17 +195,17 @@ class TestGoodbye:
     """7: the hub answers a Close frame with the same code, and sends nothing after it."""
 
     @pytest.mark.parametrize("code", [1000, 1014, 4999])
-    async def test_a_code_that_may_be_sent_is_echoed(self, shared: App, code: int) -> None:
+    async def test_a_valid_close_code_is_echoed(self, shared: App, code: int) -> None:
         await self.part(shared, goodbye(code, b"bye"), code.to_bytes(2, "big") + b"bye")
 
     @pytest.mark.parametrize("code", [0, 1005, 65_535])
-    async def test_a_code_that_may_not_is_1002(self, shared: App, code: int) -> None:
+    async def test_an_invalid_close_code_is_1002(self, shared: App, code: int) -> None:
         async with read_events(shared.url) as stream:
             await stream.send(goodbye(code, b"bye") + PONGS)
             await expect(stream, Case(b"", code=WRONG))
 
     @pytest.mark.parametrize("payload", [b"", b"\x03\xe8", b"\x03\xe8" + b"x" * 123, b"\x03\xe8" + GREETING])
-    async def test_its_reason_may_fill_a_frame(self, shared: App, payload: bytes) -> None:
+    async def test_a_close_reason_can_fill_a_frame(self, shared: App, payload: bytes) -> None:
         await self.part(shared, frame(CLOSE, payload), payload)
 
     @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ async def test_while_a_flood_of_pings_is_answered_the_loop_turns(shared: App) ->
     assert turns >= 20_000 * len(frame(PING)) // MAX_READ_BYTES >= 100
 
 
-async def test_compression_is_not_taken_up(shared: App) -> None:
+async def test_compression_is_not_negotiated(shared: App) -> None:
     """12 and 13: the hub ignores an offer of compression, and rejects a compressed frame."""
     for offer in ("permessage-deflate", "permessage-deflate; client_max_window_bits, x-webkit-deflate-frame"):
         async with call(shared.url) as caller:

@@ -114,7 +114,9 @@ async def is_well_anew(app: App) -> None:
 
 class TestTwoThousandSockets:
     @pytest.mark.slow
-    async def test_from_one_address_leave_room_for_others(self, quiet_log: pytest.LogCaptureFixture) -> None:
+    async def test_connections_from_one_address_leave_room_for_others(
+        self, quiet_log: pytest.LogCaptureFixture
+    ) -> None:
         async with open_app() as app, call(app.url) as caller, sockets_to(app) as sockets:
             await sockets.dial("127.0.0.2", 2000)
             await is_well(caller)
@@ -123,7 +125,7 @@ class TestTwoThousandSockets:
             figures = (await app.get("/diagnostics")).json["sockets"]
             assert figures["refused"] == 1400 and 601 <= figures["open"] <= 605
 
-    async def test_the_system_is_asked_for_as_many_files(self) -> None:
+    async def test_the_limit_of_open_files_is_raised(self) -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         async with open_app() as app:
             try:
@@ -213,7 +215,7 @@ async def test_a_flooded_stream_delays_no_other_client(quiet_log: pytest.LogCapt
 
 
 @pytest.mark.slow
-async def test_pings_that_are_taken_back_are_all_answered(quiet_log: pytest.LogCaptureFixture) -> None:
+async def test_every_ping_of_a_reading_client_is_answered(quiet_log: pytest.LogCaptureFixture) -> None:
     async with open_app() as app, call(app.url) as caller, read_events(app.url) as stream:
         sending = asyncio.create_task(_send_pings(stream))
         await is_well(caller)

@@ -184,7 +184,7 @@ def tell(line: str) -> None:
 @pytest.mark.slow
 @pytest.mark.release
 @pytest.mark.parametrize("part", range(PARTS))
-async def test_every_hostile_scene_ends_and_a_second_later_nothing_of_it_is_left(tmp_path: Path, part: int) -> None:
+async def test_every_hostile_scene_ends_and_leaves_nothing_a_second_later(tmp_path: Path, part: int) -> None:
     only = os.environ.get("ATTACK_ONLY", "").split()
     rows = [id_ for id_ in list(BODIES)[part::PARTS] if not only or id_ in only]
     async with LightSimulator() as light:

@@ -80,7 +80,7 @@ class Bench:
         return (times.get(self.registry.get_device(LAMP), comparison) - START).total_seconds()
 
 
-def test_each_attribute_counts_from_its_own_change_and_does_so_after_a_restart() -> None:
+def test_for_secs_counts_from_each_attributes_change_even_after_a_restart() -> None:
     it = Bench()
     times = it.times()
     it.show(power="on", brightness=1)
@@ -97,7 +97,7 @@ def test_each_attribute_counts_from_its_own_change_and_does_so_after_a_restart()
     assert it.since(behind) == -3598, "after a start with a late clock, the stored time is all there is"
 
 
-def test_an_unseen_change_is_dated_by_the_device_at_the_latest() -> None:
+def test_an_unobserved_change_is_dated_by_the_latest_report() -> None:
     it = Bench()
     it.show(power="on", brightness=1)
     times = it.times()
@@ -131,7 +131,7 @@ def test_a_range_counts_from_when_the_value_entered_it_over_gaps_and_restarts(
     assert it.since(times, BRIGHT) == it.since(it.times(), BRIGHT) == seconds
 
 
-def test_unused_baselines_and_deleted_devices_are_forgotten() -> None:
+def test_baselines_of_unused_and_deleted_devices_are_removed() -> None:
     it = Bench()
     times = it.times()
     it.show(power="on", brightness=1)

@@ -32,7 +32,7 @@ async def feed_back(it: Bench, times: int, *steps: tuple[str, str]) -> None:
             await it.drain()
 
 
-async def test_an_automation_that_triggers_itself_is_paused_for_a_minute_and_reported(
+async def test_a_self_triggering_automation_is_paused_for_a_minute_and_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with bench(tmp_path, automation(CHANGES)) as it:
@@ -54,7 +54,7 @@ async def test_an_automation_that_triggers_itself_is_paused_for_a_minute_and_rep
         assert len(it.fired) == count + 1 and it.parts.engine.figures()["a"]["braked_secs"] is None
 
 
-async def test_two_that_set_each_other_off_are_paused_too(tmp_path: Path) -> None:
+async def test_two_automations_that_trigger_each_other_are_paused_too(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(CHANGES, "a"), automation(OTHER, "b")) as it:
         it.show("desk:light:1", brightness=1)
         await feed_back(it, 40, ("automation:b", "desk:light:0"), ("automation:a", "desk:light:1"))
@@ -62,7 +62,7 @@ async def test_two_that_set_each_other_off_are_paused_too(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("source", ["device", "room", "scene:x", "automation:other"])
-async def test_changes_by_others_never_brake(source: str, tmp_path: Path) -> None:
+async def test_changes_by_others_never_pause_an_automation(source: str, tmp_path: Path) -> None:
     async with bench(tmp_path, automation(CHANGES)) as it:
         await feed_back(it, 50, (source, "desk:light:0"))
         assert len(it.fired) >= 49
@@ -81,7 +81,7 @@ async def test_slow_feedback_is_paused_after_thirty_runs_within_five_minutes(
         assert len(it.fired) in (runs, runs + 1) or (pause == 9 and len(it.fired) < 40)
 
 
-async def test_two_that_mirror_each_other_slowly_are_paused(tmp_path: Path) -> None:
+async def test_two_automations_that_mirror_each_other_slowly_are_paused(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(CHANGES, "a"), automation(OTHER, "b")) as it:
         it.show("desk:light:1", brightness=1)
         for number in range(60):
@@ -91,7 +91,7 @@ async def test_two_that_mirror_each_other_slowly_are_paused(tmp_path: Path) -> N
         assert it.fired.count("a") <= 40 and it.fired.count("b") <= 40
 
 
-async def test_a_scene_that_an_automation_runs_counts_as_its_doing(tmp_path: Path) -> None:
+async def test_commands_of_a_scene_count_for_the_automation_that_runs_it(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(CHANGES)) as it:
         brake: Any = it.brake
         for number in range(30):
@@ -109,7 +109,7 @@ async def test_a_scene_that_an_automation_runs_counts_as_its_doing(tmp_path: Pat
         ({"type": "device_event", "device_id": "desk:light:0"}, {}),
     ],
 )
-async def test_changes_by_people_to_a_commanded_device_never_brake(
+async def test_changes_by_people_to_a_commanded_device_never_pause_an_automation(
     trigger: dict[str, Any], shown: dict[str, Any], tmp_path: Path
 ) -> None:
     asked = Command.parse({"capability": "brightness", "action": "set", "value": 100})
@@ -127,7 +127,7 @@ async def test_changes_by_people_to_a_commanded_device_never_brake(
         assert len(it.fired) == before + 30
 
 
-async def test_a_lamp_that_its_automation_switches_on_and_off_is_braked(tmp_path: Path) -> None:
+async def test_an_automation_that_switches_its_trigger_lamp_is_paused(tmp_path: Path) -> None:
     power = {"type": "device_state_change", "device_id": "desk:light:0", "attribute": "power"}
     async with bench(tmp_path, automation(power)) as it:
         for number in range(30):
@@ -143,7 +143,7 @@ async def test_a_lamp_that_its_automation_switches_on_and_off_is_braked(tmp_path
     ("trigger", "sent", "is_braked"),
     [(CHANGES, None, True), (PRESSES, "press", True), (PRESSES, "answered", False)],
 )
-async def test_events_of_an_operation_belong_to_its_caller(
+async def test_events_of_an_operation_count_for_its_caller(
     trigger: dict[str, Any], sent: str | None, is_braked: bool, tmp_path: Path
 ) -> None:
     async with bench(tmp_path, automation(trigger)) as it:

@@ -67,11 +67,11 @@ RIGHT = [
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_a_wrong_literal_is_named(text: str) -> None:
+def test_a_wrong_literal_is_reported(text: str) -> None:
     [fault] = find_wrong_literals(Source(name="x.lua", text=f"\n{text}\n".encode()), SPECS)
     assert fault.line == 2 and WRONG[text] in fault.message, fault
 
 
 @pytest.mark.parametrize("text", RIGHT)
-def test_all_else_passes(text: str) -> None:
+def test_all_other_calls_pass(text: str) -> None:
     assert [*find_wrong_literals(Source(name="x.lua", text=text.encode()), SPECS)] == []

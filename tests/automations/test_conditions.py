@@ -48,7 +48,7 @@ CELSIUS = {"value": 21.5, "unit": "celsius"}
         (None, False, False),
     ],
 )
-def test_values_are_the_same_as_json_has_it(one: Any, other: Any, equal: bool) -> None:
+def test_values_are_compared_as_json(one: Any, other: Any, equal: bool) -> None:
     assert same(one, other) is same(other, one) is equal
 
 
@@ -70,7 +70,7 @@ def test_values_are_the_same_as_json_has_it(one: Any, other: Any, equal: bool) -
         ("presence", True, True),
     ],
 )
-def test_a_value_that_the_attribute_can_take_is_made_canonical(attribute: str, value: Any, canonical: Any) -> None:
+def test_a_valid_value_becomes_canonical(attribute: str, value: Any, canonical: Any) -> None:
     assert check_equal(attribute, value) == canonical
 
 
@@ -88,13 +88,13 @@ def test_a_value_that_the_attribute_can_take_is_made_canonical(attribute: str, v
         ("color_temperature", 2900.5, "must be an integer, not 2900.5"),
     ],
 )
-def test_a_value_that_the_attribute_cannot_take_is_refused(attribute: str, value: Any, sentence: str) -> None:
+def test_an_invalid_value_is_refused(attribute: str, value: Any, sentence: str) -> None:
     with pytest.raises(Invalid) as refused:
         check_equal(attribute, value)
     assert str(refused.value) == sentence
 
 
-def test_the_wanted_and_the_present_value_are_in_the_sentence() -> None:
+def test_the_sentence_has_the_expected_and_the_present_value() -> None:
     assert str(Matcher(above=20, below=30.5)) == "above 20 and below 30.5"
     assert [str(Matcher(above=1)), str(Matcher(below=2)), str(Matcher())] == ["above 1", "below 2", "any value"]
     assert [str(Matcher(equals="on")), str(Matcher(equals=True)), str(Matcher(equals=CELSIUS))] == [
@@ -260,7 +260,7 @@ def test_a_variable_is_compared() -> None:
         ({"type": "date_range", "from": "06-01", "to": "06-01"}, "2026-06-01T00:00:00+02:00", ""),
     ],
 )
-def test_days_follow_the_time_zone_of_the_home(condition: Any, local: str, why: str) -> None:
+def test_days_use_the_time_zone_of_the_home(condition: Any, local: str, why: str) -> None:
     assert why_not(HOME_DEVICES, condition, instant=at(local)) == why
     assert "the clock is not trusted yet" in why_not(HOME_DEVICES, condition, instant=None)
 
@@ -282,7 +282,7 @@ def test_for_secs_counts_from_the_attributes_last_change() -> None:
     )
 
 
-def test_eight_levels_are_enough() -> None:
+def test_conditions_nest_up_to_eight_levels() -> None:
     def nest(levels: int) -> Any:
         return ON if levels == 0 else {"type": "all", "conditions": [nest(levels - 1)]}
 
@@ -344,7 +344,7 @@ def instant_of(facts: Mapping[str, bool]) -> datetime:
 
 
 @given(trees=st.lists(TREES, max_size=3), facts=FACTS)
-def test_conditions_agree_with_a_direct_evaluation_and_blame_the_same_branch(
+def test_conditions_agree_with_a_direct_evaluation_and_name_the_same_branch(
     trees: list[Any], facts: dict[str, bool]
 ) -> None:
     conditions = [stated(tree) for tree in trees]

@@ -131,7 +131,7 @@ def test_invalid_expressions_are_refused_with_an_error(expression: str, sentence
         ("?", None),
     ],
 )
-def test_a_number_in_the_weekday_field_is_warned_of_by_name(weekday: str, warning: str | None) -> None:
+def test_a_number_in_the_weekday_field_causes_a_warning_with_names(weekday: str, warning: str | None) -> None:
     assert Cron.parse(f"0 0 0 * * {weekday}").warning == warning
 
 
@@ -144,7 +144,7 @@ def test_the_suggestion_of_a_hint_is_accepted() -> None:
         assert Cron.parse(each).warning is None
 
 
-def test_equal_expressions_are_equal_schedules_and_the_instant_may_be_of_any_zone() -> None:
+def test_equal_expressions_are_equal_schedules_in_any_time_zone() -> None:
     cron = Cron.parse("0 0 12 * * *")
     assert cron == Cron.parse("0 0 12 * * *")
     assert cron.next_after(at("2026-11-20T13:30:00+02:00")) == FRIDAY
@@ -253,5 +253,5 @@ def check(seed: int, count: int) -> int:
         pytest.param(11, 6_000, marks=[pytest.mark.slow, pytest.mark.release]),
     ],
 )
-def test_made_up_expressions_agree_with_an_enumeration(seed: int, count: int) -> None:
+def test_random_expressions_agree_with_an_enumeration(seed: int, count: int) -> None:
     print(f"cron: {check(seed, count)} occurrences of {count} expressions agree with the enumeration")

@@ -45,7 +45,7 @@ async def hold(it: Bench) -> None:
 # --- why not -------------------------------------------------------------------------------------
 
 
-async def test_conditions_are_asked_of_the_home_as_it_is_after_the_change(tmp_path: Path) -> None:
+async def test_conditions_use_the_home_after_the_change(tmp_path: Path) -> None:
     holds = {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 50}
     async with bench(tmp_path, automation(conditions=[holds])) as it:
         it.show(power="on", brightness=51)
@@ -53,7 +53,7 @@ async def test_conditions_are_asked_of_the_home_as_it_is_after_the_change(tmp_pa
         assert it.outcomes() == [OK]
 
 
-async def test_a_disabled_automation_reports_it_and_uses_neither_cooldown_nor_event(tmp_path: Path) -> None:
+async def test_a_disabled_automation_is_reported_and_uses_neither_cooldown_nor_event(tmp_path: Path) -> None:
     both = {"cooldown_secs": 60, "dedupe_window_secs": 60}
     async with bench(tmp_path, automation(TICK, state=both)) as it:
         await it.parts.switch("a", is_enabled=False)
@@ -65,7 +65,7 @@ async def test_a_disabled_automation_reports_it_and_uses_neither_cooldown_nor_ev
         assert it.outcomes()[1:] == [OK]
 
 
-async def test_a_condition_that_does_not_hold_takes_neither_cooldown_nor_the_event(tmp_path: Path) -> None:
+async def test_a_failed_condition_uses_neither_cooldown_nor_event(tmp_path: Path) -> None:
     state = {"cooldown_secs": 60, "dedupe_window_secs": 60}
     bright = {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 50}
     async with bench(tmp_path, automation(TICK, conditions=[bright], state=state)) as it:
@@ -84,7 +84,7 @@ def report_error(it: Bench, message: str = "oh") -> None:
 
 
 @pytest.mark.parametrize("clock_is_set_by_hours", [0, 5, -5])
-async def test_of_a_burst_one_trigger_runs_and_the_others_get_a_reason(
+async def test_one_trigger_of_a_burst_runs_and_the_others_get_a_reason(
     tmp_path: Path, clock_is_set_by_hours: int
 ) -> None:
     async with bench(tmp_path, automation(**COOL)) as it:
@@ -105,7 +105,7 @@ async def test_of_a_burst_one_trigger_runs_and_the_others_get_a_reason(
 
 
 @pytest.mark.parametrize("status", ["error", "timeout"])
-async def test_a_run_that_fails_gives_its_cooldown_back(status: str, tmp_path: Path) -> None:
+async def test_a_failed_run_starts_no_cooldown(status: str, tmp_path: Path) -> None:
     async with bench(tmp_path, automation(**COOL)) as it:
         await hold(it)
         burst(it)
@@ -176,7 +176,7 @@ async def test_joining_a_long_queue_does_not_scan_it(tmp_path: Path) -> None:
     assert CountedId.compared < 2000  # some for each; going through the queue took 5000 more
 
 
-async def test_a_run_under_way_survives_reloads_and_counts_against_its_ids_mode(tmp_path: Path) -> None:
+async def test_a_run_in_progress_survives_reloads_and_counts_for_its_mode(tmp_path: Path) -> None:
     async with bench(tmp_path, automation()) as it:
         await hold(it)
         burst(it, 2)
@@ -200,7 +200,7 @@ async def by_hand(it: Bench, event: dict[str, Any] | None = None) -> tuple[str, 
     return ending.status.value, ending.error
 
 
-async def test_by_hand_it_runs_though_it_is_off_cools_down_or_is_full(tmp_path: Path) -> None:
+async def test_a_run_by_hand_ignores_switch_cooldown_and_mode(tmp_path: Path) -> None:
     state = {"cooldown_secs": 60, "dedupe_window_secs": 60}
     async with bench(tmp_path, automation(mode="single", state=state)) as it:
         assert await by_hand(it) == OK
@@ -215,14 +215,14 @@ async def test_by_hand_it_runs_though_it_is_off_cools_down_or_is_full(tmp_path: 
         assert it.events[-1] == {"any": ["thing"]} == it.entries()[-1].trigger_payload
 
 
-async def test_by_hand_conditions_apply(tmp_path: Path) -> None:
+async def test_conditions_apply_to_a_run_by_hand(tmp_path: Path) -> None:
     bright = {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 50}
     async with bench(tmp_path, automation(conditions=[bright])) as it:
         reason = "condition 1: brightness was 20, needs above 50"
         assert await by_hand(it) == ("skipped", reason) == it.outcomes()[0]
 
 
-async def test_a_run_by_hand_takes_no_place_and_no_cooldown_from_the_others(tmp_path: Path) -> None:
+async def test_a_run_by_hand_uses_no_place_and_no_cooldown(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(mode="single", **COOL)) as it:
         await hold(it)
         running = asyncio.ensure_future(by_hand(it))
@@ -235,7 +235,7 @@ async def test_a_run_by_hand_takes_no_place_and_no_cooldown_from_the_others(tmp_
         assert it.outcomes()[-1] == IN_PROGRESS
 
 
-async def test_an_end_that_cannot_be_noted_is_answered_and_gives_its_place_back(
+async def test_an_end_that_cannot_be_recorded_is_answered_and_frees_its_place(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with bench(tmp_path, automation(mode="single")) as it:
@@ -271,7 +271,7 @@ async def test_an_event_that_was_skipped_after_a_disable_is_not_a_duplicate_late
         assert [event["message"] for event in it.events] == ["one", "two"]
 
 
-async def test_a_run_that_is_cancelled_gives_its_cooldown_back(tmp_path: Path) -> None:
+async def test_a_cancelled_run_starts_no_cooldown(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(**COOL)) as it:
         await hold(it)
         burst(it)

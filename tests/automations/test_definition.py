@@ -75,7 +75,7 @@ def test_the_smallest_and_the_largest_definition() -> None:
 
 
 @each_row("empty", [{}, [], None])
-def test_an_empty_table_may_stand_for_no_conditions_and_no_state(empty: Any) -> None:
+def test_an_empty_table_means_no_conditions_and_no_state(empty: Any) -> None:
     assert definition(conditions=empty, state=empty) == definition()
 
 
@@ -113,7 +113,7 @@ def test_an_empty_table_may_stand_for_no_conditions_and_no_state(empty: Any) -> 
         ),
     ],
 )
-def test_faults_of_the_outer_table(fields: dict[str, Any], sentences: list[str]) -> None:
+def test_errors_of_the_outer_table(fields: dict[str, Any], sentences: list[str]) -> None:
     assert faults(table(**fields)) == sentences
 
 
@@ -200,7 +200,7 @@ KINDS = (
         ),
     ],
 )
-def test_faults_of_triggers(raw: dict[str, Any], sentences: list[str]) -> None:
+def test_errors_of_triggers(raw: dict[str, Any], sentences: list[str]) -> None:
     assert faults(table(trigger=raw)) == [f"trigger.{sentence}" for sentence in sentences]
 
 
@@ -216,7 +216,7 @@ def test_faults_of_triggers(raw: dict[str, Any], sentences: list[str]) -> None:
         ),
     ],
 )
-def test_faults_of_the_list_of_triggers(stated: dict[str, Any], sentence: str) -> None:
+def test_errors_of_the_list_of_triggers(stated: dict[str, Any], sentence: str) -> None:
     assert faults(table(**stated)) == [sentence]
 
 
@@ -320,7 +320,7 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
         ),
     ],
 )
-def test_faults_of_conditions(raw: dict[str, Any], sentences: list[str]) -> None:
+def test_errors_of_conditions(raw: dict[str, Any], sentences: list[str]) -> None:
     fine = {"type": "room_state", "room_id": "hall", "min_devices": 1}
     assert faults(table(conditions=[fine, raw])) == [f"conditions[2].{sentence}" for sentence in sentences]
 
@@ -403,7 +403,7 @@ KINDLY = st.builds(
     conditions=SCALARS | st.lists(SCALARS | TABLES | KINDLY, max_size=3),
     state=SCALARS | TABLES,
 )
-def test_no_table_raises_and_every_fault_names_its_field(trigger: Any, conditions: Any, state: Any) -> None:
+def test_no_table_raises_and_every_error_names_its_field(trigger: Any, conditions: Any, state: Any) -> None:
     parsed = read(table(trigger=trigger, conditions=conditions, state=state))
     for sentence in parsed.faults:
         assert sentence.startswith(("trigger", "conditions", "state")) and "\n" not in sentence

@@ -47,7 +47,7 @@ def wall(hour: int, minute: int) -> dict[str, Any]:
 # --- each kind -----------------------------------------------------------------------------------
 
 
-async def test_a_change_of_the_wanted_attribute_fires_with_the_values_before_and_after(tmp_path: Path) -> None:
+async def test_a_change_of_the_triggers_attribute_fires_with_both_values(tmp_path: Path) -> None:
     async with bench(tmp_path, automation()) as it:
         it.show(power="on")
         it.show(power="on", brightness=21)
@@ -132,7 +132,7 @@ async def test_debounce_waits_for_a_stable_value_and_reports_the_last_one(tmp_pa
         assert it.fired == ["a"]
 
 
-async def test_duration_is_cancelled_by_any_break_however_short(tmp_path: Path) -> None:
+async def test_any_interruption_cancels_a_duration(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(DURATION)) as it:
         for _ in range(20):
             it.show(power="on")
@@ -156,7 +156,7 @@ async def test_a_wait_ends_with_its_device(trigger: dict[str, Any], tmp_path: Pa
         assert it.fired == []
 
 
-async def test_a_wait_holds_no_place_among_the_runs(tmp_path: Path) -> None:
+async def test_a_wait_uses_no_place_of_the_runs(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(DURATION, mode="single")) as it:
         it.stage.ends_at_once = False
         it.show(power="on")
@@ -257,7 +257,7 @@ async def test_a_resumable_interval_on_a_box_without_a_clock_resumes_as_soon_as_
         assert it.instants[1:] == [after(seconds=2400)]
 
 
-async def test_a_beat_that_began_before_the_time_was_known_and_never_came_resumes_too(tmp_path: Path) -> None:
+async def test_an_interval_from_before_the_time_was_known_resumes_too(tmp_path: Path) -> None:
     card = Card()
     it_resumes = automation(every(600), **RESUMES)
     async with bench(tmp_path, it_resumes, start=BOOT, believed_after=NOW, card=card) as it:
@@ -272,7 +272,7 @@ async def test_a_beat_that_began_before_the_time_was_known_and_never_came_resume
         assert it.fired == ["a"]
 
 
-async def test_an_interval_needs_no_clock_and_remembers_nothing_that_is_not_true(tmp_path: Path) -> None:
+async def test_an_interval_needs_no_clock_and_stores_no_wrong_time(tmp_path: Path) -> None:
     card = Card()
     it_resumes = automation(every(600), **RESUMES)
     async with bench(tmp_path, it_resumes, start=BOOT, believed_after=NOW, card=card) as it:
@@ -287,7 +287,7 @@ async def test_an_interval_needs_no_clock_and_remembers_nothing_that_is_not_true
 # --- schedules over restarts and steps -----------------------------------------------------------
 
 
-async def test_a_schedule_keeps_to_its_occurrences_over_reloads(tmp_path: Path) -> None:
+async def test_a_schedule_keeps_its_times_over_reloads(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(wall(15, 0))) as it:
         for minute in range(58, 63):
             await it.pass_by(secs(minutes=minute) - it.clock.monotonic())
@@ -298,7 +298,7 @@ async def test_a_schedule_keeps_to_its_occurrences_over_reloads(tmp_path: Path) 
 # --- robustness ----------------------------------------------------------------------------------
 
 
-async def test_a_fault_in_one_automations_way_hurts_no_other(
+async def test_an_error_of_one_automation_affects_no_other(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with bench(tmp_path, *[automation(id_=each) for each in "abc"]) as it:
@@ -342,7 +342,7 @@ async def test_an_execution_that_cannot_begin_uses_no_place(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-async def test_of_hundreds_that_wait_and_cannot_begin_each_ends(tmp_path: Path) -> None:
+async def test_each_of_hundreds_of_waiting_executions_that_cannot_begin_ends(tmp_path: Path) -> None:
     async with bench(tmp_path, automation({"type": "system_error"}, mode={"type": "queued", "max": 500})) as it:
         it.stage.ends_at_once = False
         for _ in range(501):
@@ -352,7 +352,7 @@ async def test_of_hundreds_that_wait_and_cannot_begin_each_ends(tmp_path: Path) 
         await until(lambda: it.parts.figures()["ended"]["error"] == 500)
 
 
-async def test_a_schedule_that_cannot_be_computed_silences_only_itself(
+async def test_a_schedule_that_cannot_be_computed_affects_only_itself(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Broken:

@@ -127,7 +127,7 @@ async def test_gaps_alarms_and_first_values(
     assert len(await play(tmp_path, trigger, steps)) == fires
 
 
-async def test_the_event_holds_the_last_known_values_and_how_late_it_can_be(tmp_path: Path) -> None:
+async def test_the_event_has_the_last_known_values_and_late_secs(tmp_path: Path) -> None:
     (event,) = await play(tmp_path, trigger_of(VALUE, above=22), [20, GAP, "text", 25])
     assert (event["value"], event["previous_value"], "late_secs" in event) == (25, 20, False)
     (event,) = await play(tmp_path, trigger_of("water_leak"), [False, RESTART, "5 s", True])

@@ -108,7 +108,7 @@ def test_the_operations_of_a_kind_match_its_adapters(kind: AdapterKind) -> None:
     assert kind.operations is not None and set(kind.operations) == set(made.operations)
 
 
-def test_correct_and_unknowable_names_cause_no_warning() -> None:
+def test_correct_and_undecidable_names_cause_no_warning() -> None:
     right = [
         {**CHANGE, "device_id": NEW, "attribute": "state"},
         {**CHANGE, "device_id": NEW},
@@ -147,7 +147,7 @@ def test_a_computed_name_counts_only_if_the_call_can_happen() -> None:
         assert bool(sentences(known, trigger=trigger)) == is_named, called
 
 
-async def test_names_are_judged_a_minute_after_the_start_and_after_each_reload(tmp_path: Path) -> None:
+async def test_names_are_checked_a_minute_after_the_start_and_after_each_reload(tmp_path: Path) -> None:
     asked: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
@@ -183,7 +183,7 @@ async def test_names_are_judged_a_minute_after_the_start_and_after_each_reload(t
         assert read_past(card) == {}
 
 
-def test_a_name_in_a_call_that_is_not_there_is_warned_of_with_its_line() -> None:
+def test_an_unknown_name_in_a_call_causes_a_warning_with_its_line() -> None:
     known = HomeNames(
         adapters=["elgato_lights", "tv"], rooms=["den", "hall"], groups=["downstairs"], operations={"tv": None}
     )
@@ -224,14 +224,14 @@ def test_a_warning_has_the_path_of_the_wrong_name() -> None:
     ]
 
 
-def test_an_event_that_a_device_announces_and_has_not_sent_yet_is_known() -> None:
+def test_an_announced_event_is_known_before_it_is_sent() -> None:
     known = names().with_devices([BUTTON_ITSELF, device({})], Layout(), {BUTTON: PastNames(events={"double"})})
     assert sentences(known, trigger={**PRESS, "event": "hold"}) == []
     [wrong] = sentences(known, trigger={**PRESS, "event": "holt"})
     assert wrong.endswith("did you mean hold")
 
 
-def test_an_attribute_that_a_device_takes_or_once_showed_is_known() -> None:
+def test_an_attribute_that_a_device_accepts_or_once_showed_is_known() -> None:
     lamp = replace(device({"power": "off"}), commands=(CommandSpec(capability="brightness", actions=("set",)),))
     known = names().with_devices([lamp], Layout(), {LAMP: PastNames(attributes={"color_temperature"})})
     assert sentences(known, trigger={**CHANGE, "device_id": LAMP, "attribute": "color_temperature"}) == []
@@ -361,7 +361,7 @@ def words(trigger: dict[str, Any], *conditions: dict[str, Any]) -> list[str]:
     return [*definition.explain(app, AT)]
 
 
-def test_stored_names_of_another_form_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+def test_stored_names_in_another_form_are_ignored(caplog: pytest.LogCaptureFixture) -> None:
     card = Card({"sent/a:1": ["single"], "sent/a:2": {"events": ["double"]}, "removed/a:3": 7})
     assert read_past(card) == {"a:2": PastNames(events={"double"})} and read_removed(card) == {}
     assert "the stored value 'sent/a:1' is left out" in caplog.text

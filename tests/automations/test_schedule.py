@@ -86,7 +86,7 @@ async def bench(
         yield Bench(clock, scheduler)
 
 
-async def test_an_alarm_that_was_cancelled_is_silent() -> None:
+async def test_a_cancelled_alarm_does_not_fire() -> None:
     async with bench() as it:
         alarm = it.scheduler.at("a", Each(HOUR), it.note)
         await it.pass_by(HOUR)
@@ -96,7 +96,7 @@ async def test_an_alarm_that_was_cancelled_is_silent() -> None:
         assert it.fired == [NOON + HOUR]
 
 
-async def test_alarms_may_cancel_and_start_each_other_while_they_ring() -> None:
+async def test_alarms_can_cancel_and_start_each_other_while_they_fire() -> None:
     async with bench() as it:
 
         def swap(occurrence: datetime) -> None:
@@ -162,7 +162,7 @@ async def test_a_failed_alarm_does_not_stop_others(caplog: pytest.LogCaptureFixt
         (Each(HOUR), False, [("sleep", 8 * HOUR + 3 * MINUTE)], [8 * HOUR]),
     ],
 )
-async def test_steps_of_the_clock_make_neither_burst_nor_silence(
+async def test_clock_steps_cause_neither_a_burst_nor_missing_alarms(
     schedule: Each, keeps: bool, moves: list[tuple[str, timedelta]], fires: list[timedelta]
 ) -> None:
     async with bench() as it:
@@ -203,7 +203,7 @@ async def test_missed_times_are_counted_in_the_log(caplog: pytest.LogCaptureFixt
     assert "automation 'tick': occurrences missed and not run later: 1000 or more" in caplog.text
 
 
-async def test_a_clock_that_is_not_believed_rings_nothing_until_it_is() -> None:
+async def test_an_untrusted_clock_fires_nothing_until_it_is_trusted() -> None:
     async with bench(BOOT, believed_after=NOON) as it:
         alarm = it.scheduler.at("a", Each(HOUR), it.note)
         timed: list[float] = []
@@ -241,7 +241,7 @@ async def test_a_persistent_schedule_fires_after_its_last_time(last: int, first:
         assert it.fired == [NOON + first * HOUR]
 
 
-async def test_a_timer_rings_once_after_its_span_of_real_time_whatever_the_clock_shows() -> None:
+async def test_a_timer_fires_once_after_its_real_time_whatever_the_clock_shows() -> None:
     async with bench() as it:
         it.scheduler.after("a", 600, it.note_late)
         await it.set(NOON + 8 * HOUR)
@@ -252,7 +252,7 @@ async def test_a_timer_rings_once_after_its_span_of_real_time_whatever_the_clock
 
 
 @pytest.mark.parametrize("step", [8 * HOUR, -HOUR, -1000 * HOUR])
-async def test_an_interval_keeps_to_real_time_when_the_clock_is_set(step: timedelta) -> None:
+async def test_an_interval_uses_real_time_when_the_clock_is_set(step: timedelta) -> None:
     async with bench() as it:
         it.scheduler.every("a", 600, it.note_late)
         await it.pass_by(25 * MINUTE)
@@ -273,7 +273,7 @@ async def test_an_interval_keeps_its_phase_over_the_machines_sleep(caplog: pytes
     assert "automation 'beat': occurrences missed and not run later: 8" in caplog.text
 
 
-async def test_an_interval_that_was_passed_over_by_little_rings_once_at_once() -> None:
+async def test_an_interval_that_was_missed_by_little_fires_once_at_once() -> None:
     async with bench() as it:
         it.scheduler.every("a", 60, it.note_late)
         await it.pass_by(30 * SECOND)
@@ -295,7 +295,7 @@ async def test_missed_times_are_counted_once_even_if_the_clock_is_set_back(
     assert caplog.text.count("not run later") == 1
 
 
-async def test_without_schedules_nothing_wakes_and_later_ones_start_now() -> None:
+async def test_without_schedules_nothing_wakes_and_later_ones_start_at_once() -> None:
     clock = VirtualClock(NOON)
     fired: list[datetime] = []
     async with Scheduler(environment_of(clock, NOON + HOUR)) as scheduler:
@@ -329,7 +329,7 @@ async def test_a_missed_time_fires_when_the_clock_is_synchronised_soon_after_the
         assert it.fired == [NOON]
 
 
-async def test_a_stop_that_a_wrong_clock_dated_into_the_future_makes_nothing_ring() -> None:
+async def test_a_stop_dated_in_the_future_fires_nothing() -> None:
     async with bench(NOON + SECOND, stopped_at=NOON + HOUR) as it:
         it.scheduler.at("a", Each(HOUR), it.note)
         await it.pass_by(MINUTE)

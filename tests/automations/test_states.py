@@ -105,7 +105,7 @@ YEARS = 56 * 365 * 86_400
         (COOL, (0, ("ok", 0), Policy(cooldown_secs=5), 4, 5), ["", cooling(1), ""]),
     ],
 )
-def test_running_executions_and_the_reasons_of_others(
+def test_running_executions_and_the_reasons_against_others(
     policy: Policy, steps: tuple[Any, ...], said: list[str]
 ) -> None:
     assert refusals(policy, *steps) == said
@@ -127,7 +127,7 @@ def test_running_executions_and_the_reasons_of_others(
         ({"value": "\ud800"}, {"value": "\ud801"}, False),
     ],
 )
-def test_the_whole_event_is_compared_but_when_it_was_due(
+def test_the_whole_event_except_its_time_is_compared(
     one: dict[str, Any], other: dict[str, Any], is_same: bool
 ) -> None:
     assert (fingerprint(one) == fingerprint(other)) is is_same
@@ -149,7 +149,7 @@ def states(card: Card) -> States:
     return States(card)
 
 
-def test_kept_state_survives_a_restart() -> None:
+def test_state_survives_a_restart() -> None:
     card = Card()
     first = states(card)
     memory = Memory(ended_at=NOW, decided={"x": NOW})
@@ -166,7 +166,7 @@ def test_kept_state_survives_a_restart() -> None:
     assert second.of("c") == State()
 
 
-def test_a_memory_without_anything_leaves_nothing_on_the_card() -> None:
+def test_an_empty_state_leaves_nothing_on_the_card() -> None:
     card = Card()
     first = states(card)
     first.remember("a", Memory(is_running=True))
@@ -218,12 +218,12 @@ def test_invalid_state_is_ignored(value: Any) -> None:
         *({"decided": {"a": None}}, {"decided": {"a": -(2**62)}}),
     ],
 )
-def test_a_memory_that_cannot_be_read_is_forgotten(policy: Any) -> None:
+def test_an_unreadable_state_is_ignored(policy: Any) -> None:
     assert states(Card(values={"automation/a": {"policy": policy}})).of("a") == State()
 
 
 @each_row(("value", "is_enabled"), [(False, False), (True, True), (None, True), ("off", True)])
-def test_only_false_switches_off(value: Any, is_enabled: bool) -> None:
+def test_only_false_disables_an_automation(value: Any, is_enabled: bool) -> None:
     assert states(Card(values={"toggle/a": value})).of("a").is_enabled is is_enabled
 
 
@@ -244,7 +244,7 @@ async def test_a_file_sets_the_first_state_and_a_switch_overrides_it_over_restar
     assert again.of("b").is_enabled is False and card.values == {"toggle/b": False}
 
 
-async def test_a_switch_that_the_card_does_not_take_changes_nothing(tmp_path: Path) -> None:
+async def test_a_switch_that_cannot_be_stored_changes_nothing(tmp_path: Path) -> None:
     card = Card(is_bad=True)
     async with bench(tmp_path, automation(), card=card) as it:
         with pytest.raises(StoreFailed):
@@ -264,7 +264,7 @@ async def test_a_begun_switch_is_finished_even_if_its_caller_leaves(tmp_path: Pa
         assert it.parts.view("a").is_enabled is False
 
 
-def test_instants_are_kept_to_the_millisecond() -> None:
+def test_instants_are_stored_to_the_millisecond() -> None:
     at = datetime(2026, 6, 1, 12, 0, 0, 123000, tzinfo=UTC)
     assert State.decode(State(fired={"x": at}).encode()) == State(fired={"x": at})
 

@@ -191,7 +191,7 @@ async def test_no_timer_fires_twice_wherever_two_cuts_fall(flush_after: int, tmp
     assert offenders == []
 
 
-async def test_a_timer_that_falls_due_while_the_hub_stops_or_is_safe_fires_at_the_next_start(tmp_path: Path) -> None:
+async def test_a_timer_that_ends_during_a_stop_or_safe_mode_fires_at_the_next_start(tmp_path: Path) -> None:
     card = Card()
     async with bench(tmp_path, automation(OFF), card=card) as it:
         await it.parts.timers.start("off", SECS, None, "automation:x")

@@ -62,7 +62,7 @@ async def test_a_timer_fires_once_with_its_payload(tmp_path: Path) -> None:
         assert len(it.fired) == 1
 
 
-async def test_to_start_it_again_restarts_it_and_to_cancel_it_ends_it(tmp_path: Path) -> None:
+async def test_a_second_start_restarts_a_timer_and_a_cancel_ends_it(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(OFF)) as it:
         await start(it)
         await it.pass_by(500)
@@ -78,7 +78,7 @@ async def test_to_start_it_again_restarts_it_and_to_cancel_it_ends_it(tmp_path: 
 
 
 @pytest.mark.parametrize(("secs", "times"), [(0, 10), (0.5, 15)])
-async def test_only_timers_without_a_delay_brake_their_starter(tmp_path: Path, secs: float, times: int) -> None:
+async def test_only_timers_without_a_delay_pause_their_automation(tmp_path: Path, secs: float, times: int) -> None:
     async with bench(tmp_path, automation(OFF)) as it:
         for _ in range(15):
             await start(it, secs=secs)
@@ -88,7 +88,7 @@ async def test_only_timers_without_a_delay_brake_their_starter(tmp_path: Path, s
 
 
 @pytest.mark.parametrize("trigger", [OFF, {**OFF, "name": " off "}])
-async def test_the_white_space_around_a_name_does_not_count(tmp_path: Path, trigger: dict[str, Any]) -> None:
+async def test_white_space_around_a_name_is_ignored(tmp_path: Path, trigger: dict[str, Any]) -> None:
     async with bench(tmp_path, automation(trigger)) as it:
         await start(it, name=" off ")
         assert await it.parts.timers.cancel("off ") and not await it.parts.timers.cancel(" ")
@@ -118,7 +118,7 @@ async def test_a_timer_continues_after_a_restart_and_fires_late_once(
         assert it.fired == []
 
 
-async def test_a_step_of_the_clock_neither_hastens_nor_delays_a_timer_after_a_restart_neither(tmp_path: Path) -> None:
+async def test_a_clock_step_does_not_move_a_timer_even_after_a_restart(tmp_path: Path) -> None:
     card = Card()
     async with bench(tmp_path, automation(OFF), card=card) as it:
         await start(it, secs=7200)
@@ -134,7 +134,7 @@ async def test_a_step_of_the_clock_neither_hastens_nor_delays_a_timer_after_a_re
 
 
 @pytest.mark.parametrize("secs", [-3600, 3600])
-async def test_a_timer_that_is_over_before_the_adapters_have_started_fires_then_though_the_clock_was_set(
+async def test_a_timer_that_ends_before_the_adapters_start_fires_then_even_if_the_clock_was_set(
     tmp_path: Path, secs: float
 ) -> None:
     async with bench(tmp_path, automation(OFF)) as it:
@@ -150,7 +150,7 @@ async def test_a_timer_that_is_over_before_the_adapters_have_started_fires_then_
 
 
 @pytest.mark.parametrize(("change", "left"), [("restart", 360), ("cancel", None), ("restart in vain", 720)])
-async def test_a_step_while_a_change_is_on_its_way_to_the_card_leaves_the_right_timer_with_the_right_times(
+async def test_a_clock_step_during_a_write_keeps_the_timer_and_its_times(
     tmp_path: Path, change: str, left: float | None
 ) -> None:
     card = SlowCard()
@@ -172,7 +172,7 @@ async def test_a_step_while_a_change_is_on_its_way_to_the_card_leaves_the_right_
         assert [each.get("late_secs") for each in it.events] == ([] if left is None else [None])
 
 
-async def test_a_box_without_the_time_waits_for_it_and_one_started_before_it_was_known_counts_on(
+async def test_timers_wait_for_the_time_and_earlier_ones_continue(
     tmp_path: Path,
 ) -> None:
     card = Card()
@@ -208,7 +208,7 @@ async def test_invalid_timers_are_refused(tmp_path: Path) -> None:
         assert it.parts.timers.list_all() == []
 
 
-async def test_a_card_that_takes_nothing_keeps_no_timer_from_firing_once(tmp_path: Path) -> None:
+async def test_a_failing_card_does_not_prevent_a_timer_from_firing_once(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(OFF)) as it:
         await start(it)
         it.card.is_bad = True
@@ -216,7 +216,7 @@ async def test_a_card_that_takes_nothing_keeps_no_timer_from_firing_once(tmp_pat
         assert it.fired == ["a"]
 
 
-async def test_payloads_of_all_timers_together_are_bounded(tmp_path: Path) -> None:
+async def test_the_payloads_of_all_timers_are_bounded(tmp_path: Path) -> None:
     payload = "x" * (MAX_TIMER_PAYLOAD_BYTES - 2)
     most = MAX_BYTES_IN_ALL // MAX_TIMER_PAYLOAD_BYTES
     async with bench(tmp_path, automation({**OFF, "name": "t0"})) as it:
@@ -302,7 +302,7 @@ async def test_a_timer_that_is_due_when_the_clock_becomes_trusted_ends_once(tmp_
         assert len(it.parts.timers.list_all()) == 1
 
 
-async def test_a_restarted_timer_outlives_the_day_of_the_old_one(
+async def test_a_restarted_timer_is_kept_longer_than_the_old_one(
     tmp_path: Path,
 ) -> None:
     async with bench(tmp_path, automation({**OFF, "name": "other"}), start=BOOT, believed_after=NOW) as it:
@@ -336,7 +336,7 @@ async def test_an_expired_timer_is_removed_even_if_the_card_fails_but_not_while_
     assert "ended: StoreFailed" not in caplog.text
 
 
-async def test_timers_due_together_are_one_record(tmp_path: Path) -> None:
+async def test_timers_that_end_together_are_one_record(tmp_path: Path) -> None:
     class CountingCard(Card):
         puts = 0
 

@@ -116,7 +116,7 @@ def test_a_window_includes_its_start_and_not_its_end(text: str, local: str, hold
         (None, "null"),
     ],
 )
-def test_what_is_no_time_is_refused(value: object, shown: str) -> None:
+def test_an_invalid_time_is_refused(value: object, shown: str) -> None:
     with pytest.raises(Invalid) as refused:
         parse_time(value)
     assert str(refused.value) == f"must be a time like 07:30, not {shown}"
@@ -142,7 +142,7 @@ def to_the_minute(instant: datetime) -> datetime:
 
 
 @pytest.mark.slow
-def test_the_observatory_agrees_to_the_minute() -> None:
+def test_sun_times_agree_with_the_observatory_to_the_minute() -> None:
     off: Counter[int] = Counter()
     for place, event, minute in rows():
         due = next_event(event, place, datetime.combine(minute.date(), time(), UTC) - MINUTE / 2, offset=ZERO)
@@ -206,7 +206,7 @@ def test_a_polar_day_or_night_is_known_and_has_no_event(
     assert found.is_past_without(SunEvent.SUNRISE) is found.was_up
 
 
-def test_the_sun_comes_back_after_the_polar_night_and_day() -> None:
+def test_sun_events_return_after_the_polar_night_and_day() -> None:
     risen = next_event(SunEvent.SUNRISE, TROMSO, at("2026-12-01T12:00"), offset=ZERO)
     sunk = next_event(SunEvent.SUNSET, TROMSO, at("2026-06-01T12:00"), offset=ZERO)
     assert risen is not None and at("2027-01-13") < risen < at("2027-01-18")
@@ -276,7 +276,7 @@ def local(text: str, locale: Locale = BERLIN) -> datetime:
         ("sunset-1440", "sunrise-1440", ["00", "06", "18", "23"]),
     ],
 )
-def test_the_hours_of_a_day_that_lie_there(after: str | None, before: str | None, holding: list[str]) -> None:
+def test_hours_within_a_window(after: str | None, before: str | None, holding: list[str]) -> None:
     hours = ["00", "06", "07", "12", "18", "23"]
     where = position(after, before)
     assert [hour for hour in hours if where.holds(HOME, local(f"2026-03-01T{hour}:00")).holds] == holding
@@ -284,7 +284,7 @@ def test_the_hours_of_a_day_that_lie_there(after: str | None, before: str | None
 
 @pytest.mark.parametrize("offset", [-45, 0, 45])
 @pytest.mark.parametrize("event", list(SunEvent))
-def test_the_second_of_the_edge_is_after_it_and_the_one_before_is_not(event: SunEvent, offset: int) -> None:
+def test_an_edge_includes_its_own_second(event: SunEvent, offset: int) -> None:
     due = sun_day(BERLIN, local("2026-03-01T12:00").date()).instant_of(event)
     assert due is not None
     due += timedelta(minutes=offset)
@@ -348,7 +348,7 @@ PLACES = {
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.slow
-def test_one_edge_means_the_day_or_the_night_for_a_year(place: str) -> None:
+def test_one_edge_selects_day_or_night_for_a_year(place: str) -> None:
     locale = PLACES[place]
     day, night = position("sunrise", "sunset", locale), position("sunset", "sunrise", locale)
     one_edge = {

@@ -97,7 +97,7 @@ def celsius(value: float) -> dict[str, Any]:
         (Matcher(above=20), 19, celsius(21), True),
     ],
 )
-def test_a_change_matches_when_the_value_becomes_the_wanted_one(
+def test_a_change_matches_if_the_value_becomes_the_expected_one(
     matcher: Matcher, before: Any, after: Any, fires: bool
 ) -> None:
     assert (brightness(matcher).match(shift(before, after)) is not None) is fires

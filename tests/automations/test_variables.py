@@ -70,7 +70,7 @@ def test_values_have_their_limits() -> None:
 
 
 @pytest.mark.slow
-async def test_unsaved_variables_count_for_the_limits() -> None:
+async def test_unsaved_variables_count_towards_the_limits() -> None:
     variables = Shelf().variables
     values = [variables.set_durable(f"big{number}", "y" * 16_000, WHO) for number in range(40)]
     ended = await asyncio.gather(*values, return_exceptions=True)
@@ -94,7 +94,7 @@ async def test_the_last_value_wins_over_an_unsaved_earlier_one(is_bad: bool) -> 
     assert shelf.variables.find("n") == 3 and shelf.card.values["variable/n"] == {"value": 3}
 
 
-async def test_a_variable_that_its_own_automation_changes_brakes_it(tmp_path: Path) -> None:
+async def test_an_automation_that_changes_its_own_variable_is_paused(tmp_path: Path) -> None:
     async with bench(tmp_path, automation({"type": "variable_change", "name": "n"})) as it:
         for number in range(30):
             it.variables.set("n", number, "automation:a")

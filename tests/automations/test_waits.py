@@ -28,7 +28,7 @@ RESTS = {"type": "device_state_change", "device_id": LAMP, "attribute": "brightn
         (RESTS, {"brightness": 50}, {"brightness": 51}, {}, None),
     ],
 )
-async def test_an_interrupted_wait_continues_from_its_begin_if_the_first_observation_matches(
+async def test_an_interrupted_wait_continues_if_the_first_observation_matches(
     trigger: dict[str, Any],
     first: dict[str, Any],
     then: dict[str, Any],
@@ -73,7 +73,7 @@ async def test_a_wait_that_ended_while_the_hub_was_off_fires_with_the_first_obse
         assert it.fired == ["a"]
 
 
-async def test_every_device_of_a_list_a_room_or_a_group_has_its_own_wait(tmp_path: Path) -> None:
+async def test_every_device_of_a_list_room_or_group_has_its_own_wait(tmp_path: Path) -> None:
     both = {**HOLDS, "device_id": [LAMP, OTHER]}
     async with bench(tmp_path, automation(both)) as it:
         it.show(OTHER, power="off")
@@ -166,7 +166,7 @@ async def test_each_of_several_triggers_fires_with_its_id(tmp_path: Path) -> Non
     ],
 )
 @pytest.mark.parametrize("is_restarted", [True, False])
-async def test_a_wait_is_kept_for_a_trigger_that_means_the_same_and_forgotten_for_any_other(
+async def test_a_wait_is_kept_only_for_an_equivalent_trigger(
     edited: dict[str, Any] | None,
     is_kept: bool,
     is_restarted: bool,
@@ -194,7 +194,7 @@ async def test_a_wait_is_kept_for_a_trigger_that_means_the_same_and_forgotten_fo
         assert it.fired == (["a"] if is_kept else [])
 
 
-async def test_waits_that_version_0_1_left_on_the_card_are_found(tmp_path: Path) -> None:
+async def test_waits_of_version_0_1_are_read(tmp_path: Path) -> None:
     event = {"type": "device_state_change", "device_id": LAMP, "attribute": "power", "value": "on"}
     wait = {"began_at": 1780315200000, "event": event}
     card = Card({"automation/a": {"waits": {f"1244f9a87c448f90 {LAMP}": wait}}})
@@ -202,7 +202,7 @@ async def test_waits_that_version_0_1_left_on_the_card_are_found(tmp_path: Path)
         assert [*card.values["automation/a"]["waits"]] == [f"{it.parts.engine._active['a'][0].key} {LAMP}"]
 
 
-async def test_a_wait_that_is_on_the_card_and_fires_is_off_it_before_its_execution_acts(tmp_path: Path) -> None:
+async def test_a_fired_wait_is_deleted_from_the_card_before_its_execution_acts(tmp_path: Path) -> None:
     class Looking(Stage):
         def begin(self, source: Any, context: Any, event: Any, *, name: str) -> Play:
             self.card_then = dict(card.values.get("automation/a", {}))

@@ -124,7 +124,7 @@ def evening(image: Image, installed: Path, tmp_path: Path) -> Iterator[Emulator]
         yield box
 
 
-def test_lua_is_confined_and_the_cost_of_a_start(image: Image, installed: Path, tmp_path: Path) -> None:
+def test_lua_is_confined_and_a_start_is_measured(image: Image, installed: Path, tmp_path: Path) -> None:
     with evening(image, installed, tmp_path) as box:
         box.wait_for_hub()
         doctor = box.run("lares doctor || true")
@@ -173,7 +173,7 @@ def is_whole(box: Emulator) -> None:
     box.demand("POST", "/scenes/night/execute")
 
 
-def test_the_plug_is_pulled(image: Image, installed: Path, tmp_path: Path) -> None:
+def test_the_home_survives_power_cuts(image: Image, installed: Path, tmp_path: Path) -> None:
     chance = random.Random(SEED)
     say(f"seed {SEED}, {PULLS} cuts")
     with evening(image, installed, tmp_path) as box:

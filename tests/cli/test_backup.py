@@ -128,7 +128,9 @@ def entries(page: Mapping[str, Any] = PAGE, state: Any = HOME) -> dict[str, byte
 
 
 class TestBackup:
-    def test_state_configuration_and_lua_are_in_it_for_this_user_only(self, tmp_path: Path, command: Command) -> None:
+    def test_a_backup_has_state_configuration_and_lua_for_this_user_only(
+        self, tmp_path: Path, command: Command
+    ) -> None:
         (home(tmp_path, {**HOME, "counter/card": CARD}) / "config" / "scenes").mkdir()
         (tmp_path / "config" / "scenes" / "dusk.lua").write_text("return {}\n")
         old = os.umask(0)
@@ -150,7 +152,7 @@ class TestBackup:
         assert (page["format"], page["store_format"]) == (1, STORE_FORMAT)
         assert found["config/scenes/dusk.lua"] == b"return {}\n"
 
-    def test_while_a_hub_runs_and_people_change_things_it_is_consistent(self, tmp_path: Path) -> None:
+    def test_a_backup_during_changes_is_consistent(self, tmp_path: Path) -> None:
         box(tmp_path)
         with lares(tmp_path, "run", variables=WITH_KEY) as running:
             url, stop = running.url(), threading.Event()
@@ -188,7 +190,7 @@ class TestBackup:
             ("config/b", 73, "lares: config/b lies in {0}/config, which is backed up; name another place\n"),
         ],
     )
-    def test_a_place_that_cannot_be_written_is_a_sentence(
+    def test_an_unwritable_place_is_reported_in_a_sentence(
         self, tmp_path: Path, command: Command, place: str, code: int, sentence: str
     ) -> None:
         before = everything(home(tmp_path))
@@ -206,7 +208,7 @@ class TestBackup:
         assert code == 65 and "it has no intact snapshot" in result
         assert not (tmp_path / "b").exists()
 
-    def test_a_configuration_among_other_things_is_not_taken_for_a_folder(
+    def test_a_configuration_outside_a_config_folder_is_backed_up_alone(
         self, tmp_path: Path, command: Command
     ) -> None:
         (home(tmp_path) / "mine.toml").write_text(LOOPBACK)
@@ -255,7 +257,7 @@ class TestMasterKey:
     """The key stays on its box, however it is written."""
 
     @pytest.mark.parametrize("text", WAYS.values(), ids=WAYS)
-    def test_it_is_in_no_backup(self, tmp_path: Path, command: Command, text: str) -> None:
+    def test_the_master_key_is_in_no_backup(self, tmp_path: Path, command: Command, text: str) -> None:
         home(tmp_path, text=text)
         assert command(tmp_path, "backup", "b")[0] == 0
         assert SECRET.encode() not in b"".join(members(tmp_path / "b").values())
@@ -265,7 +267,7 @@ class TestMasterKey:
         list(zip([*WAYS.values(), *NO_KEY.values()], itertools.cycle(WAYS.values()), strict=False)),
         ids=[*WAYS, *map("no-{}".format, NO_KEY)],
     )
-    def test_the_boxs_own_is_kept_whatever_the_backup_looks_like(
+    def test_the_boxs_master_key_is_kept_whatever_the_backup_contains(
         self, tmp_path: Path, command: Command, there: str, here: str
     ) -> None:
         (tmp_path / "other").mkdir()
@@ -278,7 +280,7 @@ class TestMasterKey:
         assert ("4096" in restored) == ("4096" in there)
         assert command(tmp_path, "check")[0] == 0
 
-    def test_a_box_without_one_gets_none(self, tmp_path: Path, command: Command) -> None:
+    def test_a_box_without_a_master_key_gets_none(self, tmp_path: Path, command: Command) -> None:
         text = f'[auth]\nmaster_key = "{SECRET}"\n'
         pack(tmp_path / "b", {**entries(), "config/default.toml": text.encode()})
         assert command(home(tmp_path), "restore", "b")[0] == 0
@@ -304,12 +306,12 @@ class TestMasterKey:
         with pytest.raises(ConfigFailed, match=r"x: has no place for auth\.master_key"):
             with_key("auth = { more = 1 }\n", SECRET, "x")
 
-    def test_any_key_comes_back_as_it_was(self) -> None:
+    def test_any_key_is_restored_unchanged(self) -> None:
         for key in ('quote"back\\slash', "#hash='x'", "x" * 500):
             assert key_of(with_key("[api]\n", key, ""), "") == key
             assert without_key(with_key("[auth]\n", key, ""), "") == f"[auth]\n{LEFT_OUT}\n"
 
-    def test_a_broken_configuration_is_not_replaced_for_its_key_would_be_lost(
+    def test_a_broken_configuration_is_not_replaced_because_its_key_would_be_lost(
         self, tmp_path: Path, command: Command
     ) -> None:
         pack(tmp_path / "b", entries())
@@ -321,7 +323,7 @@ class TestMasterKey:
 
 
 class TestRestore:
-    def test_the_home_is_there_again_in_a_running_hub(self, tmp_path: Path) -> None:
+    def test_a_hub_has_the_home_after_a_restore(self, tmp_path: Path) -> None:
         box(tmp_path)
         with lares(tmp_path, "run", variables=WITH_KEY) as running:
             url = running.url()
@@ -373,7 +375,7 @@ class TestRestore:
         restored = tmp_path / "two" / "data" / "versions"
         assert {file.name: file.read_text() for file in restored.iterdir()} == {name: "return {}"}
 
-    def test_an_empty_place_works_too(self, tmp_path: Path, command: Command) -> None:
+    def test_a_restore_to_an_empty_folder_works(self, tmp_path: Path, command: Command) -> None:
         pack(tmp_path / "b", entries())
         code, result = command(tmp_path, "restore", "b")
         assert (code, result) == (0, "restored the backup of 2026-01-01: 5 entries, 1 files\n")
@@ -389,13 +391,13 @@ class TestRestore:
         assert code == 0 and result.count(".json.before-restore-") == 2
         assert stored_values(tmp_path) == HOME
 
-    def test_the_figures_of_the_card_are_the_boxs_own(self, tmp_path: Path, command: Command) -> None:
+    def test_the_figures_of_the_card_are_not_restored(self, tmp_path: Path, command: Command) -> None:
         home(tmp_path, {"counter/card": CARD})
         pack(tmp_path / "b", entries(state={**HOME, "counter/card": {**CARD, "syncs": 1000}}))
         assert command(tmp_path, "restore", "b")[0] == 0
         assert stored_values(tmp_path) == {**HOME, "counter/card": CARD}
 
-    def test_a_backup_without_configuration_leaves_the_boxs_own(self, tmp_path: Path, command: Command) -> None:
+    def test_a_backup_without_configuration_keeps_the_boxs_own(self, tmp_path: Path, command: Command) -> None:
         (tmp_path / "bare" / "data").mkdir(parents=True)
         assert command(tmp_path / "bare", "backup", "../b")[0] == 0
         home(tmp_path, text=WAYS["section"])
@@ -605,7 +607,7 @@ class TestHostileArchives:
     """Whatever the file contains, the error is one sentence, and the box does not change."""
 
     @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
-    def test_it_is_refused_and_nothing_changes(
+    def test_a_hostile_archive_is_refused_and_nothing_changes(
         self, tmp_path: Path, command: Command, make: Callable[[Path], Path]
     ) -> None:
         folder = tmp_path / "box"
@@ -679,7 +681,7 @@ class TestHostileArchives:
         code, result = command(home(tmp_path), "restore", name)
         assert (code, result) == (66, f"lares: {name} cannot be read: {why}\n")
 
-    def test_a_bomb_does_not_fill_the_memory(self, tmp_path: Path) -> None:
+    def test_a_compression_bomb_does_not_fill_the_memory(self, tmp_path: Path) -> None:
         box(tmp_path)
         with gzip.open(tmp_path / "b", "wb", compresslevel=1) as stream:
             for _ in range(1024):
@@ -702,7 +704,7 @@ class TestHalfway:
     """A restore that fails leaves the box as it was."""
 
     @pytest.mark.parametrize("left", range(12))
-    def test_a_store_that_cannot_be_written_leaves_state_and_configuration(
+    def test_an_unwritable_store_keeps_state_and_configuration(
         self, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch, left: int
     ) -> None:
         home(tmp_path, {"room/old": {"name": "Old"}}, WAYS["section"])
@@ -720,7 +722,7 @@ class TestHalfway:
         assert everything(tmp_path) == before
         assert stored_values(tmp_path) == old
 
-    def test_a_folder_of_configuration_that_cannot_be_renamed_leaves_everything(
+    def test_a_configuration_folder_that_cannot_be_renamed_keeps_everything(
         self, tmp_path: Path, command: Command
     ) -> None:
         folder = tmp_path.joinpath(*["d" * 250] * 13)

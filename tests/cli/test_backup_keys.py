@@ -30,20 +30,20 @@ def keys_of(folder: Path) -> dict[str, Any]:
     return {key: value for key, value in stored_values(folder).items() if key.startswith("key/")}
 
 
-def test_a_backup_holds_the_hashes_of_api_keys_and_not_the_master_keys(tmp_path: Path, command: Command) -> None:
+def test_a_backup_contains_hashes_of_api_keys_but_not_of_the_master_key(tmp_path: Path, command: Command) -> None:
     home(tmp_path, {**HOME, "key/key_a": TABLET, "key/master": MASTER})
     assert command(tmp_path, "backup", "b") == (0, "b: 6 entries of state and 1 files of configuration\n")
     assert orjson.loads(members(tmp_path / "b")[archive.STATE_FILE]) == {**HOME, "key/key_a": TABLET}
 
 
-def test_restoring_brings_the_keys_of_its_day_and_leaves_the_boxs_own(tmp_path: Path, command: Command) -> None:
+def test_a_restore_replaces_api_keys_and_keeps_the_boxs_master_key(tmp_path: Path, command: Command) -> None:
     home(tmp_path, {**HOME, "key/key_since": TABLET, "key/master": MASTER})
     pack(tmp_path / "b", entries(state={**HOME, "key/key_a": TABLET, "key/master": {**MASTER, "hash": "other"}}))
     assert command(tmp_path, "restore", "b")[0] == 0
     assert keys_of(tmp_path) == {"key/key_a": TABLET, "key/master": MASTER}
 
 
-def test_a_box_without_a_master_key_gets_none_from_a_backup(tmp_path: Path, command: Command) -> None:
+def test_a_box_without_a_stored_master_key_gets_none(tmp_path: Path, command: Command) -> None:
     home(tmp_path)
     pack(tmp_path / "b", entries(state={**HOME, "key/master": MASTER}))
     assert command(tmp_path, "restore", "b")[0] == 0
@@ -77,7 +77,7 @@ def test_an_invalid_key_makes_an_archive_that_cannot_be_restored(
     assert everything(tmp_path) == before
 
 
-def test_a_key_opens_the_door_of_the_box_that_its_backup_was_restored_on(tmp_path: Path) -> None:
+def test_a_restored_key_works_on_the_new_box(tmp_path: Path) -> None:
     old, new = home(tmp_path / "old"), home(tmp_path / "new")
     token = made(old)
     assert ended(old, "backup", "b").code == 0
@@ -90,7 +90,7 @@ def test_a_key_opens_the_door_of_the_box_that_its_backup_was_restored_on(tmp_pat
         assert status_of(url, token, path="/auth/keys") == 403
 
 
-def test_the_doctor_counts_them(tmp_path: Path, command: Command) -> None:
+def test_doctor_counts_keys(tmp_path: Path, command: Command) -> None:
     home(tmp_path, {"key/key_a": TABLET, "key/master": MASTER})
     assert "1 API key, the box's own master key\n" in command(tmp_path, "doctor")[1]
     home(tmp_path / "other", {"key/key_a": TABLET, "key/key_b": TABLET})

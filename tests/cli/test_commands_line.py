@@ -226,12 +226,12 @@ class TestSayings:
 
 
 class TestCheck:
-    def test_a_sound_configuration_is_0(self, tmp_path: Path) -> None:
+    def test_a_valid_configuration_exits_with_0(self, tmp_path: Path) -> None:
         file = box(tmp_path) / "config" / "default.toml"
         assert ended(tmp_path, "check") == Ended(code=0, out=f"{file}: no faults\n", err="")
         assert not (tmp_path / "data").exists()
 
-    def test_every_fault_is_a_line_with_file_and_line_and_the_code_is_78(self, tmp_path: Path) -> None:
+    def test_every_error_is_a_line_with_file_and_line_and_the_code_is_78(self, tmp_path: Path) -> None:
         file = box(tmp_path, "[api]\nbind_adress = 1\n[logging]\nlevel = 'loud'\n") / "config" / "default.toml"
         done = ended(tmp_path, "check", LARES_MASTER_KEY="two words")
         assert done.code == 78
@@ -314,7 +314,7 @@ class TestCheck:
 
 
 class TestInit:
-    def test_it_begins_with_the_configuration_that_is_named(self, tmp_path: Path) -> None:
+    def test_init_begins_with_the_named_configuration(self, tmp_path: Path) -> None:
         file = box(tmp_path / "mine") / "config" / "home.toml"
         file.write_text(LOOPBACK + "# mine\n")
         done = ended(tmp_path, "init", "home", "--config", "mine/config/home.toml", "--data-dir", "there")
@@ -335,7 +335,7 @@ class TestInit:
             (["python3", "bin/lares"], True, "lares"),
         ],
     )
-    def test_it_shows_the_command_that_the_user_can_type(
+    def test_init_shows_a_command_that_the_user_can_type(
         self,
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
@@ -355,7 +355,7 @@ class TestInit:
         assert f"Run it with: {shown} --config {tmp_path}/home" in capsys.readouterr().out
 
     @pytest.mark.slow
-    def test_a_fresh_configuration_is_sound_and_complete(self, tmp_path: Path) -> None:
+    def test_a_fresh_configuration_is_valid_and_complete(self, tmp_path: Path) -> None:
         done = ended(tmp_path, "init", "home")
         files = (file.relative_to(bundled_config()) for file in bundled_config().rglob("*") if file.is_file())
         bundled = {file for file in files if file.parts[0] != "recipes"}
@@ -366,7 +366,7 @@ class TestInit:
         assert Path("scenes/all_off.lua") in bundled
         assert ended(tmp_path, "check", "--config", "home/config/default.toml").code == 0
 
-    def test_existing_files_stay_and_missing_ones_are_added(self, tmp_path: Path) -> None:
+    def test_existing_files_are_kept_and_missing_ones_added(self, tmp_path: Path) -> None:
         box(tmp_path, "# mine\n")
         done = ended(tmp_path, "init", ".")
         assert "default.toml\n" not in done.out.split("Run it with")[0]
@@ -382,7 +382,7 @@ class TestInit:
 class TestRefusals:
     """Starts that end at once, with a message and no files."""
 
-    def test_a_faulty_configuration_is_78_with_every_fault(self, tmp_path: Path) -> None:
+    def test_a_faulty_configuration_is_78_with_every_error(self, tmp_path: Path) -> None:
         file = box(tmp_path, "[api]\nx = 1\ny = 2\n") / "config" / "default.toml"
         done = ended(tmp_path)
         assert done.code == 78
@@ -403,9 +403,7 @@ class TestRefusals:
         assert (done.code, done.err.splitlines()[-1]) == (78, message)
 
     @pytest.mark.parametrize("command", ["run", "check", "reload", "status", "why x", "key list", "history export"])
-    def test_a_named_configuration_that_is_not_there_is_78_and_is_not_written(
-        self, tmp_path: Path, command: str
-    ) -> None:
+    def test_a_missing_named_configuration_is_78_and_not_written(self, tmp_path: Path, command: str) -> None:
         done = ended(box(tmp_path), *command.split(), LARES_CONFIG="gone.toml")
         assert (done.code, done.err) == (78, f"lares: there is no configuration file {tmp_path}/gone.toml\n")
         assert not (tmp_path / "gone.toml").exists()
@@ -435,7 +433,7 @@ class TestRefusals:
 class TestFirstConfiguration:
     """Without a configuration, the bundled one is written."""
 
-    def test_it_is_written_and_reported_even_if_the_start_fails(self, tmp_path: Path) -> None:
+    def test_the_bundled_configuration_is_written_and_reported_even_if_the_start_fails(self, tmp_path: Path) -> None:
         done = ended(tmp_path, "run", LARES_MASTER_KEY="short")
         assert done.code == 78
         assert done.err.splitlines()[-1].startswith("lares: LARES_MASTER_KEY: the master key is shorter than 16")
@@ -444,7 +442,7 @@ class TestFirstConfiguration:
         for file in bundled_config().rglob("*.toml"):
             assert (tmp_path / "config" / file.relative_to(bundled_config())).read_bytes() == file.read_bytes()
 
-    def test_a_file_that_exists_is_never_written_over(self, tmp_path: Path) -> None:
+    def test_an_existing_file_is_never_overwritten(self, tmp_path: Path) -> None:
         box(tmp_path, "# mine, and faulty\nx = 1\n")
         done = ended(tmp_path, "run")
         assert done.code == 78
@@ -459,7 +457,9 @@ class TestTheFirstKey:
     """The key of a box that was never configured."""
 
     @pytest.mark.slow
-    def test_it_lies_in_a_private_file_until_its_first_use_and_is_good_after_a_restart(self, tmp_path: Path) -> None:
+    def test_the_first_key_is_in_a_private_file_until_its_first_use_and_survives_a_restart(
+        self, tmp_path: Path
+    ) -> None:
         data = box(tmp_path) / "data"
         with lares(tmp_path, "run") as running:
             url = running.url()
@@ -480,7 +480,7 @@ class TestTheFirstKey:
         assert names(data) - STORE == set()
 
     @pytest.mark.slow
-    def test_on_a_terminal_it_is_shown_once_and_written_nowhere(self, tmp_path: Path) -> None:
+    def test_on_a_terminal_the_first_key_is_shown_once_and_written_nowhere(self, tmp_path: Path) -> None:
         box(tmp_path)
         first = self.start_on_a_terminal(tmp_path)
         [key] = re.findall(r"lrs_master_[\w-]{43}", first)
@@ -509,7 +509,7 @@ def read_all(terminal: io.FileIO) -> str:
 
 class TestPrecedence:
     @pytest.mark.slow
-    def test_places_come_from_systemd_the_environment_and_flags_and_are_printed(self, tmp_path: Path) -> None:
+    def test_folders_come_from_systemd_the_environment_and_flags_and_are_printed(self, tmp_path: Path) -> None:
         etc = box(tmp_path / "etc")
         (tmp_path / "named.toml").write_text(LOOPBACK)
         systemd = {"CONFIGURATION_DIRECTORY": str(etc), "STATE_DIRECTORY": str(tmp_path / "var"), **WITH_KEY}
@@ -530,7 +530,7 @@ class TestSignals:
     """Signals that end a hub, and events that do not."""
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-    def test_the_first_ends_it_in_order_with_0_though_clients_are_connected(
+    def test_the_first_signal_stops_the_hub_in_order_even_with_clients(
         self, tmp_path: Path, number: signal.Signals
     ) -> None:
         with lares(box(tmp_path), "run", variables=WITH_KEY) as running:
@@ -541,7 +541,7 @@ class TestSignals:
                 assert idle.recv(1) == b""
         assert [line.split(" hub: ")[1] for line in message.splitlines()[-2:]] == ["stopping", "stopped"]
 
-    def test_a_second_ends_it_at_once(self, tmp_path: Path) -> None:
+    def test_a_second_signal_ends_the_hub_at_once(self, tmp_path: Path) -> None:
         with lares(box(tmp_path), "run", variables=WITH_KEY) as running:
             url = running.url()
             with connection(url) as client:
@@ -557,7 +557,7 @@ class TestSignals:
         assert not lock.is_crash, "it was asked to end: that is no crash"
         lock.release()
 
-    def test_a_hangup_ends_it_neither_while_it_starts_nor_while_it_runs(self, tmp_path: Path) -> None:
+    def test_a_hangup_never_ends_the_hub(self, tmp_path: Path) -> None:
         with lares(box(tmp_path), "run") as running:
             running.says("hub: Lares")
             running.send(signal.SIGHUP)
@@ -586,7 +586,7 @@ class TestSignals:
 class TestLogLines:
     """The output of a hub during start, run, and stop."""
 
-    def test_under_systemd_they_have_a_priority_and_no_time(self, tmp_path: Path) -> None:
+    def test_under_systemd_log_lines_have_a_priority_and_no_time(self, tmp_path: Path) -> None:
         box(tmp_path)
         (tmp_path / "0.err").touch()
         status = (tmp_path / "0.err").stat()
@@ -604,7 +604,7 @@ class TestDemo:
     """`lares demo`: a home to try."""
 
     @pytest.mark.slow
-    def test_it_runs_a_copy_of_the_named_configuration_and_keeps_named_data(self, tmp_path: Path) -> None:
+    def test_demo_runs_a_copy_of_the_named_configuration_and_keeps_named_data(self, tmp_path: Path) -> None:
         scene = box(tmp_path) / "config" / "scenes" / "mine.lua"
         scene.parent.mkdir()
         scene.write_text('return { id = "mine", name = "Mine", execute = function(ctx) end }')
@@ -618,7 +618,7 @@ class TestDemo:
         assert (tmp_path / "there" / "lock").exists() and scene.exists()
 
     @pytest.mark.slow
-    def test_its_three_commands_work_as_printed_and_what_happens_is_shown(self, tmp_path: Path) -> None:
+    def test_the_three_printed_commands_of_demo_work_and_their_effects_are_shown(self, tmp_path: Path) -> None:
         with lares(tmp_path, "demo", "--port", "0", variables={"TMPDIR": str(tmp_path)}) as running:
             running.says(r"Ctrl-C ends the demo\.")
             url = running.says(r"REST +(http://127\.0\.0\.1:\d+)\n")[1]
@@ -644,14 +644,14 @@ class TestDemo:
         assert not (tmp_path / "config").exists() and not (tmp_path / "data").exists()
 
     @pytest.mark.slow
-    def test_it_ends_with_the_terminal_it_was_started_in(self, tmp_path: Path) -> None:
+    def test_demo_ends_with_its_terminal(self, tmp_path: Path) -> None:
         with lares(tmp_path, "demo", "--port", "0", variables={"TMPDIR": str(tmp_path)}) as running:
             running.says(r"Ctrl-C ends the demo\.")
             running.stop(signal.SIGHUP)
         assert not list(tmp_path.glob("lares-demo-*"))
 
     @pytest.mark.slow
-    def test_it_ends_when_its_output_is_closed(self, tmp_path: Path) -> None:
+    def test_demo_ends_when_its_output_is_closed(self, tmp_path: Path) -> None:
         reading, writing = os.pipe()
         with (
             io.FileIO(reading) as reader,
@@ -668,7 +668,7 @@ class TestDemo:
         assert not list(tmp_path.glob("lares-demo-*"))
 
     @pytest.mark.slow
-    def test_a_kept_demo_is_a_home_that_the_same_command_or_run_opens_again(self, tmp_path: Path) -> None:
+    def test_a_kept_demo_can_be_opened_again_by_demo_or_run(self, tmp_path: Path) -> None:
         with lares(tmp_path, "demo", "--keep", "home", "--port", "0", variables=WITH_KEY) as running:
             url = running.url()
             assert url.startswith("http://127.0.0.1:") and "A home to try is in" in running.out

@@ -63,7 +63,7 @@ def test_errors_of_lua_files_need_care_as_check_reports_them(tmp_path: Path, com
     assert sentence.startswith("config/scenes/bad.lua:3: ")
 
 
-def test_a_box_that_is_well_is_0_and_every_line_ok(tmp_path: Path, command: Command) -> None:
+def test_a_healthy_box_is_0_with_every_line_ok(tmp_path: Path, command: Command) -> None:
     found = Findings(command(home(tmp_path), "doctor"))
     assert found.code == 0 and not found.cares
     assert [what for _, what, _ in found.all] == [
@@ -117,7 +117,7 @@ def test_an_empty_folder_is_1_with_the_command_to_create_a_home(tmp_path: Path, 
     assert found.cares == ["configuration", "data directory"]
 
 
-def test_every_fault_is_a_line(tmp_path: Path, command: Command) -> None:
+def test_every_error_is_a_line(tmp_path: Path, command: Command) -> None:
     home(tmp_path, text="[api]\nx = 1\ny = 2\n")
     found = Findings(command(tmp_path, "doctor"))
     file = tmp_path / "config" / "default.toml"
@@ -130,7 +130,7 @@ def test_every_fault_is_a_line(tmp_path: Path, command: Command) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o750, 0o701])
-def test_a_data_directory_that_others_can_enter_needs_care(tmp_path: Path, command: Command, mode: int) -> None:
+def test_a_data_directory_open_to_others_needs_care(tmp_path: Path, command: Command, mode: int) -> None:
     (home(tmp_path) / "data").chmod(mode)
     found = Findings(command(tmp_path, "doctor"))
     assert found.code == 1
@@ -139,9 +139,7 @@ def test_a_data_directory_that_others_can_enter_needs_care(tmp_path: Path, comma
     ]
 
 
-def test_a_card_that_is_read_only_is_called_so(
-    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_read_only_card_is_reported(tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     home(tmp_path)
     found = os.statvfs(tmp_path)
     flags = found.f_flag | os.ST_RDONLY
@@ -183,7 +181,7 @@ def test_a_user_without_access_to_the_folder_gets_an_error(open_folder: Path) ->
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 @pytest.mark.parametrize("arguments", [["check"], ["simulate"], ["history", "export"], ["devices"], ["why", "x"]])
-def test_other_commands_do_not_answer_without_the_data(open_folder: Path, arguments: list[str]) -> None:
+def test_other_commands_fail_without_access_to_the_data(open_folder: Path, arguments: list[str]) -> None:
     (home(open_folder) / "data").chmod(0o700)
     program = AS_NOBODY.replace('["doctor"]', json.dumps(arguments))
     result = subprocess.run(
@@ -249,7 +247,7 @@ def _cares_for_adapter(folder: Path) -> Findings | None:
     return found if found.of("adapter") else None
 
 
-def test_it_holds_no_lock_that_a_starting_hub_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_holds_no_lock_that_a_starting_hub_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = home(tmp_path) / "data"
     lock = DirectoryLock(folder)
     taken: list[int] = []
@@ -302,9 +300,7 @@ def test_little_free_space_needs_care(tmp_path: Path, command: Command, monkeypa
     assert "needs" in found.of("free space")[0][1]
 
 
-def test_one_write_with_a_clock_of_2036_needs_care_until_the_clock_is_trusted(
-    tmp_path: Path, command: Command
-) -> None:
+def test_a_write_dated_2036_needs_care_until_the_clock_is_trusted(tmp_path: Path, command: Command) -> None:
     key = {"label": "x", "role": "read", "hash": "h", "created_at": "2037-01-01T00:00:00.000Z"}
     home(tmp_path, {"counter/card": {**CARD, "at": "2036-05-05T00:00:00.000Z"}, "key/key_a": key})
     found = Findings(command(tmp_path, "doctor"))
@@ -328,7 +324,7 @@ def unsynchronised(tmp_path: Path) -> dict[str, str]:
     return {**WITH_KEY, "PYTHONPATH": f"{folder}:{ROOT}"}
 
 
-def test_a_hub_that_runs_trusts_its_clock_from_then_on_and_after_a_restart(
+def test_clock_trust_takes_effect_in_a_running_hub_and_after_a_restart(
     tmp_path: Path, unsynchronised: dict[str, str]
 ) -> None:
     home(tmp_path, WRONG, LOOPBACK)

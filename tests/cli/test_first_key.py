@@ -76,7 +76,7 @@ async def box(tmp_path: Path) -> AsyncIterator[Box]:
     await made.stop()
 
 
-async def test_only_a_hash_of_the_key_is_kept_and_the_log_has_only_the_path(
+async def test_only_a_hash_of_the_key_is_stored_and_the_log_has_only_the_path(
     box: Box, caplog: pytest.LogCaptureFixture
 ) -> None:
     await box.start()
@@ -89,20 +89,20 @@ async def test_only_a_hash_of_the_key_is_kept_and_the_log_has_only_the_path(
     ]
 
 
-async def test_a_start_that_was_cut_off_before_the_hash_was_kept_makes_a_new_key(box: Box) -> None:
+async def test_an_interrupted_first_start_makes_a_new_key(box: Box) -> None:
     box.first_key.write_text("lrs_master_old\n")
     authenticator = await box.start()
     assert box.files() == {"first-key": 0o600}
     assert who(await authenticator.identify(box.first_key.read_text().strip())) == OWNER
 
 
-async def test_a_configured_key_leaves_the_box_as_it_is(box: Box) -> None:
+async def test_a_configured_key_changes_no_file(box: Box) -> None:
     authenticator = await box.start(Auth(master_key="configured-by-its-owner", source="home.toml"))
     assert box.files() == {} and box.stored is None
     assert who(await authenticator.identify("configured-by-its-owner")) == OWNER
 
 
-async def test_a_configured_key_replaces_that_of_the_box_while_it_exists(box: Box) -> None:
+async def test_a_configured_key_replaces_the_boxs_own_while_it_exists(box: Box) -> None:
     await box.start()
     key = box.first_key.read_text().strip()
     authenticator = await box.start(Auth(master_key="configured-by-its-owner", source="home.toml"))
@@ -111,7 +111,7 @@ async def test_a_configured_key_replaces_that_of_the_box_while_it_exists(box: Bo
     assert who(await (await box.start()).identify(key)) == OWNER
 
 
-async def test_a_first_key_that_cannot_be_removed_is_complained_of_and_is_valid(
+async def test_a_first_key_that_cannot_be_removed_causes_a_warning_and_is_valid(
     box: Box, caplog: pytest.LogCaptureFixture
 ) -> None:
     authenticator = await box.start()
@@ -125,7 +125,7 @@ async def test_a_first_key_that_cannot_be_removed_is_complained_of_and_is_valid(
 
 
 class TestPrivateFiles:
-    def test_they_are_for_their_owner_alone_whatever_the_umask_allows(self, tmp_path: Path) -> None:
+    def test_private_files_are_readable_by_their_owner_only_whatever_the_umask(self, tmp_path: Path) -> None:
         before = os.umask(0)
         try:
             write_private(tmp_path / "key", b"secret\n")
@@ -142,14 +142,14 @@ class TestPrivateFiles:
         assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
         assert (tmp_path / "key").read_text() == "new\n"
 
-    def test_a_link_laid_in_the_way_is_not_followed(self, tmp_path: Path) -> None:
+    def test_a_link_in_place_of_a_private_file_is_not_followed(self, tmp_path: Path) -> None:
         (tmp_path / "victim").write_text("precious")
         (tmp_path / "key.part").symlink_to(tmp_path / "victim")
         write_private(tmp_path / "key", b"secret\n")
         assert (tmp_path / "victim").read_text() == "precious"
         assert (tmp_path / "key").read_text() == "secret\n"
 
-    def test_where_they_cannot_be_written_the_start_ends(self, tmp_path: Path) -> None:
+    def test_an_unwritable_private_file_ends_the_start(self, tmp_path: Path) -> None:
         with pytest.raises(StartFailed) as failed:
             write_private(tmp_path / "gone" / "key", b"secret\n")
         assert str(failed.value) == f"cannot write {tmp_path}/gone/key: No such file or directory"

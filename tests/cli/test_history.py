@@ -72,7 +72,7 @@ def test_the_table_has_a_row_for_each_hour_and_change(past: Path, command: Comma
     )
 
 
-def test_lines_of_json_within_a_time(past: Path, command: Command) -> None:
+def test_json_lines_of_a_period(past: Path, command: Command) -> None:
     code, result = command(
         past, "history", "export", "--json", "--start", timestamp(_at(1)), "--end", "2026-12-01T00:00Z"
     )
@@ -140,7 +140,7 @@ def test_a_backup_without_history_leaves_that_of_the_box(past: Path, command: Co
     assert not [*(past / "data").glob("history.*")]
 
 
-def test_a_history_that_is_not_a_plain_file_is_not_in_a_backup(past: Path, command: Command) -> None:
+def test_a_backup_omits_history_that_is_not_a_plain_file(past: Path, command: Command) -> None:
     file = past / "data" / "history" / "2026-10.jsonl"
     file.symlink_to("/etc/hostname")
     code, result = command(past, "backup", "b.tar.gz")
@@ -148,9 +148,7 @@ def test_a_history_that_is_not_a_plain_file_is_not_in_a_backup(past: Path, comma
     assert "history/2026-10.jsonl" not in members(past / "b.tar.gz")
 
 
-def test_a_restore_that_fails_leaves_the_history_as_it_was(
-    past: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_restore_keeps_the_history(past: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     command(past, "backup", "b.tar.gz")
     (past / "config" / "default.toml").write_text("broken = [")
     before = everything(past)

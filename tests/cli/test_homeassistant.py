@@ -221,7 +221,7 @@ EVENTS = """
 
 
 @pytest.mark.slow
-def test_the_automations_do_what_they_did_before(home: Path, folder: Path) -> None:
+def test_the_imported_automations_have_the_same_effects(home: Path, folder: Path) -> None:
     """The effects of each on a day in December, as Home Assistant documents them."""
     bring(home, folder)
     switch_on(home)
@@ -404,7 +404,7 @@ def test_a_condition_is_declared(entities: Entities, condition: Any, expected: M
         ("{{ is_state('cover.gate', 'open') }}", 'ha.value(ctx, "mqtt:dev_door", "door") == "open"'),
     ],
 )
-def test_a_template_of_a_common_shape_becomes_lua(entities: Entities, template: str, expected: str) -> None:
+def test_a_common_template_becomes_lua(entities: Entities, template: str, expected: str) -> None:
     scope = Scope(entities=entities, trigger_entities=("binary_sensor.leak",))
     assert templates.condition(template, scope) == expected
 
@@ -688,7 +688,7 @@ def test_scripts_scenes_and_helpers_run_as_before(home: Path, house: Ended) -> N
 
 
 @pytest.mark.slow
-def test_an_alarm_rings_at_the_time_of_its_helper(home: Path, house: Ended) -> None:
+def test_an_automation_fires_at_the_time_of_its_helper(home: Path, house: Ended) -> None:
     switch_on(home)
     found = play(home, "2026-12-20T23:00 mqtt:dev_lamp power off\n", 19)
     rings = [each for each in found if "scene movie_night_2 runs" in each]
@@ -737,7 +737,7 @@ def test_odd_yaml_is_read_as_home_assistant_reads_it(tmp_path: Path, text: str, 
     assert [each["alias"] for _, each in read_installation(tmp_path).automations] == expected
 
 
-def test_a_folder_of_something_else_is_refused(home: Path, tmp_path: Path) -> None:
+def test_another_folder_is_refused(home: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     result = bring(home, tmp_path / "other")
     assert result.code == 66
@@ -872,7 +872,7 @@ def test_every_action_is_translated_or_named(entities: Entities, action: Mapping
     assert part in lua_of(entities, action)
 
 
-def test_what_a_wait_found_can_be_asked(entities: Entities) -> None:
+def test_the_result_of_a_wait_can_be_used(entities: Entities) -> None:
     wait = {"wait_template": "{{ is_state('light.hall', 'on') }}", "timeout": 5}
     assert "local completed = ctx:wait_for(" in lua_of(entities, wait, "{{ wait.completed }}")
     assert "if not ((completed or nil) == nil) then" in lua_of(entities, wait, "{{ wait.trigger is none }}")
@@ -920,7 +920,7 @@ def test_what_a_wait_found_can_be_asked(entities: Entities) -> None:
         ({"trigger": "time_pattern", "minutes": "05"}, {"expression": "0 5 * * * *"}),
     ],
 )
-def test_newer_and_rarer_triggers_are_translated(
+def test_newer_and_rare_triggers_are_translated(
     entities: Entities, trigger: Mapping[str, Any], expected: Mapping[str, Any]
 ) -> None:
     [found] = triggers.translate(trigger, entities)

@@ -206,7 +206,7 @@ def test_names_and_contents_of_files_are_shown_harmlessly(
     assert is_clean(text) and text.strip(), repr(text)
 
 
-def test_a_fault_of_our_own_shows_no_more(
+def test_an_error_of_ours_shows_no_hostile_text(
     home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def fail(*_: Any) -> Any:
@@ -217,7 +217,7 @@ def test_a_fault_of_our_own_shows_no_more(
     assert is_clean(text) and "please report it" in text and "Traceback" in text
 
 
-def test_no_command_is_left_out() -> None:
+def test_every_command_is_tested() -> None:
     tried = {" ".join(each.split()[:2]) for each in (*ANSWERED, *LOCAL)} | {each.split()[0] for each in LOCAL}
 
     def paths(parser: Any, path: str = "") -> list[str]:
@@ -236,7 +236,7 @@ def test_only_the_terminal_module_prints() -> None:
     assert sorted(printing) == ["terminal.py"]
 
 
-def test_a_line_of_json_has_no_control_characters_and_the_same_content() -> None:
+def test_a_json_line_has_no_control_characters_and_the_same_content() -> None:
     record = logging.LogRecord("hub", logging.INFO, "", 1, f"grün {EVIL}", None, None)
     line = JsonLines().format(record)
     assert is_clean(line) and json.loads(line)["message"] == f"grün {EVIL}"

@@ -158,7 +158,7 @@ class TestWithoutAHub:
             result = ended(tmp_path, "key", *words, "--data-dir", str(tmp_path / "config"))
             assert result.code == 66 and "there is no store in" in result.err and names(tmp_path / "config") == before
 
-    def test_a_faulty_configuration_hinders_only_what_depends_on_it(self, home: Path) -> None:
+    def test_a_faulty_configuration_affects_only_commands_that_need_it(self, home: Path) -> None:
         box(home, "nonsense = true\n")
         assert ended(home, *CREATE).code == 0
         result = ended(home, "key", "reset-master")
@@ -180,7 +180,7 @@ CONFIGURED = "a-master-key-that-is-configured"
 
 
 @pytest.mark.slow
-def test_a_configured_master_key_is_changed_at_its_place(home: Path) -> None:
+def test_a_configured_master_key_must_be_changed_in_the_configuration(home: Path) -> None:
     """The running hub decides, whatever environment the command has."""
     variables = {"LARES_MASTER_KEY": CONFIGURED}
     sentence = "lares: the master key comes from LARES_MASTER_KEY: change it there; nothing was changed\n"
@@ -216,7 +216,7 @@ class TestWithAHub:
         assert token[-43:] not in hub.stop().err
 
     @pytest.mark.slow
-    def test_the_master_key_is_replaced_at_once_and_stays_so(self, home: Path, hub: Running) -> None:
+    def test_the_master_key_is_replaced_at_once_and_after_a_restart(self, home: Path, hub: Running) -> None:
         old = first_key(home)
         made = ended(home, "key", "reset-master")
         new = made.out.strip()
@@ -230,13 +230,11 @@ class TestWithAHub:
             assert (status_of(running.url(), new), status_of(running.url(), again)) == (401, 200)
 
     @pytest.mark.slow
-    def test_a_configuration_that_has_become_faulty_does_not_lock_the_owner_out(
-        self, home: Path, hub: Running
-    ) -> None:
+    def test_a_faulty_configuration_does_not_lock_the_owner_out(self, home: Path, hub: Running) -> None:
         box(home, "nonsense = true\n")
         assert ended(home, "key", "reset-master").code == 0
 
-    def test_the_socket_is_for_its_owner_alone_and_goes_with_the_hub(self, home: Path, hub: Running) -> None:
+    def test_only_the_owner_can_use_the_socket_which_ends_with_the_hub(self, home: Path, hub: Running) -> None:
         file = home / "data" / "control.sock"
         assert stat.S_ISSOCK(file.stat().st_mode) and stat.S_IMODE(file.stat().st_mode) == 0o600
         hub.stop()
@@ -265,7 +263,7 @@ class TestBothWays:
     """Wherever the data directory is."""
 
     @pytest.mark.slow
-    def test_a_path_that_is_too_long_for_a_socket_will_do(self, tmp_path: Path) -> None:
+    def test_a_path_that_is_too_long_for_a_socket_works(self, tmp_path: Path) -> None:
         folder = tmp_path / ("long-" * 20) / ("longer-" * 20)
         folder.mkdir(parents=True)
         with lares(box(folder), "run") as running:
@@ -276,7 +274,7 @@ class TestBothWays:
             assert "cannot reach" not in running.stop().err
         assert not (folder / "data" / "control.sock").exists()
 
-    def test_an_obstacle_at_the_socket_is_reported_and_kept_and_the_hub_runs(self, home: Path) -> None:
+    def test_an_obstacle_in_place_of_the_socket_is_reported_and_kept(self, home: Path) -> None:
         (home / "data" / "control.sock").write_text("mine")
         with lares(home, "run") as running:
             assert status_of(running.url(), None) == 401
@@ -284,7 +282,7 @@ class TestBothWays:
         assert f"commands cannot reach this hub: {home}/data/control.sock: is not a socket; remove it and" in result
         assert (home / "data" / "control.sock").read_text() == "mine"
 
-    def test_a_hub_that_does_not_answer_is_named(
+    def test_a_hub_without_an_answer_is_reported(
         self, home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(home)
@@ -300,7 +298,7 @@ class TestBothWays:
             "which does not answer; try again\n"
         )
 
-    def test_a_hub_that_goes_away_before_it_has_answered_is_not_asked_again(
+    def test_a_hub_that_ends_before_its_answer_is_not_asked_again(
         self, home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(home)
@@ -343,7 +341,7 @@ except (ConnectionError, IndexError):
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_another_user_is_hung_up_on_even_where_he_can_reach_the_socket(open_folder: Path) -> None:
+def test_another_user_is_rejected_even_with_access_to_the_socket(open_folder: Path) -> None:
     with lares(box(open_folder), "run") as running:
         running.url()
         file = open_folder / "data" / "control.sock"

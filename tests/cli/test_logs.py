@@ -57,7 +57,7 @@ class TestText:
     def test_levels_are_words_of_one_width(self, level: int, word: str) -> None:
         assert f" {word} hub: is here" in TextLines().format(entry(level=level))
 
-    def test_a_message_stays_as_it_is_if_it_is_a_line(self) -> None:
+    def test_a_one_line_message_is_not_changed(self) -> None:
         assert TextLines().format(entry("Küche: 21 °C “warm” 灯")).endswith(" hub: Küche: 21 °C “warm” 灯")
 
     def test_nothing_in_an_entry_can_pass_for_another_line(self) -> None:
@@ -77,13 +77,13 @@ class TestJournal:
             (logging.CRITICAL, "<2>"),
         ],
     )
-    def test_the_level_is_a_prefix_and_the_time_is_left_out(self, level: int, prefix: str) -> None:
+    def test_the_level_is_a_prefix_and_the_time_is_omitted(self, level: int, prefix: str) -> None:
         assert JournalLines().format(entry(level=level, pid=7)) == f"{prefix}hub: is here pid=7"
 
     def test_nothing_in_an_entry_can_pass_for_another_line(self) -> None:
         assert JournalLines().format(entry("x\n<0>kernel: panic")) == r"<6>hub: x\n<0>kernel: panic"
 
-    def test_it_is_the_journal_when_systemd_names_the_very_stream(self, tmp_path: Path) -> None:
+    def test_the_journal_format_is_used_only_for_systemds_stream(self, tmp_path: Path) -> None:
         with (tmp_path / "journal").open("w") as stream, (tmp_path / "other").open("w") as other:
             status = os.fstat(stream.fileno())
             environment = {"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"}
@@ -119,7 +119,7 @@ class TestJson:
         [EVIL, "\ud800", 2**70, {"a": {1}}, {1: "x"}, b"\xff", object(), float("nan"), Path(os.fsdecode(b"/\xff"))],
         ids=lambda value: type(value).__name__,
     )
-    def test_whatever_is_in_it_a_line_is_written_that_can_be_read(self, strange: Any) -> None:
+    def test_every_entry_becomes_a_readable_line(self, strange: Any) -> None:
         line = JsonLines().format(entry("%s", strange, field=strange))
         assert "\n" not in line
         parsed = json.loads(line)
@@ -131,7 +131,7 @@ class TestJson:
 class TestFailures:
     """The forms of a failure in the log."""
 
-    def test_below_the_error_level_it_is_named_without_a_traceback(self, formatter: logging.Formatter) -> None:
+    def test_below_the_error_level_an_exception_has_no_traceback(self, formatter: logging.Formatter) -> None:
         logging.getLogger().setLevel(logging.INFO)
         line = formatter.format(failed(ValueError("no\ngood"), logging.WARNING))
         assert "ValueError: no" in line
@@ -140,7 +140,7 @@ class TestFailures:
     @pytest.mark.parametrize(
         ("shown", "level"), [(logging.INFO, logging.ERROR), (logging.DEBUG, logging.INFO)], ids=["error", "debug"]
     )
-    def test_its_traceback_is_for_errors_and_the_debug_level_and_still_one_line(
+    def test_a_traceback_is_for_errors_and_the_debug_level_and_still_one_line(
         self, formatter: logging.Formatter, shown: int, level: int
     ) -> None:
         logging.getLogger().setLevel(shown)
@@ -148,7 +148,7 @@ class TestFailures:
         assert "Traceback" in line and "ValueError: no good" in line
         assert "\n" not in line
 
-    def test_an_entry_about_no_failure_in_particular_is_an_entry(self, formatter: logging.Formatter) -> None:
+    def test_an_entry_with_an_empty_exception_is_written(self, formatter: logging.Formatter) -> None:
         record = entry()
         record.exc_info = (None, None, None)
         assert "is here" in formatter.format(record)
@@ -191,9 +191,7 @@ class TestStart:
     @pytest.mark.parametrize(
         "library", ["sanic", "sanic.error", "asyncio", "websockets.server", "aiohttp.access", "watchfiles.main"]
     )
-    def test_libraries_speak_only_when_something_is_wrong(
-        self, capsys: pytest.CaptureFixture[str], library: str
-    ) -> None:
+    def test_libraries_log_only_warnings(self, capsys: pytest.CaptureFixture[str], library: str) -> None:
         start_logging(Logging(level="debug", format="text"), {})
         logging.getLogger(library).info("chatter")
         logging.getLogger(library).warning("trouble")

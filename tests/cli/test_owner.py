@@ -43,7 +43,7 @@ def owners(folder: Path) -> set[int]:
     return {path.lstat().st_uid for path in (folder, *folder.rglob("*"))}
 
 
-def test_a_backup_reads_nothing_that_the_user_may_not_and_is_root_s(theirs: Path, open_folder: Path) -> None:
+def test_a_backup_by_root_reads_only_the_users_files_and_belongs_to_root(theirs: Path, open_folder: Path) -> None:
     archive = open_folder / "home.tar.gz"
     assert ended(theirs, "backup", str(archive)).code == 0
     assert (archive.stat().st_uid, archive.stat().st_mode & 0o777) == (0, 0o600)
@@ -54,7 +54,7 @@ def test_a_backup_reads_nothing_that_the_user_may_not_and_is_root_s(theirs: Path
     assert not (open_folder / "second.tar.gz").exists()
 
 
-def test_a_restore_is_the_user_s_and_stays_in_the_home(theirs: Path, open_folder: Path) -> None:
+def test_a_restore_by_root_belongs_to_the_user_and_stays_in_the_home(theirs: Path, open_folder: Path) -> None:
     archive = open_folder / "home.tar.gz"
     assert ended(theirs, "backup", str(archive)).code == 0
     assert ended(theirs, "restore", str(archive)).code == 0
@@ -90,7 +90,7 @@ def test_a_data_directory_that_is_a_link_is_refused(
 
 
 @pytest.mark.parametrize("lay", ["link", "fifo", "device", "hard link"])
-def test_paths_from_root_are_plain_files_and_not_links(theirs: Path, open_folder: Path, lay: str) -> None:
+def test_paths_given_by_root_must_be_plain_files(theirs: Path, open_folder: Path, lay: str) -> None:
     archive = theirs / "home.tar.gz"
     match lay:
         case "link":
@@ -111,7 +111,7 @@ def test_paths_from_root_are_plain_files_and_not_links(theirs: Path, open_folder
     assert (open_folder / "secret.lua").read_text() == f"-- {SECRET}"
 
 
-def test_an_adapter_is_tried_with_nothing_that_the_user_may_not_read(theirs: Path, open_folder: Path) -> None:
+def test_try_adapter_reads_only_files_of_the_user(theirs: Path, open_folder: Path) -> None:
     secret, rows = open_folder / "secret.lua", '"exchanges": [["GET", "/", {}]]'
     secret.write_text(f'{{"kind": "mine", "settings": {{"base_url": "{SECRET}"}}, {rows}}}')
     (open_folder / "hidden").mkdir(mode=0o700)
@@ -144,14 +144,14 @@ def test_root_runs_no_hub_in_the_home_of_another_user_and_gets_a_remedy(theirs: 
     assert list((theirs / "data").iterdir()) == []
 
 
-def test_init_gives_the_files_to_whose_folder_it_is(theirs: Path) -> None:
+def test_init_gives_the_files_to_the_owner_of_the_folder(theirs: Path) -> None:
     (theirs / "new").mkdir()
     os.chown(theirs / "new", USER, USER)
     assert ended(theirs, "init", str(theirs / "new")).code == 0
     assert owners(theirs / "new") == {USER}
 
 
-def test_lua_is_run_by_the_user(theirs: Path, open_folder: Path) -> None:
+def test_lua_runs_as_the_user(theirs: Path, open_folder: Path) -> None:
     """Ask the kernel for the worker's user while a long file is read."""
     (theirs / "config" / "scenes" / "a.lua").write_text("while true do end")
     (theirs / "config" / "default.toml").write_text(LOOPBACK + "[scripts]\nmax_cpu_secs = 2\n")
@@ -193,7 +193,7 @@ def read(path: Path) -> str:
     ],
     ids=["length", "escape", "number", "group", "member", "place"],
 )
-def test_a_restore_takes_only_ids_and_texts_that_the_api_takes(theirs: Path, state: dict[str, object]) -> None:
+def test_a_restore_accepts_only_ids_and_texts_that_the_api_accepts(theirs: Path, state: dict[str, object]) -> None:
     archive = pack(theirs / "made.tar.gz", entries(state=state))
     result = ended(theirs, "restore", str(archive))
     assert (
@@ -234,7 +234,7 @@ def test_unreadable_files_are_listed_with_a_remedy(open_folder: Path, name: str)
     assert f"{path}: cannot be read by user 12345" in result.out and "chgrp 54321" in result.out
 
 
-def test_a_box_whose_hub_is_root_s_own_has_nothing_to_hide(tmp_path: Path) -> None:
+def test_a_hub_of_root_has_no_restrictions(tmp_path: Path) -> None:
     config = furnish(tmp_path)
     os.chown(tmp_path / "data", 0, 0)
     (config / "default.toml").chmod(0o600)

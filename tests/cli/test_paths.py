@@ -77,7 +77,7 @@ def test_the_data_directory_is_found_in_the_same_order(
     assert room_assignments(tmp_path, data=flag, environment=environment).find_data_dir() == tmp_path / found
 
 
-def test_of_several_folders_that_systemd_names_the_first_counts(tmp_path: Path) -> None:
+def test_the_first_of_systemds_folders_is_used(tmp_path: Path) -> None:
     environment = {"CONFIGURATION_DIRECTORY": "one:/etc/two", "STATE_DIRECTORY": "one:/var/two"}
     asked = room_assignments(tmp_path, environment=environment)
     assert asked.find_config() == tmp_path / "one" / CONFIG
@@ -86,7 +86,7 @@ def test_of_several_folders_that_systemd_names_the_first_counts(tmp_path: Path) 
 
 @pytest.mark.parametrize("is_folder", [False, True])
 @pytest.mark.parametrize("by_flag", [False, True])
-def test_a_configuration_that_is_named_must_be_a_file(tmp_path: Path, by_flag: bool, is_folder: bool) -> None:
+def test_a_named_configuration_must_be_a_file(tmp_path: Path, by_flag: bool, is_folder: bool) -> None:
     if is_folder:
         (tmp_path / "x.toml").mkdir()
     make(tmp_path, f"here/{CONFIG}")
@@ -100,7 +100,7 @@ def test_a_configuration_that_is_named_must_be_a_file(tmp_path: Path, by_flag: b
     assert failed.value.exit_code == 78
 
 
-def test_a_relative_name_is_meant_from_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_path_starts_at_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, "sub/a.toml")
     monkeypatch.chdir(tmp_path)
     asked = HubPaths.of_process("sub/a.toml", "state")
@@ -115,14 +115,14 @@ def listing(folder: Path) -> dict[str, bytes]:
 class TestBundledConfiguration:
     """The configuration that Lares brings along."""
 
-    def test_it_is_written_byte_for_byte_and_nothing_else(self, tmp_path: Path) -> None:
+    def test_the_bundled_configuration_is_written_byte_for_byte(self, tmp_path: Path) -> None:
         write_config(tmp_path / "deep" / "config", read_template(bundled_config()))
         bundled = {name: each for name, each in listing(bundled_config()).items() if not name.startswith("recipes/")}
         assert listing(tmp_path / "deep" / "config") == bundled
         assert (tmp_path / "deep" / "config" / "automations").is_dir()
         assert "default.toml" in listing(bundled_config())
 
-    def test_a_link_that_leads_nowhere_is_left_alone(self, tmp_path: Path) -> None:
+    def test_a_dangling_link_is_not_replaced(self, tmp_path: Path) -> None:
         (tmp_path / "default.toml").symlink_to(tmp_path / "not-mounted" / "default.toml")
         write_config(tmp_path, read_template(bundled_config()))
         assert (tmp_path / "default.toml").is_symlink()
@@ -139,7 +139,7 @@ class TestBundledConfiguration:
 class TestDataDirectory:
     """The folder of the hub's own state."""
 
-    def test_it_is_made_for_its_owner_only(self, tmp_path: Path) -> None:
+    def test_the_data_directory_is_made_for_its_owner_only(self, tmp_path: Path) -> None:
         make_data_dir(tmp_path / "deep" / "data")
         assert stat.S_IMODE((tmp_path / "deep" / "data").stat().st_mode) == 0o700
 
@@ -149,7 +149,7 @@ class TestDataDirectory:
         assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o750
 
     @pytest.mark.parametrize(("path", "why"), [("file", "File exists"), ("file/data", "Not a directory")])
-    def test_where_it_cannot_be_made_the_start_ends(self, tmp_path: Path, path: str, why: str) -> None:
+    def test_a_data_directory_that_cannot_be_made_ends_the_start(self, tmp_path: Path, path: str, why: str) -> None:
         (tmp_path / "file").write_text("")
         with pytest.raises(StartFailed) as failed:
             make_data_dir(tmp_path / path)
@@ -170,7 +170,7 @@ class TestDataDirectory:
         make_data_dir(tmp_path)
 
 
-def test_a_folder_that_may_not_be_looked_into_holds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_without_permission_is_treated_as_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Path) -> bool:
         raise PermissionError(13, "Permission denied", str(self))
 
@@ -182,7 +182,7 @@ def test_a_folder_that_may_not_be_looked_into_holds_nothing(tmp_path: Path, monk
     assert hub.find_data_dir() == tmp_path / "data"
 
 
-def test_a_working_directory_that_was_deleted_is_a_sentence_unless_no_path_depends_on_it(tmp_path: Path) -> None:
+def test_a_deleted_working_directory_is_reported_if_a_path_depends_on_it(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     file = tmp_path / "config" / "default.toml"
     file.write_text("")

@@ -194,7 +194,7 @@ def test_a_hanging_hub_and_a_busy_hub_have_different_errors(
         (501, "unsupported", 64),
     ],
 )
-def test_a_refusal_counts_also_of_a_hub_that_listens_no_more_because_it_stops(
+def test_a_refusal_of_a_stopping_hub_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, code: str, exit_code: int
 ) -> None:
     monkeypatch.setattr(hub_client, "HUB_PATIENCE_SECS", 0.05)
@@ -356,7 +356,7 @@ async def phone(folder: Path, status: int) -> AsyncIterator[list[tuple[str, str]
         await runner.cleanup()
 
 
-async def test_a_message_is_sent_or_gathered_and_a_wrong_section_is_named(tmp_path: Path) -> None:
+async def test_a_message_is_sent_or_collected_and_a_wrong_section_named(tmp_path: Path) -> None:
     async with phone(tmp_path, 204) as received:
         sent = await asked(tmp_path, "notify", "phone", "It 'works' \x1b[31m", "--title", "Try")
         assert (sent.code, sent.out, sent.err) == (0, "phone: sent\n", "")
@@ -372,7 +372,7 @@ async def test_a_message_is_sent_or_gathered_and_a_wrong_section_is_named(tmp_pa
     assert nobody.code == 69 and "`lares run` starts one" in nobody.err
 
 
-async def test_an_error_has_the_reason_and_never_the_token(tmp_path: Path) -> None:
+async def test_an_error_has_the_reason_without_the_token(tmp_path: Path) -> None:
     async with phone(tmp_path, 503) as received:
         failed = await asked(tmp_path, "notify", "phone", "It works")
         assert failed.code == 69 and "three tries failed" in failed.err and "503" in failed.err

@@ -114,7 +114,7 @@ def test_a_restore_that_is_killed_anywhere_leaves_one_home_or_the_other(
 
 @pytest.mark.parametrize(("fault", "code"), [("int", 130), ("io", os.EX_IOERR)])
 @pytest.mark.slow
-def test_a_fault_after_the_exchange_leaves_one_home_or_the_other(
+def test_an_error_after_the_exchange_leaves_one_home_or_the_other(
     old: Path, archive: Path, fault: str, code: int
 ) -> None:
     (old / "config" / ".restored").write_text("of a restore that the start of a hub has finished")
@@ -149,7 +149,7 @@ def test_a_cut_after_the_exchange_is_finished_by_the_next_start(tmp_path: Path, 
 
 
 @pytest.mark.slow
-def test_between_a_cut_and_the_next_start_every_command_sees_the_new_home(
+def test_between_a_cut_and_the_next_start_every_command_uses_the_new_home(
     tmp_path: Path, old: Path, archive: Path, command: Command
 ) -> None:
     prepare(old / "data", NEW, old / "config" / ".restored", "token", own=[])

@@ -62,7 +62,7 @@ def image(folder: Path) -> Mapping[str, Any]:
     }
 
 
-def test_it_prints_what_would_fire_in_order_with_local_times(tmp_path: Path) -> None:
+def test_simulate_prints_runs_in_order_with_local_times(tmp_path: Path) -> None:
     furnish(tmp_path, BERLIN, MORNING, SUNSET, FOLLOWS)
     result = ended(tmp_path, "simulate", "--from", "2026-12-24T00:00", "--hours", "24")
     first, second = result.out.splitlines()
@@ -76,7 +76,7 @@ def test_it_prints_what_would_fire_in_order_with_local_times(tmp_path: Path) -> 
     ]
 
 
-def test_a_time_at_the_very_begin_fires(tmp_path: Path) -> None:
+def test_a_time_at_the_beginning_fires(tmp_path: Path) -> None:
     furnish(tmp_path, BERLIN, MORNING)
     result = ended(tmp_path, "simulate", "--from", "2026-12-24T07:00", "--hours", "1")
     assert result.out.splitlines() == ["Thu 2026-12-24 07:00:00 CET  morning  fires"]
@@ -97,7 +97,7 @@ def test_a_skipped_run_is_printed_with_its_reason(tmp_path: Path) -> None:
     ]
 
 
-def test_conditions_see_the_home_as_it_was_stored_and_switches_count(tmp_path: Path) -> None:
+def test_conditions_use_the_stored_home_and_switches(tmp_path: Path) -> None:
     stored = {
         "device/desk:light:0": {"kind": "Light", "source": "desk", "vendor_specific": {}},
         "state/desk:light:0": {"at": 1767225600000, "is": {"power": "on"}},
@@ -112,7 +112,7 @@ def test_conditions_see_the_home_as_it_was_stored_and_switches_count(tmp_path: P
     ], "what is due at the first instant comes, what is due at the end does not"
 
 
-def test_what_is_remembered_counts_from_now_on_and_not_at_a_time_of_ones_own(tmp_path: Path) -> None:
+def test_stored_cooldowns_apply_only_from_the_present_time(tmp_path: Path) -> None:
     ended_at = int(time.time() * 1000)
     state = {"policy": {"ended_at": ended_at}}
     home(tmp_path, {"automation/often": state})
@@ -138,7 +138,7 @@ def test_a_day_on_which_the_clocks_change_has_each_time_once(
     assert [each["at"] for each in lines(tmp_path, "--from", start, "--hours", str(hours))] == instants
 
 
-def test_a_polar_place_has_days_without_sunset_and_the_rest_runs(tmp_path: Path) -> None:
+def test_a_polar_place_has_days_without_sunset_and_other_automations_run(tmp_path: Path) -> None:
     furnish(tmp_path, TROMSO, SUNSET, MORNING)
     expected = lines(tmp_path, "--from", "2027-06-01T00:00", "--hours", "240")
     assert [each["automation"] for each in expected] == ["morning"] * 10
@@ -183,7 +183,7 @@ def test_without_a_configuration_it_is_78_and_none_is_written(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("lines", [2, MAX_EQUAL_LINES], ids=["before the last line", "after it"])
-def test_a_reader_that_goes_away_ends_it(lines: int, tmp_path: Path) -> None:
+def test_simulate_ends_when_its_reader_disconnects(lines: int, tmp_path: Path) -> None:
     furnish(tmp_path, "", automation("tick", "{ type = 'interval', every_secs = 1 }"))
     command = f"{sys.executable} -m appliance simulate --hours 8784 | head -n {lines}"
     began = time.monotonic()
@@ -192,7 +192,7 @@ def test_a_reader_that_goes_away_ends_it(lines: int, tmp_path: Path) -> None:
     assert time.monotonic() - began < 30
 
 
-def test_it_touches_nothing_also_while_the_hub_runs(tmp_path: Path) -> None:
+def test_simulate_changes_nothing_even_while_the_hub_runs(tmp_path: Path) -> None:
     furnish(tmp_path, BERLIN, MORNING, HOURLY, COOLING_DOWN)
     with lares(tmp_path, variables=WITH_KEY) as hub:
         url = hub.url()
@@ -223,14 +223,14 @@ def test_the_example_of_the_page_is_the_output(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/automations.md"])
-def test_the_page_s_automation_is_sound(tmp_path: Path, page: str) -> None:
+def test_the_pages_automation_is_valid(tmp_path: Path, page: str) -> None:
     blocks = re.findall(r"```lua\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     [text] = [block for block in blocks if "trigger =" in block]
     furnish(tmp_path, "", text)
     assert ended(tmp_path, "check").code == 0
 
 
-def test_check_judges_automations_and_warns_of_weekdays_that_are_numbers(tmp_path: Path) -> None:
+def test_check_checks_automations_and_warns_of_numeric_weekdays(tmp_path: Path) -> None:
     numbered = automation("work", "{ type = 'cron', expression = '0 0 7 * * 1-5' }")
     furnish(tmp_path, "", numbered)
     result = ended(tmp_path, "check")
@@ -247,13 +247,13 @@ def test_check_judges_automations_and_warns_of_weekdays_that_are_numbers(tmp_pat
     ]
 
 
-def test_check_calls_no_sunset_a_fault_because_the_configuration_is(tmp_path: Path) -> None:
+def test_check_reports_no_sunset_error_for_a_faulty_configuration(tmp_path: Path) -> None:
     furnish(tmp_path, "nonsense = 1\n", SUNSET)
     result = ended(tmp_path, "check")
     assert result.code == 78 and len(result.out.splitlines()) == 1 and "nonsense" in result.out
 
 
-def test_check_and_simulate_know_the_operations_of_kinds_in_lua(tmp_path: Path) -> None:
+def test_check_and_simulate_accept_operations_of_kinds_in_lua(tmp_path: Path) -> None:
     fails = automation("fails", "{ type = 'interval', every_secs = 60 }", body="ctx:invoke('llm:chta', {})")
     works = automation("works", "{ type = 'interval', every_secs = 60 }", body="ctx:invoke('own:sync')")
     furnish(tmp_path, "[adapters.llm]\ntype = 'ollama'\n[adapters.own]\ntype = 'mine'\n", fails, works)

@@ -213,7 +213,7 @@ def test_an_invalid_file_is_reported(name: str, data: bytes | None, code: int, s
     assert (result.code, result.err) == (code, f"lares: {sentence}\n")
 
 
-def test_an_automation_that_takes_no_time_ends_the_simulation_with_its_name(tmp_path: Path) -> None:
+def test_an_endless_loop_of_runs_without_time_ends_the_simulation_with_its_name(tmp_path: Path) -> None:
     endless = automation("endless", MOTION, body="while true do ctx:sleep(0) end")
     furnish(tmp_path, BERLIN, endless)
     result = simulate(tmp_path, EVENTS, "--run")
@@ -222,7 +222,7 @@ def test_an_automation_that_takes_no_time_ends_the_simulation_with_its_name(tmp_
     assert result.err.splitlines()[-1] == f"lares: at 2026-12-24T17:01:00.000Z automation 'endless' {sentence}"
 
 
-def test_the_documents_example_is_a_sound_file(tmp_path: Path) -> None:
+def test_the_pages_example_is_a_valid_file(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "docs" / "lua.md").read_text()
     [events] = re.findall(r"```text\n(# at device.*?)```", text, re.DOTALL)
     furnish(tmp_path, BERLIN, LIT)
@@ -241,7 +241,7 @@ def test_executions_at_one_instant_run_one_after_another(tmp_path: Path) -> None
     assert words == [*expected, *(f"{id_}  logs info: slept" for id_ in "abcdef")] * 4
 
 
-def test_it_ends_while_executions_and_their_scenes_sleep(tmp_path: Path) -> None:
+def test_a_simulation_ends_while_executions_and_scenes_sleep(tmp_path: Path) -> None:
     at = "{ type = 'cron', expression = '0 0 18 * * *', timezone = 'local' }"
     bodies = ("ctx:run_scene('slow')", "ctx:sleep(3600)", "ctx:run_scene('slow')", "ctx:sleep(3600)")
     furnish(tmp_path, BERLIN, *(automation(f"a{n}", at, body=body) for n, body in enumerate(bodies)))

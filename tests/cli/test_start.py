@@ -68,7 +68,7 @@ def test_the_first_answer_needs_no_module_that_is_imported_late(tmp_path: Path, 
 
 
 @pytest.mark.slow
-def test_sigterm_before_the_hub_has_begun_is_a_stop_as_asked(tmp_path: Path) -> None:
+def test_sigterm_during_a_start_is_an_orderly_stop(tmp_path: Path) -> None:
     command = [sys.executable, "-c", STOPPED, "run", "--data-dir", str(tmp_path / "data")]
     environment = {**os.environ, "LARES_MASTER_KEY": "key", "PYTHONPATH": str(ROOT)}
     ended = subprocess.run(command, env=environment, cwd=tmp_path, check=False)
@@ -79,7 +79,7 @@ def test_sigterm_before_the_hub_has_begun_is_a_stop_as_asked(tmp_path: Path) -> 
 TARGETS = ("cpython-311-aarch64-linux-gnu", "cpython-311-x86_64-linux-musl")
 
 
-def test_the_version_lists_each_target_that_the_file_holds(
+def test_the_version_lists_each_target_of_the_file(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = ModuleType("lares_file")

@@ -53,7 +53,7 @@ def test_each_state_is_one_message(ear: Ear, tmp_path: Path) -> None:
     assert ear.received() == ["READY=1", "RELOADING=1\nMONOTONIC_USEC=0", "READY=1", "STOPPING=1"]
 
 
-def test_a_name_that_is_in_no_file_system_works_too() -> None:
+def test_an_abstract_socket_name_works_too() -> None:
     name = f"lares-test-{os.getpid()}"
     ear = Ear(f"\0{name}")
     Notifier({"NOTIFY_SOCKET": f"@{name}"}, VirtualClock()).ready()
@@ -66,7 +66,7 @@ def test_without_a_socket_nothing_happens(environment: dict[str, str]) -> None:
     Notifier(environment, VirtualClock()).ready()
 
 
-async def test_the_watchdog_is_fed_twice_in_its_time(ear: Ear, tmp_path: Path) -> None:
+async def test_the_watchdog_is_notified_twice_per_period(ear: Ear, tmp_path: Path) -> None:
     clock = VirtualClock()
     environment = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "30000000"}
     notifying = asyncio.ensure_future(Notifier(environment, clock).feed_watchdog())
@@ -78,7 +78,7 @@ async def test_the_watchdog_is_fed_twice_in_its_time(ear: Ear, tmp_path: Path) -
 @pytest.mark.parametrize(
     "environment", [{}, {"WATCHDOG_USEC": "x"}, {"WATCHDOG_USEC": "0"}, {"WATCHDOG_USEC": "9", "WATCHDOG_PID": "1"}]
 )
-async def test_without_a_watchdog_for_this_process_nobody_is_fed(
+async def test_without_a_watchdog_for_this_process_no_message_is_sent(
     ear: Ear, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     await Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify"), **environment}, VirtualClock()).feed_watchdog()
@@ -105,9 +105,7 @@ catalog.Catalog.reload = broken
 
 
 @pytest.mark.slow
-async def test_an_exception_in_one_reload_ends_neither_the_next_nor_the_word_to_systemd(
-    ear: Ear, tmp_path: Path
-) -> None:
+async def test_an_exception_in_one_reload_affects_neither_the_next_nor_systemd(ear: Ear, tmp_path: Path) -> None:
     (tmp_path / "python").mkdir()
     (tmp_path / "python" / "sitecustomize.py").write_text(BROKEN_ONCE)
     configure(tmp_path)

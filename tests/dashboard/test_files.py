@@ -69,7 +69,7 @@ async def test_every_file_is_public_and_correctly_typed(app: App, session: aioht
         assert plain.headers["vary"] == "Accept-Encoding", path
 
 
-async def test_the_policy_permits_the_hub_alone(app: App, session: aiohttp.ClientSession) -> None:
+async def test_the_content_policy_allows_only_the_hub(app: App, session: aiohttp.ClientSession) -> None:
     for path in load_files():
         headers = (await fetch(app, session, path)).headers
         policy = headers["content-security-policy"]
@@ -87,7 +87,7 @@ async def test_the_policy_permits_the_hub_alone(app: App, session: aiohttp.Clien
 @pytest.mark.parametrize(
     ("languages", "found"), [("de-AT,en;q=0.5", "de"), ("ja, pl;q=0.3", "pl"), ("ja", None), ("", None), ("EN", "en")]
 )
-async def test_the_words_of_the_browsers_language_are_asked_for_with_the_page(
+async def test_the_page_preloads_the_words_of_the_browsers_language(
     app: App, session: aiohttp.ClientSession, languages: str, found: str | None
 ) -> None:
     link = (await fetch(app, session, PAGE, Accept_Language=languages)).headers.get("link")
@@ -99,7 +99,7 @@ async def test_the_words_of_the_browsers_language_are_asked_for_with_the_page(
     assert address is not None and address[1].endswith(f"/words_{found}.js") and address[1] in load_files()
 
 
-async def test_the_root_leads_to_the_page_with_its_query(app: App, session: aiohttp.ClientSession) -> None:
+async def test_the_root_redirects_to_the_page_with_its_query(app: App, session: aiohttp.ClientSession) -> None:
     for path, location in (("/", PAGE), ("/?token=a%20b&api=x", f"{PAGE}?token=a%20b&api=x")):
         found = await fetch(app, session, path)
         assert (found.status, found.headers["location"], found.body) == (302, location, b"")
@@ -120,14 +120,14 @@ async def test_no_other_path_is_public(app: App, session: aiohttp.ClientSession)
     assert (await fetch(app, session, "/overview")).status == 401
 
 
-async def test_a_hub_without_a_dashboard_has_no_such_path(session: aiohttp.ClientSession) -> None:
+async def test_a_hub_without_a_dashboard_has_no_path_of_it(session: aiohttp.ClientSession) -> None:
     async with open_app(toml="[dashboard]\nenabled = false", wait_until_ready=False) as app:
         for path in ("/", PAGE, *load_files()):
             assert (await fetch(app, session, path)).status == 401, path
             assert (await fetch(app, session, path, Authorization=f"Bearer {MASTER}")).status == 404, path
 
 
-def test_the_configuration_switches_it_off() -> None:
+def test_the_configuration_disables_the_dashboard() -> None:
     assert config.parse("", "x", {}).dashboard.enabled
     assert not config.parse("[dashboard]\nenabled = false", "x", {}).dashboard.enabled
 
@@ -157,9 +157,7 @@ SAYS_ENOUGH = ("attribute.", "value.", "action.", "error.")
 
 
 @pytest.mark.slow
-async def test_every_word_that_the_page_asks_for_is_served_in_every_language(
-    app: App, session: aiohttp.ClientSession
-) -> None:
+async def test_every_text_of_the_page_exists_in_every_language(app: App, session: aiohttp.ClientSession) -> None:
     scripts = {
         PurePosixPath(path).name: (await fetch(app, session, path)).body.decode()
         for path in load_files()
@@ -199,7 +197,7 @@ async def test_every_word_that_the_page_asks_for_is_served_in_every_language(
 MAX_COMPRESSED_BYTES = 60_000
 
 
-def test_the_first_view_is_small_and_asked_for_at_once_and_no_byte_of_the_page_is_rewritten() -> None:
+def test_the_first_view_is_small_and_requested_at_once() -> None:
     files = {re.sub(r"^/dashboard/([0-9a-f]{16}/)?", "", path): file for path, file in load_files().items()}
     found, unread = set[str](), {"app.js", "connection.js"}
     while unread:
@@ -239,7 +237,7 @@ async def test_the_overview_equals_the_lists(app: App) -> None:
     assert overview["caller"] == {"key_id": "master", "role": "admin"}
 
 
-async def test_a_device_names_who_uses_it(app: App, tmp_path: Path) -> None:
+async def test_a_device_lists_its_automations(app: App, tmp_path: Path) -> None:
     assert (await app.get(f"/devices/{LIGHT}/uses")).json == {"device_id": LIGHT, "automations": [], "scenes": []}
     files = {
         "scenes/one.lua": f"return {{ id = 'one', name = 'One', execute = function(c) c:get_device('{LIGHT}') end }}",

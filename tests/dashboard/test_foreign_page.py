@@ -144,9 +144,7 @@ async def _open(browser: Browser, address: str) -> Page:
     return page
 
 
-async def test_requests_of_clients_of_the_reference_hub_are_answered_across_origins(
-    browser: Browser, tmp_path: Path
-) -> None:
+async def test_requests_of_reference_clients_work_across_origins(browser: Browser, tmp_path: Path) -> None:
     async with origin() as there, at_home(tmp_path, there) as hub:
         page = await _open(browser, there)
         calls = [call[:3] for call in CALLS]
@@ -170,7 +168,7 @@ async def test_requests_of_clients_of_the_reference_hub_are_answered_across_orig
         await page.close()
 
 
-async def test_a_page_of_no_named_origin_reads_nothing(browser: Browser, tmp_path: Path) -> None:
+async def test_a_page_of_an_unknown_origin_reads_nothing(browser: Browser, tmp_path: Path) -> None:
     async with origin() as there, at_home(tmp_path, "http://192.0.2.1") as hub:
         page = await _open(browser, there)
         reported = await page.evaluate(

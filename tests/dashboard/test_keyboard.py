@@ -180,7 +180,7 @@ contact = "closed"
 FOUND = Found(kind="wled", name="Desk", address="10.0.0.2:80", serial="a", section="[adapters.wled]")
 
 
-async def test_rarer_controls_work_by_keys_too_and_the_focus_stays_near_what_is_gone(browser: Browser) -> None:
+async def test_rare_controls_work_with_the_keyboard_and_the_focus_stays_near_removed_ones(browser: Browser) -> None:
     adapters = config.parse(RARE, "x", {}).adapters
     options = {"viewport": {"width": 768, "height": 844}}
     async with open_app(adapters=adapters, found=[FOUND]) as app, visiting(browser, app, **options) as visit:

@@ -94,7 +94,7 @@ async def heard(messages: Any, topic: str, part: str) -> None:
                 return
 
 
-async def test_every_component_has_a_sheet_with_controls_of_its_own(browser: Browser, tmp_path: Path) -> None:
+async def test_every_component_has_a_sheet_with_its_own_controls(browser: Browser, tmp_path: Path) -> None:
     async with announced_home(tmp_path) as (app, client), visiting(browser, app) as visit:
         await visit.open()
         messages = aiter(client.messages)
@@ -116,7 +116,7 @@ def name_of(component: str) -> str:
     return component.replace("_", " ").capitalize()
 
 
-async def test_a_lock_asks_before_it_opens_and_shows_only_what_can_be_done(browser: Browser, tmp_path: Path) -> None:
+async def test_a_lock_asks_before_it_opens_and_shows_only_possible_actions(browser: Browser, tmp_path: Path) -> None:
     async with announced_home(tmp_path) as (app, client), visiting(browser, app) as visit:
         page, messages = visit.page, aiter(client.messages)
         await visit.open()
@@ -151,7 +151,7 @@ async def test_a_lock_asks_before_it_opens_and_shows_only_what_can_be_done(brows
         await expect(armed).to_have_attribute("aria-pressed", "false")
 
 
-async def test_an_unreachable_device_is_marked_and_takes_no_command(browser: Browser, tmp_path: Path) -> None:
+async def test_an_unreachable_device_is_marked_and_cannot_be_commanded(browser: Browser, tmp_path: Path) -> None:
     async with announced_home(tmp_path) as (app, client), visiting(browser, app) as visit:
         await visit.open()
         plug = tile(visit.page, "Switch")
@@ -173,7 +173,7 @@ async def names(page: Page, section: str) -> list[str]:
     return await page.get_by_role("region", name=section, exact=True).locator("article strong").all_inner_texts()
 
 
-async def test_among_a_hundred_and_twenty_devices_each_is_near(browser: Browser) -> None:
+async def test_each_of_a_hundred_and_twenty_devices_is_easy_to_reach(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as visit:
         await large(app, 120)
         page = visit.page
@@ -222,7 +222,7 @@ async def tabs_to(page: Page, place: Locator) -> int:
     raise AssertionError("not within 60 stops")
 
 
-async def test_rooms_have_an_order_of_their_own(browser: Browser) -> None:
+async def test_rooms_can_be_reordered(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as visit:
         await large(app, 3)
         page = visit.page
@@ -251,7 +251,7 @@ async def test_the_page_of_a_device_lists_its_events(browser: Browser) -> None:
         await expect(events.locator("strong").filter(has_text="Double").first).to_be_visible()
 
 
-async def test_favourites_order_and_what_is_hidden_are_kept_under_the_key(browser: Browser) -> None:
+async def test_favourites_order_and_hidden_devices_are_stored_with_the_key(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as visit:
         await large(app, 6)
         page = visit.page
@@ -351,7 +351,7 @@ def busy(app: App) -> bool:
     return any(view.running for view in app.hub.automations.list_views())
 
 
-async def test_variables_and_timers_are_seen_and_set(browser: Browser) -> None:
+async def test_variables_and_timers_are_shown_and_set(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as visit:
         page = visit.page
         await app.ask("PUT", "/variables/mode", json={"value": "away"})
@@ -386,7 +386,7 @@ async def test_a_room_has_a_page_with_its_readings(browser: Browser) -> None:
         await expect(tile(visit.page, "Radiator")).to_be_visible()
 
 
-async def test_the_wall_grows_dark_by_itself_and_its_first_touch_only_wakes_it(browser: Browser) -> None:
+async def test_the_wall_dims_by_itself_and_the_first_touch_only_wakes_it(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app, viewport={"width": 1280, "height": 800}) as visit:
         page = visit.page
         await page.clock.install()
@@ -417,7 +417,7 @@ LANGUAGES = {
 
 
 @pytest.mark.parametrize("locale", LANGUAGES)
-async def test_each_language_is_fetched_alone(browser: Browser, locale: str) -> None:
+async def test_only_the_selected_language_is_fetched(browser: Browser, locale: str) -> None:
     async with open_app() as app, visiting(browser, app, locale=locale) as visit:
         await visit.open()
         await expect(visit.page.locator("nav a").first).to_have_text(LANGUAGES[locale])

@@ -42,7 +42,7 @@ def shown(app: App, attribute: str) -> object:
     return app.hub.registry.get_device(STOVE).attributes[attribute]
 
 
-async def test_quick_hands_lose_no_step_and_a_field_follows_until_somebody_types(browser: Browser) -> None:
+async def test_quick_actions_are_all_sent_and_a_field_follows_until_a_person_types(browser: Browser) -> None:
     async def wait(route: Route) -> None:
         await asyncio.sleep(0.3)
         await route.continue_()
@@ -70,7 +70,7 @@ async def test_quick_hands_lose_no_step_and_a_field_follows_until_somebody_types
         await expect(word).to_have_value("four")
 
 
-async def test_a_question_waits_for_the_one_before_and_escape_closes_no_question_for_a_key(browser: Browser) -> None:
+async def test_a_question_waits_for_the_previous_one_and_escape_does_not_close_the_login(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as visit:
         page, dialog = visit.page, visit.page.get_by_role("dialog")
         await visit.open()
@@ -100,7 +100,7 @@ async def test_a_question_waits_for_the_one_before_and_escape_closes_no_question
         await expect(dialog).to_be_visible()
 
 
-async def test_a_question_that_is_answered_twice_takes_no_other_away(browser: Browser) -> None:
+async def test_a_question_that_is_answered_twice_closes_no_other(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as visit:
         await visit.open()
         await visit.page.evaluate(
@@ -180,7 +180,7 @@ async def test_unfinished_input_survives_a_failed_refresh(browser: Browser) -> N
         await expect(field).to_have_value("at ho")
 
 
-async def test_pages_of_one_key_keep_what_the_others_changed(browser: Browser) -> None:
+async def test_pages_with_one_key_keep_each_others_changes(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as one, visiting(browser, app) as other:
         await large(app, 4)
         for visit in (one, other):
@@ -195,7 +195,7 @@ async def test_pages_of_one_key_keep_what_the_others_changed(browser: Browser) -
         await until(lambda: kept(app)["favourites"] == ["shown:lamp_002", "shown:lamp_003"], 20)
 
 
-async def test_a_question_does_not_outlive_its_page(browser: Browser) -> None:
+async def test_a_question_closes_with_its_page(browser: Browser) -> None:
     lock = HOME + '[[adapters.virtual.devices]]\nid = "door"\nkind = "Switch"\nname = "Door"\nclass = "lock"\n'
     lock += 'attributes = { lock = "locked" }\n'
     async with open_app(adapters=config.parse(lock, "x", {}).adapters) as app, visiting(browser, app) as visit:
@@ -208,7 +208,7 @@ async def test_a_question_does_not_outlive_its_page(browser: Browser) -> None:
         assert app.hub.registry.get_device("virtual:door").attributes["lock"] == "locked"
 
 
-async def test_a_preference_that_could_not_be_kept_goes_with_the_next(browser: Browser) -> None:
+async def test_an_unsaved_preference_is_saved_with_the_next_one(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as visit:
         await large(app, 4)
         await visit.open()
@@ -231,7 +231,7 @@ def kept(app: App) -> dict[str, object]:
     return next((value for _, value in app.hub.document.items("preferences/")), {})
 
 
-async def test_a_card_is_dragged_past_several(browser: Browser) -> None:
+async def test_a_card_can_be_dragged_past_several_others(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as visit:
         await large(app, 30)  # three in each room
         page = visit.page
@@ -289,7 +289,7 @@ attributes = { lock = "locked", garage_door = "closed" }
 """
 
 
-async def test_a_question_ends_once_somebody_else_has_answered_it(browser: Browser) -> None:
+async def test_a_question_closes_if_another_person_answers_it(browser: Browser) -> None:
     adapters = config.parse(HOME + DOOR, "x", {}).adapters
     async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
         page, dialog = visit.page, visit.page.get_by_role("dialog")
@@ -311,7 +311,7 @@ async def test_a_question_ends_once_somebody_else_has_answered_it(browser: Brows
         await expect(dialog).to_have_count(0)
 
 
-async def test_a_variable_keeps_its_type_and_a_chart_follows_what_comes(browser: Browser) -> None:
+async def test_a_variable_keeps_its_type_and_a_chart_follows_new_values(browser: Browser) -> None:
     adapters = config.parse(HOME, "x", {}).adapters
     async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
         page, variables = visit.page, app.hub.variables
@@ -336,7 +336,7 @@ async def test_a_variable_keeps_its_type_and_a_chart_follows_what_comes(browser:
         assert [each for each in visit.requests if "/history/" in each] == history
 
 
-async def test_each_part_of_a_colour_is_kept_and_a_narrow_rate_is_waited_for(browser: Browser) -> None:
+async def test_each_part_of_a_colour_is_sent_within_the_rate_limit(browser: Browser) -> None:
     colour = HOME + '[[adapters.virtual.devices]]\nid = "lamp"\nkind = "Light"\nname = "Lamp"\nattributes = '
     colour += '{ power = "off", color_hs = { hue = 10, saturation = 10 } }\n'
     toml = "[api.rate_limit]\nenabled = true\nrequests_per_second = 1\nburst_size = 1\n"

@@ -53,7 +53,7 @@ async def test_a_first_visit_asks_for_the_key_and_keeps_it(browser: Browser, sha
         await expect(tile(page, "Simulated light")).to_be_visible()
 
 
-async def test_the_token_leaves_the_address_at_once(browser: Browser, shared: App) -> None:
+async def test_the_token_is_removed_from_the_address_at_once(browser: Browser, shared: App) -> None:
     async with visiting(browser, shared) as visit:
         await visit.open(f"&api={shared.url}/#/settings")
         assert visit.page.url == f"{shared.url}/dashboard/#/settings"
@@ -72,9 +72,7 @@ async def test_the_token_leaves_the_address_at_once(browser: Browser, shared: Ap
         assert not [each for each in visit.requests if re.search("elsewhere|other", each.partition("?")[0])]
 
 
-async def test_a_key_in_a_link_takes_the_place_of_a_stored_one_once_the_hub_accepts_it(
-    browser: Browser, shared: App
-) -> None:
+async def test_a_key_in_a_link_replaces_the_stored_one_if_the_hub_accepts_it(browser: Browser, shared: App) -> None:
     async with visiting(browser, shared) as visit:
         page = visit.page
         await visit.open()
@@ -92,7 +90,7 @@ async def test_a_key_in_a_link_takes_the_place_of_a_stored_one_once_the_hub_acce
         assert "token" not in page.url
 
 
-async def test_a_switch_waits_for_the_vendor_and_shows_what_the_vendor_shows(browser: Browser, shared: App) -> None:
+async def test_a_switch_waits_for_the_vendor_and_shows_its_state(browser: Browser, shared: App) -> None:
     shared.light.lights = [SimulatedLight(temperature=213)]
     async with visiting(browser, shared) as visit:
         await visit.open()
@@ -116,7 +114,7 @@ async def test_a_switch_waits_for_the_vendor_and_shows_what_the_vendor_shows(bro
         assert visit.asked("/overview") == 1
 
 
-async def test_a_refusal_is_a_sentence_at_the_device_and_the_switch_stays(browser: Browser) -> None:
+async def test_a_refusal_is_a_sentence_at_the_device_and_the_switch_does_not_move(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as visit:
         await visit.open()
         tv = tile(visit.page, "Simulated TV - LARES0000002")
@@ -131,7 +129,7 @@ async def test_a_refusal_is_a_sentence_at_the_device_and_the_switch_stays(browse
         await expect(tv.get_by_role("alert")).to_have_count(0)
 
 
-async def test_rooms_groups_and_names_are_made_changed_and_deleted(browser: Browser) -> None:
+async def test_rooms_groups_and_names_are_created_changed_and_deleted(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as visit:
         await visit.open("#/settings/rooms")
         page = visit.page
@@ -179,7 +177,7 @@ async def test_rooms_groups_and_names_are_made_changed_and_deleted(browser: Brow
         assert (await app.get("/rooms")).json == (await app.get("/groups")).json == []
 
 
-async def test_a_new_key_is_shown_once_and_its_picture_leads_a_phone_home(browser: Browser, shared: App) -> None:
+async def test_a_new_key_is_shown_once_and_its_qr_code_logs_a_phone_in(browser: Browser, shared: App) -> None:
     reader = script(JSQR)
     async with visiting(browser, shared, device_scale_factor=2) as visit:
         page = visit.page
@@ -211,7 +209,7 @@ async def test_a_new_key_is_shown_once_and_its_picture_leads_a_phone_home(browse
             await expect(phone.page.get_by_label("Name of a new room")).to_have_value("half a na")
 
 
-async def test_a_new_hooks_picture_is_an_address_that_calls_it(browser: Browser, shared: App) -> None:
+async def test_the_qr_code_of_a_new_hook_is_an_address_that_calls_it(browser: Browser, shared: App) -> None:
     reader = script(JSQR)
     async with visiting(browser, shared, device_scale_factor=2) as visit:
         page = visit.page
@@ -302,7 +300,7 @@ async def read_qr(page: Page, reader: str) -> str:
     return found
 
 
-async def test_a_read_key_sees_everything_and_no_buttons_that_it_may_not_press(browser: Browser, shared: App) -> None:
+async def test_a_read_key_shows_everything_without_forbidden_buttons(browser: Browser, shared: App) -> None:
     async with visiting(browser, shared) as visit:
         await visit.open(token=READER.text)
         page = visit.page
@@ -418,7 +416,7 @@ def shows(app: App, attribute: str, value: Any) -> bool:
     return bool(app.hub.registry.get_device("virtual:hall").attributes[attribute] == value)
 
 
-async def test_an_admin_moves_what_a_virtual_device_takes_no_command_for_and_nobody_else_may(
+async def test_only_an_admin_can_simulate_sensors_of_a_virtual_device(
     browser: Browser,
 ) -> None:
     adapters = config.parse(HOME, "x", {}).adapters
@@ -446,7 +444,7 @@ async def test_an_admin_moves_what_a_virtual_device_takes_no_command_for_and_nob
         await expect(visit.page.get_by_role("region", name="Simulate")).to_have_count(0)
 
 
-async def test_a_tab_that_slept_asks_once_and_knows_what_it_missed(browser: Browser, shared: App) -> None:
+async def test_a_tab_that_slept_requests_once_and_shows_missed_changes(browser: Browser, shared: App) -> None:
     shared.light.lights = [SimulatedLight(temperature=213)]
     async with visiting(browser, shared) as visit:
         await visit.page.clock.install()
@@ -468,7 +466,7 @@ async def test_a_tab_that_slept_asks_once_and_knows_what_it_missed(browser: Brow
         assert asked == [f"{shared.url}/overview"]
 
 
-async def test_a_hub_that_is_killed_is_missed_and_found_again(browser: Browser, tmp_path: Path) -> None:
+async def test_a_killed_hub_is_reported_and_reconnected(browser: Browser, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         address = f"127.0.0.1:{probe.getsockname()[1]}"
     process.configure(tmp_path)
@@ -493,7 +491,7 @@ async def test_a_hub_that_is_killed_is_missed_and_found_again(browser: Browser, 
         await expect(page.get_by_role("status")).to_contain_text("unreachable since")
 
 
-async def test_a_stream_that_a_proxy_lost_is_shown_and_opened_again(browser: Browser) -> None:
+async def test_a_stream_that_a_proxy_lost_is_reported_and_opened_again(browser: Browser) -> None:
     """The proxy passes the hub's answers but not its frames, and does not close the socket."""
     async with open_app() as app, visiting(browser, app) as visit:
         page, is_lost, opened = visit.page, False, 0
@@ -523,7 +521,7 @@ async def test_a_stream_that_a_proxy_lost_is_shown_and_opened_again(browser: Bro
         await expect(tile(page, "Simulated light")).to_contain_text("72%")
 
 
-async def test_the_home_is_read_once_the_stream_is_open(browser: Browser, shared: App) -> None:
+async def test_the_home_is_read_after_the_stream_is_open(browser: Browser, shared: App) -> None:
     """A change between the two would be lost."""
     async with visiting(browser, shared) as visit:
         await visit.page.add_init_script(
@@ -538,7 +536,7 @@ async def test_the_home_is_read_once_the_stream_is_open(browser: Browser, shared
         assert 0 < await visit.page.evaluate("openedAt") <= asked
 
 
-async def test_an_answer_that_is_older_than_the_stream_is_asked_for_again(browser: Browser) -> None:
+async def test_an_answer_older_than_the_stream_is_requested_again(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as visit:
         page, sockets, is_late = visit.page, list[WebSocketRoute](), asyncio.Event()
 
@@ -589,7 +587,7 @@ async def test_a_view_that_fails_to_load_is_requested_until_it_loads(browser: Br
         await expect(visit.page.get_by_role("alert")).to_have_count(0)
 
 
-async def test_the_switch_of_a_room_acts_on_lights_and_asks_before_it_touches_anything_else(browser: Browser) -> None:
+async def test_the_switch_of_a_room_acts_on_lights_and_asks_before_other_devices(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as visit:
         await app.post("/rooms", {"id": "den", "name": "Den"})
         for device_id in (LIGHT, TV):
@@ -666,7 +664,7 @@ async def test_hostile_names_and_errors_are_text(browser: Browser) -> None:
             assert await visit.page.locator("main img, main script, main b, main i").count() == 0
 
 
-async def test_a_part_that_fails_leaves_the_others_alone(browser: Browser) -> None:
+async def test_a_failing_part_does_not_affect_the_others(browser: Browser) -> None:
     async def break_lamp(route: Route) -> None:
         answer = await route.fetch()
         overview = await answer.json()
@@ -691,7 +689,7 @@ async def test_a_part_that_fails_leaves_the_others_alone(browser: Browser) -> No
         visit.faults.clear()
 
 
-async def test_nothing_is_wider_than_the_smallest_window(browser: Browser) -> None:
+async def test_no_view_is_wider_than_the_smallest_window(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app, viewport={"width": 320, "height": 700}) as visit:
         await furnish(app)
         notes = {"custom.shown.note": "x" * 300, "custom.shown.parts": {"all": [1, {"deep": None}]}}
@@ -709,7 +707,7 @@ async def test_nothing_is_wider_than_the_smallest_window(browser: Browser) -> No
             assert "[object" not in await visit.page.inner_text("main"), view
 
 
-async def test_two_hundred_devices_and_a_flood_of_events_draw_once_a_frame(browser: Browser) -> None:
+async def test_two_hundred_devices_and_a_flood_of_events_draw_once_per_frame(browser: Browser) -> None:
     async with open_app() as app, visiting(browser, app) as visit:
         lamps = many(200)
         show(app.hub.registry, *lamps)

@@ -32,7 +32,7 @@ globalThis.BarcodeDetector = class {
 NO_CAMERA = "delete globalThis.BarcodeDetector"
 
 
-async def test_a_device_is_paired_by_its_code_shared_and_let_go(browser: Browser) -> None:
+async def test_a_device_is_paired_by_its_code_shared_and_unpaired(browser: Browser) -> None:
     reader = script(JSQR)
     async with MatterSimulator() as server:
         adapters = {"matter": Matter(url=f"ws://127.0.0.1:{server.port}/ws")}
@@ -70,7 +70,7 @@ async def test_a_device_is_paired_by_its_code_shared_and_let_go(browser: Browser
             ]
 
 
-async def test_a_bridge_gives_its_key_once_its_button_is_pressed(browser: Browser, tmp_path: Path) -> None:
+async def test_a_bridge_returns_its_key_after_its_button_is_pressed(browser: Browser, tmp_path: Path) -> None:
     answers = [[{"error": {"type": 101}}], [{"success": {"username": "abc123"}}]]
     async with Vendor(lambda asked: answers.pop(0) if asked.path == "/api" else {"data": []}) as bridge:
         adapters = config.parse(f'[adapters.hue]\nbase_url = "{bridge.url}"\n', str(tmp_path / "x.toml"), {}).adapters
@@ -87,7 +87,7 @@ async def test_a_bridge_gives_its_key_once_its_button_is_pressed(browser: Browse
             await expect(page.get_by_role("alert")).to_have_count(0)
 
 
-async def test_the_camera_reads_the_code_where_the_browser_can(browser: Browser) -> None:
+async def test_the_camera_reads_the_code_if_the_browser_can(browser: Browser) -> None:
     async with MatterSimulator() as server:
         adapters = {"matter": Matter(url=f"ws://127.0.0.1:{server.port}/ws")}
         async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:

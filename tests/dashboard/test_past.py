@@ -119,7 +119,7 @@ async def test_a_day_keeps_its_date_in_other_time_zones(browser: Browser, tmp_pa
             await expect(last).to_have_text(re.compile("|".join(days)))
 
 
-async def test_a_day_of_more_values_than_one_answer_holds_is_drawn_whole(browser: Browser) -> None:
+async def test_a_day_with_more_values_than_one_answer_is_drawn_completely(browser: Browser) -> None:
     adapters = config.parse(HOME, "default.toml", {}).adapters
     clock = JumpingClock(datetime.now(UTC) - timedelta(hours=20))
     async with open_app(adapters=adapters, clock=clock) as app, visiting(browser, app) as visit:
@@ -135,7 +135,7 @@ async def test_a_day_of_more_values_than_one_answer_holds_is_drawn_whole(browser
         assert begin is not None and float(begin[1]) < 120, "some four hours of 24 have no values"
 
 
-async def test_several_attributes_are_compared_in_one_picture(browser: Browser, tmp_path: Path) -> None:
+async def test_several_attributes_are_compared_in_one_chart(browser: Browser, tmp_path: Path) -> None:
     write_past(tmp_path)
     adapters = config.parse(HOME, "default.toml", {}).adapters
     async with open_app(adapters=adapters, data_dir=tmp_path) as app, visiting(browser, app) as visit:

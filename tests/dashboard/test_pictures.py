@@ -80,7 +80,7 @@ async def test_a_camera_shows_its_newest_picture_and_keeps_no_older_one(browser:
         assert await page.evaluate("open_addresses.size") == 0
 
 
-async def test_a_camera_out_of_sight_is_asked_again_when_it_is_seen(browser: Browser, tmp_path: Path) -> None:
+async def test_a_hidden_camera_is_requested_again_when_it_is_visible(browser: Browser, tmp_path: Path) -> None:
     async with camera_home(tmp_path) as (app, client), visiting(browser, app) as visit:
         show(app.hub.registry, *many(60))
         await client.publish("porch/still", base64.b64decode(PNG), qos=1)

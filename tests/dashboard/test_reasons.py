@@ -96,7 +96,7 @@ async def late(route: Route) -> None:
     await route.continue_()
 
 
-async def test_every_kind_of_trigger_and_condition_is_told_in_every_language(
+async def test_every_kind_of_trigger_and_condition_is_described_in_every_language(
     browser: Browser, tmp_path: Path
 ) -> None:
     async with open_app(root=write(tmp_path, {"automations/all.lua": everything()}), toml=PLACED) as app:

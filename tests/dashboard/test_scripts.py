@@ -57,7 +57,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("command", [["tsc"], ["eslint", "dashboard"]], ids=["types", "rules"])
-def test_the_tools_find_nothing(workshop: Path, command: list[str]) -> None:
+def test_typescript_and_eslint_find_nothing(workshop: Path, command: list[str]) -> None:
     program = workshop / "node_modules" / ".bin" / command[0]
     done = subprocess.run([program, *command[1:]], cwd=workshop, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

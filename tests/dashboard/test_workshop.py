@@ -60,9 +60,7 @@ async def type_text(page: Page, text: str) -> None:
     await page.keyboard.insert_text(text)
 
 
-async def test_a_file_is_checked_while_it_is_written_and_saved_when_it_is_right(
-    browser: Browser, tmp_path: Path
-) -> None:
+async def test_a_file_is_checked_while_typing_and_saved_if_correct(browser: Browser, tmp_path: Path) -> None:
     file = write(tmp_path)
     async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
         page = visit.page
@@ -116,7 +114,7 @@ async def test_names_of_the_home_are_completed_and_a_device_is_shown(browser: Br
         await page.keyboard.press("Escape")
 
 
-async def test_two_people_who_edit_one_file_lose_nothing(browser: Browser, tmp_path: Path) -> None:
+async def test_two_editors_of_one_file_lose_nothing(browser: Browser, tmp_path: Path) -> None:
     file = write(tmp_path)
     async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
         page = visit.page
@@ -133,7 +131,7 @@ async def test_two_people_who_edit_one_file_lose_nothing(browser: Browser, tmp_p
         await expect(page.get_by_text("Somebody else has changed this file")).to_have_count(0)
 
 
-async def test_an_automation_is_tried_and_its_next_day_is_shown(browser: Browser, tmp_path: Path) -> None:
+async def test_an_automation_is_run_and_its_next_day_simulated(browser: Browser, tmp_path: Path) -> None:
     write(tmp_path)
     async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
         page = visit.page
@@ -156,9 +154,7 @@ async def test_an_automation_is_tried_and_its_next_day_is_shown(browser: Browser
         assert [(each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found] == []
 
 
-async def test_the_library_is_fetched_only_by_an_editor_and_only_an_admin_has_one(
-    browser: Browser, tmp_path: Path
-) -> None:
+async def test_only_an_admins_editor_fetches_the_library(browser: Browser, tmp_path: Path) -> None:
     write(tmp_path)
     async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
         await visit.open()
@@ -183,7 +179,7 @@ def asked_for_files(app: App, requests: list[str]) -> list[str]:
     return [each for each in requests if each.startswith(f"{app.url}/files")]
 
 
-async def test_a_new_file_takes_the_place_of_no_other(browser: Browser, tmp_path: Path) -> None:
+async def test_a_new_file_replaces_no_other(browser: Browser, tmp_path: Path) -> None:
     folder = tmp_path / "config" / "automations"
     write(tmp_path)
     async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
@@ -248,7 +244,7 @@ base_url = "http://192.168.1.20:9123"
 """
 
 
-async def test_an_adapter_is_tried_added_changed_and_removed_and_the_rest_of_the_file_stays(
+async def test_an_adapter_is_tested_added_changed_and_removed_without_other_changes(
     browser: Browser, tmp_path: Path
 ) -> None:
     file = tmp_path / "config" / "default.toml"
@@ -290,7 +286,7 @@ async def test_an_adapter_is_tried_added_changed_and_removed_and_the_rest_of_the
         await until(lambda: file.read_text() == changed.replace(own, ""), 20)
 
 
-async def test_a_kind_is_written_tried_and_replayed(browser: Browser, tmp_path: Path) -> None:
+async def test_a_kind_is_written_tested_and_replayed(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "config" / "adapters").mkdir(parents=True)
     async with Tasmota() as vendor, open_app(root=tmp_path) as app, visiting(browser, app) as visit:
         page = visit.page

@@ -148,7 +148,7 @@ def values_of(recipe: Any) -> dict[str, Any]:
     return values
 
 
-async def test_the_recipes_are_there_and_are_no_automations(home: App) -> None:
+async def test_the_recipes_exist_and_are_not_automations(home: App) -> None:
     recipes = await listed(home)
     assert recipes.keys() == TEN | NEW | SCENES
     for id_, recipe in recipes.items():
@@ -185,7 +185,7 @@ async def test_a_recipe_is_filled_in_checked_and_simulated(home: App, id_: str) 
     assert (await home.delete(f"/files/{made.json['path']}")).status == 204
 
 
-async def test_two_of_a_recipe_share_no_timer_and_no_variable(home: App) -> None:
+async def test_two_automations_of_one_recipe_share_no_timer_and_no_variable(home: App) -> None:
     recipe = (await listed(home))["motion_light"]
     texts = []
     for file in ("one", "two"):
@@ -225,7 +225,7 @@ async def test_a_file_has_a_plain_name(home: App, file: str) -> None:
     assert (await home.post("/recipes/low_batteries", body)).status == 400
 
 
-async def test_an_unknown_recipe(home: App) -> None:
+async def test_an_unknown_recipe_is_not_found(home: App) -> None:
     missing = await home.post("/recipes/nothing", {"file": "x", "name": "x"})
     assert (missing.status, missing.json["code"]) == (404, "recipe_not_found")
 
@@ -300,14 +300,14 @@ async def test_a_wrong_field_is_named_with_its_line(what: str) -> None:
     assert raised.value.line == line and words in str(raised.value)
 
 
-async def test_the_form_of_a_text_stays() -> None:
+async def test_the_format_of_a_text_is_kept() -> None:
     recipe: Recipe = read_recipe(Source(name="recipes/own.lua", text=OWN.encode()))
     with pytest.raises(Invalid, match=r"values\.lamp is missing"):
         fill(recipe, "own", "Own", {})
     assert fill(recipe, "own", "Own", {"lamp": "virtual:lamp"}) == OWN.replace("'b c'", '"b c"')
 
 
-async def test_bundled_recipes_stay_with_the_program(tmp_path: Path) -> None:
+async def test_bundled_recipes_come_from_the_program(tmp_path: Path) -> None:
     write_config(tmp_path / "config", read_template(bundled_config()))
     assert not (tmp_path / "config" / "recipes").exists()
     assert not [*(tmp_path / "config" / "automations").iterdir()]

@@ -53,7 +53,7 @@ CHANGES: dict[str, tuple[str, dict[str, Any], str, str]] = {
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_change_keeps_all_else(what: str, newline: str) -> None:
+def test_a_change_keeps_everything_else(what: str, newline: str) -> None:
     name, values, old, new = CHANGES[what]
     found = set_keys(TEXT.replace("\n", newline), name, values).replace("\r\n", "\n")
     assert found == (TEXT.replace(old, new) if old else TEXT)
@@ -70,7 +70,7 @@ REMOVED = {
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("name", REMOVED)
-def test_a_removed_section_takes_only_its_own_lines(name: str, newline: str) -> None:
+def test_removing_a_section_removes_only_its_lines(name: str, newline: str) -> None:
     found = remove_section(TEXT.replace("\n", newline), name).replace("\r\n", "\n")
     assert found == TEXT.replace(REMOVED[name], "")
 
@@ -91,7 +91,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_another_form_is_refused(what: str) -> None:
+def test_an_unsupported_form_is_refused(what: str) -> None:
     with pytest.raises(Invalid, match="in the file"):
         set_keys(REFUSED[what], "mqtt", {"port": 1})
     with pytest.raises(Invalid, match="in the file"):

@@ -46,7 +46,7 @@ def is_secret(path: KeyPath) -> bool:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_secret_is_hidden_and_comes_back(form: str) -> None:
+def test_a_secret_is_hidden_and_restored(form: str) -> None:
     text = f"[top]\nname = 'x' # password = none\n{FORMS[form]}\n"
     tomli.loads(text)
     shown = hide(text, is_secret)
@@ -57,7 +57,7 @@ def test_a_secret_is_hidden_and_comes_back(form: str) -> None:
     assert put_back(changed, text, is_secret)[0] == text.replace("name = 'x'", "name = 'y'")
 
 
-def test_a_text_that_is_not_toml_hides_by_its_lines() -> None:
+def test_secrets_in_invalid_toml_are_hidden_line_by_line() -> None:
     text = (
         '[top\npassword = "secret"\nname = [ # password = "secret"\n[other]\n  password=secret\n# password = "secret"'
     )
@@ -71,22 +71,22 @@ def test_a_text_that_is_not_toml_hides_by_its_lines() -> None:
         ('[a]\npassword = "secret"\n', '[a]\n# password = "***"\n'),
     ],
 )
-def test_a_secret_comes_back_if_its_line_becomes_a_comment_or_comes_into_force(stored: str, shown: str) -> None:
+def test_a_secret_is_restored_if_its_line_becomes_a_comment_or_active(stored: str, shown: str) -> None:
     assert put_back(shown, stored, is_secret) == (shown.replace("***", "secret"), [])
 
 
-def test_a_mark_of_a_comment_without_a_secret_stays() -> None:
+def test_a_mark_in_a_comment_without_a_secret_is_kept() -> None:
     text = '# password = "***"\n'
     assert put_back(text, "", is_secret) == (text, [])
 
 
-def test_a_mark_without_a_secret_is_a_fault_with_its_line() -> None:
+def test_a_mark_without_a_secret_is_an_error_with_its_line() -> None:
     text = '[a]\nname = "x"\npassword = "***"\n[b]\npassword = "***"\n'
     found, faults = put_back(text, '[b]\npassword = "known"\n', is_secret)
     assert found.count("***") == 1 and '"known"' in found
     assert faults == [(3, "a.password is ***, but no secret is stored there; write the secret")]
 
 
-def test_a_mark_that_is_no_secret_stays() -> None:
+def test_a_mark_outside_of_secrets_is_kept() -> None:
     text = 'name = "***"\n'
     assert put_back(text, text, is_secret) == (text, [])

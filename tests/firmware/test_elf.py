@@ -37,7 +37,7 @@ def made(segments: list[tuple[int, int]], *, table: int = 64, length: int = 4096
     ],
     ids=["one", "two", "any order", "table at the end", "nothing to cut", "none"],
 )
-def test_loaded_sections_stay_byte_for_byte(segments: list[tuple[int, int]], table: int, left: int) -> None:
+def test_loaded_sections_are_kept_byte_for_byte(segments: list[tuple[int, int]], table: int, left: int) -> None:
     whole = made(segments, table=table)
     lean = elf.cut(whole)
     assert len(lean) == left and lean[64:] == whole[64:left]
@@ -61,7 +61,7 @@ def test_an_incomplete_elf_file_is_refused(data: bytes, why: str) -> None:
         elf.cut(data)
 
 
-def test_a_compiled_module_runs_without_what_was_cut(tmp_path: Path) -> None:
+def test_a_compiled_module_runs_without_the_cut_sections(tmp_path: Path) -> None:
     package = tmp_path / "orjson"
     shutil.copytree(Path(orjson.__file__).parent, package)
     lean = elf.cut(WHOLE.read_bytes())

@@ -45,7 +45,7 @@ def test_imported_modules_are_compiled_as_python_would(folder: Path) -> None:
         assert marshal.loads(ours[16:]) == marshal.loads(theirs[16:])  # noqa: S302 - both were made here
 
 
-def test_bytecode_of_another_python_is_left_in_the_file(
+def test_bytecode_of_another_python_is_not_unpacked(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lares_unpack, "MAGIC", "ffffffff")
@@ -53,7 +53,7 @@ def test_bytecode_of_another_python_is_left_in_the_file(
     assert content(tmp_path / "x") == expected() and not compiled(tmp_path / "x")
 
 
-def test_all_is_on_the_card_before_the_folder_has_its_name(
+def test_everything_is_synced_before_the_folder_has_its_name(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[str] = []
@@ -76,7 +76,7 @@ def test_all_is_on_the_card_before_the_folder_has_its_name(
     assert steps == ["sync", "rename", "fsync"] and lares_launcher.is_whole(str(folder), deep=True)
 
 
-def test_imports_are_found_in_the_text() -> None:
+def test_imports_are_found_in_the_source() -> None:
     pure = {
         "a/__init__.py": "from . import b\n",
         "a/b.py": "import c.d\nif TYPE_CHECKING:\n    import e\nelse:\n    import f\n",

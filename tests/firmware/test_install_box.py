@@ -309,7 +309,7 @@ def test_a_sysupgrade_keeps_a_whole_home(root: Root, single_file: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.release
-def test_an_image_that_is_only_being_made_gets_the_bundled_configuration(root: Root, single_file: Path) -> None:
+def test_an_image_under_construction_gets_the_bundled_configuration(root: Root, single_file: Path) -> None:
     put_in(root, "lares.pyz", single_file)
     said = root.install_sh()
     assert "the configuration is in /etc/lares/config" in said and "systemctl enable --now lares" in said
@@ -318,7 +318,7 @@ def test_an_image_that_is_only_being_made_gets_the_bundled_configuration(root: R
 
 
 @pytest.mark.slow
-def test_an_unfit_file_reports_it_and_changes_nothing(root: Root, tmp_path: Path) -> None:
+def test_an_unsuitable_file_is_reported_and_changes_nothing(root: Root, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "other.pyz", "w") as archive:
         archive.write(ROOT / "firmware" / "boot" / "__main__.py", "__main__.py")
         archive.writestr("lares_file.py", "GLIBC = '2.28'\nTARGETS = ('cpython-399-aarch64-linux-gnu',)\n")
@@ -330,7 +330,7 @@ def test_an_unfit_file_reports_it_and_changes_nothing(root: Root, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["install.sh", "openwrt/lares.init"])
-def test_any_shell_that_is_here_can_read_the_scripts(name: str) -> None:
+def test_every_installed_shell_can_parse_the_scripts(name: str) -> None:
     shells = [
         each for each in (["/bin/sh"], ["dash"], ["bash", "--posix"], ["busybox", "ash"]) if shutil.which(each[0])
     ]

@@ -37,7 +37,7 @@ def test_its_settings_have_a_default_and_a_description() -> None:
     assert all(each.get("description") or each.get("readOnly") for each in schema.values())
 
 
-def test_every_capability_that_it_names_exists() -> None:
+def test_every_named_capability_exists() -> None:
     text = (PLUGIN / "src" / "map.js").read_text()
     named = {part.split('"')[0] for part in text.split('capability: "')[1:]}
     assert {each for each in named if not each.startswith("custom.")} <= CAPABILITIES.keys()

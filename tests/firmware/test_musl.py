@@ -31,14 +31,14 @@ def command(python: Path, file: Path, *arguments: str) -> list[str | Path]:
     return [python, "-I", "-S", file, *arguments]
 
 
-def test_it_says_its_version(python: Path, single_file: Path, tmp_path: Path) -> None:
+def test_the_file_prints_its_version(python: Path, single_file: Path, tmp_path: Path) -> None:
     run = command(python, single_file, "--version")
     done = subprocess.run(run, cwd=tmp_path, env={}, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert "x86_64-linux-musl" in done.stdout
 
 
-def test_it_is_confined_and_loads_nothing_of_the_machine_that_it_runs_on(
+def test_the_worker_is_confined_and_loads_no_library_of_the_machine(
     python: Path, single_file: Path, tmp_path: Path
 ) -> None:
     configure(tmp_path)

@@ -63,7 +63,7 @@ def start(boot: Path, version: str, tag: str, glibc: str) -> subprocess.Complete
         ("3.13.9", "cpython-313-aarch64-linux-musl", ""),
     ],
 )
-def test_a_box_that_fits_starts(boot: Path, version: str, tag: str, glibc: str) -> None:
+def test_a_suitable_box_starts(boot: Path, version: str, tag: str, glibc: str) -> None:
     done = start(boot, version, tag, glibc)
     assert (done.returncode, done.stdout, done.stderr) == (7, "launched\n", "")
 
@@ -135,7 +135,7 @@ def test_an_incomplete_file_reports_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
-def test_closed_standard_streams_lead_nowhere(boot: Path, tmp_path: Path, closed: str) -> None:
+def test_closed_standard_streams_are_ignored(boot: Path, tmp_path: Path, closed: str) -> None:
     (boot / "lares_launcher.py").write_text(
         "import os, sys\n"
         "def launch():\n"

@@ -72,7 +72,7 @@ def test_two_clean_clones_make_the_same_bytes(single_file: Path, tmp_path: Path)
     assert abs(made.stat().st_size / 1e6 - int(said)) < 4, "it holds bytecode of the Pythons that are here"
 
 
-def test_it_prints_the_licences_of_all_that_it_holds(single_file: Path, tmp_path: Path) -> None:
+def test_the_file_prints_the_licences_of_its_content(single_file: Path, tmp_path: Path) -> None:
     command = [BARE_PYTHON, "-I", str(single_file), "--licenses"]
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     document = json.loads(single_file.with_suffix(".spdx.json").read_text())
@@ -88,7 +88,7 @@ def test_it_prints_the_licences_of_all_that_it_holds(single_file: Path, tmp_path
     assert len(compiled) == len(manifest["compilers"]) > 0
 
 
-def test_a_file_for_one_target_is_smaller_and_holds_that_alone(single_file: Path, tmp_path: Path) -> None:
+def test_a_file_for_one_target_is_smaller(single_file: Path, tmp_path: Path) -> None:
     tag = f"cpython-3{sys.version_info.minor}-{platform.machine()}-linux-gnu"
     made = clone(tmp_path / "lares")
     build(made, "pyz", "--target", tag)
@@ -98,7 +98,7 @@ def test_a_file_for_one_target_is_smaller_and_holds_that_alone(single_file: Path
     assert done.stdout.splitlines()[3:] == ["this file holds", f"  {tag}"], done.stderr
 
 
-def test_there_is_no_dead_weight_in_it(single_file: Path) -> None:
+def test_the_file_has_no_unused_content(single_file: Path) -> None:
     with zipfile.ZipFile(single_file) as archive:
         names = archive.namelist()
         licences = archive.read("NOTICE").decode()
@@ -115,7 +115,7 @@ def test_there_is_no_dead_weight_in_it(single_file: Path) -> None:
         assert f"--- {project}" in licences
 
 
-def test_it_runs_with_a_bare_python_an_empty_environment_no_home_and_no_network(
+def test_the_file_runs_with_a_bare_python_without_environment_home_and_network(
     single_file: Path, tmp_path: Path, alone: list[str]
 ) -> None:
     code = "import sys; sys.exit(__import__('importlib.util').util.find_spec('sanic') is not None)"
@@ -141,7 +141,7 @@ def test_it_runs_with_a_bare_python_an_empty_environment_no_home_and_no_network(
     assert len(unpacked) == 1, "it was unpacked once, to the data directory"
 
 
-def test_the_environment_does_not_choose_what_runs(single_file: Path, tmp_path: Path) -> None:
+def test_the_environment_does_not_select_the_program(single_file: Path, tmp_path: Path) -> None:
     for name in ("SHIV_INTERPRETER", "SHIV_ENTRY_POINT", "SHIV_CONSOLE_SCRIPT", "SHIV_MODULE", "SHIV_PREAMBLE"):
         environment = {name: "this:that", "SHIV_ROOT": str(tmp_path / "root"), "STATE_DIRECTORY": str(tmp_path)}
         command = [BARE_PYTHON, str(single_file), "--version"]
@@ -156,9 +156,7 @@ def version_in(folder: Path, file: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=environment, cwd=folder, text=True, stdout=subprocess.PIPE)
 
 
-def test_a_start_that_is_killed_while_unpacking_is_made_good_by_those_that_follow(
-    single_file: Path, tmp_path: Path
-) -> None:
+def test_the_next_start_completes_a_killed_unpacking(single_file: Path, tmp_path: Path) -> None:
     program = tmp_path / "program"
     with version_in(tmp_path, single_file) as killed:
         deadline = time.monotonic() + 30
@@ -178,7 +176,7 @@ exec "$0" "$@"
 """
 
 
-def test_a_place_that_is_full_or_does_not_allow_execution_is_passed_over(single_file: Path, tmp_path: Path) -> None:
+def test_a_full_or_noexec_folder_is_skipped(single_file: Path, tmp_path: Path) -> None:
     need("unshare")
     for name in ("noexec", "small", "other"):
         (tmp_path / name).mkdir()
@@ -190,7 +188,7 @@ def test_a_place_that_is_full_or_does_not_allow_execution_is_passed_over(single_
     assert list((tmp_path / "other" / "program").glob("*/files.json"))
 
 
-def test_an_emptied_file_heals_at_the_next_start_and_a_rotten_one_when_it_hurts(
+def test_an_emptied_file_is_repaired_at_the_next_start_and_a_changed_one_after_a_failure(
     single_file: Path, tmp_path: Path
 ) -> None:
     command = [BARE_PYTHON, str(single_file), "check"]
@@ -219,7 +217,7 @@ def compiled_in(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_ino for path in folder.rglob("*.pyc")}
 
 
-def test_a_power_cut_leaves_nothing_of_a_start_to_compile_again(single_file: Path, tmp_path: Path) -> None:
+def test_after_a_power_cut_partial_bytecode_is_removed(single_file: Path, tmp_path: Path) -> None:
     configure(tmp_path)
     environment = {"STATE_DIRECTORY": str(tmp_path)}
     command = [BARE_PYTHON, "-I", str(single_file), "run"]
@@ -271,7 +269,7 @@ ON_EVERY_BOX = {
 }
 
 
-def test_every_target_has_the_same_modules_lean_and_for_its_machine(objects: dict[str, dict[str, bytes]]) -> None:
+def test_every_target_has_the_same_modules_for_its_machine(objects: dict[str, dict[str, bytes]]) -> None:
     numbers = {"aarch64": 183, "x86_64": 62}
     modules = set()
     for tag, files in objects.items():
@@ -281,7 +279,7 @@ def test_every_target_has_the_same_modules_lean_and_for_its_machine(objects: dic
     assert len(modules) == 1 and len(objects) == 16
 
 
-def test_no_object_needs_a_library_that_a_small_box_lacks(objects: dict[str, dict[str, bytes]]) -> None:
+def test_no_object_needs_a_library_beyond_a_small_box(objects: dict[str, dict[str, bytes]]) -> None:
     for tag, files in objects.items():
         bundled = {name.rpartition("/")[2] for name in files if ".libs/" in name}
         for name, data in files.items():

@@ -34,7 +34,7 @@ def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_systemd_finds_no_fault_in_it(tmp_path: Path) -> None:
+def test_systemd_finds_no_error_in_the_unit(tmp_path: Path) -> None:
     root = tmp_path / "root"
     for name in ("usr/local/bin/lares", "bin/sh"):
         (root / name).parent.mkdir(parents=True)
@@ -54,7 +54,7 @@ def test_systemd_finds_no_fault_in_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_its_exposure_is_small() -> None:
+def test_the_units_exposure_is_small() -> None:
     done = analyze("security", "--offline=yes", "--no-pager", UNIT)
     found = re.search(r"Overall exposure level for lares.service: ([\d.]+)", done.stdout)
     assert found is not None, done.stderr
@@ -63,7 +63,7 @@ def test_its_exposure_is_small() -> None:
     assert float(found[1]) <= float(promised)
 
 
-def test_a_faulty_configuration_is_not_tried_again_and_the_hub_has_time_to_stop() -> None:
+def test_a_faulty_configuration_is_not_retried_and_the_hub_has_time_to_stop() -> None:
     settings = dict(re.findall(r"^(\w+)=(.*)$", UNIT.read_text(), re.MULTILINE))
     assert settings["Type"] == "notify" and settings["RestartPreventExitStatus"] == "78"
     assert int(settings["TimeoutStopSec"]) > 5 and int(settings["WatchdogSec"]) > 0
@@ -76,7 +76,7 @@ SPIN = (
 
 
 @pytest.mark.slow
-async def test_a_hub_lives_under_the_unit_s_own_filters_and_long_scripts_stand_back(tmp_path: Path) -> None:
+async def test_a_hub_works_under_the_units_filters_and_long_scripts_have_low_priority(tmp_path: Path) -> None:
     need("systemd-analyze")
     if find_library("seccomp") is None:
         pytest.skip("needs libseccomp, to keep the unit's filters without systemd")
@@ -105,7 +105,7 @@ def reload_command(pid: int) -> list[str]:
     return shlex.split(command.replace("$MAINPID", str(pid)))
 
 
-def test_a_reload_needs_nothing_but_a_shell() -> None:
+def test_a_reload_needs_only_a_shell() -> None:
     assert reload_command(7) == ["/bin/sh", "-c", "kill -HUP 7"]
 
 
@@ -137,7 +137,7 @@ def niceness(pid: int) -> list[int]:
     return found
 
 
-def test_it_has_no_rights_and_writes_to_its_own_folder_alone() -> None:
+def test_the_unit_has_no_privileges_and_writes_only_to_its_own_folder() -> None:
     settings = dict(re.findall(r"^(\w+)=(.*)$", UNIT.read_text(), re.MULTILINE))
     assert (settings["User"], settings["CapabilityBoundingSet"], settings["AmbientCapabilities"]) == ("lares", "", "")
     assert settings["ProtectSystem"] == "strict" and "ReadWritePaths" not in settings

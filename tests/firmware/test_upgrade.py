@@ -247,7 +247,7 @@ def hand(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_file_that_is_run_by_hand_is_replaced_and_the_user_restarts_the_hub(hand: Path) -> None:
+def test_a_file_run_by_hand_is_replaced_without_a_restart(hand: Path) -> None:
     make_file(hand / "new.pyz", "2")
     code, said = by_hand(hand, "new.pyz")
     assert (code, said) == (

@@ -100,7 +100,7 @@ def _told(entry: AttributeEntry) -> Any:
     return entry.value if entry.low is None else (entry.low, entry.value, entry.high)
 
 
-async def test_the_last_hours_before_a_stop_are_there_after_it(tmp_path: Path) -> None:
+async def test_the_last_hours_before_a_stop_survive_it(tmp_path: Path) -> None:
     box = Box(tmp_path)
     async with box.run():
         box.show(temperature={"value": 20, "unit": "celsius"}, power="off", motion=False)
@@ -147,7 +147,7 @@ async def test_values_in_memory_come_from_memory(tmp_path: Path) -> None:
         assert ([entry.value for entry in found.entries], found.resolution) == ([40, 30], Resolution.RAW)
 
 
-async def test_it_is_written_four_times_a_day_and_at_the_stop(tmp_path: Path) -> None:
+async def test_history_is_written_four_times_a_day_and_at_the_stop(tmp_path: Path) -> None:
     box = Box(tmp_path)
     async with box.run():
         for minute in range(3 * 24 * 60):
@@ -186,7 +186,7 @@ async def test_days_begin_at_midnight_at_home(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keep_days", [30, 0])
-async def test_hours_are_those_of_the_homes_clocks_with_a_card_and_without(tmp_path: Path, keep_days: int) -> None:
+async def test_hours_follow_the_homes_clock_with_a_card_and_without(tmp_path: Path, keep_days: int) -> None:
     box = Box(tmp_path, zone="Asia/Kolkata", keep_days=keep_days)
     async with box.run():
         box.pass_time(minutes=29)  # 5:59 at home
@@ -219,7 +219,7 @@ async def test_a_meter_counts_over_resets_and_restarts(tmp_path: Path) -> None:
     assert [entry.value for entry in found.entries] == [meter(2)]
 
 
-async def test_commands_and_executions_are_there_after_a_restart(tmp_path: Path) -> None:
+async def test_commands_and_executions_survive_a_restart(tmp_path: Path) -> None:
     box = Box(tmp_path)
     sent = Command(capability="power", action="on")
     async with box.run():
@@ -272,7 +272,7 @@ async def test_commands_and_executions_are_there_after_a_restart(tmp_path: Path)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
-async def test_a_card_that_takes_nothing_ends_the_writing_alone(
+async def test_a_failing_card_stops_only_the_writing(
     number: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     box = Box(tmp_path)
@@ -315,7 +315,7 @@ async def test_lines_that_fail_for_another_reason_are_kept_too(
         assert await box.values("power") == ["on"] and len(await box.values("temperature", Resolution.HOUR)) == 1
 
 
-async def test_a_damaged_file_costs_its_own_lines_and_is_counted(tmp_path: Path) -> None:
+async def test_a_damaged_file_loses_its_damaged_lines_which_are_counted(tmp_path: Path) -> None:
     box = Box(tmp_path)
     for number in range(3):
         async with box.run():
@@ -343,7 +343,7 @@ async def test_lines_of_an_older_version_are_read(tmp_path: Path, monkeypatch: p
         assert await box.values("brightness") == [(1, 1, 1)]
 
 
-async def test_the_clock_may_jump_by_years(tmp_path: Path) -> None:
+async def test_the_clock_can_jump_by_years(tmp_path: Path) -> None:
     box = Box(tmp_path, keep_days=2)
     async with box.run():
         for day, instant in enumerate((MONDAY, datetime(2038, 2, 1, tzinfo=UTC), MONDAY + timedelta(hours=8))):
@@ -372,7 +372,7 @@ async def test_the_clock_may_jump_by_years(tmp_path: Path) -> None:
         assert values[0] == (99, 99, 99) and len(values) == 15, "1970 was no time at all"
 
 
-async def test_whole_months_are_dropped_after_days_on_which_something_was_written(tmp_path: Path) -> None:
+async def test_whole_months_are_deleted_after_days_with_writes(tmp_path: Path) -> None:
     box = Box(tmp_path, keep_days=30)
     async with box.run():
         for day in range(120):
@@ -430,7 +430,7 @@ async def test_without_values_nothing_is_written(tmp_path: Path) -> None:
     assert not (tmp_path / "history").exists()
 
 
-async def test_values_that_cannot_be_kept_are_omitted(tmp_path: Path) -> None:
+async def test_values_that_cannot_be_stored_are_omitted(tmp_path: Path) -> None:
     box = Box(tmp_path)
     async with box.run():
         box.show(name="x" * 300, huge=list(range(1000)), big=1 << 70, shape={"r": 1, "g": 2})
@@ -488,7 +488,7 @@ def test_beyond_the_budget_the_most_frequent_attributes_are_thinned_first() -> N
     assert nothing == [] and noted.entries_left_out == 10
 
 
-def test_each_quarter_of_a_day_brings_its_part_of_the_budget() -> None:
+def test_each_quarter_of_a_day_adds_its_part_of_the_budget() -> None:
     hour = 3_600_000
     assert [allowance(1000, 0, at * hour) for at in (0, 5, 6, 12, 23, 24)] == [250, 250, 500, 750, 1000, 250]
     assert allowance(1000, 900, 23 * hour) == 100 and allowance(1000, 900, 0) == 0

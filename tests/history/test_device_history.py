@@ -72,7 +72,7 @@ def after(seconds: float) -> datetime:
 
 
 @given(st.lists(JSON, min_size=1, max_size=8))
-def test_a_series_gives_every_value_back_as_it_was(values: list[Any]) -> None:
+def test_a_series_returns_every_value_unchanged(values: list[Any]) -> None:
     series = Series()
     for at, value in enumerate(values):
         series.append(at, value)
@@ -87,7 +87,7 @@ def _ordered(value: Any) -> Any:
     return {"value": value["value"], **value} if is_measurement else value
 
 
-def test_a_period_includes_its_ends_and_a_limit_takes_the_newest() -> None:
+def test_a_period_includes_its_ends_and_a_limit_keeps_the_newest() -> None:
     home = Home()
     for second in range(300):
         home.show("a:1", after(second), battery=second)
@@ -123,7 +123,7 @@ def test_a_device_is_shown_in_the_room_that_it_was_in() -> None:
     assert [entry.device.room_id for entry in states] == ["attic", "cellar"]
 
 
-def test_a_clock_that_is_set_back_leaves_no_entry_in_the_future() -> None:
+def test_after_the_clock_is_set_back_no_entry_is_in_the_future() -> None:
     home = Home()
     home.show("a:1", after(9000), battery=1)
     home.show("a:1", after(9001), battery=2)
@@ -170,7 +170,7 @@ def test_each_of_many_devices_keeps_a_day_in_hours() -> None:
 
 @each_row("max_bytes", [1 << 12, 1 << 15])
 @pytest.mark.slow
-def test_whatever_is_shown_the_budget_holds(max_bytes: int) -> None:
+def test_the_budget_holds_for_any_values(max_bytes: int) -> None:
     home, rng = Home(max_bytes=max_bytes), random.Random(7)
     for second in range(3000):
         value = rng.choice([second, "x" * rng.randrange(200), {"value": second / 7, "unit": f"u{second % 50}"}])

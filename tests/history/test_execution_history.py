@@ -35,7 +35,7 @@ def numbers(history: ExecutionHistory, subject: str, period: Period = Period(lim
     return [each.duration_ms for each in history.list_runs(subject, period)]
 
 
-def test_a_period_includes_its_ends_as_they_are_shown() -> None:
+def test_a_period_includes_its_shown_ends() -> None:
     history = ExecutionHistory()
     for number in range(300):
         history.add(entry("x", number))
@@ -54,7 +54,7 @@ def test_a_value_without_json_changes_nothing() -> None:
     assert 1 <= len(numbers(history, "x")) < 10
 
 
-def test_of_each_only_the_latest_thousand_are_kept() -> None:
+def test_the_latest_thousand_executions_of_each_are_kept() -> None:
     history = ExecutionHistory()
     for number in range(1003):
         history.add(entry("x", number))
@@ -72,7 +72,7 @@ def test_histories_share_a_limit_and_the_largest_loses_first() -> None:
 
 
 @each_row("field", ["error", "results", "trigger_payload", "trace", "warnings"])
-def test_everything_that_an_entry_tells_counts_by_its_size_and_is_told_as_it_was(field: str) -> None:
+def test_every_part_of_an_entry_counts_by_size_and_is_returned_unchanged(field: str) -> None:
     text = "x" * (48 << 10)
     reported: dict[str, Any] = {
         "error": text,

@@ -72,7 +72,7 @@ def test_parts_of_an_hour_are_the_same_as_the_whole() -> None:
     assert all(abs(a.value - b.value) < 0.05 and abs(a.secs - b.secs) < 5 for a, b in zip(one, other, strict=True))
 
 
-def test_the_rest_of_an_hour_that_was_written_in_part_is_not_lost() -> None:
+def test_the_rest_of_a_partly_written_hour_is_not_lost() -> None:
     hours = NumberHours(None)
     hours.report(TEN, 10)
     first = hours.take(TEN + 6 * MINUTE)
@@ -80,7 +80,7 @@ def test_the_rest_of_an_hour_that_was_written_in_part_is_not_lost() -> None:
     assert rows(both) == [(0, 3600, 10, 10, 10)]
 
 
-def test_a_device_that_is_away_has_no_number() -> None:
+def test_an_offline_device_has_no_number() -> None:
     hours = NumberHours(None)
     hours.report(TEN, 1000)
     hours.pause(TEN + 15 * MINUTE)
@@ -88,7 +88,7 @@ def test_a_device_that_is_away_has_no_number() -> None:
     assert hours.take(TEN + 400 * MINUTE) == []
 
 
-def test_peeking_keeps_all() -> None:
+def test_reading_ahead_removes_nothing() -> None:
     hours = NumberHours(None)
     hours.report(TEN, 1)
     hours.report(TEN + 90 * MINUTE, 2)

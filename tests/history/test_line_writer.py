@@ -56,9 +56,7 @@ NAMES = st.text(min_size=1, max_size=20).filter(lambda text: text.strip() == tex
 
 
 @given(device=NAMES, room=st.none() | NAMES, attribute=NAMES, value=JSON)
-def test_whatever_is_shown_the_strict_server_understands(
-    device: str, room: str | None, attribute: str, value: Any
-) -> None:
+def test_the_strict_server_accepts_any_value(device: str, room: str | None, attribute: str, value: Any) -> None:
     line = encode_line(device, room, attribute, value, 1_765_108_800_000_000)
     if line is not None:
         assert len(parse_lines(line)) == 1

@@ -20,7 +20,7 @@ def test_every_listener_gets_every_event_in_order() -> None:
     assert one == other == [news(number) for number in range(5)]
 
 
-def test_a_listener_gets_no_event_from_before_or_after_its_time() -> None:
+def test_a_listener_gets_no_event_from_before_its_start_or_after_its_end() -> None:
     bus, received = Bus(), list[events.Event]()
     bus.publish(news(1))
     leave = bus.listen(received.append)
@@ -45,7 +45,7 @@ def test_a_listener_that_leaves_or_adds_another_does_not_disturb_others() -> Non
     assert late == [news(2)]
 
 
-def test_a_listener_for_kinds_gets_only_those() -> None:
+def test_a_listener_for_kinds_gets_only_their_events() -> None:
     bus, some, every = Bus(), list[events.Event](), list[events.Event]()
     bus.listen(some.append, events.DeviceRemoved, events.RoomRemoved)
     device, room = events.DeviceRemoved(device_id="a:1"), events.RoomRemoved(room_id="r")

@@ -63,7 +63,7 @@ access-control: cover_position, cover_tilt (percentage; open, close, stop, set)
 ROW = re.compile(r"(.+): ([^(]+) \((\w+) ?(.*?); (.+?)(; ro)?\)")
 
 
-def test_the_catalog_holds_the_contracts_sixty_entries_in_its_order() -> None:
+def test_the_catalog_has_the_contracts_sixty_entries_in_order() -> None:
     found = [
         (each.domain, each.key, each.type, ", ".join(each.values), ", ".join(each.actions), each.read_only)
         for each in CAPABILITIES.values()
@@ -84,7 +84,7 @@ def test_an_entry_is_found_by_its_key_and_describes_itself_in_a_sentence() -> No
 
 
 @each_row("key", [key for key, entry in CAPABILITIES.items() if entry.type == "enum"])
-def test_an_enum_capability_takes_each_of_its_values_and_no_other(key: str) -> None:
+def test_an_enum_capability_accepts_only_its_values(key: str) -> None:
     entry = CAPABILITIES[key]
     assert [entry.check(value) for value in entry.values] == list(entry.values)
     strangers: list[Any] = ["", "something", entry.values[0].upper(), None, True, 0, [entry.values[0]]]
@@ -117,7 +117,7 @@ def test_a_capability_checks_by_its_own_type(key: str, good: Any, bad: Any) -> N
         CAPABILITIES[key].check(bad)
 
 
-def test_ownership_names_where_each_sort_of_data_lives() -> None:
+def test_ownership_names_the_place_of_each_kind_of_data() -> None:
     assert OWNERSHIP["canonical_attribute_location"] == "device.attributes.<capability_key>"
     assert OWNERSHIP["custom_attribute_prefix"] == "custom."
     assert OWNERSHIP["vendor_metadata_field"] == "metadata.vendor_specific"

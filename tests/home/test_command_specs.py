@@ -42,7 +42,7 @@ def measured(value: Value, unit: str) -> Value:
         (TEXT, "ä"),
     ],
 )
-def test_a_value_within_the_range_is_taken(spec: CommandSpec, value: Value) -> None:
+def test_a_value_within_the_range_is_accepted(spec: CommandSpec, value: Value) -> None:
     check_offered("x", [BUTTON, spec], body(spec, value))
 
 
@@ -64,7 +64,7 @@ def test_a_value_within_the_range_is_taken(spec: CommandSpec, value: Value) -> N
         (TEXT, 5, "must be a string, not 5"),
     ],
 )
-def test_a_value_outside_is_refused_with_the_range(spec: CommandSpec, value: Value, said: str) -> None:
+def test_a_value_outside_the_range_is_refused_with_the_range(spec: CommandSpec, value: Value, said: str) -> None:
     with pytest.raises(Invalid) as failed:
         check_offered("x", [spec], body(spec, value))
     assert str(failed.value) == f"{spec.capability} {said}"
@@ -94,7 +94,7 @@ def test_a_bare_number_gets_the_unit_of_a_device_that_accepts_exactly_one() -> N
     assert str(failed.value) == 'value of target_temperature: needs a unit; write { value = 20, unit = "…" }'
 
 
-def test_a_step_may_be_outside_the_range() -> None:
+def test_a_step_can_be_outside_the_range() -> None:
     check_offered("x", [DIM], body(DIM, 5, "increase"))
 
 
@@ -115,7 +115,7 @@ def test_an_unsupported_action_is_refused_with_the_supported_ones(
     assert str(failed.value) == said.replace("…", "device 'x' does not offer")
 
 
-def test_a_schema_is_the_capabilitys_with_what_the_device_narrows() -> None:
+def test_a_schema_is_the_capabilitys_with_the_devices_limits() -> None:
     assert WARMTH.schema() == {"type": "color_temperature", "values": [], "min": 2900, "max": 7000, "unit": "kelvin"}
     power = CommandSpec(capability="power", actions=("on", "off"))
     assert power.schema() == {"type": "enum", "values": ["on", "off"]}

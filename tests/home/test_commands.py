@@ -67,7 +67,7 @@ def test_a_toggle_without_a_shown_power_is_refused(shown: Any) -> None:
         without_toggle(Command(capability="power", action="toggle"), shown, "lamp")
 
 
-def test_every_action_of_every_capability_takes_a_value_exactly_when_it_sets_or_steps() -> None:
+def test_only_actions_that_set_or_step_take_a_value() -> None:
     for key, action in PAIRS:
         bare, valued = command(key, action), command(key, action, value=sample(key))
         nulled = command(key, action, value=None)
@@ -104,7 +104,7 @@ def test_every_action_of_every_capability_takes_a_value_exactly_when_it_sets_or_
     ],
     ids=repr,
 )
-def test_a_sound_command_is_parsed_and_unknown_fields_are_ignored(raw: Any, expected: Command) -> None:
+def test_a_valid_command_is_parsed_and_unknown_fields_are_ignored(raw: Any, expected: Command) -> None:
     assert repr(Command.parse(raw)) == repr(expected)
 
 
@@ -150,12 +150,12 @@ def test_an_invalid_command_is_refused_with_the_problem_and_the_choices() -> Non
 
 
 @pytest.mark.parametrize("seconds", [-0.001, -1, "2", True, [], {}, math.nan, math.inf, 10**400], ids=repr)
-def test_a_transition_is_a_number_of_seconds_from_zero_on(seconds: Any) -> None:
+def test_a_transition_is_a_number_of_seconds_from_zero(seconds: Any) -> None:
     sentence = refusal(command("power", "on", transition_secs=seconds))
     assert sentence.startswith("transition_secs must be 0 or more seconds, not ")
 
 
-def test_a_command_reads_as_capability_and_action() -> None:
+def test_a_command_is_shown_as_capability_and_action() -> None:
     assert str(Command.parse(command("brightness", "set", value=3))) == "brightness set"
 
 
@@ -176,7 +176,7 @@ COMMANDS = st.fixed_dictionaries(
 
 
 @given(raw=COMMANDS | ANYTHING)
-def test_whatever_comes_is_a_canonical_command_or_refused_in_one_line(raw: Any) -> None:
+def test_any_input_is_a_canonical_command_or_refused_in_one_line(raw: Any) -> None:
     try:
         parsed = Command.parse(raw)
     except Invalid as fault:

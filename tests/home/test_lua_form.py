@@ -52,7 +52,7 @@ def test_every_example_is_accepted(spec: CommandSpec) -> None:
         ([1, "x"], '{ 1, "x" }'),
     ],
 )
-def test_a_value_is_written_as_lua_does(value: Any, text: str) -> None:
+def test_a_value_is_written_in_lua_syntax(value: Any, text: str) -> None:
     assert lua_value(value) == text
 
 

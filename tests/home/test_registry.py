@@ -73,14 +73,14 @@ def report(*observations: Observation, adapter: str = "a", also: Iterable[str] =
 
 
 class TestReports:
-    def test_an_attribute_that_is_dropped_stays_as_it_was(self) -> None:
+    def test_a_dropped_attribute_keeps_its_value(self) -> None:
         home = Home(report(seen(power="on", brightness=30)))
         home.registry.apply(report(seen(power="off", brightness=3000, nonsense=1)))
         assert home.device().attributes == {"power": "off", "brightness": 30, "state": "online"}
         home.registry.apply(report(seen(power="off")))
         assert home.device().attributes == {"power": "off", "state": "online"}
 
-    def test_unchanged_values_stay_the_same_object_so_that_bytes_can_be_kept(self) -> None:
+    def test_unchanged_values_are_the_same_object(self) -> None:
         home = Home(report(seen(power="on")))
         before = home.device()
         home.registry.apply(report(seen(power="on")))
@@ -101,12 +101,12 @@ class TestReports:
         assert event.previous.updated_at == before.updated_at
 
     @each_row("other", [50.0, 50])
-    def test_fifty_and_fifty_point_nought_are_the_same(self, other: float) -> None:
+    def test_fifty_and_fifty_point_zero_are_equal(self, other: float) -> None:
         home = Home(report(seen(uv_index=50)))
         home.registry.apply(report(seen(uv_index=other)))
         assert home.news() == []
 
-    def test_an_event_comes_when_it_is_already_true(self) -> None:
+    def test_an_event_is_published_after_its_change(self) -> None:
         home, shown = Home(), list[Any]()
 
         def look(event: events.Event) -> None:
@@ -123,7 +123,7 @@ class TestReports:
         assert shown == [True] * 4
 
     @each_row("first", [{"kept": frozenset({"power", "brightness"})}, {"pushed": frozenset({"power"})}, {}])
-    def test_what_a_restored_device_shows_is_published_once(self, first: dict[str, frozenset[str]]) -> None:
+    def test_the_values_of_a_restored_device_are_published_once(self, first: dict[str, frozenset[str]]) -> None:
         home = Home(report(seen(power="on", brightness=3)))
         home.registry.restore(home.registry.layout, [home.device()])
         again = seen(power="on", brightness=3)
@@ -136,7 +136,7 @@ class TestReports:
 
 
 class TestQuestions:
-    def test_the_list_of_devices_is_the_same_object_until_one_of_them_is_another(self) -> None:
+    def test_the_list_of_devices_is_the_same_object_until_a_device_changes(self) -> None:
         home = Home(report(seen("a:1", power="on")))
         home.registry.put_room("r", "R")
         changes = (
@@ -167,7 +167,7 @@ class TestQuestions:
         ],
         ids=range(8),
     )
-    def test_what_does_not_exist_is_named(self, ask: Any, sentence: str) -> None:
+    def test_an_unknown_id_is_named(self, ask: Any, sentence: str) -> None:
         home = Home(report(seen()))
         with pytest.raises(NotFound) as refused:
             ask(home.registry)
@@ -175,7 +175,7 @@ class TestQuestions:
         assert home.news() == []
 
 
-def test_an_observation_keeps_what_people_chose() -> None:
+def test_an_observation_keeps_names_rooms_and_aliases() -> None:
     home = Home(Report(adapter="a", observations=(seen(power="off"),)))
     make(home.registry, lambda layout, devices: layout.set_alias("a:1", "lamp", devices))
     make(home.registry, lambda layout, devices: layout.rename_device("a:1", "Lamp", devices))

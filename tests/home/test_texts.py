@@ -19,7 +19,7 @@ ONLY_NAMES = ("\U0001f468\u200d\U0001f469\u200d\U0001f467", "می\u200cخواه�
 
 
 @pytest.mark.parametrize("text", [*CONTROL, *INVISIBLE, *BLANK, "", "  "], ids=ascii)
-def test_neither_an_id_nor_a_name_may_be(text: str) -> None:
+def test_neither_id_nor_name_can_be(text: str) -> None:
     with pytest.raises(Invalid) as as_id:
         strip_id(text)
     with pytest.raises(Invalid) as as_name:
@@ -29,13 +29,13 @@ def test_neither_an_id_nor_a_name_may_be(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [*ONLY_IDS], ids=ascii)
-def test_no_id_may_be(text: str) -> None:
+def test_an_id_cannot_be(text: str) -> None:
     with pytest.raises(Invalid):
         strip_id(text)
 
 
 @pytest.mark.parametrize("text", [*FINE, *ONLY_NAMES], ids=ascii)
-def test_a_name_may_be(text: str) -> None:
+def test_a_name_can_be(text: str) -> None:
     assert strip_text(f"\u2028 {text}\u3000\n", MAX_NAME_CHARS) == text
     if text in FINE:
         assert strip_id(f" {text}\t") == text

@@ -63,7 +63,7 @@ async def test_the_hub_is_ready_and_an_adapter_started_once_its_first_poll_has_e
             ]
 
 
-async def test_devices_that_were_never_there_do_not_keep_the_hub_from_being_ready(clock: VirtualClock) -> None:
+async def test_unreachable_devices_do_not_prevent_readiness(clock: VirtualClock) -> None:
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     async with light, tv:
         await light.unplug()
@@ -101,7 +101,7 @@ async def test_a_hub_without_adapters_is_ready_and_empty() -> None:
 # --- how they do ---------------------------------------------------------------------------------
 
 
-async def test_an_adapter_is_shown_with_what_was_right_and_wrong_last(quiet: App, clock: VirtualClock) -> None:
+async def test_an_adapter_has_its_last_success_and_last_error(quiet: App, clock: VirtualClock) -> None:
     well: dict[str, Any] = {"name": "elgato_lights", "runtime_status": "running", "health": OK, "last_success": NOON}
     well |= {"operations": ["identify", "info"]}
     answer = await quiet.get("/adapters/elgato_lights")
@@ -134,7 +134,7 @@ async def test_an_adapter_is_shown_with_what_was_right_and_wrong_last(quiet: App
     }
 
 
-async def test_an_adapter_that_does_not_exist_is_named(app: App) -> None:
+async def test_an_unknown_adapter_is_named(app: App) -> None:
     for written, named in (("nothing", "nothing"), ("Roku_tv", "Roku_tv"), ("a%2Fb", "a/b")):
         answer = await app.get(f"/adapters/{written}")
         assert (answer.status, answer.json) == (
@@ -147,7 +147,7 @@ async def test_an_adapter_that_does_not_exist_is_named(app: App) -> None:
 # --- many of a kind ------------------------------------------------------------------------------
 
 
-async def test_a_home_may_have_many_adapters_of_each_kind() -> None:
+async def test_a_home_can_have_many_adapters_of_each_kind() -> None:
     async with AsyncExitStack() as stack:
         lamps = [LightSimulator(lights=[SimulatedLight(brightness=n, temperature=200)] * n) for n in (1, 2)]
         sets = [TvSimulator(), TvSimulator()]

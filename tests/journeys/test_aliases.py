@@ -164,7 +164,7 @@ async def test_an_alias_takes_effect_at_once_in_loaded_triggers_and_conditions(a
     assert len((await app.get("/automations/state/history")).json["entries"]) == 1, "it is another device's now"
 
 
-async def test_an_alias_is_of_one_device(app: App) -> None:
+async def test_an_alias_belongs_to_one_device(app: App) -> None:
     await give(app, LAMP, "a" * 64)
     taken = await app.post(f"/devices/{DOOR}/alias", {"alias": "a" * 64})
     assert (taken.status, taken.json["code"]) == (409, "alias_taken")
@@ -184,7 +184,7 @@ async def test_errors_have_the_id_and_the_alias(app: App) -> None:
     assert (refused.status, refused.json["error"]) == (400, meant)
 
 
-async def test_an_alias_outlives_a_restart_and_an_absence(tmp_path: Path) -> None:
+async def test_an_alias_survives_a_restart_and_an_absence(tmp_path: Path) -> None:
     async with open_app(data_dir=tmp_path) as app:
         await give(app, TV, "tv")
         await give(app, LIGHT, "desk")
@@ -206,7 +206,7 @@ async def test_an_alias_outlives_a_restart_and_an_absence(tmp_path: Path) -> Non
 EVENTS = "+1 front_door contact open\n+1 bell event ring\n"
 
 
-async def test_simulate_check_and_why_know_aliases_and_explain_names(tmp_path: Path) -> None:
+async def test_simulate_check_and_why_accept_aliases_and_explain_names(tmp_path: Path) -> None:
     root = write(tmp_path / "home", {**FILES, "default.toml": LOOPBACK + HOME, "events.txt": EVENTS})
     (root / "data").mkdir()
     async with open_app(adapters=_virtual(HOME), root=root, data_dir=root / "data") as app:

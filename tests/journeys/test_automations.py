@@ -124,7 +124,7 @@ async def test_history_has_the_compared_values_of_a_skipped_run(lua: App) -> Non
 # --- listing, history ----------------------------------------------------------------------------
 
 
-async def test_automations_are_listed_by_id_and_each_can_be_asked_for(lua: App) -> None:
+async def test_automations_are_listed_by_id_and_each_can_be_read(lua: App) -> None:
     answer = await lua.get("/automations", token=READER.text)
     assert [each["id"] for each in answer.json] == ["a b/ü", "bright", "cools", "fails", "follows"]
     assert answer.json[4] == shown("follows", description="TV follows the light")
@@ -151,7 +151,7 @@ async def test_a_disabled_automation_does_not_run_until_it_is_enabled(lua: App) 
 
 
 @pytest.mark.slow
-async def test_switches_survive_reload_and_restart_and_go_with_no_file(tmp_path: Path) -> None:
+async def test_switches_survive_reload_and_restart_and_a_removed_file(tmp_path: Path) -> None:
     write(tmp_path, FILES)
     (tmp_path / "data").mkdir()
     async with open_app(root=tmp_path, data_dir=tmp_path / "data") as app:
@@ -169,7 +169,7 @@ async def test_switches_survive_reload_and_restart_and_go_with_no_file(tmp_path:
 # --- by hand -------------------------------------------------------------------------------------
 
 
-async def test_by_hand_it_runs_with_the_payload_as_its_event_though_it_is_off(lua: App) -> None:
+async def test_a_disabled_automation_runs_by_hand_with_the_payload_as_event(lua: App) -> None:
     await lua.post("/automations/follows/enabled", {"enabled": False})
     answer = await lua.post("/automations/follows/execute", {"trigger_payload": {"value": "on"}})
     result = {"target": TV, "status": "ok", "message": None}
@@ -181,7 +181,7 @@ async def test_by_hand_it_runs_with_the_payload_as_its_event_though_it_is_off(lu
     assert (await lua.get("/automations/follows")).json["last_run"] == entry["executed_at"]
 
 
-async def test_by_hand_a_body_may_be_missing_or_empty(lua: App) -> None:
+async def test_a_run_by_hand_needs_no_body(lua: App) -> None:
     for data, event in (
         (None, {"type": "manual"}),
         (b"", {"type": "manual"}),
@@ -201,11 +201,11 @@ def nested(depth: int) -> bytes:
     return b'{"trigger_payload": {"x": ' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}}"
 
 
-async def test_by_hand_a_payload_may_be_as_deep_as_lua_takes_it(lua: App) -> None:
+async def test_a_payload_by_hand_can_be_as_deep_as_lua_allows(lua: App) -> None:
     assert (await lua.post("/automations/follows/execute", data=nested(32))).json["status"] == "ok"
 
 
-async def test_by_hand_a_failure_is_400_with_file_line_and_earlier_results(lua: App) -> None:
+async def test_a_failure_by_hand_is_400_with_file_line_and_earlier_results(lua: App) -> None:
     answer = await lua.post("/automations/fails/execute")
     assert answer.status == 400
     wanted = "automation 'fails' failed: config/automations/fails.lua:7: attempt to perform arithmetic"
@@ -291,7 +291,7 @@ async def test_diagnostics_show_the_clock_and_each_automation(lua: App, tmp_path
     assert figures["counts"]["automations"] == len(FILES) + 1
 
 
-async def test_a_schedule_is_due_next_when_diagnostics_say(tmp_path: Path) -> None:
+async def test_diagnostics_show_the_next_time_of_a_schedule(tmp_path: Path) -> None:
     write(tmp_path, {"automations/daily.lua": automation("daily", "{ type = 'cron', expression = '0 0 0 1 1 *' }")})
     async with open_app(root=tmp_path) as app:
         figures = (await app.get("/diagnostics")).json

@@ -70,7 +70,7 @@ class TestEveryRoute:
                 assert (await home.ask(method, path, json=body)).status == 200
             yield home
 
-    async def test_it_answers_503_shows_nothing_and_works_again_when_the_card_does(
+    async def test_each_route_returns_503_without_effect_and_works_again_with_the_card(
         self, home: App, disk: MoodyDisk
     ) -> None:
         before = await _seen_in(home)
@@ -93,7 +93,9 @@ class TestEveryRoute:
                 assert await _seen_in(home) != before, path
                 assert (await home.get("/diagnostics")).json["store"]["failure"] is None
 
-    async def test_sections_start_on_it_also_one_that_publishes(self, disk: MoodyDisk, tmp_path: Path) -> None:
+    async def test_sections_start_on_a_failing_card_even_if_they_publish(
+        self, disk: MoodyDisk, tmp_path: Path
+    ) -> None:
         file = tmp_path / "config" / "default.toml"
         broker = '[adapters.mqtt]\nhost = "127.0.0.1"\nport = 9\npublish = true\n'
         virtual = '[adapters.virtual]\ndevices = [{ id = "a", attributes = { power = "off" } }]\n'
@@ -128,7 +130,7 @@ class TestEveryRoute:
         answers = await asyncio.gather(*map(changes.make, asked), return_exceptions=True)
         assert [type(each) for each in answers] == [Layout, NotFound, NotFound]
 
-    async def test_a_change_that_changes_nothing_needs_no_card(self, home: App, disk: MoodyDisk) -> None:
+    async def test_an_unchanged_value_needs_no_card(self, home: App, disk: MoodyDisk) -> None:
         disk.mood = errno.EIO
         assert (await home.post("/rooms", {"id": "den", "name": "Den"})).status == 200
 
@@ -136,7 +138,7 @@ class TestEveryRoute:
 class TestKeys:
     """A key that the card does not accept is refused, because a restart would forget it."""
 
-    async def test_a_key_is_neither_made_nor_revoked_until_the_card_takes_it(self, tmp_path: Path) -> None:
+    async def test_a_key_is_neither_created_nor_revoked_until_the_card_accepts_it(self, tmp_path: Path) -> None:
         disk, wanted = MoodyDisk(tmp_path), {"label": "tablet", "role": "read"}
         async with open_app(disk=disk) as home:
             made = (await home.post("/auth/keys", wanted)).json
@@ -236,7 +238,7 @@ async def _live_on(hub: Process, light: LightSimulator, received: ReceivedFrames
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mood", SENTENCES)
-async def test_a_card_that_fails_under_a_running_hub_costs_the_changes_and_nothing_else(
+async def test_a_failing_card_under_a_running_hub_affects_only_changes(
     mood: str, tmp_path: Path, card: Card, light: LightSimulator
 ) -> None:
     async with running(tmp_path, card.environment) as hub:
@@ -274,7 +276,7 @@ async def test_a_card_that_fails_under_a_running_hub_costs_the_changes_and_nothi
 @pytest.mark.parametrize(
     "mood", ["ENOSPC", *(pytest.param(each, marks=pytest.mark.release) for each in ("EIO", "EROFS"))]
 )
-async def test_a_hub_stops_in_order_on_a_card_that_takes_nothing(
+async def test_a_hub_stops_in_order_on_a_full_or_failing_card(
     mood: str, tmp_path: Path, card: Card, light: LightSimulator
 ) -> None:
     async with running(tmp_path, card.environment) as hub:

@@ -73,7 +73,7 @@ async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Home]:
 
 
 @pytest.mark.parametrize("name", [name for name, row in BUNDLED.items() if row.wishes])
-async def test_it_is_commanded_from_api_scene_and_automation(home: Home, name: str) -> None:
+async def test_each_kind_is_commanded_from_api_scene_and_automation(home: Home, name: str) -> None:
     row, vendor = BUNDLED[name], home.vendors[name]
     wish = row.wishes["on"].command
     answer = await home.app.command(f"{name}:{row.device}", wish.capability, wish.action, wish.value)
@@ -85,7 +85,7 @@ async def test_it_is_commanded_from_api_scene_and_automation(home: Home, name: s
 
 
 @pytest.mark.parametrize("name", [name for name, row in BUNDLED.items() if not row.wishes])
-async def test_it_is_read_from_api_scene_and_automation(home: Home, name: str) -> None:
+async def test_each_kind_is_read_from_api_scene_and_automation(home: Home, name: str) -> None:
     row = BUNDLED[name]
     if row.device:
         attribute, shown = row.shown

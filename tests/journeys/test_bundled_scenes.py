@@ -74,7 +74,7 @@ SAID = {
 """The report of each scene in a home without devices."""
 
 
-async def test_in_a_home_without_devices_they_do_nothing_and_report_it(
+async def test_bundled_scenes_report_an_empty_home_and_do_nothing(
     clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "scripts")
@@ -96,7 +96,7 @@ async def test_movie_night_dims_the_light_and_switches_the_tv_on(home: App) -> N
     assert targets(await home.post("/scenes/movie_night/execute")) == [LIGHT, LIGHT]
 
 
-async def test_movie_night_logs_that_the_tv_stays_off(home: App, caplog: pytest.LogCaptureFixture) -> None:
+async def test_movie_night_logs_if_the_tv_stays_off(home: App, caplog: pytest.LogCaptureFixture) -> None:
     home.tv.faults.status = 500
     answer = await home.post("/scenes/movie_night/execute")
     assert (answer.status, answer.json["results"][-1]["status"]) == (200, "error")
@@ -159,7 +159,7 @@ async def power(app: App) -> tuple[str, str]:
     return shown[0], shown[1]
 
 
-async def test_lights_off_switches_off_the_lights_that_are_on_and_nothing_else() -> None:
+async def test_lights_off_switches_off_only_the_lights_that_are_on() -> None:
     async with open_app(root=ROOT) as app:
         await app.command(LIGHT, "power", "on")
         await app.command(TV, "power", "on")

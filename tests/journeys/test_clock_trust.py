@@ -31,7 +31,7 @@ async def clock_of(app: App) -> Any:
 
 
 @pytest.mark.slow
-async def test_entries_of_a_clock_of_2036_are_overruled_by_a_person_also_after_a_restart(tmp_path: Path) -> None:
+async def test_a_person_can_overrule_entries_of_a_clock_in_2036_even_after_a_restart(tmp_path: Path) -> None:
     async with open_app(clock=VirtualClock(NOW), data_dir=tmp_path, adapters={}) as app:
         await app.hub.document.put_many(WRONG)
     async with open_app(clock=VirtualClock(NOW), data_dir=tmp_path, adapters={}) as app:
@@ -63,7 +63,7 @@ async def test_a_synchronised_clock_forgets_later_entries_and_reports_it(tmp_pat
             )
 
 
-async def test_a_card_that_takes_nothing_leaves_the_clock_as_it_was(tmp_path: Path) -> None:
+async def test_a_failing_card_does_not_change_the_trust_in_the_clock(tmp_path: Path) -> None:
     disk = MoodyDisk(tmp_path)
     async with open_app(clock=VirtualClock(datetime(1970, 1, 1, tzinfo=UTC)), disk=disk, adapters={}) as app:
         disk.mood = errno.EIO
@@ -122,7 +122,7 @@ async def hub(folder: Path, start: datetime) -> AsyncIterator[Hub]:
         yield Hub(app, clock)
 
 
-async def test_a_box_that_boots_in_1970_waits_for_the_time_and_then_begins(tmp_path: Path) -> None:
+async def test_a_box_that_boots_in_1970_waits_for_the_time(tmp_path: Path) -> None:
     async with hub(tmp_path, BOOT) as it:
         await it.pass_by(hours=1)
         assert await it.counts() == {"c": 0, "i": 6, "w": 0, "t": 0}
@@ -144,7 +144,7 @@ async def test_a_box_that_boots_in_1970_waits_for_the_time_and_then_begins(tmp_p
 
 
 @pytest.mark.slow
-async def test_eight_hours_ahead_and_one_hour_back_make_neither_burst_nor_silence(tmp_path: Path) -> None:
+async def test_clock_steps_of_hours_cause_neither_a_burst_nor_missing_runs(tmp_path: Path) -> None:
     async with hub(tmp_path, NOON) as it:
         await it.pass_by(minutes=61)
         assert await it.counts() == {"c": 6, "i": 6, "w": 1, "t": 3}

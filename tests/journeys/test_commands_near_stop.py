@@ -71,7 +71,7 @@ def card(tmp_path: Path) -> Card:
     return Card(tmp_path)
 
 
-async def test_a_key_that_was_printed_opens_the_next_hub(tmp_path: Path, card: Card) -> None:
+async def test_a_printed_key_works_after_the_next_start(tmp_path: Path, card: Card) -> None:
     secrets: list[str] = []
     for delay in MOMENTS_SECS:
         async with running(tmp_path, card.environment) as hub:
@@ -88,7 +88,7 @@ async def test_a_key_that_was_printed_opens_the_next_hub(tmp_path: Path, card: C
         assert [await status_with(hub, each) for each in secrets] == [200] * len(secrets)
 
 
-async def test_a_revoked_key_does_not_open_the_next_hub(tmp_path: Path, card: Card) -> None:
+async def test_a_revoked_key_does_not_work_after_the_next_start(tmp_path: Path, card: Card) -> None:
     revoked = 0
     for delay in MOMENTS_SECS:
         async with running(tmp_path, card.environment) as hub:
@@ -102,7 +102,7 @@ async def test_a_revoked_key_does_not_open_the_next_hub(tmp_path: Path, card: Ca
     assert revoked
 
 
-async def test_the_next_hub_has_the_restored_state(tmp_path: Path, card: Card) -> None:
+async def test_the_next_start_has_the_restored_state(tmp_path: Path, card: Card) -> None:
     async with running(tmp_path) as hub:
         assert await hub.post("/rooms", id="kept", name="Kept") == 200
         assert (await command(tmp_path, card, "backup", "home.tar.gz"))[0] == 0
@@ -121,7 +121,7 @@ async def test_the_next_hub_has_the_restored_state(tmp_path: Path, card: Card) -
     print(f"{restored} of {len(MOMENTS_SECS)} were restored, the others refused")
 
 
-async def test_a_clock_that_was_trusted_stays_so(tmp_path: Path, card: Card) -> None:
+async def test_a_trusted_clock_is_trusted_after_the_next_start(tmp_path: Path, card: Card) -> None:
     for delay in MOMENTS_SECS:
         async with running(tmp_path, card.environment) as hub:
             before = time.time()

@@ -96,7 +96,7 @@ async def variable(app: App, name: str) -> Any:
     return app.hub.variables.find(name)
 
 
-async def test_variables_and_timers_of_lua(tmp_path: Path) -> None:
+async def test_variables_and_timers_in_lua(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         for _ in range(3):
             assert (await run(app, "count")).status == 200
@@ -113,7 +113,7 @@ async def test_variables_and_timers_of_lua(tmp_path: Path) -> None:
         assert "ctx:snapshot takes at most 1000 devices, not 1001" in str(await variable(app, "many"))
 
 
-async def test_a_scene_runs_another_and_a_circle_names_its_chain(tmp_path: Path) -> None:
+async def test_a_scene_runs_another_and_a_cycle_names_its_chain(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         assert (await run(app, "outer")).json == {"status": "ok", "results": []}
         assert await variable(app, "status") == "ok"
@@ -125,7 +125,7 @@ async def test_a_scene_runs_another_and_a_circle_names_its_chain(tmp_path: Path)
         ]
 
 
-async def test_scenes_that_wait_for_each_other_are_a_circle_too(tmp_path: Path) -> None:
+async def test_scenes_that_wait_for_each_other_are_a_cycle_too(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         async with asyncio.timeout(10):
             ends = await asyncio.gather(run(app, "left"), run(app, "right"))
@@ -133,7 +133,7 @@ async def test_scenes_that_wait_for_each_other_are_a_circle_too(tmp_path: Path) 
         assert all("scenes run each other in a circle: scene:" in end.json["error"] for end in ends)
 
 
-async def test_scenes_that_run_each_other_without_a_queue_are_not_a_circle(tmp_path: Path) -> None:
+async def test_scenes_that_run_each_other_without_a_queue_are_not_a_cycle(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         first = asyncio.ensure_future(run(app, "dusk"))  # it waits for the first run of "dark", which sleeps
         await until(lambda: app.hub.variables.find("m"))
@@ -142,7 +142,7 @@ async def test_scenes_that_run_each_other_without_a_queue_are_not_a_circle(tmp_p
         assert (await first).status == 400
 
 
-async def test_a_scene_run_by_a_scene_counts_for_it_too(tmp_path: Path) -> None:
+async def test_a_scene_run_by_a_scene_counts_for_its_mode_too(tmp_path: Path) -> None:
     toml = "[automations.runner]\nbackstop_timeout_secs = 0.5\n"
     async with open_app(root=write(tmp_path, FILES), toml=toml) as app:
         async with asyncio.timeout(10):
@@ -182,7 +182,7 @@ async def test_missing_lights_are_restored_with_an_error_and_names_are_cut(tmp_p
         assert (await variable(app, "was"), await variable(app, "status")) == (True, "error")
 
 
-async def test_a_snapshot_omits_a_device_that_is_gone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_snapshot_omits_a_removed_device(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         assert (await run(app, "half_gone")).status == 200
         assert await variable(app, "kept") == [True, True]
@@ -211,7 +211,7 @@ async def last_step(app: App, id_: str) -> dict[str, Any]:
     return {key: value for key, value in entry["trace"][-1].items() if key != "at_ms"}
 
 
-async def test_rooms_messages_and_commands_that_come_to_nothing(tmp_path: Path) -> None:
+async def test_rooms_messages_and_failing_commands(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         await app.post("/rooms", {"id": "den", "name": "Den"})
         await app.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
@@ -250,7 +250,7 @@ async def test_notify_invokes_its_targets_at_once(tmp_path: Path, monkeypatch: p
         assert told["sentence"].endswith("ms: nobody:send: invoke target 'nobody:send' is not supported")
 
 
-async def test_to_cancel_ends_what_runs_in_a_sleep_and_what_waits(tmp_path: Path) -> None:
+async def test_cancel_ends_sleeping_and_waiting_executions(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         waiting = [asyncio.ensure_future(run(app, id_)) for id_ in ("sleepy", "nests")]
         await until(lambda: app.hub.scenes.figures()["waiting"] == 1)
@@ -314,7 +314,7 @@ async def test_a_variable_is_set_read_published_and_removed_and_survives_a_resta
         assert (await app.delete("/variables/b")).status == 404
 
 
-async def test_a_change_of_a_variable_sets_off_an_automation_that_waits_for_it(tmp_path: Path) -> None:
+async def test_a_variables_change_fires_a_waiting_automation(tmp_path: Path) -> None:
     trigger = "{ type = 'variable_change', name = 'mode', equals = 'away', id = 'gone' }"
     root = write(tmp_path, {"automations/away.lua": automation("away", trigger)})
     async with open_app(root=root, adapters={}) as app:
@@ -340,7 +340,7 @@ async def start(app: App, name: str, secs: float) -> None:
     await app.hub.timers.start(name, secs, {"lamp": 1}, SOURCE)
 
 
-async def test_timers_are_listed_and_cancelled_and_outlive_a_restart(tmp_path: Path) -> None:
+async def test_timers_are_listed_and_cancelled_and_survive_a_restart(tmp_path: Path) -> None:
     async with open_app(clock=VirtualClock(), data_dir=tmp_path, adapters={}) as app:
         await start(app, "off: desk", 600)
         await start(app, "b", 60)
@@ -355,7 +355,7 @@ async def test_timers_are_listed_and_cancelled_and_outlive_a_restart(tmp_path: P
         assert (gone.status, gone.json["code"]) == (404, "timer_not_found")
 
 
-async def test_a_card_that_takes_nothing_answers_503_and_nothing_changes(tmp_path: Path) -> None:
+async def test_a_failing_card_returns_503_and_changes_nothing(tmp_path: Path) -> None:
     disk = MoodyDisk(tmp_path)
     async with open_app(clock=VirtualClock(), disk=disk, adapters={}) as app:
         await app.ask("PUT", "/variables/a", json={"value": 1})

@@ -86,7 +86,7 @@ QUERIES = [
 ]
 
 
-async def test_ids_choose_devices_in_their_order(app: App) -> None:
+async def test_ids_select_devices_in_their_order(app: App) -> None:
     for query, ids in QUERIES:
         answer = await app.get(f"/devices?{query}")
         assert (answer.status, [device["id"] for device in answer.json]) == (200, ids), query
@@ -103,7 +103,7 @@ async def test_an_unchanged_poll_updates_only_last_seen_and_is_not_published(qui
     assert await quiet.device(LIGHT) == {**before, "last_seen": "2026-01-01T12:00:03.000Z"}
 
 
-async def test_a_change_at_the_device_updates_both_times_and_is_published_once(
+async def test_a_change_on_the_device_updates_both_times_and_is_published_once(
     quiet: App, clock: VirtualClock
 ) -> None:
     quiet.light.lights[0].brightness = 7
@@ -183,7 +183,7 @@ async def test_other_forms_of_canonical_values_are_accepted(app: App) -> None:
         assert (answer.status, answer.json) == (200, {"status": "ok"}), body
 
 
-async def test_a_person_names_a_device_and_takes_the_name_away_again(app: App) -> None:
+async def test_a_person_names_a_device_and_removes_the_name(app: App) -> None:
     vendor = await app.device(LIGHT)
     async with app.stream() as frames:
         named = await app.post(f"/devices/{LIGHT}/name", {"name": "  Desk ☃ "})
@@ -200,7 +200,7 @@ async def test_a_person_names_a_device_and_takes_the_name_away_again(app: App) -
     ]
 
 
-async def test_a_name_outlives_a_restart_and_a_device_that_is_away(tmp_path: Path) -> None:
+async def test_a_name_survives_a_restart_and_an_absent_device(tmp_path: Path) -> None:
     async with open_app(data_dir=tmp_path) as app:
         await app.post(f"/devices/{TV}/name", {"name": "Den"})
         reported = await app.get(f"/devices/{TV}?include=commands")
@@ -307,7 +307,7 @@ async def test_unknown_stored_entries_are_kept_and_reported(tmp_path: Path) -> N
             assert kept is not None and orjson.loads(kept) == device
 
 
-async def test_a_group_with_an_absent_member_can_be_written_back(app: App) -> None:
+async def test_a_group_with_an_absent_member_can_be_saved(app: App) -> None:
     await app.post("/groups", {"id": "all", "name": "All", "members": [LIGHT, TV]})
     app.hub.registry.remove("roku_tv", TV)
     group = (await app.get("/groups/all")).json

@@ -95,13 +95,13 @@ def a_condition(kind: str, fields: str) -> str:
     )
 
 
-def test_the_tables_know_every_trigger_condition_and_call() -> None:
+def test_the_tables_have_every_trigger_condition_and_call() -> None:
     assert TRIGGERS.keys() == TRIGGER_KINDS.keys()
     assert CONDITIONS.keys() == CONDITION_KINDS.keys()
     assert CALLS.keys() == CTX_METHODS.keys()
 
 
-async def test_the_api_shows_each_and_a_condition_shows_its_reason(tmp_path: Path) -> None:
+async def test_the_api_shows_each_word_and_a_condition_its_reason(tmp_path: Path) -> None:
     files = {
         f"automations/{kind}.lua": automation(kind, f"{{ type = '{kind}', id = 'it', {sound} }}")
         for kind, sound in TRIGGERS.items()
@@ -167,7 +167,7 @@ async def test_why_has_the_fields_of_each_for_programs(tmp_path: Path) -> None:
         assert (await app.get(f"/why?id={LIGHT}")).json["automation"] is None
 
 
-async def test_a_wrong_call_has_its_place(tmp_path: Path) -> None:
+async def test_a_wrong_call_has_its_file_and_line(tmp_path: Path) -> None:
     files = {f"scenes/{call}.lua": scene(call, f"ctx:{call}({wrong})") for call, (wrong, _) in CALLS.items()}
     async with open_app(root=write(tmp_path, files), adapters={}) as app:
         for call, (_, sentence) in CALLS.items():

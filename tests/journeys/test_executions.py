@@ -94,7 +94,7 @@ async def test_a_running_execution_of_a_removed_file_can_be_cancelled(tmp_path: 
         assert [(await app.post(path)).status for path in paths] == [404, 404]
 
 
-async def test_a_sleep_that_the_stop_cuts_leaves_a_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_sleep_that_the_stop_ends_leaves_a_log_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "lua")
     async with open_app(root=write(tmp_path, FILES)) as app:
         running = await started(app, "/scenes/sleepy/execute", 1)

@@ -63,7 +63,7 @@ async def test_a_group_is_created_changed_and_removed_and_only_changes_are_publi
         assert await app.received(frames) == []
 
 
-async def test_missing_members_are_empty_in_a_new_group_and_unchanged_in_an_old_one(app: App) -> None:
+async def test_without_members_a_new_group_is_empty_and_an_old_one_unchanged(app: App) -> None:
     bare = {"id": "all", "name": "All"}
     async with app.stream() as frames:
         assert (await app.post("/groups", bare)).json == _group([])
@@ -122,9 +122,7 @@ async def test_removing_a_group_leaves_its_devices(app: App) -> None:
     assert _ids(await app.get("/devices")) == [device["id"] for device in before]
 
 
-async def test_a_member_that_vanished_stays_listed_is_left_out_and_comes_back(
-    quiet: App, clock: VirtualClock
-) -> None:
+async def test_an_absent_member_is_listed_and_skipped_until_it_returns(quiet: App, clock: VirtualClock) -> None:
     lamp = SimulatedLight(temperature=213)
     quiet.light.lights = [lamp, lamp]
     await clock.advance(1, sleepers=3)

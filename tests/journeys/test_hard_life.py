@@ -208,7 +208,7 @@ class Life:
 
 @pytest.mark.slow
 @pytest.mark.release
-async def test_a_thousand_troubles_in_an_hour_leave_the_home_as_the_model_has_it(
+async def test_after_a_thousand_faults_in_an_hour_the_home_equals_the_model(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dice, clock, image, model, counts = random.Random(2026), VirtualClock(), None, Model(), Counter[str]()

@@ -116,7 +116,7 @@ async def test_the_audit_has_the_source_of_each_command(tmp_path: Path) -> None:
             assert any(sentence in decision["sentence"] for decision in decisions), id_
 
 
-async def test_history_runs_log_and_metrics_are_never_on_the_card(tmp_path: Path) -> None:
+async def test_the_log_metrics_and_values_in_memory_are_never_on_the_card(tmp_path: Path) -> None:
     (tmp_path / "config" / "scenes").mkdir(parents=True)
     scene = SCENE.replace("ctx:command(", 'ctx:log("warn", "a line of the log") ctx:command(', 1)
     (tmp_path / "config" / "scenes" / "evening.lua").write_text(scene)
@@ -154,7 +154,7 @@ async def test_history_survives_a_restart(tmp_path: Path) -> None:
         assert "lares_history_failing 0" in metrics and "lares_influx" not in metrics
 
 
-async def test_without_days_nothing_is_on_the_card(tmp_path: Path) -> None:
+async def test_with_zero_days_no_history_is_on_the_card(tmp_path: Path) -> None:
     async with open_app(data_dir=tmp_path, toml="[history]\nkeep_days = 0\n") as app:
         await app.command(LIGHT, "brightness", "set", 10)
         assert (await app.get("/diagnostics")).json["history"]["card"] is None

@@ -306,9 +306,7 @@ async def play(home: Household, what: str, *words: str) -> None:
 
 
 @pytest.mark.slow
-async def test_the_ten_automations_of_a_household_work_through_restarts_and_kills(
-    broker: Broker, tmp_path: Path
-) -> None:
+async def test_the_ten_automations_of_a_household_survive_restarts_and_kills(broker: Broker, tmp_path: Path) -> None:
     furnish(tmp_path)
     mails, posts = MailServer(None, {}), list[Any]()
     mail = await asyncio.start_server(mails.serve, "127.0.0.1", 0)

@@ -39,7 +39,7 @@ class TestMaking:
         assert timedelta(seconds=-1) < age < timedelta(minutes=1)
         assert (await app.get("/devices", token=made["key"])).status == 200
 
-    async def test_a_label_is_trimmed_and_may_be_in_any_script(self, app: App) -> None:
+    async def test_a_label_is_trimmed_and_can_be_in_any_script(self, app: App) -> None:
         longest = "ключ " * 20
         for label, kept in (("  a tablet\u00a0 ", "a tablet"), ("日本 🏠", "日本 🏠"), (longest[:100], longest[:99])):
             assert (await make(app, label=label))["label"] == kept
@@ -47,7 +47,7 @@ class TestMaking:
 
 
 class TestListing:
-    async def test_every_key_is_listed_by_id_without_its_secret_and_the_master_key_not(self, app: App) -> None:
+    async def test_every_key_except_the_master_key_is_listed_by_id_without_its_secret(self, app: App) -> None:
         made = [await make(app, role, f"a key to {role}") for role in Role if role != Role.HOOK]
         listed = (await app.get("/auth/keys")).json
         shown = [{name: value for name, value in each.items() if name != "key"} for each in made]
@@ -57,7 +57,7 @@ class TestListing:
 
 
 class TestRevoking:
-    async def test_a_revoked_key_opens_nothing_from_then_on(self, app: App) -> None:
+    async def test_a_revoked_key_is_rejected_at_once(self, app: App) -> None:
         made, other = await make(app), await make(app)
         assert (await app.get("/devices", token=made["key"])).status == 200
         answer = await app.delete(f"/auth/keys/{made['id']}")
@@ -77,7 +77,7 @@ class TestRevoking:
             },
         )
 
-    async def test_its_event_streams_are_closed_with_1008_and_no_others(self, app: App) -> None:
+    async def test_only_the_event_streams_of_a_revoked_key_are_closed_with_1008(self, app: App) -> None:
         made, other = await make(app), await make(app)
         async with app.stream(made["key"]) as one, app.stream(made["key"]) as two, app.stream() as owner:
             async with app.stream(other["key"]) as stays:
@@ -91,7 +91,7 @@ class TestRevoking:
                     assert (await frames.until("room.added"))[-1]["room"]["id"] == "den"
                 assert (await app.get("/diagnostics")).json["events"]["readers"] == 2
 
-    async def test_a_request_whose_body_comes_after_the_revocation_does_nothing(self, app: App) -> None:
+    async def test_a_request_whose_body_arrives_after_the_revocation_has_no_effect(self, app: App) -> None:
         made = await make(app, "admin")
         key, body = f"Authorization: Bearer {made['key']}", b'{"id":"den","name":"Den"}'
         posts = [("/rooms", body), (f"/devices/{LIGHT}/room", b'{"room_id":null}')]

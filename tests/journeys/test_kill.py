@@ -173,7 +173,7 @@ async def _kill_during_start(folder: Path, after: float) -> None:
     "kills",
     [2, pytest.param(8, marks=pytest.mark.slow), pytest.param(100, marks=[pytest.mark.slow, pytest.mark.release])],
 )
-async def test_no_acknowledged_change_is_missing_after_kills_at_random_moments(kills: int, tmp_path: Path) -> None:
+async def test_no_confirmed_change_is_missing_after_kills_at_random_moments(kills: int, tmp_path: Path) -> None:
     seed = random.randrange(1 << 32)
     moments = random.Random(seed)
     writers = [Writer(number) for number in range(WRITERS)]
@@ -213,7 +213,7 @@ return {
 
 
 @pytest.mark.slow
-async def test_three_crashes_make_it_safe_and_a_reload_of_the_automations_ends_that(tmp_path: Path) -> None:
+async def test_three_crashes_start_safe_mode_and_a_reload_of_the_automations_ends_it(tmp_path: Path) -> None:
     configure(tmp_path)
     (tmp_path / "config" / "automations").mkdir()
     (tmp_path / "config" / "automations" / "tick.lua").write_text(AUTOMATION)

@@ -24,7 +24,7 @@ async def shown(app: App, device_id: str = LIGHT) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-async def test_a_light_that_vanishes_is_removed_and_keeps_its_place(quiet: App, clock: VirtualClock) -> None:
+async def test_a_vanished_light_is_removed_and_keeps_its_room(quiet: App, clock: VirtualClock) -> None:
     lights = [SimulatedLight(temperature=200), SimulatedLight(brightness=7, temperature=200)]
     quiet.light.lights = lights
     await clock.advance(1, sleepers=3)
@@ -62,7 +62,7 @@ async def test_a_light_that_vanishes_is_removed_and_keeps_its_place(quiet: App, 
 # --- what goes wrong -----------------------------------------------------------------------------
 
 
-async def test_a_light_that_answers_wrongly_is_a_400_with_a_sentence_and_stays_online(
+async def test_a_wrong_answer_of_a_light_is_400_with_a_sentence_and_the_light_stays_online(
     quiet: App, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "adapters")

@@ -52,7 +52,7 @@ async def _runs(app: App) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", ["outage", "restart"])
-async def test_no_automation_runs_because_the_server_or_a_device_was_away(tmp_path: Path, name: str) -> None:
+async def test_no_automation_runs_because_the_server_or_a_device_was_absent(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "config" / "automations"
     folder.mkdir(parents=True)
     (folder / "watcher.lua").write_text(WATCHER)

@@ -27,7 +27,9 @@ def lay_out(root: Path, kind: str, mistake: Mistake) -> str:
 
 
 @pytest.mark.parametrize(("kind", "mistake"), CHECKED)
-def test_check_reports_each(kind: str, mistake: Mistake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reports_each_mistake(
+    kind: str, mistake: Mistake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     reported = lay_out(tmp_path, kind, mistake)
     code = check(argparse.Namespace(config=str(tmp_path / "config/default.toml"), data_dir=None))
     assert (code, capsys.readouterr().out) == (78, f"{reported}\n")
@@ -35,7 +37,7 @@ def test_check_reports_each(kind: str, mistake: Mistake, tmp_path: Path, capsys:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.slow
-async def test_reloads_report_each(kind: str, tmp_path: Path) -> None:
+async def test_reloads_report_each_mistake(kind: str, tmp_path: Path) -> None:
     async with open_app(root=tmp_path) as app:
         for mistake in (each for each in AT_CHECK if kind in each.kinds):
             reported = lay_out(tmp_path, kind, mistake)
@@ -48,7 +50,7 @@ async def test_reloads_report_each(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.slow
-async def test_runs_report_each(kind: str, tmp_path: Path) -> None:
+async def test_runs_report_each_mistake(kind: str, tmp_path: Path) -> None:
     async with open_app(root=tmp_path) as app:
         for mistake in AT_RUN:
             reported = lay_out(tmp_path, kind, mistake)

@@ -57,7 +57,7 @@ def list_contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("take_away", [move, replace, restore_copy, replace_by_link])
 @pytest.mark.parametrize("compacts", [False, True], ids=["append", "compaction"])
-async def test_a_folder_that_is_gone_is_503_and_one_line_and_nothing_is_written_until_it_returns(
+async def test_a_missing_data_directory_is_503_and_one_line_and_never_written(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     take_away: Callable[[Path], Path],
@@ -95,7 +95,7 @@ async def test_a_folder_that_is_gone_is_503_and_one_line_and_nothing_is_written_
         assert [each["id"] for each in (await app.get("/rooms")).json] == ["attic", "den"]
 
 
-async def test_the_folder_may_be_gone_when_the_hub_stops(tmp_path: Path) -> None:
+async def test_the_data_directory_can_be_missing_at_the_stop(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     async with open_app(data_dir=folder, adapters={}) as app:
@@ -117,7 +117,7 @@ TAKEN_AWAY = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("take", "give_back"), TAKEN_AWAY.values(), ids=TAKEN_AWAY)
-async def test_a_mounted_folder_that_is_gone_is_503_until_it_returns(
+async def test_an_unmounted_data_directory_is_503_until_it_returns(
     tmp_path: Path, take: str, give_back: str | None
 ) -> None:
     if os.geteuid() != 0:

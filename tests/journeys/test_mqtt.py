@@ -33,7 +33,7 @@ async def shown(app: App, path: str, holds: Any) -> Any:
 
 
 @pytest.mark.slow
-async def test_a_zigbee_plug_is_seen_and_switched_over_http_and_survives_a_restart(
+async def test_a_zigbee_plug_is_shown_and_switched_over_http_and_survives_a_restart(
     broker: Broker, tmp_path: Path
 ) -> None:
     data = tmp_path / "data"
@@ -97,7 +97,9 @@ async def test_a_camera_shows_its_picture_to_readers(broker: Broker) -> None:
 
 
 @pytest.mark.slow
-async def test_values_of_a_sensor_outlive_restarts_until_it_goes_or_expires(broker: Broker, tmp_path: Path) -> None:
+async def test_values_of_a_sensor_survive_restarts_until_its_removal_or_expiry(
+    broker: Broker, tmp_path: Path
+) -> None:
     data = tmp_path / "data"
     data.mkdir()
     settings = {"mqtt": replace(PLAIN, port=broker.port)}
@@ -183,7 +185,7 @@ async def test_a_script_publishes_on_the_broker_except_below_the_discovery_prefi
 
 
 @pytest.mark.slow
-async def test_an_announcer_of_another_project_works_both_ways(broker: Broker) -> None:
+async def test_an_announcer_from_another_project_works_in_both_directions(broker: Broker) -> None:
     discoverable = pytest.importorskip("ha_mqtt_discoverable")
     from ha_mqtt_discoverable.sensors import Switch, SwitchInfo
 

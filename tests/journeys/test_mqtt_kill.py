@@ -90,7 +90,7 @@ class Neighbourhood:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-async def test_two_hubs_and_their_broker_heal_in_every_order_of_kills(kind: str, tmp_path: Path) -> None:
+async def test_two_hubs_and_their_broker_recover_from_every_order_of_kills(kind: str, tmp_path: Path) -> None:
     async with (
         running(KINDS[kind](tmp_path)) as broker,
         LightSimulator() as lamp,

@@ -79,7 +79,7 @@ def _device(app: App, adapter: str) -> SimulatedDevice:
 
 @pytest.mark.parametrize(("adapter", "ids"), CASES)
 @pytest.mark.slow
-async def test_ten_minutes_without_power_are_one_event_per_device_and_one_error_and_line_each_way(
+async def test_ten_minutes_without_power_cause_one_event_per_device_and_one_line_each_way(
     home: App, clock: VirtualClock, caplog: pytest.LogCaptureFixture, adapter: str, ids: list[str]
 ) -> None:
     device = _device(home, adapter)
@@ -117,7 +117,7 @@ async def test_ten_minutes_without_power_are_one_event_per_device_and_one_error_
 
 @pytest.mark.parametrize(("adapter", "ids"), CASES)
 @pytest.mark.slow
-async def test_commands_meanwhile_are_refused_in_time_and_the_first_one_after_is_obeyed_and_ends_the_outage(
+async def test_commands_during_an_outage_fail_in_time_and_the_first_one_after_it_ends_it(
     home: App, clock: VirtualClock, caplog: pytest.LogCaptureFixture, adapter: str, ids: list[str]
 ) -> None:
     device = _device(home, adapter)

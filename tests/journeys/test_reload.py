@@ -64,7 +64,7 @@ async def test_a_reload_adds_new_files_and_removes_deleted_ones(lua: App, tmp_pa
     assert (await lua.post("/scenes/uno/execute")).status == 200
 
 
-async def test_a_reload_with_faults_lists_all_of_every_file_and_changes_nothing(lua: App, tmp_path: Path) -> None:
+async def test_a_reload_with_errors_lists_all_of_every_file_and_changes_nothing(lua: App, tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -105,7 +105,7 @@ async def test_a_reload_with_faults_lists_all_of_every_file_and_changes_nothing(
     assert (await lua.post("/scenes/changed/execute")).status == 404
 
 
-async def test_a_file_that_is_broken_or_gone_runs_as_it_was_until_a_reload_accepts_it(
+async def test_a_broken_or_deleted_file_runs_in_its_old_version_until_a_reload_accepts_it(
     lua: App, tmp_path: Path
 ) -> None:
     for broken in ("return {", "", scene("one", "error('new')"), scene("else")):
@@ -140,7 +140,7 @@ STRANGE: dict[str, tuple[Callable[[Path], object], tuple[int, str] | None]] = {
 }
 
 
-async def test_whatever_lies_in_the_folder_hurts_neither_the_start_nor_the_others(tmp_path: Path) -> None:
+async def test_other_things_in_the_folder_affect_neither_the_start_nor_the_files(tmp_path: Path) -> None:
     write(tmp_path, GOOD)
     faults = []
     for number, (put, fault) in enumerate(STRANGE.values()):
@@ -162,7 +162,7 @@ async def test_a_link_to_a_file_is_that_file(lua: App, tmp_path: Path) -> None:
     assert (await reload(lua))["errors"][0]["message"].startswith("the id 'linked' is already that of")
 
 
-async def test_a_folder_that_is_gone_takes_nothing_with_it_and_an_empty_one_does(lua: App, tmp_path: Path) -> None:
+async def test_a_missing_folder_removes_nothing_and_an_empty_one_removes_everything(lua: App, tmp_path: Path) -> None:
     folder = tmp_path / "config/scenes"
     folder.rename(tmp_path / "away")
     assert await reload(lua) == failed(("config/scenes", 0, "the folder is missing; its scenes stay loaded"))
@@ -172,7 +172,7 @@ async def test_a_folder_that_is_gone_takes_nothing_with_it_and_an_empty_one_does
     assert await ids(lua) == []
 
 
-async def test_files_may_begin_with_a_byte_order_mark_or_a_line_for_the_shell(lua: App, tmp_path: Path) -> None:
+async def test_files_can_begin_with_a_byte_order_mark_or_a_shebang(lua: App, tmp_path: Path) -> None:
     shell = f"#!/usr/bin/lua\n{scene('four')}"
     write(tmp_path, {"scenes/three.lua": "\ufeff" + scene("three"), "scenes/four.lua": shell})
     assert await reload(lua) == done(4)
@@ -202,7 +202,7 @@ RETURNED: tuple[tuple[str, str | None], ...] = (
 """Possible results of a file, and the sentence of the error; None for a scene."""
 
 
-async def test_whatever_a_file_returns_is_a_scene_or_a_fault_with_a_sentence(
+async def test_whatever_a_file_returns_is_a_scene_or_an_error_with_a_sentence(
     lua: App, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     for text, message in RETURNED:
@@ -217,7 +217,7 @@ async def test_whatever_a_file_returns_is_a_scene_or_a_fault_with_a_sentence(
                 assert all(each["message"] and "Traceback" not in each["message"] for each in answer["errors"])
 
 
-async def test_a_file_that_computes_for_ever_is_one_fault_and_the_others_are_judged(tmp_path: Path) -> None:
+async def test_an_endless_file_is_one_error_and_the_others_are_checked(tmp_path: Path) -> None:
     files = {"scenes/other.lua": "return 7", "scenes/spin.lua": "while true do end"}
     async with open_app(root=write(tmp_path, {**GOOD, **files}), toml="[scripts]\nmax_cpu_secs = 1\n") as app:
         assert await ids(app) == ["one", "two"]
@@ -308,7 +308,7 @@ async def test_a_reload_under_a_hundred_executions_loses_none(tmp_path: Path) ->
         assert (await app.post("/scenes/many/execute")).json["error"].endswith("the new one")
 
 
-async def test_a_queued_execution_runs_the_text_of_its_admission(tmp_path: Path) -> None:
+async def test_a_queued_execution_runs_the_text_from_the_time_of_its_trigger(tmp_path: Path) -> None:
     wait = "repeat ctx:sleep(0.01) until ctx:get_room('open')"
     write(tmp_path, {"scenes/q.lua": scene("q", f"{wait}\n    ctx:log('info', 'old')", mode='"queued"')})
     async with open_app(root=tmp_path) as app:
@@ -358,9 +358,7 @@ async def test_a_script_is_read_when_it_is_required_and_a_broken_one_fails_only_
     assert (await lua.post("/scenes/one/execute")).status == 200
 
 
-async def test_a_scene_that_requires_a_broken_script_when_it_is_loaded_has_the_fault(
-    lua: App, tmp_path: Path
-) -> None:
+async def test_a_scene_that_requires_a_broken_script_while_loading_has_the_error(lua: App, tmp_path: Path) -> None:
     uses = f'local m = require("deep.math")\n{scene("uses")}'
     write(tmp_path, {"scenes/uses.lua": uses, "scripts/deep/math.lua": "x"})
     [error] = (await reload(lua))["errors"]

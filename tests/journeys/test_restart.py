@@ -98,7 +98,7 @@ def offline(device: dict[str, Any]) -> dict[str, Any]:
 
 
 class TestWhatIsThereAgain:
-    async def test_rooms_groups_memberships_and_places_are(self, tmp_path: Path, clock: VirtualClock) -> None:
+    async def test_rooms_groups_memberships_and_places_survive(self, tmp_path: Path, clock: VirtualClock) -> None:
         async with living(tmp_path, clock) as app:
             await furnish(app)
             await app.post("/rooms", {"id": "gone", "name": "Gone"})
@@ -116,7 +116,7 @@ class TestWhatIsThereAgain:
         async with living(tmp_path, clock) as app:
             assert (await app.device(LIGHT))["room_id"] is None, "a room took its places along"
 
-    async def test_devices_are_offline_as_they_were_until_they_are_seen_and_online_with_one_frame_each(
+    async def test_restored_devices_are_offline_until_seen_and_then_online_with_one_frame_each(
         self, tmp_path: Path, clock: VirtualClock
     ) -> None:
         async with living(tmp_path, clock) as app:
@@ -138,7 +138,7 @@ class TestWhatIsThereAgain:
             after = await devices_of(app)
             assert {id_: each["room_id"] for id_, each in after.items()} == {LIGHT: "den", SECOND: "bath", TV: None}
 
-    async def test_a_device_that_the_first_good_poll_does_not_show_is_removed_and_keeps_its_place(
+    async def test_a_device_missing_in_the_first_good_poll_is_removed_and_keeps_its_room(
         self, tmp_path: Path, clock: VirtualClock, caplog: pytest.LogCaptureFixture
     ) -> None:
         caplog.set_level("INFO", "adapters")
@@ -163,7 +163,7 @@ class TestWhatIsThereAgain:
             members = (await app.get("/groups/all/devices")).json
             assert [each["id"] for each in members] == [SECOND, TV, LIGHT]
 
-    async def test_devices_of_an_adapter_that_is_not_enabled_are_not_but_their_places_are(
+    async def test_devices_of_a_disabled_adapter_are_not_restored_but_their_rooms_are(
         self, tmp_path: Path, clock: VirtualClock
     ) -> None:
         async with living(tmp_path, clock) as app:
@@ -248,7 +248,7 @@ async def test_diagnostics_show_the_load_of_the_card(tmp_path: Path, clock: Virt
 class TestFilesThatCannotBeTrusted:
     """Damage is reported; intact files are used."""
 
-    async def test_damage_is_in_the_log_an_event_and_diagnostics(
+    async def test_damage_is_reported_in_the_log_an_event_and_diagnostics(
         self, tmp_path: Path, clock: VirtualClock, caplog: pytest.LogCaptureFixture
     ) -> None:
         async with living(tmp_path, clock) as app:
@@ -315,7 +315,7 @@ SPOILT: list[tuple[str, Callable[[Path], object], int, str]] = [
 """Damages of a file, with the exit code of the start and its sentence."""
 
 
-async def test_a_start_from_files_that_cannot_be_read_ends_with_a_sentence_and_leaves_them(tmp_path: Path) -> None:
+async def test_a_start_from_unreadable_files_ends_with_a_sentence_and_keeps_them(tmp_path: Path) -> None:
     configure(tmp_path)
     async with running(tmp_path) as hub:
         assert await hub.post("/rooms", id="den", name="Den") == 200
@@ -339,9 +339,7 @@ def _check_sentence(said: str, expected: str) -> None:
     assert expected in said.splitlines()[-1]
 
 
-async def test_values_of_another_kind_under_the_same_name_are_not_restored(
-    tmp_path: Path, clock: VirtualClock
-) -> None:
+async def test_values_of_another_kind_under_the_same_name_are_ignored(tmp_path: Path, clock: VirtualClock) -> None:
     async with living(tmp_path, clock) as app:
         await furnish(app)
         tv = {"elgato_lights": RokuTv(ip_address="127.0.0.1", port=9, poll_interval_secs=30)}
@@ -360,7 +358,7 @@ async def test_each_of_many_simultaneous_moves_of_a_device_gets_its_own_answer(a
     assert (await app.device(LIGHT))["room_id"] in rooms
 
 
-async def test_since_when_a_device_is_offline_is_known_over_restarts(tmp_path: Path, clock: VirtualClock) -> None:
+async def test_the_begin_of_an_outage_survives_restarts(tmp_path: Path, clock: VirtualClock) -> None:
     async def offline_since() -> datetime:
         clock.suspend(1000)
         async with living(tmp_path, clock, late=60.0) as app:

@@ -59,7 +59,7 @@ async def test_rooms_are_listed_by_id(app: App) -> None:
     assert answer.json == [{"id": id_, "name": f"The {id_}"} for id_ in ("10", "9", "Zoo", "attic", "den")]
 
 
-async def test_outer_white_space_is_cut_other_fields_are_ignored_and_any_name_goes(app: App) -> None:
+async def test_outer_white_space_is_trimmed_other_fields_are_ignored_and_any_name_is_valid(app: App) -> None:
     answer = await app.post("/rooms", {"id": " a/b käse%20 ", "name": "\t Käse & <b>📺</b> ", "size": 7})
     assert answer.json == {"id": "a/b käse%20", "name": "Käse & <b>📺</b>"}
     assert (await app.get("/rooms/a%2Fb%20k%C3%A4se%2520")).json == answer.json
@@ -71,7 +71,7 @@ async def test_outer_white_space_is_cut_other_fields_are_ignored_and_any_name_go
 # --- what is in them -----------------------------------------------------------------------------
 
 
-async def test_a_room_holds_the_devices_that_were_put_there_by_id(app: App) -> None:
+async def test_a_room_lists_its_devices_by_id(app: App) -> None:
     await furnish(app, "den", TV, LIGHT)
     await put(app, "attic")
     answer = await app.get("/rooms/den/devices")
@@ -83,7 +83,7 @@ async def test_a_room_holds_the_devices_that_were_put_there_by_id(app: App) -> N
     assert [device["id"] for device in (await app.get("/rooms/den/devices")).json] == [LIGHT]
 
 
-async def test_removing_a_room_frees_its_devices_first_and_leaves_the_others(app: App) -> None:
+async def test_removing_a_room_first_unassigns_its_devices_and_no_others(app: App) -> None:
     await furnish(app, "den", TV, LIGHT)
     await put(app, "attic")
     before = [await app.device(LIGHT), await app.device(TV)]

@@ -34,7 +34,7 @@ def put(url: str, number: int) -> int:
 
 @pytest.mark.parametrize("after", range(3))
 @pytest.mark.slow
-def test_a_killed_save_leaves_the_old_text_or_the_new_one(tmp_path: Path, after: int) -> None:
+def test_a_killed_save_leaves_the_old_or_the_new_text(tmp_path: Path, after: int) -> None:
     box(tmp_path)
     saved: list[int] = []
     with lares(tmp_path, "run", variables=WITH_KEY) as running:

@@ -91,7 +91,7 @@ QUEUED = (202, {"status": "queued", "results": []})
 # --- listing and running -------------------------------------------------------------------------
 
 
-async def test_scenes_are_listed_by_id_with_a_text_for_a_description_that_is_not_there(lua: App) -> None:
+async def test_scenes_are_listed_by_id_with_an_empty_text_for_a_missing_description(lua: App) -> None:
     answer = await lua.get("/scenes")
     assert answer.status == 200
     ids = [each["id"] for each in answer.json]
@@ -118,7 +118,7 @@ async def test_a_command_to_a_group_gives_a_result_for_each_member_in_their_orde
     assert of(await lua.post("/scenes/all/execute")) == OK
 
 
-async def test_running_needs_no_body_and_reads_none(lua: App) -> None:
+async def test_running_a_scene_needs_no_body_and_reads_none(lua: App) -> None:
     for body in (None, b"", b"{}", b"not JSON", b"[" * 1000):
         assert of(await lua.post("/scenes/a%20b%2F%C3%BC/execute", data=body)) == OK
 
@@ -130,7 +130,7 @@ async def test_a_failure_has_file_line_and_earlier_results(lua: App) -> None:
     assert answer.json["results"] == [{"target": TV, "status": "ok", "message": None}]
 
 
-async def test_a_scene_that_computes_for_ever_is_stopped_and_the_next_one_works(lua: App) -> None:
+async def test_an_endless_scene_is_stopped_and_the_next_one_works(lua: App) -> None:
     answer = await lua.post("/scenes/loops/execute")
     assert (answer.status, answer.json["results"]) == (400, [])
     assert "scripts.max_cpu_secs" in answer.json["error"]

@@ -153,7 +153,7 @@ def note_arguments(traces: Traces, running: Running) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["text", pytest.param("json", marks=pytest.mark.slow)])
-def test_no_secret_stands_anywhere_after_a_whole_journey(tmp_path: Path, form: str) -> None:
+def test_no_secret_is_left_anywhere_after_a_whole_journey(tmp_path: Path, form: str) -> None:
     traces = Traces()
     box(tmp_path, f'{LOOPBACK}[logging]\nlevel = "debug"\nformat = "{form}"\n')
     with lares(tmp_path, "run") as running:
@@ -186,7 +186,7 @@ def test_no_secret_stands_anywhere_after_a_whole_journey(tmp_path: Path, form: s
 @pytest.mark.parametrize(
     "way", ["configuration", *(pytest.param(way, marks=pytest.mark.slow) for way in ("variable", "file"))]
 )
-def test_a_configured_master_key_stands_where_it_was_written_and_nowhere_else(tmp_path: Path, way: str) -> None:
+def test_a_configured_master_key_is_only_where_it_was_written(tmp_path: Path, way: str) -> None:
     traces, variables, kept = Traces(secrets={OWN}), {}, None
     box(tmp_path, f'{LOOPBACK}[logging]\nlevel = "debug"\n')
     if way == "variable":

@@ -149,7 +149,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG.values(), ids=[*WRONG])
-async def test_a_file_with_faults_changes_nothing_and_each_fault_has_its_line(home: Home, text: str) -> None:
+async def test_a_file_with_errors_changes_nothing_and_each_error_has_its_line(home: Home, text: str) -> None:
     write(home.root, {"default.toml": text + OTHER})
     done = await home.reload()
     assert done["status"] == "error" and done["errors"][0]["file"] == str(home.file) and done["errors"][0]["line"]
@@ -184,7 +184,7 @@ async def test_a_save_over_http_applies_the_sections(home: Home) -> None:
     assert text.splitlines()[warning["line"] - 1].startswith("timezone")
 
 
-async def test_a_section_of_mqtt_begins_and_ends_to_publish_the_home(home: Home, broker: Broker) -> None:
+async def test_a_section_of_mqtt_starts_and_stops_publishing_the_home(home: Home, broker: Broker) -> None:
     section = (
         f'[adapters.mqtt]\nhost = "127.0.0.1"\nport = {broker.port}\nusername = "{USER}"\npassword = "{PASSWORD}"\n'
         'hub_id = "cellar"\n'

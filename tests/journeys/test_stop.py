@@ -85,7 +85,7 @@ async def test_a_hub_under_load_stops_in_order_within_five_seconds(tmp_path: Pat
             assert {room["id"] for room in await again.get("/rooms")} >= set(acknowledged)
 
 
-async def test_clients_of_a_sleeping_scene_get_an_error_at_the_stop_and_nothing_new_begins(
+async def test_clients_of_a_sleeping_scene_get_an_error_at_the_stop_and_no_execution_begins(
     tmp_path: Path,
 ) -> None:
     configure(tmp_path)
@@ -160,7 +160,7 @@ socket.getaddrinfo = hang
 """
 
 
-async def test_a_name_server_that_hangs_does_not_keep_the_hub(tmp_path: Path) -> None:
+async def test_a_hanging_name_server_does_not_delay_the_stop(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(HANGING)
     configure(tmp_path, light_section("http://lamp.invalid"))
     async with running(tmp_path, {"PYTHONPATH": f"{tmp_path}:{ROOT}"}) as hub:
@@ -172,7 +172,7 @@ async def test_a_name_server_that_hangs_does_not_keep_the_hub(tmp_path: Path) ->
         assert "cut off" not in hub.log.read_text()
 
 
-def test_a_stop_that_hangs_is_cut_off() -> None:
+def test_a_hanging_stop_is_ended() -> None:
     stuck = "from appliance.cli import run; run.STOP_LIMIT_SECS = 0.1; run.limit_stop(); input()"
     with subprocess.Popen([sys.executable, "-c", stuck], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as popen:
         assert popen.wait(20) == os.EX_SOFTWARE

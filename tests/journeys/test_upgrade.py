@@ -34,7 +34,7 @@ async def status_for(hub: Process, key: str, path: str = "/rooms") -> int:
 
 
 @pytest.mark.slow
-async def test_a_home_of_0_1_0_starts_with_everything_there(tmp_path: Path) -> None:
+async def test_a_home_of_0_1_0_starts_complete(tmp_path: Path) -> None:
     async with LightSimulator() as light, TvSimulator() as tv:
         keys = unpack("0.1.0", tmp_path)
         file = tmp_path / "config" / "default.toml"
@@ -72,7 +72,7 @@ async def test_a_home_of_0_1_0_starts_with_everything_there(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-async def test_a_home_of_0_2_0_starts_with_everything_there(tmp_path: Path) -> None:
+async def test_a_home_of_0_2_0_starts_complete(tmp_path: Path) -> None:
     keys = unpack("0.2.0", tmp_path)
     async with running(tmp_path, {"LARES_MASTER_KEY": ""}) as hub:
         hub.session.headers["Authorization"] = f"Bearer {keys['master']}"

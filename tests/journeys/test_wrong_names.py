@@ -82,7 +82,7 @@ TABLE = [
 
 
 @pytest.mark.slow
-async def test_each_wrong_name_has_its_sentence_in_every_place(
+async def test_each_wrong_name_has_the_same_warning_in_every_place(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     hourly = "{ type = 'interval', every_secs = 3600 }"

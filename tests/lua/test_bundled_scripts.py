@@ -129,7 +129,7 @@ async def test_lights_are_commanded_within_their_ranges(pool: WorkerPool) -> Non
         assert "|".join(home.commanded) == expected, body
 
 
-async def test_lights_return_whether_all_obeyed_and_never_raise(pool: WorkerPool) -> None:
+async def test_functions_of_lights_return_whether_all_obeyed_and_never_raise(pool: WorkerPool) -> None:
     home = lamps()
     home.stubborn = {"a"}
     body = "print(lights.on(ctx, 'a'), lights.on(ctx, 'd'), lights.on(ctx, 'gone'), lights.on(ctx, {'a', 'b'}))"
@@ -179,7 +179,7 @@ async def test_climate_is_commanded_within_the_range_of_the_device(pool: WorkerP
         assert (await play(pool, home, "climate", f"print({body})"), home.commanded) == ([printed], commanded), body
 
 
-async def test_a_pause_is_remembered_once_and_ends_as_it_began(pool: WorkerPool) -> None:
+async def test_a_pause_is_stored_once_and_restores_the_mode(pool: WorkerPool) -> None:
     home = heating()
     twice = "for _ = 1, 2 do climate.pause(ctx, 'x:A 1') climate.pause(ctx, 'plain') end"
     await play(pool, home, "climate", twice)
@@ -201,7 +201,7 @@ PRESENCE: tuple[tuple[dict[str, tuple[bool, str]], str], ...] = (
 )
 
 
-async def test_presence_concludes_nothing_from_devices_that_are_unavailable(pool: WorkerPool) -> None:
+async def test_presence_ignores_unavailable_devices(pool: WorkerPool) -> None:
     for people, printed in PRESENCE:
         home = Home()
         home.add("lamp", POWER)
@@ -233,7 +233,7 @@ SCHEDULE = (
 
 
 @pytest.mark.slow
-async def test_schedule_goes_by_the_clocks_of_the_home_on_long_and_short_days_too() -> None:
+async def test_schedule_uses_the_home_clock_on_long_and_short_days_too() -> None:
     for at, body, printed in SCHEDULE:
         async with open_pool(scripts=SCRIPTS, clock=VirtualClock(datetime.fromisoformat(at))) as pool:
             assert await play(pool, Home(), "schedule", f"print({body})") == [printed], (at, body)

@@ -124,7 +124,7 @@ os.abort()
 """
 
 
-def test_code_that_has_escaped_reaches_nothing_and_keeps_what_lua_needs(tmp_path: Path) -> None:
+def test_escaped_code_reaches_nothing_and_lua_still_works(tmp_path: Path) -> None:
     assert judge_escape([sys.executable], sys.path, tmp_path) == -signal.SIGABRT
 
 
@@ -174,7 +174,7 @@ async def test_a_worker_is_confined_before_it_runs_lua() -> None:
 
 
 @pytest.mark.slow
-def test_the_hubs_memory_is_no_other_processs_to_read() -> None:
+def test_no_other_process_can_read_the_hubs_memory() -> None:
     judge_protection([sys.executable])
 
 
@@ -259,5 +259,5 @@ def test_the_filter_answers_each_call_on_each_architecture(machine: str, archite
         assert interpret(program, 202, other) == KILL
 
 
-def test_a_machine_whose_calls_are_not_listed_has_no_filter() -> None:
+def test_an_unlisted_architecture_has_no_filter() -> None:
     assert build_filter("armv7l", 77) is None

@@ -64,7 +64,7 @@ async def stage(pool: WorkerPool) -> AsyncIterator[Stage]:
         yield Stage(pool, home, clock)
 
 
-async def test_of_an_id_that_is_too_long_for_any_the_beginning_is_noted(stage: Stage) -> None:
+async def test_an_overlong_id_is_recorded_in_part(stage: Stage) -> None:
     await stage.play(f"ctx:command(('x'):rep(200000), {ON})")
     [result] = stage.context.results
     assert result["target"] == "x" * 256
@@ -100,7 +100,7 @@ async def test_a_log_line_has_its_level_its_fields_and_the_name(
     assert fields_of(last) == {"fields": [1, 2], "automation": "dusk"}
 
 
-async def test_messages_without_targets_are_logged_as_they_are_and_a_flood_is_held_back(
+async def test_messages_without_targets_are_logged_and_a_flood_is_limited(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "notify")
@@ -112,7 +112,7 @@ async def test_messages_without_targets_are_logged_as_they_are_and_a_flood_is_he
 
 
 @pytest.mark.slow
-async def test_of_very_many_results_the_latest_are_kept(stage: Stage) -> None:
+async def test_the_latest_of_many_results_are_kept(stage: Stage) -> None:
     await stage.play(f"for i = 1, {MAX_RESULTS + 5} do ctx:command('lamp:' .. i + 10, {ON}) end")
     results = stage.context.results
     assert len(results) == MAX_RESULTS
@@ -147,7 +147,7 @@ async def test_failures_are_reported_and_counted_while_the_script_continues(
     assert (row.target, row.count) == (target, 3) and reason in row.reason
 
 
-async def test_the_kept_names_of_failures_are_limited() -> None:
+async def test_the_names_of_failures_are_limited() -> None:
     failed = FailedCalls(VirtualClock())
     for number in range(250):
         failed.add("scene:a", f"x{number}", "y" * 9_000)
@@ -162,7 +162,7 @@ def kept(trace: Trace, step: str) -> list[int]:
     return [each["number"] for each in trace.list_steps() if each["step"] == step]
 
 
-async def test_of_lines_of_the_log_the_newest_fifty_are_kept_and_every_other_step() -> None:
+async def test_the_newest_fifty_log_lines_and_all_other_steps_are_kept() -> None:
     trace = Trace(VirtualClock())
     for number in range(90):
         trace.add("log", number=number)
@@ -172,7 +172,7 @@ async def test_of_lines_of_the_log_the_newest_fifty_are_kept_and_every_other_ste
     assert kept(trace, "command") == list(range(0, 90, 9))
 
 
-async def test_of_all_steps_the_newest_two_hundred_are_kept_and_lines_that_went_make_room_for_others() -> None:
+async def test_the_newest_two_hundred_steps_are_kept() -> None:
     trace = Trace(VirtualClock())
     for number in range(MAX_LOG_STEPS):
         trace.add("log", number=number)

@@ -55,7 +55,7 @@ def is_same(one: Any, other: Any) -> bool:
 @given(st.lists(values, min_size=1, max_size=30))
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @pytest.mark.slow
-async def test_values_come_back_as_they_were(pool: WorkerPool, many: list[Any]) -> None:
+async def test_values_are_returned_unchanged(pool: WorkerPool, many: list[Any]) -> None:
     given = [{"value": value} for value in many]
     assert not [pair for pair in zip(await echo(pool, *given), given, strict=True) if not is_same(*pair)]
 
@@ -112,7 +112,7 @@ async def test_tables_made_in_lua(pool: WorkerPool, made: str, arrived: Any) -> 
     assert arrived is ... or is_same(notes.asked[0][1][1], arrived)
 
 
-async def test_an_array_that_was_emptied_stays_an_array(pool: WorkerPool) -> None:
+async def test_an_emptied_array_is_still_an_array(pool: WorkerPool) -> None:
     body = "local t = ctx:invoke('give') table.remove(t.a) ctx:invoke('take', t) t.a.name = 1 ctx:invoke('take', t)"
     notes = await run(pool, body, Notes(lambda *_: {"a": [1]}))
     assert [each[1][1] for each in notes.asked[1:]] == [{"a": []}, {"a": {"name": 1}}]
@@ -147,13 +147,13 @@ async def test_values_without_json_are_refused_at_the_line(pool: WorkerPool, mad
     assert notes.asked == []
 
 
-async def test_thirty_two_levels_pass(pool: WorkerPool) -> None:
+async def test_thirty_two_levels_are_accepted(pool: WorkerPool) -> None:
     body = "local t = {} for _ = 1, 31 do t = {t} end ctx:invoke('take', t)"
     notes = await run(pool, body)
     assert len(notes.asked) == 1
 
 
-async def test_an_answer_that_is_not_json_is_an_error_of_the_call_and_not_of_the_hub(pool: WorkerPool) -> None:
+async def test_an_answer_that_is_not_json_is_an_error_of_the_call(pool: WorkerPool) -> None:
     with pytest.raises(ScriptFailed, match="ctx:invoke failed inside the hub"):
         await run(pool, "ctx:invoke('x')", Notes(lambda *_: object()))
 

@@ -19,7 +19,7 @@ ARRIVALS: tuple[tuple[Callable[[WorkerExecution], Callable[[], None] | None], Fr
 
 
 @each_row(("arrival", "last"), ARRIVALS)
-def test_frames_of_the_hub_may_come_before_send_of_the_request_has_returned(
+def test_frames_of_the_hub_can_arrive_before_send_returns(
     arrival: Callable[[WorkerExecution], Callable[[], None] | None], last: FrameKind
 ) -> None:
     """Another thread may end the execution, and free its state, while the one that made the request is in `send`."""

@@ -31,7 +31,7 @@ def faults(described: dict[str, Any], text: str = "") -> list[str]:
     return [str(fault) for fault in refused.value.faults]
 
 
-def test_a_scene_has_an_id_a_name_a_function_and_maybe_more() -> None:
+def test_a_scene_has_an_id_a_name_and_a_function() -> None:
     single = Mode(type=ModeType.SINGLE, max=1)
     assert parse(WHOLE) == Scene(id="x", name="X", description="Y", mode=single)
     bare = parse({"id": " x ", "name": " X ", "execute": EXECUTE})
@@ -55,7 +55,7 @@ def test_a_scene_has_an_id_a_name_a_function_and_maybe_more() -> None:
         ({"mode": "once"}, "mode must be one of parallel, single, queued, restart, not 'once'"),
     ],
 )
-def test_every_fault_is_a_sentence(change: dict[str, Any], fault: str) -> None:
+def test_every_error_is_a_sentence(change: dict[str, Any], fault: str) -> None:
     assert faults({**WHOLE, **change}) == [f"x.lua: {fault}"]
 
 
@@ -88,7 +88,7 @@ def test_tables_in_a_table_are_read_by_their_own_fields() -> None:
     ("value", "sentence"),
     [(None, "nil"), (False, "false"), ([], "a list"), (EXECUTE, "a function"), ("x" * 99, "'" + "x" * 56 + "…")],
 )
-def test_values_are_shown_as_lua_writes_them_and_never_long(value: Any, sentence: str) -> None:
+def test_values_are_shown_shortly_in_lua_syntax(value: Any, sentence: str) -> None:
     assert shown(value, LUA) == sentence
 
 
@@ -103,7 +103,7 @@ NAMES = "parallel, single, queued, restart"
 
 
 @each_row("name", FORMS)
-def test_a_mode_is_written_as_a_name_or_as_a_table_of_it(name: str) -> None:
+def test_a_mode_is_a_name_or_a_table(name: str) -> None:
     check, mode = mode_check(DEFAULT_MAX), FORMS[name]
     assert check(name) == check({"type": name}) == mode
     if name in BOUNDED:

@@ -36,7 +36,7 @@ def put(root: Path, *names: str) -> None:
         (root / name).write_text(name)
 
 
-def test_files_come_by_name_and_only_a_deep_folder_is_read_with_those_inside_it(tmp_path: Path) -> None:
+def test_files_are_sorted_by_name_and_subfolders_read_only_if_allowed(tmp_path: Path) -> None:
     put(tmp_path, "b.lua", "a.lua", "Z.lua", "inner/c.lua", "inner/more/d.lua", "x.txt", ".h.lua", ".git/e.lua")
     flat, deep = contents(tmp_path), contents(tmp_path, is_deep=True)
     assert [source.text.decode() for source in flat.sources] == ["Z.lua", "a.lua", "b.lua"]
@@ -78,7 +78,7 @@ def test_all_files_together_are_bounded(tmp_path: Path) -> None:
     assert found.faults[0].message == "is left out: the files of config/scripts are too large in total"
 
 
-def test_a_script_that_leads_out_of_the_folder_is_named_and_not_read(tmp_path: Path) -> None:
+def test_a_link_out_of_the_folder_is_reported_and_not_read(tmp_path: Path) -> None:
     (tmp_path / "outside.lua").write_text("secret words")
     folder = tmp_path / "scripts"
     folder.mkdir()
@@ -133,13 +133,13 @@ def test_the_line_of_a_field(path: tuple[str, ...], line: int) -> None:
     assert source(TEXT).line_of(*path) == line
 
 
-async def test_lines_count_from_the_files_first() -> None:
+async def test_line_numbers_begin_at_the_files_first_line() -> None:
     async with open_pool() as pool:
         description = await pool.describe(source(TEXT))
     assert description["execute"] == Function(13)
 
 
-def test_a_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
+def test_the_size_of_a_file_is_limited(tmp_path: Path) -> None:
     file = tmp_path / "x.lua"
     file.write_bytes(b"x" * MAX_FILE_BYTES)
     assert load(file, "config/scenes/x.lua") == Source(name="config/scenes/x.lua", text=b"x" * MAX_FILE_BYTES)
@@ -150,7 +150,7 @@ def test_a_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
         load(tmp_path / "y.lua", "y")
 
 
-async def test_at_a_start_a_file_is_wrong_only_if_it_fails_twice(tmp_path: Path) -> None:
+async def test_at_a_start_a_file_has_an_error_only_if_it_fails_twice(tmp_path: Path) -> None:
     every_minute = {"type": "interval", "every_secs": 60}
     write(tmp_path, [automation(every_minute), automation(every_minute, "b")])
     tries: list[str] = []

@@ -145,7 +145,7 @@ async def home(folder: Path, count: int, seed: int, signals: tuple[signal.Signal
 
 @pytest.mark.slow
 @pytest.mark.parametrize("homes", [3, pytest.param(10, marks=pytest.mark.release)])
-async def test_no_ending_is_lost_in_many_hits(homes: int, tmp_path: Path) -> None:
+async def test_no_execution_is_lost_when_signals_hit_the_worker(homes: int, tmp_path: Path) -> None:
     signals = (*DEADLY * 6, signal.SIGSTOP)
     kills = await asyncio.gather(*(home(tmp_path / str(each), 25, 100 + each, signals) for each in range(homes)))
     assert sum(kills) > 12 * homes

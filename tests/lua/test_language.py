@@ -90,7 +90,7 @@ LANGUAGE: tuple[tuple[str, str], ...] = (
 """Name, and a body that returns true."""
 
 
-async def test_lua_is_lua(pool: WorkerPool) -> None:
+async def test_the_language_works_as_in_its_manual(pool: WorkerPool) -> None:
     printed = {name: (await run(pool, f"print((function() {body} end)())")).printed for name, body in LANGUAGE}
     assert not {name: said for name, said in printed.items() if said != ["true"]}
 
@@ -138,7 +138,7 @@ PLACES: tuple[tuple[str, str], ...] = (
 
 
 @pytest.mark.parametrize("body", [body for _, body in PLACES], ids=[name for name, _ in PLACES])
-async def test_ctx_can_be_called_from(pool: WorkerPool, body: str) -> None:
+async def test_ctx_works_inside(pool: WorkerPool, body: str) -> None:
     notes = await run(pool, body, Notes(lambda *_: "seen"))
     assert notes.printed == ["true\tseen"]
 
@@ -163,13 +163,13 @@ WAITING: tuple[tuple[str, str], ...] = (
 
 
 @pytest.mark.parametrize("body", [body for _, body in WAITING], ids=[name for name, _ in WAITING])
-async def test_ctx_works_where_lua_cannot_pause(pool: WorkerPool, body: str) -> None:
+async def test_ctx_works_in_calls_that_cannot_yield(pool: WorkerPool, body: str) -> None:
     notes = await run(pool, f"{body} print('on')", Notes(lambda *_: "seen"))
     assert notes.printed == ["on"]
     assert {operation for operation, _ in notes.asked} == {"get_device"}
 
 
-async def test_log_and_print_work_where_lua_cannot_pause(pool: WorkerPool) -> None:
+async def test_log_and_print_work_in_calls_that_cannot_yield(pool: WorkerPool) -> None:
     body = "tostring(setmetatable({}, {__tostring = function() print('in') ctx:log('warn', 'here') return 'x' end}))"
     notes = await run(pool, body)
     assert notes.printed == ["in", "here"]

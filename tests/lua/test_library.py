@@ -61,7 +61,7 @@ def test_the_parameters_match_ctx() -> None:
         assert {*documented[len(method.arguments) :]} <= {"any"}, name
 
 
-def test_the_levels_and_targets_are_those_there_are() -> None:
+def test_the_levels_and_targets_match() -> None:
     assert LIBRARY.aliases["LogLevel"].replace('"', "").split("|") == list(SCRIPT_LOG_LEVELS)
     offered = {
         f"{kind}:{operation}"
@@ -114,7 +114,7 @@ async def test_results_of_ctx_have_the_fields_of_their_class(
     assert returned == [(type_, "[]" if isinstance(given, list) else "?" if name.startswith("get_") else "")]
 
 
-def test_words_of_results_and_kinds_are_those_there_are() -> None:
+def test_words_of_results_and_kinds_match() -> None:
     assert LIBRARY.classes["CommandResult"]["status"].words == [*Status]
     assert LIBRARY.classes["Device"]["kind"].words == [*DeviceKind]
     names = set(Command.__struct_fields__)
@@ -141,7 +141,7 @@ TYPES: Mapping[str, str] = {
 """The stub's name of each schema type except `enum`."""
 
 
-def test_the_capabilities_are_those_there_are() -> None:
+def test_the_capabilities_match() -> None:
     assert list(LIBRARY.words["Capability"]) == list(CAPABILITIES) == list(LIBRARY.classes["Attributes"])
     of_catalog = {action for each in CAPABILITIES.values() for action in each.actions}
     assert set(LIBRARY.words["Action"]) == {*of_catalog, "press"}
@@ -208,7 +208,7 @@ def test_the_fields_of_a_scene_match_the_reader() -> None:
     assert needed == {name for name, each in stub.items() if not each.is_optional}
 
 
-def test_the_modes_are_those_there_are() -> None:
+def test_the_modes_match() -> None:
     assert list(LIBRARY.words["ModeType"]) == [*ModeType]
     with pytest.raises(ConfigFailed, match="has no field 0"):
         described = {"id": "x", "name": "X", "execute": Function(1), "mode": {"type": "queued", "max": 1, "0": 1}}
@@ -231,7 +231,7 @@ end
 """
 
 
-async def test_the_functions_of_lua_that_are_kept_and_removed_are_documented() -> None:
+async def test_kept_and_removed_functions_of_lua_are_documented() -> None:
     plain = lua54.LuaRuntime(register_eval=False, register_builtins=False)
     plain.execute("python = nil")
     stock = set(plain.execute(f"{WALK} return table.concat(names, ' ')").split())
@@ -251,13 +251,13 @@ async def test_the_functions_of_lua_that_are_kept_and_removed_are_documented() -
     assert {name for name, function in documented.items() if function.is_deprecated} <= stock - kept
 
 
-async def test_the_editor_looks_for_modules_where_require_does() -> None:
+async def test_the_editor_finds_modules_like_require() -> None:
     assert SETTINGS["runtime.path"] == ["scripts/?.lua"]
     assert SETTINGS["runtime.version"] == lua54.LuaRuntime(register_eval=False).globals()._VERSION
     assert [library.ROOT / "config" / folder for folder in SETTINGS["workspace.library"]] == [library.STUB.parent]
 
 
-async def test_the_stub_is_lua_that_compiles_and_is_never_run() -> None:
+async def test_the_stub_compiles_and_is_never_run() -> None:
     text = library.STUB.read_text()
     assert text.startswith("---@meta\n")
     async with open_pool() as pool:

@@ -77,7 +77,7 @@ def test_the_fields_of_an_automation_match_the_reader() -> None:
     assert offered(parse(state={"0": 1}).faults, "state.0") == set(LIBRARY.classes["State"])
 
 
-def test_the_kinds_of_triggers_and_conditions_are_those_there_are() -> None:
+def test_the_kinds_of_triggers_and_conditions_match() -> None:
     assert set(classes_of("Trigger")) == set(TRIGGER_KINDS)
     assert set(classes_of("Condition")) == set(CONDITION_KINDS)
 

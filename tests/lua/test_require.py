@@ -60,7 +60,7 @@ def answer(operation: str, arguments: list[float]) -> object:
     return {"name": "Lamp"}
 
 
-async def test_a_script_is_its_returned_value_and_knows_its_name_and_file(pool: WorkerPool) -> None:
+async def test_require_returns_the_scripts_value_and_passes_its_name_and_file(pool: WorkerPool) -> None:
     for body, printed in (
         ("print(require('lights').warm)", ["2700"]),
         ("print(require('a.b'))", ["a.b config/scripts/a/b.lua"]),
@@ -93,14 +93,16 @@ async def test_an_error_in_a_script_has_its_own_file_and_line(pool: WorkerPool) 
         assert str(failure.value).startswith(said), str(failure.value)
 
 
-async def test_a_script_is_run_once_an_execution_and_read_again_in_the_next(scripts: Path, pool: WorkerPool) -> None:
+async def test_a_script_runs_once_per_execution_and_is_read_again_in_the_next(
+    scripts: Path, pool: WorkerPool
+) -> None:
     (scripts / "m.lua").write_text("print('run') return {}")
     assert (await run(pool, "print(require 'm' == require 'm')")).printed == ["run", "true"]
     (scripts / "m.lua").write_text("print('edited') return {}")
     assert (await run(pool, "require 'm'")).printed == ["edited"]
 
 
-async def test_a_script_that_is_read_again_and_again_is_kept_once(pool: WorkerPool) -> None:
+async def test_a_script_that_is_read_repeatedly_is_stored_once(pool: WorkerPool) -> None:
     body = "for _ = 1, 20 do pcall(require, 'failing') end error('x')"
     execution = start(pool, file(body), Notes(), name="scene:x")
     with pytest.raises(ScriptFailed):
@@ -108,7 +110,7 @@ async def test_a_script_that_is_read_again_and_again_is_kept_once(pool: WorkerPo
     assert [each.name for each in execution.lua._files] == [FILE, "config/scripts/failing.lua"]
 
 
-async def test_require_fails_with_a_sentence_where_scripts_are_disabled() -> None:
+async def test_require_fails_with_a_sentence_if_scripts_are_disabled() -> None:
     async with open_pool() as pool:
         with pytest.raises(ScriptFailed, match=r"test\.lua:2: require 'm': scripts are disabled"):
             await run(pool, "require 'm'")

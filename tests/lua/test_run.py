@@ -132,13 +132,13 @@ async def test_an_execution_continues_without_a_waiter(pool: WorkerPool) -> None
     assert gate.printed == ["done"]
 
 
-async def test_many_can_wait_for_one_run_and_all_learn_how_it_ended(pool: WorkerPool) -> None:
+async def test_many_callers_can_wait_for_one_run_and_get_its_result(pool: WorkerPool) -> None:
     execution = start(pool, scene("error('no')"), Notes(), name="x")
     ends = await asyncio.gather(*[ended(execution) for _ in range(3)], return_exceptions=True)
     assert [type(each) for each in ends] == [ScriptFailed] * 3
 
 
-async def test_leaving_the_runner_ends_what_sleeps_what_waits_and_what_spins() -> None:
+async def test_leaving_the_runner_ends_sleeping_waiting_and_spinning_executions() -> None:
     gate = Gate()
     async with open_pool() as pool:
         runs = [start(pool, scene(SLEEPER), gate, name=f"sleeper {each}") for each in range(20)]
@@ -182,7 +182,7 @@ async def test_each_call_that_waits_begins_the_running_time_again() -> None:
 
 
 @pytest.mark.slow
-async def test_processor_time_is_limited_in_all_whatever_waits_between(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_total_processor_time_is_limited_over_waits(caplog: pytest.LogCaptureFixture) -> None:
     async with open_pool(ExecutionLimits(max_cpu_total_secs=0.3)) as pool:
         with pytest.raises(
             ScriptFailed, match=r"computed for 0\.3 s in all and was stopped \(scripts\.max_cpu_total"
@@ -287,9 +287,7 @@ async def test_runners_can_be_left_at_any_moment() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("body", ["ctx:get_device('x')", "error('no')", "while true do ctx:get_device('x') end"])
-async def test_an_execution_leaves_nothing_that_only_the_collector_of_cycles_finds(
-    pool: WorkerPool, body: str
-) -> None:
+async def test_an_execution_leaves_no_reference_cycles(pool: WorkerPool, body: str) -> None:
     await run(pool, "")
     gc.collect()
     gc.disable()
@@ -325,7 +323,7 @@ print("left")
 
 
 @pytest.mark.slow
-async def test_a_process_ends_though_threads_are_at_work() -> None:
+async def test_a_process_ends_while_threads_work() -> None:
     ended = await asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", EXIT], capture_output=True, text=True, timeout=30, check=False
     )

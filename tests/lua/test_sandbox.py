@@ -63,7 +63,7 @@ LIBRARIES = {
 STRING_METAMETHODS = "__add __div __idiv __mod __mul __pow __sub __unm"
 
 
-async def test_everything_that_can_be_reached_is_known(pool: WorkerPool) -> None:
+async def test_everything_reachable_is_listed(pool: WorkerPool) -> None:
     notes = await run(pool, WALK, Notes(lambda *_: {"id": "x", "a": [{"b": []}]}), event={"a": {"b": [1]}})
     found, functions = notes.printed
     assert found == ""
@@ -183,7 +183,7 @@ async def test_there_is_no_way_out_by(pool: WorkerPool) -> None:
         assert re.match(expected, notes.printed[0]), (name, notes.printed)
 
 
-async def test_no_file_can_feign_a_function(pool: WorkerPool) -> None:
+async def test_no_file_can_fake_a_function(pool: WorkerPool) -> None:
     with pytest.raises(ScriptFailed, match="has a key that is not allowed"):
         await pool.describe(file("return {id = 'a', execute = {['\\0function'] = 1}}"))
 
@@ -213,7 +213,7 @@ async def test_modules_of_the_host_are_unavailable(tmp_path: Path) -> None:
                 await run(pool, f"require '{name}'")
 
 
-async def test_the_environment_of_the_process_stays_its_own() -> None:
+async def test_the_environment_of_the_process_is_hidden() -> None:
     os.environ["LARES_TEST_SECRET"] = "s3cret"
     try:
         async with open_pool() as pool:
@@ -312,7 +312,7 @@ async def test_describing_a_hostile_file_ends_with_a_clear_error() -> None:
 
 
 @pytest.mark.slow
-async def test_a_trivial_script_ends_while_forty_spin() -> None:
+async def test_a_short_script_ends_while_forty_others_spin() -> None:
     async with open_pool(ExecutionLimits(max_cpu_secs=30.0)) as pool:
         spinning = [start(pool, scene("while true do end"), Notes(), name=f"spinner {each}") for each in range(40)]
         async with asyncio.timeout(PATIENCE):

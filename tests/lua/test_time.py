@@ -50,7 +50,7 @@ async def test_lua_knows_the_local_time(pool: WorkerPool, asked: str, answer: st
     [("UTC", "10:30 +0000"), ("America/New_York", "06:30 -0400"), ("Asia/Kathmandu", "16:15 +0545"),
      ("America/St_Johns", "08:00 -0230")],
 )  # fmt: skip
-async def test_the_zone_is_the_homes(zone: str, shown: str) -> None:
+async def test_the_time_zone_is_the_homes(zone: str, shown: str) -> None:
     async with open_pool(clock=SUMMER, zone=zone) as pool:
         assert (await run(pool, "print(os.date('%H:%M %z'))")).printed == [shown]
 

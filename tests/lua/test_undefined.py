@@ -83,13 +83,13 @@ async def test_possibly_correct_names_are_accepted(pool: WorkerPool, text: str) 
     assert await found(pool, text) == []
 
 
-async def test_a_global_that_another_file_gives_a_value_is_known(pool: WorkerPool) -> None:
+async def test_a_global_of_another_file_is_known(pool: WorkerPool) -> None:
     assert await found(pool, "print(house)", "house = 1") == []
     assert await found(pool, "print(house)", "_G.house = 1", "print(nope)") == []
 
 
 @pytest.mark.parametrize("folder", ["scenes", "scripts"])
-async def test_the_files_that_come_with_lares_use_what_there_is(pool: WorkerPool, folder: str) -> None:
+async def test_the_bundled_files_use_only_existing_names(pool: WorkerPool, folder: str) -> None:
     sources = Folder(path=ROOT / "config" / folder, name=folder, is_deep=True).read().sources
     assert sources
     assert await find_undefined(sources, pool.describe) == []

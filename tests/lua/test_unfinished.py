@@ -13,7 +13,7 @@ from tests.fakes.automations import Card
 from tests.fakes.clock import START, VirtualClock
 
 
-async def test_only_what_runs_for_a_moment_is_marked_and_only_until_it_ends() -> None:
+async def test_only_running_executions_are_marked_until_their_end() -> None:
     card, clock = Card(), VirtualClock()
     async with UnfinishedExecutions(card, clock) as it:
         for number in range(3):
@@ -45,7 +45,7 @@ async def test_interrupted_executions_are_in_their_history_once() -> None:
             ] * entries
 
 
-async def test_marks_of_another_form_are_left_out() -> None:
+async def test_marks_in_another_form_are_ignored() -> None:
     for value in ({"1": {"kind": 7}}, ["x"], 3):
         async with UnfinishedExecutions(Card({RUNNING: value}), VirtualClock()) as it:
             history = ExecutionHistory()

@@ -16,7 +16,7 @@ READ = ["a.lua", ".hidden.lua", "b.lua~", "notes.txt", ".x.lua.part"]
 
 
 @pytest.mark.parametrize("is_deep", [False, True])
-def test_files_that_look_like_lua_and_are_not_read_are_named(tmp_path: Path, is_deep: bool) -> None:
+def test_unread_files_that_look_like_lua_are_reported(tmp_path: Path, is_deep: bool) -> None:
     for name in (*UNREAD, *READ):
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -27,7 +27,7 @@ def test_files_that_look_like_lua_and_are_not_read_are_named(tmp_path: Path, is_
     assert all(fault.message.startswith("nothing reads this file; ") for fault in contents.unread)
 
 
-def test_a_file_next_to_the_configuration_is_named(tmp_path: Path) -> None:
+def test_a_file_next_to_the_configuration_is_reported(tmp_path: Path) -> None:
     write(tmp_path, {"x.lua": "return {}", "default.toml": "", "scenes/a.lua": ""})
     assert [fault.file for fault in find_stray(tmp_path / "config")] == ["config/x.lua"]
 
@@ -55,7 +55,7 @@ ENCODINGS = {
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_another_encoding_is_named(tmp_path: Path, encoding: str) -> None:
+def test_another_encoding_is_reported(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "x.lua").write_bytes("return 'ü'".encode(encoding))
     [fault] = Folder(path=tmp_path, name="config/x").read().faults
     assert fault.message == ENCODINGS[encoding]
@@ -93,7 +93,7 @@ def test_a_copied_scene_stops_the_start(tmp_path: Path) -> None:
     assert result.code == 78 and "config/scenes/a.lua" in result.err and "config/scenes/b.lua" in result.err
 
 
-def test_the_word_of_another_hub_gets_the_right_one(tmp_path: Path) -> None:
+def test_a_term_of_another_hub_gets_the_right_one(tmp_path: Path) -> None:
     text = LAMP.replace("execute =", "action =")
     write(tmp_path, {"default.toml": LOOPBACK, "automations/lamp.lua": text})
     assert "action is not a field of an automation; did you mean execute" in ended(tmp_path, "check").out

@@ -64,7 +64,7 @@ async def test_an_execution_begun_before_a_lost_worker_is_noticed_runs_in_a_new_
     assert figures["kills"] == 1 and "ended unexpectedly (SIGKILL, perhaps for lack of memory)" in str(figures)
 
 
-async def test_a_worker_that_ends_young_is_replaced_only_when_something_is_to_run(
+async def test_a_worker_that_ends_early_is_replaced_only_for_the_next_execution(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("appliance.lua.worker_pool.MIN_SPARE_AGE_SECS", 3600.0)
@@ -92,7 +92,7 @@ async def test_an_execution_that_waited_for_a_lost_worker_runs_in_a_new_one() ->
 
 
 @pytest.mark.parametrize("body", ["print('on') while true do end", "print('on') ctx:sleep(1)"])
-async def test_a_worker_that_hangs_is_killed_and_everybody_answered_though_all_in_it_sleep(body: str) -> None:
+async def test_a_hanging_worker_is_killed_and_its_sleeping_executions_are_answered(body: str) -> None:
     async with open_pool(ExecutionLimits(max_cpu_secs=60.0)) as pool:
         notes = Notes(lambda *_: asyncio.Event().wait())
         running = start(pool, scene(body), notes, name="scene:x")
@@ -105,9 +105,7 @@ async def test_a_worker_that_hangs_is_killed_and_everybody_answered_though_all_i
 
 
 @pytest.mark.usefixtures("whole_workers")
-async def test_a_worker_that_takes_long_to_start_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_slowly_starting_worker_is_awaited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = tmp_path / "python"
     slow.write_text(f'#!/bin/sh\nsleep 10\nexec {sys.executable} "$@"\n')
     slow.chmod(0o755)
@@ -130,7 +128,7 @@ STUCK_AT = (
 """Stuck files, and the last known line of each: its function, a call of ctx, a slow line."""
 
 
-async def test_a_stuck_execution_names_the_line_where_it_was_seen_last() -> None:
+async def test_a_stuck_execution_names_its_last_known_line() -> None:
     async def line_of(text: str) -> int:
         async with open_pool(ExecutionLimits(max_cpu_secs=0.4)) as pool:
             with pytest.raises(ScriptFailed, match="could not be stopped, at this line or after it ") as failure:
@@ -190,7 +188,7 @@ async def test_an_execution_caused_by_a_lost_worker_runs_in_a_new_one() -> None:
         assert len(started) == 1 and pool.figures()["running"] == 1
 
 
-async def test_a_file_that_was_stuck_twice_is_paused_until_it_changes() -> None:
+async def test_a_file_that_got_stuck_twice_is_paused_until_it_changes() -> None:
     starts: list[Started] = []
 
     def begin(_: str) -> None:
@@ -208,7 +206,7 @@ async def test_a_file_that_was_stuck_twice_is_paused_until_it_changes() -> None:
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.02, 0.05, 0.1])
-async def test_files_that_are_read_when_their_worker_is_killed_are_read_again(delay: float) -> None:
+async def test_files_in_loading_are_loaded_again_after_a_kill_of_their_worker(delay: float) -> None:
     async with open_pool() as pool:
         texts = [file(f"local t = {{}} for i = 1, 20000 do t[i] = i end return {{id = 'n{i}'}}") for i in range(30)]
         reading = [asyncio.ensure_future(pool.describe(each)) for each in texts]
@@ -249,7 +247,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-async def test_the_worker_ends_when_the_hub_does(number: signal.Signals) -> None:
+async def test_the_worker_ends_with_the_hub(number: signal.Signals) -> None:
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", HUB, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
     worker = int(await process.stdout.readline())
@@ -280,7 +278,7 @@ async def test_a_worker_that_cannot_be_started_is_an_error_of_each_execution(mon
             await pool.describe(file("return {}"))
 
 
-async def test_a_worker_that_was_large_is_replaced_when_it_has_nothing_to_do() -> None:
+async def test_a_large_worker_is_replaced_when_idle() -> None:
     async with open_pool(ExecutionLimits(max_memory_mb=200.0)) as pool:
         await run(pool, TRIVIAL)
         [fresh] = pool.figures()["workers"]

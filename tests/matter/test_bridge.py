@@ -16,7 +16,7 @@ from tests.matter.laboratory import LAB, check_namespaces, find_bridge, find_ser
 pytestmark = [pytest.mark.slow(minutes=8), pytest.mark.release]
 
 
-def test_each_device_type_is_shown_commanded_lost_and_found(tmp_path: Path) -> None:
+def test_each_device_type_is_shown_commanded_and_recovered(tmp_path: Path) -> None:
     """See `bridge_proof.py` for the steps, and run with -s for the figures."""
     need("node")
     paths = {"folder": str(tmp_path), "modules": str(find_bridge()), "server": str(find_server())}

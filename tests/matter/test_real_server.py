@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.slow(minutes=5), pytest.mark.release]
 
 
-def test_eleven_devices_are_paired_commanded_lost_and_found(tmp_path: Path) -> None:
+def test_eleven_devices_are_paired_commanded_and_recovered(tmp_path: Path) -> None:
     """Some three minutes: see `proof.py` for the steps, and run with -s for the figures."""
     paths = {"folder": str(tmp_path), "modules": str(find_devices()), "server": str(find_server())}
     check_namespaces()

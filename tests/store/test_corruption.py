@@ -95,7 +95,7 @@ def test_an_older_format_without_a_migration_is_refused() -> None:
     check_refused(make, older(), os.EX_CONFIG)
 
 
-def test_a_damaged_file_is_kept_even_when_the_card_takes_nothing_at_first() -> None:
+def test_a_damaged_file_is_kept_even_if_the_card_first_refuses() -> None:
     image = {**healthy(), JOURNAL: journal(LINES[0], LINES[2])}
     disk = RecordingDisk(image)
     disk.fault = lambda index, operation: "ENOSPC"
@@ -135,14 +135,14 @@ def test_a_deleted_damaged_file_stops_nothing() -> None:
     assert files.values == changed(states()[-1], AFTER)
 
 
-def test_only_halves_of_the_stores_own_files_are_removed() -> None:
+def test_only_partial_files_of_the_store_are_removed() -> None:
     halves = {"journal.000003.json.part": b"", f"{SNAPSHOT}.corrupt-{STAMP}.part": b""}
     disk = RecordingDisk({**healthy(), **halves, "first-key.part": b"somebody else's"})
     make(disk).open()
     assert [name for name in disk.list_names() if name.endswith(".part")] == ["first-key.part"]
 
 
-def test_a_generation_without_records_is_begun_anew_as_its_names_may_not_be_on_the_device() -> None:
+def test_a_generation_without_records_is_written_again() -> None:
     files = make(RecordingDisk({**healthy(), JOURNAL: journal()}))
     assert not files.open().is_clean
     assert files.figures()["generation"] == 3

@@ -63,7 +63,9 @@ def test_a_cut_keeps_changes_longer_than_blocks_and_preallocation(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["journal.000002.json", "snapshot.000002.json"])
-def test_a_cut_while_starting_from_damage_keeps_what_was_found(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cut_while_starting_from_damage_keeps_the_damaged_files(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     proof = Proof(bounds=COARSE, twice=60)
     owner = damaged(name)
     histories.reopening(owner)
@@ -72,7 +74,7 @@ def test_a_cut_while_starting_from_damage_keeps_what_was_found(name: str, capsys
     assert proof.images >= 300
 
 
-def test_a_cut_while_changes_share_a_sync_keeps_those_that_were_answered(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cut_while_changes_share_a_sync_keeps_the_confirmed_ones(capsys: pytest.CaptureFixture[str]) -> None:
     proof = Proof(bounds=COARSE)
     disk = asyncio.run(shared_syncs())
     proof.prove(disk)
@@ -82,7 +84,7 @@ def test_a_cut_while_changes_share_a_sync_keeps_those_that_were_answered(capsys:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bounds", BOTH, ids=["coarse", "fine"])
-def test_a_cut_at_any_point_of_every_history_keeps_what_was_acknowledged(
+def test_a_cut_at_any_point_of_every_history_keeps_confirmed_changes(
     bounds: Bounds, capsys: pytest.CaptureFixture[str]
 ) -> None:
     proof = Proof(bounds=bounds, twice=500)
@@ -94,7 +96,7 @@ def test_a_cut_at_any_point_of_every_history_keeps_what_was_acknowledged(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bounds", BOTH, ids=["coarse", "fine"])
-def test_a_cut_at_any_point_behind_a_killed_process_keeps_what_was_acknowledged(
+def test_a_cut_at_any_point_after_a_kill_keeps_confirmed_changes(
     bounds: Bounds, capsys: pytest.CaptureFixture[str]
 ) -> None:
     proof = Proof(bounds=bounds, twice=500)
@@ -107,7 +109,7 @@ def test_a_cut_at_any_point_behind_a_killed_process_keeps_what_was_acknowledged(
 @pytest.mark.slow
 @pytest.mark.parametrize("bounds", [FEW, pytest.param(COARSE, marks=pytest.mark.release)], ids=["coarse", "fine"])
 @pytest.mark.parametrize("refusal", REFUSALS)
-def test_a_cut_at_any_point_behind_refused_operations_keeps_what_was_acknowledged(
+def test_a_cut_at_any_point_after_refused_operations_keeps_confirmed_changes(
     refusal: Refusal, bounds: Bounds, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ways = ((0, False), (1, True), (3, False), (FOREVER, True))

@@ -35,9 +35,7 @@ def test_files_are_written_cut_renamed_and_removed(tmp_path: Path) -> None:
     assert disk.list_names() == []
 
 
-def test_a_write_that_the_system_takes_in_pieces_is_written_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_partial_write_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda descriptor, data, offset: whole(descriptor, data[:3], offset))
     disk = Disk(tmp_path)
@@ -71,7 +69,7 @@ def test_without_links_a_copy_is_made(tmp_path: Path, monkeypatch: pytest.Monkey
     assert disk.list_names() == ["a", "b"]
 
 
-def test_half_a_copy_never_has_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partial_copy_never_has_the_final_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(tmp_path)
     write(disk, "a", b"content")
     monkeypatch.setattr(os, "link", without_links)

@@ -89,7 +89,7 @@ async def test_changes_that_come_during_a_sync_share_the_next(document: Document
     assert disk.syncs == before + 2
 
 
-async def test_of_changes_that_share_a_sync_the_later_one_wins(document: Document, disk: GatedDisk) -> None:
+async def test_the_later_of_two_changes_that_share_a_sync_wins(document: Document, disk: GatedDisk) -> None:
     await asyncio.gather(document.put_many({"a": 1, "b": 1}), document.put_many({"a": 2, "b": None}))
     assert document.items("") == [("a", 2)]
     assert await reread(disk) == {"a": 2}
@@ -139,7 +139,7 @@ async def test_a_failed_write_fails_all_changes_in_it(
     ]
 
 
-async def test_a_refused_change_that_could_not_be_taken_back_is_taken_back_at_the_stop(disk: GatedDisk) -> None:
+async def test_a_refused_change_is_removed_at_the_stop_at_the_latest(disk: GatedDisk) -> None:
     async with Document(disk, Clock()) as document:
         await document.put_many({"a": 1})
         disk.fault = lambda index, asked: "EIO" if asked in ("sync", "truncate") else None
@@ -150,7 +150,7 @@ async def test_a_refused_change_that_could_not_be_taken_back_is_taken_back_at_th
         assert document.items("") == [("a", 1)]
 
 
-async def test_a_caller_that_gives_up_does_not_undo_the_change(document: Document, disk: GatedDisk) -> None:
+async def test_a_cancelled_caller_does_not_undo_the_change(document: Document, disk: GatedDisk) -> None:
     disk.gate.clear()
     given_up = asyncio.create_task(document.put_many({"a": 1}))
     await disk.until_waiting()
@@ -229,7 +229,7 @@ async def test_a_compaction_that_fails_refuses_nothing() -> None:
     assert await reread(disk) == {"big": "x" * 20_000 + "7"}
 
 
-async def test_a_failure_other_than_of_the_card_blocks_no_caller(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failure_of_the_code_blocks_no_caller(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     disk = RecordingDisk()
 
@@ -289,7 +289,7 @@ async def test_values_of_an_adapter_survive_a_restart_and_are_private(tmp_path: 
         assert AdapterSecrets(document, "attic").get("token") is None
 
 
-async def test_each_of_the_changes_in_a_sync_sees_the_earlier_ones() -> None:
+async def test_each_change_in_a_sync_includes_the_earlier_ones() -> None:
     registry = Registry(Bus(), Clock())
     seen = Observation(device_id="lamp", kind=DeviceKind.LIGHT, attributes={}, vendor_specific={})
     async with Document(RecordingDisk(), Clock()) as document:

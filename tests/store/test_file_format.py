@@ -73,7 +73,7 @@ def test_a_torn_record_ends_at_the_record_before(batches: list[dict[str, bytes |
 
 @UNHURRIED
 @given(st.binary(max_size=300))
-def test_arbitrary_bytes_are_damage_and_behind_records_a_torn_end(data: bytes) -> None:
+def test_arbitrary_bytes_are_damage_and_after_records_a_torn_end(data: bytes) -> None:
     assert decode_snapshot(data, 1) is None
     reading = read_journal(data, 1)
     assert reading.is_damaged and reading.header is None and reading.torn == len(data)
@@ -82,7 +82,7 @@ def test_arbitrary_bytes_are_damage_and_behind_records_a_torn_end(data: bytes) -
     assert reading.end == len(whole) and len(reading.records) == 1 and not reading.is_damaged
 
 
-def test_records_are_counted_behind_a_newline_that_was_hit_and_not_within_values() -> None:
+def test_records_are_counted_after_a_damaged_newline_and_not_within_values() -> None:
     lines = [encode_record(number, {"a": b"1"}) for number in (1, 2)]
     reading = read_journal(encode_header(1, 0) + lines[0][:-1] + b"?" + lines[1], 1)
     assert (reading.lost, reading.is_damaged) == (1, True)
@@ -91,7 +91,7 @@ def test_records_are_counted_behind_a_newline_that_was_hit_and_not_within_values
     assert read_journal(encode_header(1, 0) + line, 1).lost == 1
 
 
-def test_an_append_is_one_sync_and_does_not_lengthen_the_file_while_there_is_room() -> None:
+def test_an_append_is_one_sync_and_uses_reserved_space() -> None:
     disk = RecordingDisk(most_granted=2 * PREALLOCATED)
     journal = Journal(disk, 1, 0)
     journal.create()

@@ -50,7 +50,7 @@ def box(tmp_path: Path) -> Box:
     return Box(tmp_path)
 
 
-async def test_a_key_is_the_same_object_for_as_long_as_it_is_good(box: Box) -> None:
+async def test_a_key_is_the_same_object_while_it_is_valid(box: Box) -> None:
     async with box.opened(DESK) as keys:
         assert keys.find("desk") is keys.find("desk")
         other = replace(DESK, token_hash="another")
@@ -97,7 +97,7 @@ async def test_a_begun_change_is_finished_even_if_its_caller_leaves(
         assert keys.list_all() == now
 
 
-async def test_of_two_revocations_of_the_same_key_one_fails(box: Box) -> None:
+async def test_one_of_two_revocations_of_the_same_key_fails(box: Box) -> None:
     async with box.opened(DESK) as keys:
         both = await asyncio.gather(keys.remove("key_desk"), keys.remove("key_desk"), return_exceptions=True)
     assert [type(each) for each in both] == [type(None), NotFound]

@@ -39,7 +39,7 @@ def test_the_lock_file_is_private_and_names_its_holder(tmp_path: Path) -> None:
     assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_folder_that_is_not_there_cannot_be_locked(tmp_path: Path) -> None:
+def test_a_missing_folder_cannot_be_locked(tmp_path: Path) -> None:
     with pytest.raises(StartFailed, match="cannot lock") as caught:
         DirectoryLock(tmp_path / "missing")
     assert caught.value.exit_code == os.EX_CANTCREAT
@@ -59,7 +59,7 @@ def refusing(number: int) -> Callable[..., int]:
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC])
 @pytest.mark.parametrize("was_locked_before", [True, False])
-def test_a_card_that_takes_no_file_is_locked_all_the_same(
+def test_a_full_card_can_be_locked(
     number: int, was_locked_before: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if was_locked_before:
@@ -142,7 +142,7 @@ def is_free(folder: Path) -> bool:
 
 
 @pytest.mark.parametrize("is_broken", [False, True])
-async def test_it_is_held_until_the_last_byte_whatever_fails(tmp_path: Path, is_broken: bool) -> None:
+async def test_the_lock_is_held_until_the_last_byte_whatever_fails(tmp_path: Path, is_broken: bool) -> None:
     disk, bus, clock = WatchedDisk(tmp_path), Bus(), Clock()
     store = Store(disk, Registry(bus, clock), bus, clock, flush_secs=60, is_ours=lambda _: True)
     async with store:
@@ -179,12 +179,12 @@ async def start(
     return await counter.note_start(has_crashed=has_crashed)
 
 
-async def test_the_third_crash_within_five_minutes_is_one_too_many(clock: VirtualClock) -> None:
+async def test_the_third_crash_within_five_minutes_starts_safe_mode(clock: VirtualClock) -> None:
     card = Card()
     assert [await start(card, clock) for _ in range(5)] == [False, False, True, True, True]
 
 
-async def test_crashes_that_lie_apart_do_not_count_and_runs_that_stop_in_order_write_nothing(
+async def test_distant_crashes_do_not_count_and_orderly_stops_write_nothing(
     clock: VirtualClock,
 ) -> None:
     card = Card()
@@ -195,14 +195,14 @@ async def test_crashes_that_lie_apart_do_not_count_and_runs_that_stop_in_order_w
     assert untouched.values == {}
 
 
-async def test_the_series_ends_with_a_stop_in_order(clock: VirtualClock) -> None:
+async def test_an_orderly_stop_ends_a_series_of_crashes(clock: VirtualClock) -> None:
     card = Card()
     assert [await start(card, clock) for _ in range(3)] == [False, False, True]
     CrashCounter(card, clock, "a").end_series()  # type: ignore[arg-type]
     assert card.values == {} and not await start(card, clock)
 
 
-async def test_a_reboot_begins_another_series(clock: VirtualClock) -> None:
+async def test_a_reboot_begins_another_series_of_crashes(clock: VirtualClock) -> None:
     card = Card()
     for boot in "abcdef":
         assert not await start(card, clock, boot=boot)

@@ -34,7 +34,7 @@ def numbers(files: MonthFiles, month: str = MONTH) -> list[int]:
     return [line["n"] for line in files.find(month, PREFIX).lines]
 
 
-def test_lines_are_found_by_their_beginning_in_their_order(tmp_path: Path) -> None:
+def test_lines_are_found_in_order(tmp_path: Path) -> None:
     files = MonthFiles(Disk(tmp_path))
     assert files.list_months() == {} and numbers(files) == []
     files.append(MONTH, [body(1), b'{"d":"lamp","a":"powers","n":9}', b'{"d":"other","a":"power","n":9}', body(2)])
@@ -80,7 +80,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damage_costs_only_the_lines_that_it_hits(damage: str, tmp_path: Path) -> None:
+def test_damage_loses_only_the_damaged_lines(damage: str, tmp_path: Path) -> None:
     files = MonthFiles(Disk(tmp_path))
     files.append(MONTH, [body(number, "x" * 30) for number in range(40)])
     whole = (tmp_path / FILE).read_bytes()
@@ -98,7 +98,7 @@ def test_damage_costs_only_the_lines_that_it_hits(damage: str, tmp_path: Path) -
         assert numbers(found)[-1] == 100, (damage, at)
 
 
-def test_a_file_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_file_of_a_newer_version_is_not_changed(tmp_path: Path) -> None:
     (tmp_path / "history").mkdir()
     data = with_crc(b'{"format":2,"kind":"history","month":"2026-11"}')
     (tmp_path / FILE).write_bytes(data)
@@ -108,7 +108,7 @@ def test_a_file_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
-def test_a_card_that_refuses_and_heals(number: int, tmp_path: Path) -> None:
+def test_a_card_that_refuses_and_recovers(number: int, tmp_path: Path) -> None:
     disk = MoodyDisk(tmp_path)
     files = MonthFiles(disk)
     for attempt in range(3):
@@ -120,7 +120,7 @@ def test_a_card_that_refuses_and_heals(number: int, tmp_path: Path) -> None:
     assert numbers(files) == [0, 1, 2]
 
 
-def test_the_home_s_state_keeps_room_on_a_small_card(tmp_path: Path) -> None:
+def test_space_for_the_homes_state_is_reserved_on_a_small_card(tmp_path: Path) -> None:
     class SmallDisk(Disk):
         free = MIN_FREE_BYTES + 100
 
@@ -183,7 +183,7 @@ def prove(disk: RecordingDisk) -> int:
 
 
 @pytest.mark.slow
-def test_a_power_cut_loses_no_line_that_was_synced() -> None:
+def test_a_power_cut_loses_no_synced_line() -> None:
     disk = RecordingDisk()
     assert write_history(disk) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
     assert prove(disk) > 100
@@ -214,7 +214,7 @@ def test_the_proof_finds_missing_lines(mutant: type[RecordingDisk]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.release)])
 @pytest.mark.parametrize("refusal", ["ENOSPC", "EIO", "EROFS", "short"])
-def test_neither_does_one_beside_a_card_that_refuses(refusal: Refusal, step: int) -> None:
+def test_a_power_cut_next_to_refused_writes_loses_no_synced_line(refusal: Refusal, step: int) -> None:
     trial = RecordingDisk()
     write_history(trial)
     for index in range(0, len(trial.operations), step):

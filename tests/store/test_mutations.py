@@ -42,7 +42,7 @@ def test_the_scratch_copy_passes_every_proof(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("site", SITES, ids=str)
 @pytest.mark.slow
-def test_without_it_a_proof_fails(site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_precaution_a_proof_fails(site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     provers = PROVERS if "sync" in site.source else (*PROVERS[2:], *PROVERS[:2])
     failure = first_failure(load(site), tmp_path, provers)
     with capsys.disabled():

@@ -119,7 +119,7 @@ async def test_numbers_of_many_devices_are_written_less_often(
             ] * devices
 
 
-async def test_none_removes_and_leaving_writes_the_rest(tmp_path: Path) -> None:
+async def test_none_removes_a_value_and_leaving_writes_the_rest(tmp_path: Path) -> None:
     async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
         document.remember("fired/dusk", {"last": 1})
         document.remember("fired/dawn", {"last": 1})
@@ -147,7 +147,7 @@ async def test_a_half_written_entry_is_written_at_the_stop(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("error", [StoreFailed("no room"), ZeroDivisionError("by mistake")])
-async def test_entries_of_a_failed_flush_are_in_the_next(
+async def test_entries_of_a_failed_flush_are_in_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     async def fail(prepare: Any) -> None:
@@ -182,12 +182,12 @@ async def test_a_clock_before_the_newest_stored_time_is_not_trusted(tmp_path: Pa
     assert await written_at(tmp_path, ahead, 4) == (True, timestamp(LATER + timedelta(seconds=1)))
 
 
-async def test_a_clock_before_the_day_of_this_version_is_not_believed(tmp_path: Path) -> None:
+async def test_a_clock_before_the_date_of_this_version_is_not_trusted(tmp_path: Path) -> None:
     early = VirtualClock(MADE_AT - timedelta(days=1))
     assert await written_at(tmp_path, early, 1) == (False, timestamp(MADE_AT))
 
 
-async def test_a_clock_that_ran_ahead_and_was_set_back_while_the_hub_ran_is_believed_after_a_restart(
+async def test_a_corrected_clock_is_trusted_after_a_restart(
     tmp_path: Path,
 ) -> None:
     clock = VirtualClock(LATER + timedelta(days=3650))

@@ -35,7 +35,7 @@ def texts_of(image: Image) -> list[bytes]:
     return [saved.read_version(each) for each in saved.list_versions(PATH)]
 
 
-def test_a_cut_leaves_the_old_text_or_the_new_one_and_no_torn_version() -> None:
+def test_a_cut_leaves_the_old_or_the_new_text_and_no_torn_version() -> None:
     home, data = RecordingDisk({PATH: OLD}), RecordingDisk()
     SavedFiles(home, data).save(PATH, NEW, NOW, previous=OLD, is_new=False)
     assert home.image() == {PATH: NEW} and texts_of(data.image()) == [OLD]

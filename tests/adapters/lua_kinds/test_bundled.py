@@ -49,12 +49,12 @@ async def test_each_begins_with_its_purpose_and_has_short_lines() -> None:
         assert lines[0].startswith("-- "), name
 
 
-async def test_each_is_in_the_table_of_the_suites() -> None:
+async def test_each_kind_is_in_the_table_of_the_suites() -> None:
     assert {each.kind for each in BUNDLED.values()} == set(kinds())
 
 
 @pytest.mark.parametrize("name", BUNDLED)
-async def test_nonsense_is_one_sentence_and_no_outage(pool: WorkerPool, tmp_path: Path, name: str) -> None:
+async def test_nonsense_is_one_sentence_and_not_an_outage(pool: WorkerPool, tmp_path: Path, name: str) -> None:
     row = BUNDLED[name]
     it = await start(pool, tmp_path, None, row.vendor(), row.kind, **row.stated)
     for answer in NONSENSE:
@@ -169,7 +169,7 @@ async def test_a_tasmota_fan_has_a_light_and_four_speeds(pool: WorkerPool, tmp_p
     assert sent == [f"FanSpeed {number}" for number in (0, 2, 3, 0, 3)]
 
 
-async def test_tasmota_names_commands_that_it_does_not_know(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_unknown_commands_of_tasmota_are_named(pool: WorkerPool, tmp_path: Path) -> None:
     status = tasmota_status("tasmota-switch.json")
     answers = {"Status 0": status, "Power1 on": {"Command": "Unknown"}, "Power1 off": {"WARNING": "Need user"}}
     it = await start(pool, tmp_path, None, Vendor(lambda asked: answers[asked.query["cmnd"]]), "tasmota_http")

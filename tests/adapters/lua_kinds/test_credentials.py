@@ -84,7 +84,7 @@ async def test_credentials_follow_the_section(
 
 
 @pytest.mark.parametrize(("password", "said"), [("pw-1", "open"), ("pw-2", "401 Unauthorized")])
-async def test_a_connection_that_is_listened_on_is_opened_with_them(password: str, said: str) -> None:
+async def test_a_listening_connection_uses_the_credentials(password: str, said: str) -> None:
     async with Locked() as vendor, DeviceSession() as session:
         values = {"password": password, "auth": "digest"}
         http = Origins(settings_of(vendor.url, **values), context_of("it", session, Clock())).main

@@ -38,7 +38,7 @@ def kind(poll: str = f"return {{ {DEVICE} }}", more: str = "") -> str:
     return f'return {{ name = "Mine", {more} poll = function(ctx)\n{poll}\nend }}'
 
 
-async def test_memory_lasts_and_what_others_changed_meanwhile_stays(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_memory_is_kept_and_concurrent_changes_are_merged(pool: WorkerPool, tmp_path: Path) -> None:
     named = '{ { id = "a", kind = "Sensor", name = tostring(ctx.memory.n) } }'
     count = f"ctx.memory.n = (ctx.memory.n or 0) + 1 return {named}"
     it = await start(pool, tmp_path, kind(count), Vendor({}))
@@ -50,7 +50,7 @@ async def test_memory_lasts_and_what_others_changed_meanwhile_stays(pool: Worker
     assert it.adapter.functions.memory == {"n": 3, "token": "x"}
 
 
-async def test_ctx_has_the_methods_that_hints_may_name(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_ctx_has_every_method_that_hints_name(pool: WorkerPool, tmp_path: Path) -> None:
     poll = """local names = {}
       for name, each in pairs(ctx) do if type(each) == "function" then names[#names + 1] = name end end
       return { { id = "a", kind = "Sensor", name = table.concat(names, " ") } }"""
@@ -122,7 +122,7 @@ async def test_an_unexpected_answer_is_described_in_the_error(
         ("ctx:getdevice(1)", r"\(method 'getdevice'\)$"),
     ],
 )
-async def test_a_fault_of_the_file_names_file_and_line(
+async def test_an_error_of_the_file_names_file_and_line(
     pool: WorkerPool, tmp_path: Path, poll: str, sentence: str
 ) -> None:
     it = await start(pool, tmp_path, kind(poll), Vendor({}))
@@ -194,7 +194,7 @@ async def test_json_of_any_depth_size_and_number_crosses_to_lua(pool: WorkerPool
 
 
 @pytest.mark.slow
-async def test_thousands_of_devices_let_others_of_the_loop_come(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_thousands_of_devices_do_not_block_the_loop(pool: WorkerPool, tmp_path: Path) -> None:
     poll = """local all = {}
       for n = 1, 1000 do all[n] = { id = "d" .. n, kind = "Light", attributes = { brightness = 1 } } end
       return all"""
@@ -262,7 +262,7 @@ async def test_bodies_are_bytes_in_both_directions(pool: WorkerPool, tmp_path: P
     assert it.registry.get_device("it:a").name == "ff00c3POST"
 
 
-async def test_kept_values_survive_a_restart_and_are_in_no_text(
+async def test_kept_values_survive_a_restart_and_appear_in_no_text(
     pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     poll = """
@@ -417,9 +417,7 @@ async def test_the_events_of_a_poll_follow_its_attributes(pool: WorkerPool, tmp_
     assert [(each.id, each.attributes["battery"]) for each in shown] == [("it:new", 7)]
 
 
-async def test_a_kind_without_poll_is_offline_once_it_was_silent_for_too_long(
-    pool: WorkerPool, tmp_path: Path
-) -> None:
+async def test_a_silent_kind_without_poll_is_offline_after_its_limit(pool: WorkerPool, tmp_path: Path) -> None:
     text = """return { name = "Sleeper", hook = function(ctx, request)
       return { devices = { { id = "door", kind = "Sensor" } } } end }"""
     it = await start(pool, tmp_path, text, Vendor({}), max_silence_secs=1)
@@ -551,7 +549,7 @@ async def test_a_file_that_does_not_list_toggle_gets_on_or_off(
 
 
 @pytest.mark.parametrize("obeys", [True, False])
-async def test_an_answer_to_a_write_that_cannot_be_read_is_read_back(
+async def test_after_an_unreadable_answer_to_a_write_the_state_is_read(
     pool: WorkerPool, tmp_path: Path, obeys: bool
 ) -> None:
     poll = f'local device = {DEVICE} device.attributes.power = ctx:fetch("/state").power return {{ device }}'
@@ -569,7 +567,7 @@ async def test_an_answer_to_a_write_that_cannot_be_read_is_read_back(
     assert it.registry.get_device("it:a").attributes["power"] == state["power"]
 
 
-async def test_a_row_without_attributes_proves_no_command(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_a_row_without_attributes_confirms_no_command(pool: WorkerPool, tmp_path: Path) -> None:
     """The device shows `off` from before; the poll after the command reports nothing of it."""
     poll = f"""
       ctx.memory.n = (ctx.memory.n or 0) + 1
@@ -582,7 +580,7 @@ async def test_a_row_without_attributes_proves_no_command(pool: WorkerPool, tmp_
 
 
 @pytest.mark.parametrize(("action", "repeat"), [("on", True), ("toggle", False), ("next", False)])
-async def test_a_request_of_a_command_is_sent_again_unless_it_has_an_effect_each_time(
+async def test_a_request_of_a_command_is_repeated_unless_its_effect_would_be_too(
     pool: WorkerPool, tmp_path: Path, action: str, repeat: bool
 ) -> None:
     commands = SWITCH.replace("} } }", '} }, { capability = "media_playback", actions = { "next" } } }')
@@ -666,7 +664,7 @@ async def test_results_of_a_command(
     assert it.registry.get_device("it:a").attributes["power"] == shown
 
 
-async def test_a_command_that_raises_is_a_fault_of_the_file(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_a_command_that_raises_is_an_error_of_the_file(pool: WorkerPool, tmp_path: Path) -> None:
     it = await start(
         pool, tmp_path, kind(more="command = function(ctx, device) local x = device.no.such end,"), Vendor({})
     )
@@ -675,7 +673,7 @@ async def test_a_command_that_raises_is_a_fault_of_the_file(pool: WorkerPool, tm
         await it.command("a", "power", "on")
 
 
-async def test_operations_are_functions_with_their_own_time(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_operations_are_functions_with_their_own_timeout(pool: WorkerPool, tmp_path: Path) -> None:
     add = "add = function(ctx, given) return given.a + 1 end"
     slow = "slow = { timeout_secs = 60, run = function() return nil, 'no' end }"
     endless = "endless = function() return { 1 / 0, 1 } end"
@@ -728,7 +726,7 @@ async def test_operations_are_functions_with_their_own_time(pool: WorkerPool, tm
         ("return {\n name = 'x',\n poll = function() end\n base = 1 }", ["mine.lua:4: '}' expected"]),
     ],
 )
-async def test_a_file_with_faults_is_refused_with_their_lines(
+async def test_a_file_with_errors_is_refused_with_their_lines(
     pool: WorkerPool, tmp_path: Path, text: str, faults: list[str]
 ) -> None:
     with pytest.raises(ConfigFailed) as failed:
@@ -778,16 +776,14 @@ async def test_a_section_is_checked_by_its_kind(pool: WorkerPool, tmp_path: Path
     assert isinstance(it.adapter, LuaAdapter) and it.adapter.functions.settings["every"] == 300.0
 
 
-async def test_a_function_that_computes_without_end_is_stopped_and_its_line_named(
-    pool: WorkerPool, tmp_path: Path
-) -> None:
+async def test_an_endless_function_is_stopped_and_its_line_named(pool: WorkerPool, tmp_path: Path) -> None:
     async with open_pool(ExecutionLimits(max_cpu_secs=0.1)) as short:
         it = await start(short, tmp_path, kind("while true do end"), Vendor({}))
         with pytest.raises(AdapterFailed, match=r"mine.lua:2: ran for 0.1 s without waiting"):
             await it.poll()
 
 
-async def test_a_file_that_takes_the_place_of_a_bundled_kind_is_one_line_of_the_log(
+async def test_a_file_that_replaces_a_bundled_kind_is_one_log_line(
     pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / "config" / "adapters"

@@ -197,7 +197,7 @@ async def test_an_outage_is_noticed_long_before_the_next_poll(pool: WorkerPool, 
         await until(lambda: it.shows(state="online"))
 
 
-async def test_a_flood_costs_others_of_the_loop_little_and_one_line(
+async def test_a_flood_hardly_delays_the_loop_and_is_one_log_line(
     pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with listening(pool, tmp_path) as it:

@@ -77,7 +77,7 @@ def _without(told: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("name", BUNDLED)
-async def test_each_field_may_be_gone_or_something_else(pool: WorkerPool, tmp_path: Path, name: str) -> None:
+async def test_each_field_can_be_missing_or_odd(pool: WorkerPool, tmp_path: Path, name: str) -> None:
     row = BUNDLED[name]
     vendor = row.vendor()
     it = await start(pool, tmp_path, None, vendor, row.kind, **row.stated)
@@ -109,7 +109,7 @@ PUSHED = [
 ]
 
 
-async def test_each_field_of_what_hue_pushes_may_be_gone_or_something_else(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_each_field_pushed_by_hue_can_be_missing_or_odd(pool: WorkerPool, tmp_path: Path) -> None:
     it = await start(pool, tmp_path, None, BUNDLED["hue"].vendor(), "hue")
     await it.poll()
     for other in altered(json.dumps(PUSHED).encode()):

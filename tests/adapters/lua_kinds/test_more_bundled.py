@@ -156,7 +156,7 @@ async def test_hue_lamps_sensors_and_pushed_values(pool: WorkerPool, tmp_path: P
     assert [(each.device_id, each.event) for each in it.happened] == [("it:d2", "single"), ("it:d2", "long")]
 
 
-async def test_a_hue_bridge_that_answers_no_list_takes_no_lamp_away(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_a_hue_answer_without_a_list_removes_no_lamp(pool: WorkerPool, tmp_path: Path) -> None:
     bridge = HueBridge()
     it = await start(pool, tmp_path, None, bridge, "hue")
     await it.poll()

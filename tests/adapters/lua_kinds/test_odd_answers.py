@@ -224,7 +224,7 @@ STATE_TEXTS: tuple[tuple[Any, dict[str, str], list[str]], ...] = (
 
 
 @pytest.mark.parametrize(("bits", "words", "shown"), STATE_TEXTS)
-async def test_tasmota_may_have_words_of_its_own_for_on_and_off(
+async def test_tasmota_can_have_its_own_words_for_on_and_off(
     pool: WorkerPool, tmp_path: Path, bits: Any, words: dict[str, str], shown: list[str]
 ) -> None:
     vendor = Tasmota()
@@ -252,7 +252,7 @@ async def test_a_coloured_tasmota(pool: WorkerPool, tmp_path: Path) -> None:
     assert it.dropped == []
 
 
-async def test_parts_of_hue_that_are_not_shown_are_named_once(
+async def test_unsupported_parts_of_hue_are_named_once(
     pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     bridge = HueBridge()
@@ -381,7 +381,7 @@ async def test_a_busy_bridge_gets_the_command_once_more(status: int) -> None:
         assert await it.obeys("on") and len(sent) == 2
 
 
-async def test_an_older_hue_bridge_does_not_know_every_type(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_an_older_hue_bridge_lacks_some_types(pool: WorkerPool, tmp_path: Path) -> None:
     vendor = HueBridge()
     for what in ("motion", "temperature", "light_level", "device_power", "contact", "button"):
         vendor.odd[f"/clip/v2/resource/{what}"] = (404, "{}")

@@ -137,7 +137,7 @@ LOCATIONS = (
 
 
 @pytest.mark.parametrize("raw", REQUESTS, ids=repr)
-def test_a_request_that_may_mean_another_origin_is_refused(raw: dict[str, Any]) -> None:
+def test_a_request_that_could_reach_another_origin_is_refused(raw: dict[str, Any]) -> None:
     with pytest.raises(Invalid, match="ctx:http: "):
         read_request(raw)
     if raw["path"] != "/x":
@@ -164,7 +164,7 @@ def test_a_redirect_on_the_same_origin_is_followed(address: str, location: str, 
     assert _follow(address, "/x", location) == path
 
 
-def test_a_request_as_a_file_writes_it() -> None:
+def test_the_request_of_a_file_is_sent_as_written() -> None:
     assert read_request(
         {"method": "post", "path": "/a?b=c", "query": {"n": 1.5, "y": True, "z": 2.0}, "json": {}}
     ) == (WebRequest(method="POST", path="/a?b=c", query={"n": "1.5", "y": "true", "z": "2"}, json={}))

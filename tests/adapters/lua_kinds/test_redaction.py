@@ -69,7 +69,7 @@ def test_numbers_that_are_secrets_are_replaced_as_a_whole() -> None:
 
 
 @pytest.mark.slow
-def test_secrets_are_found_as_a_plain_search_finds_them() -> None:
+def test_redaction_finds_the_same_secrets_as_a_plain_search() -> None:
     chance = random.Random(7)
     for _ in range(300):
         letters = "ab" if chance.random() < 0.5 else "abcdef"
@@ -83,7 +83,7 @@ def test_secrets_are_found_as_a_plain_search_finds_them() -> None:
         assert redaction(*secrets)(text) == expected
 
 
-def test_the_number_of_secrets_is_bounded_and_the_longest_count() -> None:
+def test_the_number_of_secrets_is_bounded_and_the_longest_are_kept() -> None:
     kept = tuple(f"secret-{number:05}-{'x' * (number % 2)}" for number in range(2 * MAX_SECRETS))
     redact = redaction(kept=kept)
     assert redact(kept[1]) == "***" and redact(kept[0]) == kept[0]

@@ -98,14 +98,14 @@ async def test_values_that_a_hue_bridge_marks_as_invalid(
     assert sensor.attributes == {"state": "online", **shown}
 
 
-async def test_a_chip_of_a_tasmota_is_not_the_room(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_the_chip_temperature_of_a_tasmota_is_not_the_rooms(pool: WorkerPool, tmp_path: Path) -> None:
     vendor = Tasmota()
     vendor.status["StatusSNS"] = {"ESP32": {"Temperature": 53.3}, "SI7021": {"Temperature": 20.1}}
     [plug] = (await (await start(pool, tmp_path, None, vendor, "tasmota_http")).poll()).values()
     assert plug.attributes["temperature"] == {"value": 20.1, "unit": "°C"}
 
 
-async def test_of_two_gas_meters_the_newest_counts(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_the_newest_of_two_gas_meters_is_used(pool: WorkerPool, tmp_path: Path) -> None:
     meter = HomeWizardMeter()
     old, new = (
         {"unique_id": str(value), "type": "gas_meter", "timestamp": at, "value": value, "unit": "m3"}
@@ -118,7 +118,7 @@ async def test_of_two_gas_meters_the_newest_counts(pool: WorkerPool, tmp_path: P
         assert gas["value"] == 12.5
 
 
-async def test_a_player_that_is_paused_already_was_paused(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_pausing_a_paused_player_succeeds(pool: WorkerPool, tmp_path: Path) -> None:
     speaker = Sonos()
     it = await start(pool, tmp_path, None, speaker, "sonos")
     await it.poll()

@@ -216,7 +216,7 @@ async def test_lights_of_the_second_generation(
         assert vendor.asked[-2].json["params"]["ct"] == 4000
 
 
-async def test_channels_have_the_names_that_people_gave_them(pool: WorkerPool, tmp_path: Path) -> None:
+async def test_channels_have_their_configured_names(pool: WorkerPool, tmp_path: Path) -> None:
     vendor = ShellyTwo()
     vendor.config = {"switch:0": {"name": "Pump"}, "switch:2": {"name": ""}}
     it = await start(pool, tmp_path, None, vendor, "shelly")
@@ -416,9 +416,7 @@ async def test_lamps_of_the_first_generation(pool: WorkerPool, tmp_path: Path) -
     assert light["mode"] == "color" and it.dropped == []
 
 
-async def test_a_toggle_of_the_first_generation_is_never_a_toggle_on_the_wire(
-    pool: WorkerPool, tmp_path: Path
-) -> None:
+async def test_a_toggle_of_the_first_generation_is_sent_as_on_or_off(pool: WorkerPool, tmp_path: Path) -> None:
     plug = ShellyOne()
     it = await start(pool, tmp_path, None, plug, "shelly")
     await it.poll()

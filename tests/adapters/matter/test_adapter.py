@@ -53,7 +53,7 @@ def _with_lock() -> MatterSimulator:
     return made
 
 
-async def test_a_command_is_sent_although_the_device_shows_its_result_already() -> None:
+async def test_a_command_is_sent_even_if_the_device_shows_its_result() -> None:
     async with trial(SUBJECT) as it:
         assert (await _send(it, LAMP_ID, capability="power", action="off")).status is Status.OK
         assert [each["command_name"] for each in _asked(it.vendor, "device_command")] == ["Off"]
@@ -75,7 +75,7 @@ async def test_a_door_that_was_opened_without_a_report_is_locked() -> None:
         assert jammed.message == f"{LAMP_ID} was sent lock lock but shows 'unlocked'"
 
 
-async def test_a_toggle_is_the_device_s_own_and_decided_by_the_state_that_was_just_read() -> None:
+async def test_a_toggle_is_sent_and_judged_by_a_fresh_reading() -> None:
     async with trial(SUBJECT) as it:
         it.vendor.tells = False
         await it.vendor.set(1, "1/6/0", value=True)
@@ -173,7 +173,7 @@ async def test_devices_beyond_the_limit_are_rejected_and_counted_and_reported_on
 
 
 @pytest.mark.slow
-async def test_a_server_that_adds_nodes_without_end_is_bounded_and_followed_afterwards() -> None:
+async def test_an_endless_stream_of_nodes_is_bounded_and_followed_afterwards() -> None:
     async with trial(SUBJECT) as it:
         nodes = [simulated_node(number, "Lamp", LAMP, PLUG, LOCK) for number in range(3, 1000)]
         it.vendor._events += [{"event": "node_added", "data": each} for each in nodes]
@@ -207,7 +207,7 @@ async def test_a_device_without_an_answer_to_a_command_is_read_and_then_unavaila
         assert it.registry.get_device(LAMP_ID).attributes["brightness"] == 100
 
 
-async def test_a_late_answer_is_dropped_and_the_answer_to_the_question_ends_the_doubt() -> None:
+async def test_a_late_answer_is_dropped_and_a_reading_settles_the_state() -> None:
     async with trial(IMPATIENT) as it:
         before = it.registry.get_device(LAMP_ID).attributes
         it.vendor.faults.delay = 0.6  # twelve of the adapter's seconds
@@ -216,7 +216,7 @@ async def test_a_late_answer_is_dropped_and_the_answer_to_the_question_ends_the_
         await until(lambda: it.registry.get_device(LAMP_ID).attributes == {**before, "power": "on"})
 
 
-async def test_a_device_that_obeys_without_a_report_is_read() -> None:
+async def test_a_device_that_obeys_without_a_report_is_polled() -> None:
     async with trial(SUBJECT) as it:
         it.vendor.tells = False
         assert (await it.command("on")).status is Status.OK
@@ -287,7 +287,7 @@ async def test_a_recording_is_replayed_over_the_connection() -> None:
         await until(lambda: it.registry.get_device("matter:uid-sensors:1").attributes["contact"] == "open")
 
 
-async def test_a_device_is_paired_shared_shown_and_let_go() -> None:
+async def test_a_device_is_paired_shared_identified_and_unpaired() -> None:
     async with trial(SUBJECT) as it:
         invoke = it.dispatcher.invoke
         paired = await invoke("matter:pair", {"code": "3497-011-2332"})

@@ -30,7 +30,7 @@ def parse(text: str) -> Any:
         {"result": [{"value": "x" * (1 << 15)}, {"value": "y" * (1 << 17)}], "more": "z" * (1 << 15)},
     ],
 )
-def test_the_value_is_the_same_as_when_it_is_parsed_at_once(value: dict[str, Any]) -> None:
+def test_parsing_in_steps_gives_the_same_value(value: dict[str, Any]) -> None:
     for text in (json.dumps(value), json.dumps(value, indent=1), json.dumps(value, ensure_ascii=False) + " \n"):
         assert parse(text) == json.loads(text)
 
@@ -56,7 +56,7 @@ def test_the_value_is_the_same_as_when_it_is_parsed_at_once(value: dict[str, Any
         '{"a": [' + "1, " * MAX_PARTS + "1]}",
     ],
 )
-def test_what_is_not_json_or_too_large_is_unreadable(text: str) -> None:
+def test_invalid_or_too_large_json_is_unreadable(text: str) -> None:
     try:
         value = parse(text)
     except Unreadable:

@@ -103,7 +103,7 @@ def test_eleven_nodes_are_twenty_one_devices(home: HearingHome) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_that_was_recorded_is_dropped_or_unreadable(home: HearingHome, name: str) -> None:
+def test_nothing_in_a_recording_is_dropped_or_unreadable(home: HearingHome, name: str) -> None:
     home.hear_all(name)
     assert not [each for each in home.happened if isinstance(each, events.ObservationDropped)]
 
@@ -275,7 +275,7 @@ def test_a_press_that_is_reported_twice_happened_once(home: HearingHome) -> None
     assert home.pressed() == pressed
 
 
-def test_names_come_from_their_owner_then_from_the_vendor(home: HearingHome) -> None:
+def test_names_come_from_the_owner_then_from_the_vendor(home: HearingHome) -> None:
     home.hear_all("events")
     names = {each.id.removeprefix("matter:"): each.name for each in home.registry.list_devices()}
     different = {id_: name for id_, name in names.items() if name != DEVICES[id_][2]}
@@ -288,7 +288,7 @@ def test_names_come_from_their_owner_then_from_the_vendor(home: HearingHome) -> 
     assert home.registry.get_device("matter:uid-switch:1").info.area == "hall"
 
 
-def test_a_bridged_device_is_there_once_all_of_it_has_come(home: HearingHome) -> None:
+def test_a_bridged_device_exists_once_it_is_complete(home: HearingHome) -> None:
     for piece in steps("events"):
         is_there = "matter:uid-bridge:4" in {each.id for each in home.registry.list_devices()}
         home.hear([each for each in piece if each.get("event") == "attribute_updated"])
@@ -297,7 +297,7 @@ def test_a_bridged_device_is_there_once_all_of_it_has_come(home: HearingHome) ->
 
 
 @pytest.mark.parametrize("name", ["outage", "restart", "missed"])
-def test_outages_and_restarts_flip_no_value_and_fire_no_trigger(home: HearingHome, name: str) -> None:
+def test_outages_and_restarts_change_no_value_and_fire_no_trigger(home: HearingHome, name: str) -> None:
     """The home is newer than the server's list of nodes that are not reachable yet."""
     home.hear_all("commands")
     if name == "restart":
@@ -328,7 +328,7 @@ def test_outages_and_restarts_flip_no_value_and_fire_no_trigger(home: HearingHom
     assert not removed and len(home.registry.list_devices()) == len(DEVICES)
 
 
-def test_a_server_that_comes_back_changes_reachability_alone(home: HearingHome) -> None:
+def test_a_returning_server_changes_only_reachability(home: HearingHome) -> None:
     home.hear(next(steps("restart")))
     home.happened.clear()
     home.hear_all("restart")
@@ -338,7 +338,7 @@ def test_a_server_that_comes_back_changes_reachability_alone(home: HearingHome) 
     assert set(home.values_seen("uid-plug:1", "state")) == {"online", "unavailable"}
 
 
-def test_a_device_that_ends_is_unavailable_and_comes_back(home: HearingHome) -> None:
+def test_a_stopped_device_is_unavailable_until_it_returns(home: HearingHome) -> None:
     home.hear_all("outage")
     states = ["online", "unavailable", "online", "unavailable", "online"]
     assert home.values_seen("uid-plug:1", "state") == states
@@ -431,7 +431,7 @@ class _Answered:
         (3, {"capability": "color_temperature", "action": "set", "value": _measured(3000, "kelvin")}),
     ],
 )
-def test_a_light_that_is_off_takes_its_colour(node: int, raw: dict[str, Any]) -> None:
+def test_a_light_that_is_off_accepts_a_colour(node: int, raw: dict[str, Any]) -> None:
     """Without these options it answers with success, but does nothing."""
     payload = request_for(endpoint(node, 1), Command.parse(raw)).arguments["payload"]
     assert (payload["optionsMask"], payload["optionsOverride"]) == (1, 1)
@@ -501,7 +501,7 @@ async def test_changes_without_end_do_not_delay_the_result_of_a_command(home: He
     assert shown == ["0 levels, True"]
 
 
-def test_a_null_is_a_gap_of_its_own_attribute_only(home: HearingHome) -> None:
+def test_a_null_is_a_gap_of_only_its_attribute(home: HearingHome) -> None:
     home.hear(_first_piece())
     shown = home.shows("uid-sensors:2")
     home.hear([{"event": "attribute_updated", "data": [5, "2/1026/0", None]}])
@@ -526,7 +526,7 @@ def _first_piece() -> list[dict[str, Any]]:
         (8, 255, {}),
     ],
 )
-def test_the_null_of_older_firmware_is_no_measurement(cluster: int, value: int, shown: dict[str, Any]) -> None:
+def test_the_null_of_older_firmware_is_not_a_measurement(cluster: int, value: int, shown: dict[str, Any]) -> None:
     sensor = Endpoint(1)
     sensor.clusters[cluster] = {0: value}
     assert read(sensor, None) == (shown, {})

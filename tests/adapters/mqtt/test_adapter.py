@@ -29,7 +29,7 @@ async def announce(client: aiomqtt.Client, home: BrokerHome, *chosen: Capture) -
     await home.listens(*chosen)
 
 
-async def test_devices_come_change_and_go_as_they_are_announced(broker: Broker) -> None:
+async def test_devices_appear_change_and_disappear_with_their_announcements(broker: Broker) -> None:
     contact = capture("zigbee2mqtt/mccgq11lm")
     device_id = "mqtt:zigbee2mqtt_0x00158d000000a112"
     async with broker.client() as client, BrokerHome(broker) as home:
@@ -52,7 +52,7 @@ async def test_devices_come_change_and_go_as_they_are_announced(broker: Broker) 
         await until(lambda: not home.registry.find_devices([device_id]))
 
 
-async def test_a_press_is_one_event_even_if_announced_twice_and_none_if_it_was_kept(broker: Broker) -> None:
+async def test_a_press_is_one_event_and_a_retained_one_none(broker: Broker) -> None:
     remote, device_id = capture("zigbee2mqtt/e1743"), "mqtt:zigbee2mqtt_0x00158d000000a12c"
     async with broker.client() as client, BrokerHome(broker) as home:
         await client.publish("zigbee2mqtt/Haus/EG E1743", '{"action":"off","battery":34}', qos=1, retain=True)
@@ -96,7 +96,7 @@ async def test_after_an_outage_a_device_without_announcement_is_unavailable_unti
             await until(lambda: not home.registry.find_devices(["mqtt:node_7f3a", stored]))
 
 
-async def test_a_hub_that_publishes_nothing_still_has_a_status(broker: Broker) -> None:
+async def test_a_hub_that_publishes_no_devices_has_a_status(broker: Broker) -> None:
     async with broker.client() as client:
         await client.subscribe("lares/quiet/status", qos=1)
         statuses = aiter(client.messages)
@@ -115,7 +115,7 @@ async def test_a_hub_that_publishes_nothing_still_has_a_status(broker: Broker) -
             assert (message.payload, message.retain) == (b"offline", True)
 
 
-async def test_a_missing_result_is_reported_and_a_late_contradiction_does_not_flip_the_state(
+async def test_a_missing_result_is_reported_and_a_late_one_does_not_change_the_state(
     broker: Broker,
 ) -> None:
     switch, device_id = capture("ha-mqtt-discoverable/switch"), "mqtt:node_7f3a"

@@ -67,7 +67,7 @@ def test_a_base_topic_fills_no_memory(tilde: str) -> None:
         announced("homeassistant", topic, payload)
 
 
-def test_inherited_values_of_components_exist_once() -> None:
+def test_inherited_values_of_components_are_stored_once() -> None:
     topic = "homeassistant/device/x/config"
     parts = {f"c{number}": {"platform": "sensor", "state_topic": f"~/{number}"} for number in range(3)}
     payload = {"~": "base", "availability": [{"topic": "~/a"}], "components": parts}
@@ -170,7 +170,7 @@ async def test_endless_topics_below_a_wildcard_fill_no_memory(
     assert len(live.duplicates._sequences) <= MAX_PRESSES
 
 
-def test_an_entity_that_was_replaced_is_gone_without_a_collection() -> None:
+def test_a_replaced_entity_is_freed_without_the_collector() -> None:
     components = [
         "sensor",
         "switch",

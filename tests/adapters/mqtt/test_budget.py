@@ -31,7 +31,7 @@ class Works:
             yield
 
 
-def test_a_topic_that_costs_too_much_waits_and_only_its_newest_message_counts() -> None:
+def test_an_expensive_topic_waits_and_keeps_only_its_newest_message() -> None:
     works = Works()
     works.message("modest", "m")
     works.message("greedy", "a")
@@ -64,7 +64,7 @@ def test_an_expensive_message_is_interrupted_and_ends_later() -> None:
 
 
 @each_row(("heavy", "share"), [(1, 0.1), (3, 0.3), (20, 0.4), (150, 0.4)])
-def test_however_many_topics_are_expensive_cheap_ones_never_wait(heavy: int, share: float) -> None:
+def test_cheap_topics_never_wait_for_expensive_ones(heavy: int, share: float) -> None:
     works, spent, at = Works(), 0.0, 0.0
     while at < 60:
         works.message("quiet", "q")
@@ -79,7 +79,7 @@ def test_however_many_topics_are_expensive_cheap_ones_never_wait(heavy: int, sha
     assert 0.5 * share < spent / at < 1.3 * share + 0.1
 
 
-def test_while_expensive_topics_take_all_their_time_unknown_ones_wait_too() -> None:
+def test_while_expensive_topics_use_all_their_time_unknown_ones_wait_too() -> None:
     works = Works()
     works.message("quiet", "q")
     for number in range(150):

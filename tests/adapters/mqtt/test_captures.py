@@ -106,7 +106,7 @@ def test_one_changed_byte_in_four_messages_of_every_capture_is_harmless() -> Non
             take_all(new_catalog(), [*messages[:at], flipped, *messages[at + 1 :]])
 
 
-def test_a_field_of_another_type_never_harms() -> None:
+def test_a_field_of_another_type_is_harmless() -> None:
     every = list(captures())
     odd: st.SearchStrategy[Any] = st.sampled_from(
         [None, True, 0, -1, 1e300, "", "x" * 300, [], {}, [[]], {"a": 1}, "{{", "+/#", "\0", 10**30]

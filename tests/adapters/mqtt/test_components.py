@@ -261,7 +261,7 @@ async def commanded(
     return sent
 
 
-def test_every_component_is_commanded_shown_or_happens_here() -> None:
+def test_every_component_is_in_a_table() -> None:
     assert {row[0] for row in (*ROWS, *SHOWN, *MOMENTS)} == set(COMPONENTS)
 
 
@@ -272,7 +272,7 @@ def test_the_page_has_a_row_for_every_component() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[f"{number} {row[0]}" for number, row in enumerate(ROWS)])
-async def test_a_component_takes_its_command_and_shows_the_answer(row: Row) -> None:
+async def test_a_component_sends_its_command_and_shows_the_answer(row: Row) -> None:
     live, (component, keys, command, topic, payload, answers, shown) = live_devices(), row
     full = json.loads(json.dumps({"command_topic": "{x}/set", **keys}).replace("{x}", "home"))
     device = announced(live, component, full, {})
@@ -304,7 +304,7 @@ def test_an_event_has_one_name(component: str, keys: dict[str, Any], payload: st
 
 
 @each_row(("component", "keys", "states", "command", "messages"), WRITTEN)
-def test_a_command_comes_to(component: str, keys: dict[str, Any], states: dict[str, str],
+def test_a_command_becomes(component: str, keys: dict[str, Any], states: dict[str, str],
                             command: dict[str, Any], messages: list[Any]) -> None:  # fmt: skip
     device, parsed = announced(live_devices(), component, keys, states), Command.parse(command)
     entity, offer = device.offers[parsed.capability]
@@ -352,14 +352,14 @@ def test_a_light_offers_flash_and_white_only_if_announced(keys: dict[str, Any]) 
 
 
 @each_row(("component", "value"), [("date", "23.11.2026"), ("time", "7"), ("datetime", "now")])
-def test_a_malformed_moment_is_refused_with_an_example(component: str, value: str) -> None:
+def test_a_malformed_date_or_time_is_refused_with_an_example(component: str, value: str) -> None:
     device = announced(live_devices(), component, TOPICS, {})
     entity, _ = device.offers["custom.mqtt.x"]
     with pytest.raises(Invalid, match=f"is not a {component} like"):
         entity.write(Command(capability="custom.mqtt.x", action="set", value=value))
 
 
-def test_a_colour_that_is_assumed_ends_the_one_before() -> None:
+def test_an_assumed_colour_replaces_the_previous_one() -> None:
     keys = {"command_topic": "c", "rgb_command_topic": "r", "color_temp_command_topic": "t"}
     entity, _ = announced(live_devices(), "light", keys, {}).offers["color_rgb"]
     warm, red = {"color_temperature": {"value": 2700, "unit": "kelvin"}}, {"color_rgb": {"r": 255, "g": 0, "b": 0}}
@@ -413,7 +413,7 @@ def test_a_tilt_that_is_optimistic_waits_for_nothing() -> None:
         assert entity.write(Command(capability="cover_tilt", action="set", value=30)).shows == shows
 
 
-async def test_a_message_is_shown_at_the_devices_that_show_messages_or_at_one(broker: Broker) -> None:
+async def test_a_message_is_sent_to_all_devices_that_show_messages_or_to_one(broker: Broker) -> None:
     async with broker.client() as client, BrokerHome(broker) as home:
         with pytest.raises(Unreachable, match="the message was not sent"):
             await home.adapter.operations["notify"]({"message": "too early"})

@@ -129,7 +129,7 @@ class TestMqtt(AdapterContract):
         find=lambda vendor: vendor.say("a/status", "online"),
     )
 
-    async def test_a_late_report_ends_the_fault_of_a_command(self) -> None:
+    async def test_a_late_report_ends_the_error_of_a_command(self) -> None:
         async with trial(self.subject) as it:
             it.vendor.faults.silent = True
             assert (await it.command("on")).status is Status.ERROR

@@ -70,7 +70,7 @@ def test_a_device_keeps_its_id_over_other_announcements_and_restarts() -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_identifiers_chained_to_each_other_are_one_device_in_few_steps_each() -> None:
+def test_ten_thousand_chained_identifiers_are_one_device_in_few_steps() -> None:
     for order in (1, -1):
         chain = [entity(number, f"i{number}", f"i{number + 1}") for number in range(10_000)][::order]
         named: dict[str, list[Announcement]] = {}

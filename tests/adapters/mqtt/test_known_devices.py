@@ -40,7 +40,7 @@ BROKEN = (
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_broken_configuration_of_a_known_device_leaves_it_as_it_was_with_one_line(
+async def test_a_broken_configuration_of_a_known_device_changes_nothing_and_is_one_log_line(
     broker: Broker, form: str
 ) -> None:
     topic, good = FORMS[form]
@@ -79,7 +79,7 @@ def announce(catalog: Router, sent: list[Sent]) -> None:
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["there before", "announced behind all others"])
 @pytest.mark.slow
-def test_new_devices_never_displace_known_ones(is_late: bool) -> None:
+def test_new_devices_never_replace_known_ones(is_late: bool) -> None:
     catalog, names = new_catalog(), [f"known{number}" for number in range(KNOWN)]
     newcomers = [sensor(f"new{number}") for number in range(NEWCOMERS)]
     ids, known = {f"mqtt:{each}" for each in names}, [sensor(each) for each in names]
@@ -97,7 +97,7 @@ def test_new_devices_never_displace_known_ones(is_late: bool) -> None:
     assert "devices" not in catalog.limits
 
 
-def test_of_two_entities_with_one_unique_id_the_present_one_counts_and_the_other_is_reported() -> None:
+def test_the_existing_entity_of_a_unique_id_is_used_and_the_other_reported() -> None:
     catalog, plug = new_catalog(), {"state_topic": "s", "device": {"ids": ["plug"]}, "unique_id": "plug"}
     announce(catalog, [config("switch/plug", **plug, command_topic="first")])
     announce(catalog, [config("switch/a", **plug, command_topic="second")])

@@ -54,7 +54,7 @@ async def next_message(client: aiomqtt.Client, topic: str) -> Any:
     raise AssertionError("unreachable")
 
 
-async def test_a_lamp_is_announced_shows_its_state_and_takes_commands(broker: Broker) -> None:
+async def test_a_lamp_is_announced_publishes_its_state_and_accepts_commands(broker: Broker) -> None:
     base = "lares/here/devices/elgato_lights:light:0"
     async with broker.client() as client, BrokerHome(broker) as home:
         lamp = Lamp(home.registry, LAMP)
@@ -83,7 +83,7 @@ async def test_a_lamp_is_announced_shows_its_state_and_takes_commands(broker: Br
         assert await next_message(client, "lares/here/status") == "offline"
 
 
-async def test_a_command_that_is_retained_is_left_alone_and_the_next_one_obeyed(
+async def test_a_retained_command_is_ignored_and_the_next_one_obeyed(
     broker: Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
     base = "lares/here/devices/elgato_lights:light:0"
@@ -153,9 +153,7 @@ async def test_two_hubs_are_one_home_without_a_loop(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("kind", ["own", pytest.param("mosquitto", marks=pytest.mark.slow)])
-async def test_the_access_list_of_the_page_lets_hubs_do_their_work_and_readers_only_read(
-    kind: str, tmp_path: Path
-) -> None:
+async def test_the_access_list_of_the_page_lets_hubs_work_and_readers_only_read(kind: str, tmp_path: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "mqtt.md").read_text()
     [listed] = re.findall(r"```text\n(user cellar\n.*?)```", page, re.DOTALL)
     access = f"{listed}\nuser {USER}\ntopic readwrite #\n"
@@ -278,7 +276,7 @@ def stored(kept: KeptInMemory) -> list[str] | None:
     return None if topics is None else [topics.hub_id, topics.prefix]
 
 
-async def test_commands_that_are_too_many_are_answered_busy_and_the_others_run_in_order(broker: Broker) -> None:
+async def test_excess_commands_are_answered_busy_and_the_others_run_in_order(broker: Broker) -> None:
     base, gate = "lares/here/devices/elgato_lights:light:0", asyncio.Event()
     async with broker.client() as client, BrokerHome(broker) as home:
         lamp = Lamp(home.registry, LAMP)

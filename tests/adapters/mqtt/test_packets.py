@@ -51,7 +51,7 @@ def test_the_library_reads_everything_else(data: bytes) -> None:
     assert parse_message(bytearray(data)) is None
 
 
-async def test_only_messages_of_the_present_step_are_taken() -> None:
+async def test_only_messages_of_the_present_batch_are_taken() -> None:
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     with ours, theirs:

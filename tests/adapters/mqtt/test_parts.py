@@ -73,7 +73,7 @@ def test_a_hub_ignores_its_own_announcements_and_accepts_other_hubs() -> None:
         assert list(catalog.devices) == found, hub_id
 
 
-def test_a_lock_that_asks_for_a_code_takes_it_in_the_command() -> None:
+def test_a_lock_with_a_code_accepts_it_in_the_command() -> None:
     catalog = new_catalog()
     fields = {"state_topic": "door", "command_topic": "door/set", "unique_id": "door", "code_format": r"^\d{4}$"}
     template = "{{ value }} {{ code }}"
@@ -124,7 +124,7 @@ def test_the_name_of_an_entity_with_a_target_labels_the_target(
     assert catalog.devices["mqtt:d"].labels == {labelled: "Cellar"}
 
 
-def test_switches_of_a_tasmota_that_move_no_relay_are_states_or_presses_by_their_mode() -> None:
+def test_detached_switches_of_a_tasmota_are_states_or_presses_by_their_mode() -> None:
     [given, *_] = capture("tasmota-native/relay").messages
     raw = json.loads(given.payload)
     for detached, messages, attributes, presses in (
@@ -216,7 +216,7 @@ async def test_the_assumed_result_of_a_command_is_shown_by_the_newly_announced_d
     assert (seen.attributes["power"], seen.attributes["custom.mqtt.y"]) == ("on", "5")
 
 
-async def test_a_device_that_is_removed_while_its_command_waits_does_not_come_back(clock: VirtualClock) -> None:
+async def test_a_device_removed_during_its_command_does_not_return(clock: VirtualClock) -> None:
     live = live_devices(clock)
     plug = config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x", device={"ids": ["x"]})
     announce(live, plug)
@@ -268,7 +268,7 @@ executes it."""
 
 @pytest.mark.parametrize("is_announced_anew", [False, True])
 @pytest.mark.parametrize("name", MOVING)
-async def test_a_command_to_a_slow_cover_is_done_when_it_begins_to_move(
+async def test_a_command_to_a_slow_cover_is_complete_when_it_begins_to_move(
     clock: VirtualClock, name: str, is_announced_anew: bool
 ) -> None:
     topic, fields, states, command, (moved_topic, moved) = MOVING[name]
@@ -305,7 +305,7 @@ def many(count: int, entities: int = 1, topics: int = 1) -> list[Sent]:
 
 
 @pytest.mark.slow
-def test_everything_beyond_the_limits_is_refused_counted_and_reported_once() -> None:
+def test_announcements_beyond_the_limits_are_refused_counted_and_reported_once() -> None:
     for sent, devices, topics, reasons in (
         (many(2_001), 2_000, 2_000, ["2001 are announced; those beyond 2000 are ignored"]),
         (many(1, 258), 1, 256, ["mqtt:d0: the device has more than 256 entities: 258"]),
@@ -356,7 +356,7 @@ async def test_announcers_are_asked_to_repeat_at_most_once_in_five_minutes(
         assert adapter._is_complete == adapter._is_born == is_asked, "nobody is forgotten who was not asked"
 
 
-async def test_a_cancellation_that_comes_with_the_brokers_answer_is_not_lost() -> None:
+async def test_a_cancellation_together_with_the_brokers_answer_is_not_lost() -> None:
     client, answer = Client("nowhere", 1883, Inbox().put), asyncio.Event()
 
     async def work_on() -> None:
@@ -396,7 +396,7 @@ def test_ids_in_topics_are_percent_encoded(id_: str, level: str) -> None:
     assert unquote(level) == id_
 
 
-def test_two_ids_share_no_topic_of_a_configuration() -> None:
+def test_two_ids_have_different_configuration_topics() -> None:
     levels = [discovery_id(f"hue:{'灯' * 40}{number}") for number in (1, 2)]
     assert levels[0] != levels[1] and all(len(each) == 200 for each in levels)
     assert discovery_id("tv:a_b") == "tv_3a_a_b"
@@ -404,7 +404,7 @@ def test_two_ids_share_no_topic_of_a_configuration() -> None:
     assert len({discovery_id(each) for each in short}) == len(short)
 
 
-def test_a_message_for_hundreds_of_entities_and_a_configuration_of_many_templates_are_taken_in_steps(
+def test_large_messages_and_configurations_are_processed_in_steps(
     clock: VirtualClock,
 ) -> None:
     live, keys = live_devices(clock), {"state_topic": "x", "device": {"identifiers": ["x"]}}

@@ -67,7 +67,7 @@ def cameras(clock: VirtualClock) -> Cameras:
 @pytest.mark.parametrize(
     ("body", "media_type"), [(JPEG, "jpeg"), (PNG, "png"), (GIF, "gif"), (WEBP, "webp"), (LARGE, "jpeg")]
 )
-async def test_a_picture_is_known_by_its_bytes_and_its_type_is_the_attribute(
+async def test_a_picture_is_recognized_by_its_bytes_and_its_type_is_the_attribute(
     cameras: Cameras, component: str, encoding: str, body: bytes, media_type: str
 ) -> None:
     cameras.announce("x", component, image_encoding=encoding[:3], content_type="text/html", device={"ids": ["x"]})
@@ -94,7 +94,7 @@ async def test_a_picture_is_known_by_its_bytes_and_its_type_is_the_attribute(
     ],
     ids=range(7),
 )
-async def test_anything_but_a_picture_is_refused_once_and_keeps_the_former_picture(
+async def test_anything_but_a_picture_is_refused_once_and_the_last_picture_kept(
     cameras: Cameras, keys: dict[str, Any], payload: bytes, reason: str
 ) -> None:
     cameras.announce("x", **keys, name="Hall")
@@ -118,7 +118,7 @@ async def test_anything_but_a_picture_is_refused_once_and_keeps_the_former_pictu
         ("camera", {"image_encoding": "hex"}, "image_encoding is 'hex'; only b64 is supported"),
     ],
 )
-async def test_an_announcement_without_a_picture_to_take_is_refused_with_the_reason(
+async def test_an_announcement_without_a_picture_is_refused_with_the_reason(
     cameras: Cameras, component: str, keys: dict[str, Any], reason: str
 ) -> None:
     cameras.announce("x", component, name="Hall", **keys)
@@ -148,7 +148,7 @@ async def test_another_picture_is_an_event_at_most_once_a_second_and_changes_no_
     assert cameras.device("x").updated_at == updated_at
 
 
-async def test_an_empty_message_takes_the_picture_away_and_so_does_the_end_of_the_announcement(
+async def test_an_empty_message_or_the_end_of_the_announcement_removes_the_picture(
     cameras: Cameras,
 ) -> None:
     cameras.announce("x", name="Hall")
@@ -164,7 +164,7 @@ async def test_an_empty_message_takes_the_picture_away_and_so_does_the_end_of_th
     assert cameras.picture("x") is None
 
 
-async def test_a_device_has_several_pictures_by_their_attributes(cameras: Cameras) -> None:
+async def test_a_device_can_have_several_pictures_by_attribute(cameras: Cameras) -> None:
     for object_id in ("front", "rear"):
         cameras.announce(object_id, device={"ids": ["car"]}, name=object_id)
     cameras.send("rear", PNG)
@@ -175,9 +175,7 @@ async def test_a_device_has_several_pictures_by_their_attributes(cameras: Camera
     assert bodies == [JPEG, JPEG, PNG, None]
 
 
-async def test_the_oldest_pictures_go_if_there_are_too_many(
-    cameras: Cameras, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_oldest_of_too_many_pictures_are_removed(cameras: Cameras, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(picture_store, "MAX_PICTURES_BYTES", 3 * len(JPEG))
     for object_id in "abcd":
         cameras.announce(object_id, name=object_id)

@@ -118,9 +118,7 @@ async def test_a_command_to_an_unavailable_device_is_sent_and_not_confirmed(
         ([("a", "online"), ("s", "ON"), ("a", "offline")], True),
     ],
 )
-async def test_only_a_device_that_is_available_again_has_done_it(
-    answers: list[tuple[str, str]], *, is_done: bool
-) -> None:
+async def test_only_an_available_device_confirms_a_command(answers: list[tuple[str, str]], *, is_done: bool) -> None:
     live, _ = home_of(config("switch/x", unique_id="x", command_topic="c", state_topic="s", **AVAILABILITY))
     receive(live, ("a", "online"), ("s", "ON"), ("a", "offline"))
     clock: Any = live._clock

@@ -162,7 +162,7 @@ def test_a_name_that_is_not_utf_8_does_not_hide_the_other_values() -> None:
 
 
 @each_row(("flag", "is_there"), [(0, False), ("0", False), ("no", False), ("off", False), ("true", True), (1, True)])
-def test_an_entity_that_is_disabled_in_any_spelling_is_left_out(flag: object, is_there: bool) -> None:
+def test_a_disabled_entity_is_omitted_in_any_spelling(flag: object, is_there: bool) -> None:
     live = live_devices()
     announce(live, config("switch/x", command_topic="c", enabled_by_default=flag, unique_id="x"))
     assert ("mqtt:x" in live.router.devices) is is_there
@@ -184,7 +184,7 @@ def test_firmware_is_installed_only_if_a_payload_for_it_is_announced() -> None:
         ({"payload_close": None, "reports_position": True}, ("set",), None),
     ],
 )
-def test_a_valve_takes_the_commands_that_have_a_payload(
+def test_a_valve_accepts_only_commands_with_a_payload(
     more: dict[str, Any], actions: tuple[str, ...], values: list[str] | None
 ) -> None:
     live = live_devices()
@@ -246,7 +246,7 @@ async def test_a_command_ends_at_once_when_its_device_fails(
         await live.command(connection, "mqtt:x", command)
 
 
-async def test_slats_whose_open_end_is_in_the_middle_are_open_there(clock: VirtualClock) -> None:
+async def test_slats_can_be_open_in_the_middle(clock: VirtualClock) -> None:
     live = live_devices(clock)
     announce(
         live, config("cover/x", tilt_command_topic="c", tilt_status_topic="s", tilt_opened_value=50, unique_id="x")
@@ -279,7 +279,7 @@ async def test_a_garage_door_that_stays_closed_is_named_in_the_error(clock: Virt
 
 @each_row(("low", "high"), [(1, 100), (1, 3), (1, 7), (0, 255), (10, 90)])
 @pytest.mark.slow
-def test_every_speed_of_a_fan_is_the_percentage_that_leads_to_it(low: int, high: int) -> None:
+def test_every_speed_of_a_fan_is_shown_as_its_percentage(low: int, high: int) -> None:
     live = live_devices()
     keys = {"command_topic": "c", "percentage_command_topic": "p", "percentage_state_topic": "s"}
     announce(live, config("fan/x", **keys, speed_range_min=low, speed_range_max=high, unique_id="x"))

@@ -354,7 +354,7 @@ async def commanded(
     return sent
 
 
-def test_the_will_of_a_device_counts_unless_it_sleeps() -> None:
+def test_the_will_of_a_device_is_used_unless_it_sleeps() -> None:
     for sleeps, is_available in ((1, True), (0, False)):
         live = live_devices()
         announce(live, *TasmotaDevice({}, {"SHT3X": {"Temperature": 1}}, dslp=sleeps).announcements[:2])
@@ -398,7 +398,7 @@ def test_a_lamp_with_white_shows_the_white_or_the_colour() -> None:
         assert (attributes["color_mode"], attributes.get("color_hs")) == (mode, color)
 
 
-def test_a_value_that_is_null_for_a_time_is_gone_for_that_time() -> None:
+def test_a_null_value_is_missing_until_the_next_value() -> None:
     live = live_devices()
     announce(live, *TasmotaDevice({}, {"DHT11": {"Temperature": 20}}).announcements)
     for text, shown in ((b"21", 21), (b"null", None), (b"22", 22)):
@@ -475,7 +475,7 @@ ODD: list[dict[str, Any]] = [
 
 
 @each_row("odd", ODD)
-def test_odd_values_of_one_key_cost_no_more_than_that_key(odd: dict[str, Any]) -> None:
+def test_odd_values_of_one_key_affect_only_that_key(odd: dict[str, Any]) -> None:
     live = live_devices()
     sensors = {"A": {"Temperature": 1}, "B": 5, "C": [1], "D": {"E": {"F": {"G": {}}}}}
     announce(live, *TasmotaDevice({}, sensors, **odd).announcements)

@@ -119,7 +119,7 @@ def attributes_of(live: LiveDevices, object_id: str) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("name", PLAYS)
-async def test_the_judge_is_told_the_same_values(name: str) -> None:
+async def test_the_reference_reader_shows_the_same_values(name: str) -> None:
     play, client = PLAYS[name], JudgeClient()
     device, live = start(play)
     entities = await judged(device, client)
@@ -157,7 +157,7 @@ COMMANDS: tuple[tuple[str, str, str, dict[str, Any], str, tuple[Any, ...]], ...]
 
 
 @pytest.mark.parametrize(("name", "part", "object_id", "command", "method", "arguments"), COMMANDS)
-async def test_the_judge_sends_the_same_commands(
+async def test_the_reference_reader_sends_the_same_commands(
     name: str, part: str, object_id: str, command: dict[str, Any], method: str, arguments: tuple[Any, ...]
 ) -> None:
     client = JudgeClient()

@@ -73,7 +73,7 @@ class TestChoice:
         """Return the base to which it was unpacked."""
         return Path(lares_launcher.find_folder(str(archive), [str(base) for base in bases])).parent
 
-    def test_the_first_that_will_do_is_taken(self, archive: Path, tmp_path: Path) -> None:
+    def test_the_first_suitable_folder_is_used(self, archive: Path, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
         first, second, third = tmp_path / "file" / "a", tmp_path / "b", tmp_path / "c"
         assert self.choose(archive, first, second, third) == second
@@ -89,7 +89,7 @@ class TestChoice:
         reasons = f"cannot unpack ({tmp_path}/a: does not allow execution; {tmp_path}/file/b: not a directory); set"
         assert str(refused.value).startswith(reasons)
 
-    def test_folders_that_others_can_write_are_not_trusted(self, archive: Path, tmp_path: Path) -> None:
+    def test_folders_writable_by_others_are_not_trusted(self, archive: Path, tmp_path: Path) -> None:
         (tmp_path / "open").mkdir()
         (tmp_path / "open").chmod(0o777)
         (tmp_path / "link").symlink_to(tmp_path / "open")
@@ -124,16 +124,16 @@ class TestChoice:
         assert sorted(tmp_path.rglob("*")) == before
         assert self.choose(archive, base, tmp_path / "c") == tmp_path / "c", "the next place will do"
 
-    def test_a_place_that_others_could_open_and_lock_is_closed_to_them(self, archive: Path, tmp_path: Path) -> None:
+    def test_a_folder_open_to_others_is_made_private(self, archive: Path, tmp_path: Path) -> None:
         (tmp_path / "a").mkdir(mode=0o755)
         assert self.choose(archive, tmp_path / "a").stat().st_mode & 0o777 == 0o700
 
-    def test_a_link_of_ours_on_the_way_is_followed_once(self, archive: Path, tmp_path: Path) -> None:
+    def test_our_own_link_in_the_path_is_followed_once(self, archive: Path, tmp_path: Path) -> None:
         (tmp_path / "card").mkdir()
         (tmp_path / "data").symlink_to("card")
         assert self.choose(archive, tmp_path / "data" / "a") == tmp_path / "card" / "a"
 
-    def test_a_card_that_fills_up_meanwhile_leaves_nothing_and_the_next_is_tried(
+    def test_a_card_that_becomes_full_leaves_nothing_and_the_next_folder_is_tried(
         self, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write = lares_unpack.write
@@ -210,7 +210,7 @@ def started(archive: Path, folder: Path) -> bool:
 class TestUnpacked:
     """The unpacked files are whole at every start."""
 
-    def test_everything_is_there_and_nothing_of_others(self, folder: Path) -> None:
+    def test_exactly_the_files_of_this_target_are_unpacked(self, folder: Path) -> None:
         assert content(folder) == expected()
         assert lares_launcher.is_whole(str(folder), deep=True)
         assert {path.stat().st_mtime for path in folder.rglob("*.py")} == {lares_launcher.DATE}
@@ -223,7 +223,9 @@ class TestUnpacked:
     @pytest.mark.parametrize(
         "harm", [harm_emptied, harm_lost, harm_edited, harm_list, harm_list_of_another_sort, harm_no_list]
     )
-    def test_damage_heals_at_the_next_start(self, archive: Path, folder: Path, harm: Callable[[Path], None]) -> None:
+    def test_damage_is_repaired_at_the_next_start(
+        self, archive: Path, folder: Path, harm: Callable[[Path], None]
+    ) -> None:
         harm(folder)
         assert not lares_launcher.is_whole(str(folder))
         assert started(archive, folder)

@@ -40,7 +40,7 @@ def add(parts: Parts, target: Target, *wheels: Path) -> None:
 
 
 @pytest.mark.slow
-def test_all_zones_are_one_file_in_which_the_hub_finds_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_time_zones_are_in_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parts, before = Parts(), {name: zone_bytes(name) for name in home_locale.zone_names()}
     parts.add_folder(Path(str(files("tzdata"))), "tzdata")
     parts.join_zones()
@@ -57,7 +57,7 @@ def zone_bytes(name: str) -> bytes:
     return path.read_bytes()[start : start + size]
 
 
-def test_python_is_shared_objects_are_their_target_s_and_dead_weight_stays_out(tmp_path: Path) -> None:
+def test_python_files_are_shared_and_objects_belong_to_a_target(tmp_path: Path) -> None:
     one = wheel(tmp_path, "a", a__x_dot_py=b"x", a__y_dot_so=LEAN + b"symbols", a__z_dot_h=b"h")
     metadata = {"b.dist-info__METADATA": b"m", "b.dist-info__RECORD": b"r", "a.dist-info__WHEEL": b"w"}
     two = wheel(tmp_path, "b", **metadata)
@@ -76,7 +76,7 @@ def test_differences_between_targets_are_refused(tmp_path: Path) -> None:
         add(parts, MUSL, wheel(tmp_path, "a", x_dot_py=b"y"))
 
 
-def test_another_machine_s_code_is_refused(tmp_path: Path) -> None:
+def test_code_for_another_machine_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedWheel, match="compiled for a different type of machine"):
         add(Parts(), INTEL, wheel(tmp_path, "a", a_dot_so=LEAN))
     with pytest.raises(UnsupportedWheel, match="not a 64-bit"):
@@ -85,7 +85,7 @@ def test_another_machine_s_code_is_refused(tmp_path: Path) -> None:
         add(Parts(), GNU, wheel(tmp_path, "a", **{"a-1.data__scripts__run": b"x"}))
 
 
-def test_licences_are_in_one_text(tmp_path: Path) -> None:
+def test_licences_are_one_text(tmp_path: Path) -> None:
     parts = Parts()
     licences = {"b.dist-info__licenses__LICENSE": b"be kind", "a.dist-info__LICENSE": b"be"}
     add(parts, GNU, wheel(tmp_path, "a", **licences))
@@ -117,13 +117,13 @@ PARTS = {
 
 
 @pytest.mark.parametrize("stated", METADATA)
-def test_a_licence_is_what_the_metadata_state(stated: bytes) -> None:
+def test_a_licence_comes_from_the_metadata(stated: bytes) -> None:
     package = bill.read_metadata(b"Metadata-Version: 2.4\nName: A.b\nVersion: 1\n" + stated + b"\n\nText\n")
     assert (package.licence, package.own_text) == METADATA[stated]
     assert package.purl == "pkg:pypi/a-b@1"
 
 
-def test_the_spdx_document_names_each_package_and_what_is_in_it(tmp_path: Path) -> None:
+def test_the_spdx_document_lists_each_package_and_its_content(tmp_path: Path) -> None:
     parts = Parts()
     files = {
         "a-1.dist-info__METADATA": b"Name: a\nVersion: 1\nLicense: MIT style\n",
@@ -148,7 +148,7 @@ def test_the_spdx_document_names_each_package_and_what_is_in_it(tmp_path: Path) 
     assert inside.keys() | {"SPDXRef-lares"} == ids and inside["SPDXRef-a-mute-5"] == "SPDXRef-a-1"
 
 
-def test_our_own_files_come_without_what_was_made_of_them(tmp_path: Path) -> None:
+def test_our_own_files_are_packed_without_generated_ones(tmp_path: Path) -> None:
     for name in ("a.py", "__pycache__/a.pyc", ".hidden", "data/.luarc.json", "data/prelude.lua", "a.py~"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"x")
@@ -157,13 +157,13 @@ def test_our_own_files_come_without_what_was_made_of_them(tmp_path: Path) -> Non
     assert set(parts.pure) == {"appliance/a.py", "appliance/data/.luarc.json", "appliance/data/prelude.lua"}
 
 
-def test_all_parts_of_a_target_are_side_by_side() -> None:
+def test_all_parts_of_a_target_are_consecutive() -> None:
     native = {MUSL: {"a.so": b""}, INTEL: {"a.so": b""}, GNU: {"b.so": b"", "a.so": b""}}
     found = [(target.libc, name) for target, name in in_order(native, "aarch64")]
     assert found == [("gnu", "a.so"), ("gnu", "b.so"), ("musl", "a.so")]
 
 
-def test_equal_objects_are_stored_once_and_shiv_s_start_is_not_there(tmp_path: Path) -> None:
+def test_equal_objects_are_stored_once_without_shivs_start_code(tmp_path: Path) -> None:
     file = make_archive(tmp_path / "lares.pyz")
     assert file.read_bytes().startswith(b"#!/usr/bin/env python3\n")
     machine = this_target().machine
@@ -178,7 +178,7 @@ def test_equal_objects_are_stored_once_and_shiv_s_start_is_not_there(tmp_path: P
 
 
 @pytest.mark.slow
-def test_a_new_version_has_another_name_and_the_same_one_the_same(tmp_path: Path) -> None:
+def test_equal_content_has_an_equal_name_and_other_content_another(tmp_path: Path) -> None:
     versions = (("a", b"x = 1\n"), ("b", b"x = 1\n"), ("c", b"x = 2\n"))
     files = [make_archive(tmp_path / name, version) for name, version in versions]
     names = []
@@ -189,7 +189,7 @@ def test_a_new_version_has_another_name_and_the_same_one_the_same(tmp_path: Path
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
-def test_wheels_other_than_in_the_lock_are_not_used(tmp_path: Path) -> None:
+def test_wheels_that_are_not_in_the_lock_are_not_used(tmp_path: Path) -> None:
     lock = tmp_path / "runtime.lock"
     lock.write_text("a==1.0 \\\n    --hash=sha256:" + "0" * 64 + "\n")
 

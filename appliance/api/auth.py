@@ -28,7 +28,7 @@ _FORM = re.compile(r"lrs_([a-z0-9]+)_([A-Za-z0-9_-]{43})")
 
 
 class KeyToken(Redacted, frozen=True, kw_only=True):
-    """A token that Lares made: the name of its key, and the whole token as the secret."""
+    """A token that Lares generated. `text` is the whole token, which contains the id of its key."""
 
     key_id: str
     HIDDEN = ("text",)

@@ -31,11 +31,10 @@ class Connections:
     """Counts the open connections of each peer, an IP address. `refused` and `evicted` are counts since the start.
 
     `capacity` is the maximum number of all peers together, `per_peer` the maximum number of one peer. If the
-    capacity is used up, the connection that has been idle longest is closed, among those of the peer with the most
-    connections. A peer with more than half of the capacity is refused instead. A peer that repeatedly opens and
-    closes connections without a request is refused too, which costs a tenth of serving it. `now` returns monotonic
-    seconds. Connections of a peer that `is_proxy` are unlimited: each counts for the client that sent the last
-    request over it.
+    capacity is used up, the peer with the most connections loses its longest idle connection. A peer with more than
+    half of the capacity is refused instead. A peer that repeatedly opens and closes connections without a request is
+    refused too, which costs a tenth of serving it. `now` returns monotonic seconds. Connections of a peer that
+    `is_proxy` are unlimited: each counts for the client that sent the last request over it.
     """
 
     def __init__(

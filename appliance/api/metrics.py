@@ -28,7 +28,7 @@ class Family(Struct, frozen=True, kw_only=True):
 
 
 def metric(name: str, help_: str, value: Any, label: str = "", /) -> Family:
-    """Return a counter if its name ends in `_total`, otherwise a gauge; without samples if the value is unknown.
+    """Return a counter if its name ends in `_total`, otherwise a gauge. It has no samples if the value is None.
 
     A mapping gives one sample per key, with the key as the value of the label.
     """

@@ -80,10 +80,10 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
     """One method of one path.
 
     `role` is the required role, None for public routes. `handler` is a method of the class `resource`; its arguments
-    are the call and the path's ids. `statuses` are those of its responses; `COMMON_STATUSES` are implied, and 401,
-    403, and 429 if it has a role. `response_schema` describes its 2xx response; None if the response has no body.
-    `media_type` is the type of that body. `body` checks the request's JSON; None if the body is not read. If the
-    body is `body_optional`, a missing body is treated as an empty object. `query` checks the parameters of the
+    are the call and the path's ids. `statuses` are the statuses of its responses; `COMMON_STATUSES` are implied, and
+    401, 403, and 429 if it has a role. `response_schema` describes its 2xx response; None if the response has no
+    body. `media_type` is the type of that body. `body` checks the request's JSON; None if the body is not read. If
+    the body is `body_optional`, a missing body is treated as an empty object. `query` checks the parameters of the
     query.
     """
 

@@ -23,7 +23,7 @@ const save = (target, name, body) => act(target, "save", async () => {
 	return true;
 });
 
-// Add the section that a search has found, `[adapters.NAME]` and its keys.
+// Add the section of a found device: `[adapters.NAME]` and its keys.
 export function AddFound({ section }) {
 	const [isDone, setDone] = useState(false);
 	const [header, ...lines] = section.trim().split("\n");

@@ -73,7 +73,7 @@ export function Alias({ device, isOffered, onDone }) {
 		errorLine(target));
 }
 
-// The room, the name, and the short id of each device; several chosen devices move together, or join a group.
+// The room, name, and short id of each device. Several chosen devices can be moved or added to a group at once.
 function Places({ devices }) {
 	const [chosen, setChosen] = useState([]);
 	const flip = (id) => setChosen(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id]);

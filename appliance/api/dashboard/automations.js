@@ -1,4 +1,4 @@
-// The list of automations, and a page for each: its switch, its runs, its reasons, and the errors of its file.
+// The list of automations, and a page for each automation: its switch, its runs, its triggers and conditions, and the errors of its file.
 
 import { erase, get, post, put as replace, segment, sentenceOf } from "./api.js";
 import { tags, use, useState } from "./dom.js";
@@ -179,7 +179,7 @@ export const runItem = (conditions) => (entry, at) => {
 		trace.length > 0 && addsTo(entry.error) && ol({ class: "trace" }, trace.map((step) => li(`${inSeconds(step.at_ms ?? 0)} · ${STEPS[step.step](step, conditions)}`))));
 };
 
-// The words for each step of a run.
+// The words for the steps of a run, by kind.
 const STEPS = {
 	condition: (step, conditions) => {
 		const known = conditionAt(conditions, step.number);

@@ -145,7 +145,7 @@ function findDrawable(device) {
 	return drawn.sort((one, other) => rank(one) - rank(other));
 }
 
-// One control; `isBare` is without its label, for the corner of a card.
+// One control. With `isBare`, the control has no label, for the corner of a card.
 export function control(to, command, attributes, { isBare = false } = {}) {
 	const { capability } = command;
 	const device = state.devices.get(to.target);

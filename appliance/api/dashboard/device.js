@@ -132,7 +132,7 @@ function Happened({ device }) {
 	return found.length > 0 && titled(t("device.events"), card(found.map(({ when, text }, key) => p({ key }, `${moment(new Date(when))} · `, strong({ dir: "auto" }, text)))));
 }
 
-// Automations and scenes whose files name the device, and the last commands to it.
+// The automations and scenes whose files name the device, and the last commands to the device.
 function Uses({ device }) {
 	const uses = useLoaded(() => get(`devices/${segment(device.id)}/uses`), []).data;
 	const audit = useLoaded(() => get(`audit/commands?device_id=${segment(device.id)}&limit=${MAX_COMMANDS}`), [...useChanges(device), state.pending.has(device.id)]).data;

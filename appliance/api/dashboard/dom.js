@@ -159,7 +159,7 @@ function set(node, name, value, isNew) {
 	else node.setAttribute(name, value === true ? "" : value);
 }
 
-// Set the initial text of a field, and follow changes of it until a person types.
+// Set the initial text of a field, and update it until a person types.
 function begin(node, text, isNew) {
 	if (isNew || node.value === node.defaultValue) node.value = text;
 	node.defaultValue = text;

@@ -175,7 +175,7 @@ export function Running({ of }) {
 		errorLine(id)))));
 }
 
-// A room's name, which leads to its page, its switch, a button that folds it, and its devices. While the home is edited,
+// A room: its name as a link to its page, its switch, a button to fold it, and its devices. While the home is edited,
 // buttons move the room among the others.
 function Room({ room: { id, name }, devices, order }) {
 	const at = order.indexOf(id);

@@ -17,7 +17,7 @@ const canScan = () => "BarcodeDetector" in globalThis && Boolean(navigator.media
 const namesOf = (ids) => ids.map((id) => nameOf(state.devices.get(id) ?? { id })).join(", ");
 const operation = (adapter, name, payload) => post(`adapters/${segment(adapter)}/operations/${name}`, payload);
 
-// A bridge or device that returns a key after somebody presses its button: show the line for its section.
+// For a bridge or device that returns a key when its button is pressed: show the line for its section.
 export function KeyPairing({ adapter }) {
 	const [given, setGiven] = useState(undefined);
 	const target = `pairing ${adapter}`;
@@ -29,7 +29,7 @@ export function KeyPairing({ adapter }) {
 			toCopy(adapter, typeof given === "string" ? given : JSON.stringify(given))]);
 }
 
-// Devices that are paired by a code, each on its own.
+// The devices that are paired by a code, each in its own block.
 export function CodePairing({ adapter }) {
 	const [isScanning, setScanning] = useState(false);
 	const [paired, setPaired] = useState(null);

@@ -232,8 +232,7 @@ function bandOf(points, x, y) {
 	return `${there.join("")}H${WIDTH}${back.join("")}Z`;
 }
 
-// `series` with `{device, attribute, entries}` of each that has come, `isWhole` once all have, and the sentence if one
-// failed.
+// Return the loaded `series` (`{device, attribute, entries}`), `isWhole` if all are loaded, and a sentence if one failed.
 function useSeries(wanted, from, resolution) {
 	const [series, setSeries] = useState([]);
 	const withLive = useLive();
@@ -288,7 +287,7 @@ export function Day({ measured }) {
 }
 
 // Several series in one picture, over the same time and scale. `lines` have a name, entries, newest first, and `text`,
-// which formats a value. With own scales, each series fills the picture.
+// which formats a value. If the scales are separate, each series fills the picture.
 function SeriesChart({ label, lines, from, until, hasOwnScales = false }) {
 	const drawn = lines.map(({ name, entries, text }) => ({ name, text, points: pointsOf(entries), now: entries[0].value }));
 	const all = drawn.flatMap(({ points, text }) => points.map((point) => ({ ...point, text })));

@@ -101,7 +101,7 @@ export function trace(points, from, until, width, height, { low, high } = bounds
 	return { line, area: area && `${area}V${height}Z`, x, y, low, high };
 }
 
-// The parts of a span that are in none of the gaps.
+// Return the parts of a span outside of all gaps.
 function without([start, end], gaps) {
 	const parts = [];
 	for (const [from, until] of gaps) {

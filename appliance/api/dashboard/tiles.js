@@ -57,7 +57,7 @@ const DeviceTile = memo(({ device, isGuarded, error, mayCommand, list, pending =
 
 // --- sensors -----------------------------------------------------------------------------------------
 
-// One line of readings; those with an alert come first.
+// One line of readings; readings with an alert come first.
 export function readings(devices) {
 	const RANK = ["bad", "warn", undefined, "away"];
 	const found = devices.map((device) => ({ device, ...readingOf(device) })).sort((one, other) => RANK.indexOf(one.tone) - RANK.indexOf(other.tone));

@@ -19,7 +19,7 @@ export function Button({ label, isBusy, isDisabled, isMain, title, onClick }) {
 export const iconButton = (name, label, onclick, disabled, more = {}) =>
 	button({ type: "button", class: "plain", "aria-label": label, title: label, disabled, onclick, ...more }, icon(name));
 
-// A name of any text direction.
+// A name, which may be in a script from right to left.
 export const called = (name) => strong({ dir: "auto" }, name);
 
 // A switch that shows the present state, and its middle position while it waits for the device.
@@ -84,7 +84,7 @@ function copyBySelection(text) {
 
 export const HUB = "en"; // the language of the hub's own sentences, for those who hear them
 
-// Why the hub runs no automation, and how to end that.
+// The reason why the hub runs no automation, and the remedy.
 export const unsafe = () => state.safe && p({ class: "error", lang: HUB }, state.safe);
 
 export function outcomes(target, results = state.outcomes.get(target)) {
@@ -188,7 +188,7 @@ const REFRESH_MS = 5000;
 const SOON_MS = 500;
 
 // Like `useLoaded`, every few seconds while the page is visible and the hub is reachable, and soon after `sign` changes,
-// at most twice per second. The last result stays.
+// at most twice per second. An error does not clear the last result.
 export function useRefreshed(load, sign) {
 	const way = useRef({ loads: 0, timer: undefined }).current;
 	const loaded = useLoaded(() => {

@@ -33,7 +33,7 @@ _UNLIMITED_BYTES = 1 << 60
 """No limit in Sanic, because bodies are limited when they are read or discarded."""
 
 READ_BYTES = 16 * 1024
-"""The number of bytes that one read takes from a socket; it is not read again until they are used."""
+"""The maximum number of received bytes that a connection holds before the request uses them."""
 
 _numbers = itertools.count(1)
 

@@ -67,5 +67,5 @@ CODES: Mapping[str, Code] = {
 
 
 def status_of(error: errors.LaresError) -> int:
-    """Return the HTTP status for the error's code; 500 for a code that no client should see."""
+    """Return the HTTP status for the error's code; 500 for a code without a status."""
     return CODES[error.code if error.code in CODES else "internal"].status

@@ -181,7 +181,8 @@ def _token_of(request: Request, route: Route | None) -> str | None:
 
 
 def _offered(request: Request) -> list[str]:
-    """Return the tokens that a browser offers as percent-encoded sub-protocols, because it cannot set the header."""
+    """Return the tokens in the offered sub-protocols. A browser sends its token there, percent-encoded, because it
+    cannot set a header."""
     names = ",".join(request.headers.getall("sec-websocket-protocol", [])).split(",")
     tokens = (each.strip() for each in names if each.strip().startswith(_SUBPROTOCOL_PREFIX))
     return [unquote(each.removeprefix(_SUBPROTOCOL_PREFIX)) for each in tokens]

@@ -46,8 +46,8 @@ KEY_BODY = Check(schema=_FIELDS.schema, run=_check_key)
 class Keyring:
     """Makes and revokes the keys of one store. When a method returns, its change is stored and effective.
 
-    Only the returned token contains the secret; it is neither stored nor logged. `authenticator` accepts these keys.
-    A configured `master_key` replaces the box's own master key; `master_source` names the place of its
+    Only the returned token contains the secret, which is neither stored nor logged. `authenticator` accepts these
+    keys. A configured `master_key` replaces the box's own master key; `master_source` names the place of its
     configuration. `first_used` is called with the id of a key at its first use, `on_master_reset` when the master
     key was replaced. Hashes are computed on one thread, one after another, so that they need the memory of only one
     hash.

@@ -1,4 +1,4 @@
-"""Trusted reverse proxies, and the client addresses that they state."""
+"""Trusted reverse proxies, and the client addresses in their headers."""
 
 from __future__ import annotations
 

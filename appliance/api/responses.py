@@ -1,4 +1,4 @@
-"""Responses: with JSON, without a body, and to errors."""
+"""Responses with JSON, responses without a body, and responses to errors."""
 
 from __future__ import annotations
 

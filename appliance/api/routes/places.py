@@ -1,5 +1,4 @@
-"""Rooms, which contain devices, and groups, which are chosen sets of devices; and commands to all devices of
-either."""
+"""Rooms and groups of devices, and commands to all their devices."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ FAULT = pytest.StashKey[str]()
 def pytest_configure(config: pytest.Config) -> None:
     """Let Hypothesis try less if only the quick tests run."""
     settings.load_profile("quick" if "not slow" in config.option.markexpr else "whole")
-    gc.disable()  # until all tests are collected, because nothing of that becomes garbage
+    gc.disable()  # collecting tests creates no garbage, so the collector waits until its end
 
 
 # Hundreds of Lua workers are started too, and most tests are about what runs in one, not about its start.
@@ -141,11 +141,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Note the files of this run, and let each of its processes begin with a share of the longest tests.
-
-    Each process begins with one part of the list and takes over from the end of another. Thus no process is left with
-    a test of minutes when the others have ended, and the tests of a file mostly share one browser, hub, or worker.
-    """
+    """Note the files of this run, and give each process a share of the longest tests. Each process begins with one
+    part of the list and takes over from the end of another part. Thus no process starts a test of minutes after
+    the others have ended, and the tests of a file mostly share one browser, hub, or worker."""
     contract_recorder.FILES.update(str(item.path) for item in items)
     long = sorted((item for item in items if minutes_of(item)), key=minutes_of, reverse=True)
     rest = [item for item in items if not minutes_of(item)]

@@ -98,9 +98,6 @@ def fake_python(clone: Path, script: str) -> None:
     path.chmod(0o755)
 
 
-# --- usage ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("args", [["nonsense"], ["--slow"]])
 def test_a_usage_error_exits_64_and_shows_the_usage_on_stderr(clone: Path, args: list[str]) -> None:
     done = run(clone, *args)
@@ -141,9 +138,6 @@ def test_an_unknown_target_is_refused_before_any_download() -> None:
     )
 
 
-# --- the Python that runs it ---------------------------------------------------------------------
-
-
 def test_an_old_python_gets_one_sentence(clone: Path) -> None:
     pretend = "import sys, runpy; sys.version_info = (3, 9, 18, 'final', 0); runpy.run_path(sys.argv[1])"
     command = [sys.executable, "-c", pretend, str(clone / "build.py")]
@@ -169,9 +163,6 @@ def test_a_python_without_ensurepip_gets_the_package_to_install(clone: Path, tmp
     assert "`sudo apt install python3-venv`" in done.stderr
     assert f"python3.{sys.version_info.minor}-venv" in done.stderr
     assert not (clone / ".venv").exists()
-
-
-# --- when .venv is made anew ---------------------------------------------------------------------
 
 
 def test_a_finished_venv_is_complete(environment: Environment, package: Path) -> None:
@@ -264,8 +255,6 @@ def test_a_vanished_python_is_a_fault(environment: Environment, package: Path) -
     assert environment.find_fault((environment.runtime_lock,)) == "it belongs to another Python"
 
 
-# --- installing ----------------------------------------------------------------------------------
-
 PIP = """
 echo "WARNING: Location 'file:///secret/folder' is ignored: it is neither a file nor a directory."
 echo 'Requirement already satisfied: one==1.0 in ./.venv (from -r firmware/test.lock (line 1))'
@@ -345,8 +334,6 @@ def test_a_ready_venv_needs_no_waiting(clone: Path, environment: Environment, pa
         fcntl.flock(held, fcntl.LOCK_EX)
         environment.ensure(environment.runtime_lock)
 
-
-# --- demo and test -------------------------------------------------------------------------------
 
 DEMO = """
 import sys, time
@@ -429,9 +416,6 @@ def test_pytest_leaves_the_number_of_passed_tests(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("BUILD_PY_TALLY", str(tmp_path / "tally"))
     checks.pytest_terminal_summary(SimpleNamespace(stats={"passed": [1, 2], "failed": [3]}))
     assert (tmp_path / "tally").read_text() == "2\n"
-
-
-# --- the locks -----------------------------------------------------------------------------------
 
 
 def entries(name: str) -> dict[str, list[str]]:
@@ -575,9 +559,6 @@ def test_an_unlisted_skip_fails_the_run_without_a_second_attempt(
     )
     assert done.returncode == code, done.stdout
     assert ("firmware/skips.py does not list" in done.stdout) == bool(code)
-
-
-# --- for real ------------------------------------------------------------------------------------
 
 
 def plant(folder: Path) -> None:

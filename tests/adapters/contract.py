@@ -75,20 +75,15 @@ class HeldClock(Clock):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """One kind, and a device of it. `simulate` and `settings` replace the kind's own simulation.
-
-    `wishes` are the commands of the device: `on`, `off` and, if it supports it, `toggle`; empty if it is only read.
-
-    `open_kinds` runs kinds in Lua, for a section of one.
-
-    `fewer` removes a device at the vendor and `more` returns it, if the kind has more than one. A kind that is not
-    `is_polled` keeps a connection: until it is back, commands fail, and only callers notice garbage.
-
-    `change` makes the device show something else at the vendor, which then becomes its attribute `changed`. If a
-    polled vendor also pushes that change, `is_heard` returns whether the adapter listens now. `happen` causes the
-    `event` there. `lose` cuts the device off from its bridge, and `find` reconnects it. If devices announce their
-    presence in a separate message, which may come after the adapter's start, `is_online_later` is set.
-    """
+    """One kind, and a device of it. `simulate` and `settings` replace the kind's own simulation. `wishes` are the
+    commands of the device: `on`, `off`, and `toggle` if it is supported; empty without commands. `open_kinds` runs
+    kinds in Lua for one section. `fewer` removes a device at the vendor, and `more` returns it, if the kind has
+    more than one. A kind that is not `is_polled` keeps a connection: while it is lost, commands fail, and only
+    callers notice garbage. `change` makes the device show something else at the vendor, which then becomes its
+    attribute `changed`. If a polled vendor also pushes this change, `is_heard` returns whether the adapter listens
+    now. `happen` lets the vendor send the `event`. `lose` disconnects the device from its bridge, and `find`
+    reconnects it. `is_online_later` is set if devices announce their presence in a separate message, which can
+    arrive after the adapter's start."""
 
     name: str
     kind: AdapterKind

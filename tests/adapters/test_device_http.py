@@ -571,7 +571,7 @@ async def test_responses_without_a_request_end_the_connection(session: DeviceSes
 
     async def flood(writer: asyncio.StreamWriter) -> None:
         writer.write(GOOD)
-        await asyncio.sleep(0.05)  # so that the connection is idle
+        await asyncio.sleep(0.05)  # the connection must be idle
         try:
             while True:
                 writer.write(_sized(0) * 100)
@@ -675,9 +675,6 @@ async def test_an_answer_other_than_an_event_stream_is_reported(
         with pytest.raises(kind, match=sentence):
             async with http.events("/stream", silence_secs=20, max_bytes=100) as events:
                 assert not [each async for each in events]
-
-
-# --- how requests are let in ---------------------------------------------------------------------
 
 
 async def test_headers_are_sent_with_every_request_and_no_secret_is_shown(

@@ -35,8 +35,6 @@ ELG = ("_elg", "_tcp", "local")
 KEY_LIGHT = announced("_elg._tcp", "Key Light. 1", "192.168.1.20", 9123, {"ID": "3C:6A:9D:00:11:22", "md": "x=y"})
 ROKU = found_by_ssdp("roku:ecp", "uuid:roku:ecp:P0A07", "http://127.0.0.1:8060/")
 
-# --- messages ----------------------------------------------------------------------------------------------------
-
 
 def test_another_parser_reads_the_question() -> None:
     query = dns.encode_query([(ELG, dns.PTR), (("Küche", *ELG), dns.SRV), (("x" * 99,), dns.TXT)])
@@ -50,7 +48,7 @@ def test_another_parser_reads_the_question() -> None:
 def test_compressed_names_in_answers_are_read_and_questions_ignored() -> None:
     head = struct.pack(">6H", 7, 0x8400, 1, 1, 0, 3)
     question = name(*ELG) + struct.pack(">2H", 12, 1)
-    instance = b"\x04Lamp\xc0\x0c"  # and the rest as in the question
+    instance = b"\x04Lamp\xc0\x0c"  # the rest is copied from the question
     at = len(head) + len(question)
     ptr = b"\xc0\x0c" + struct.pack(">2HIH", 12, 1, 5, len(instance)) + instance
     full = struct.pack(">H", 0xC000 | (at + 12))
@@ -111,9 +109,6 @@ def test_random_bytes_raise_only_the_expected_error() -> None:
         answers.add(records, "192.168.1.20")
     list_found(DISCOVERY_METHODS, answers.list_instances(), ())
     assert len(dns.encode_query(answers.questions())) <= dns.MAX_QUERY_BYTES
-
-
-# --- what answers come to ----------------------------------------------------------------------------------------
 
 
 def read(*packets: tuple[bytes, str], services: Sequence[str] = ("_elg._tcp",)) -> MdnsAnswers:
@@ -253,9 +248,6 @@ def test_a_device_found_in_two_ways_is_listed_once() -> None:
         ("hue", '[adapters.hue]\nbase_url = "https://10.0.0.4"\n'),
         ("shelly", '[adapters.shelly]\nbase_url = "http://10.0.0.2"\n'),
     ]
-
-
-# --- searches ----------------------------------------------------------------------------------------------------
 
 
 class Searching(Clock):

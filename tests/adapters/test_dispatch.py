@@ -114,7 +114,7 @@ async def test_a_failed_device_has_a_message_and_the_others_are_commanded(
 async def test_a_silent_device_of_a_bridge_fails_no_command_to_another(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, shares_outages: bool
 ) -> None:
-    """Neither of the same room nor of other senders; those to the same device fail at once, unsent."""
+    """Commands to other devices succeed, from any sender; commands to the silent device fail at once."""
     adapter = desk.adapters["b"]
     monkeypatch.setattr(StubAdapter, "shares_outages", shares_outages)
     monkeypatch.setattr(adapter, "on_unreachable", lambda error: None)
@@ -205,9 +205,6 @@ async def test_leaving_logs_nothing_even_if_a_sender_left_before(
     assert caplog.records == []
 
 
-# --- hooks --------------------------------------------------------------------------------------
-
-
 async def test_a_call_of_a_hook_reaches_its_listeners_and_their_errors_are_reported(desk: Desk) -> None:
     asked: list[HookRequest] = []
 
@@ -236,9 +233,6 @@ async def test_a_call_of_a_hook_reaches_its_listeners_and_their_errors_are_repor
         await desk.dispatcher.hook(HookRequest(hook="a", method="POST", body=b"x"))
     with pytest.raises(NotFound, match=r"^hook 'b' not found$"):
         await desk.adapters["b"].hook(HookRequest(hook="b", method="GET"))
-
-
-# --- operations ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("payload", [{}, {"device_id": "a:1"}, {"deep": {"er": [1, None, "x"]}}])

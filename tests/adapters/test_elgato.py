@@ -68,9 +68,6 @@ def _kelvin(value: int) -> dict[str, Any]:
     return {"value": value, "unit": "kelvin"}
 
 
-# --- kelvin and mired ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("kelvin", "mired", "shown"),
     [
@@ -101,9 +98,6 @@ def test_every_mired_of_a_light_survives_conversion_to_kelvin_and_back(mired: in
 def test_every_kelvin_of_a_light_is_shown_within_one_mired(kelvin: int) -> None:
     assert 143 <= clamped_mireds(kelvin) <= 344
     assert abs(kelvin_of(clamped_mireds(kelvin)) - kelvin) <= kelvin**2 / 1_000_000
-
-
-# --- polls ---------------------------------------------------------------------------------------
 
 
 async def test_every_light_at_the_address_is_reported_by_its_index(
@@ -242,9 +236,6 @@ async def test_a_wrong_attribute_is_reported_and_the_others_are_shown(
     assert light.writes[0]["lights"][0] == {"on": 1, "brightness": 50}, "what is wrong is not sent back"
 
 
-# --- commands ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("command", "before", "after", "written"),
     [
@@ -355,9 +346,6 @@ async def test_a_missing_or_unreadable_light_is_not_written(
     assert light.requests == [GET]
 
 
-# --- confirmation --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("lag", [0.05, 1.0])
 async def test_a_light_that_is_up_to_a_second_late_is_awaited(
     adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, lag: float
@@ -439,9 +427,6 @@ async def test_an_address_without_a_light_is_reported_once_with_its_answer(
     assert len(caplog.records) == 2
 
 
-# --- requests that are not answered --------------------------------------------------------------
-
-
 def _drop_at(http_client: RecordingClient, light: LightSimulator, method: str) -> None:
     """Let the light cut off the next request of this method, once."""
 
@@ -483,9 +468,6 @@ async def test_the_read_of_a_toggle_is_repeated_and_its_write_never(
     assert light.requests == [GET, PUT]
 
 
-# --- operations ----------------------------------------------------------------------------------
-
-
 async def test_identify_makes_a_light_of_this_adapter_blink(adapter: ElgatoAdapter, light: LightSimulator) -> None:
     for wrong in ({}, {"device_id": 0}, {"device_id": "desk:light:x"}, {"device_id": "shelf:light:0"}, {"id": FIRST}):
         with pytest.raises(Invalid) as failed:
@@ -515,8 +497,6 @@ async def test_several_lights_are_commanded_in_one_write_and_each_has_its_result
     assert str(bad.error) == f"{light.url}: light 1 is not an object but null"
     assert str(gone.error) == f"{light.url}: light 7 is no longer there"
 
-
-# --- one light -----------------------------------------------------------------------------------
 
 LAMP: dict[str, Any] = {"on": 1, "brightness": 50, "temperature": 200}
 COLOUR: dict[str, Any] = {"on": 0, "brightness": 50, "hue": 10, "saturation": 20.5}

@@ -117,9 +117,6 @@ async def bench(session: DeviceSession, clock: VirtualClock) -> Bench:
     return bench
 
 
-# --- polls ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("between", ["report", WRONG])
 async def test_any_answer_restarts_the_count(bench: Bench, between: str | BadAnswer) -> None:
     await bench.poll(GONE)
@@ -188,9 +185,6 @@ async def test_an_address_that_answers_polls_but_pushes_nothing_is_reported_once
     assert len(caplog.records) == 1, "an outage is told as such"
 
 
-# --- commands ------------------------------------------------------------------------------------
-
-
 async def test_values_read_by_a_failed_command_are_used(bench: Bench) -> None:
     reported = "was told off but shows on"
     error, happened = await bench.command(CommandResult(report=bench.seen("on"), error=BadAnswer(reported)))
@@ -228,9 +222,6 @@ async def test_a_command_with_a_first_answer_is_not_an_outage(bench: Bench) -> N
     bench.adapter.commands[0].set_exception(GONE)
     assert await _error_of(task) == str(GONE)
     assert bench.power == ("off", "online")
-
-
-# --- what was asked before a command ended -------------------------------------------------------
 
 
 @pytest.mark.parametrize("stale", ["report", GONE, WRONG])
@@ -291,12 +282,6 @@ async def test_a_value_pushed_during_a_poll_is_kept_over_its_older_answer(bench:
     ]
     await bench.poll(bench.seen("on"))
     assert bench.power == ("on", "online"), "the next poll is asked after it and counts"
-
-
-# --- operations ----------------------------------------------------------------------------------
-
-
-# --- real time -----------------------------------------------------------------------------------
 
 
 async def _timed(work: Coroutine[Any, Any, Any]) -> tuple[float, Any]:
@@ -383,7 +368,7 @@ async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session
     assert (CONNECT_TIMEOUT_SECS, COMMAND_TIMEOUT_SECS) == (2.0, 5.0)
     for name in ("hole, poll", "hole, command", "hole, toggle"):
         assert 2 * CONNECT_TIMEOUT_SECS + 0.24 < took.pop(name) < COMMAND_TIMEOUT_SECS + SLACK_SECS, name
-    del took["flood, command"]  # its sentence shows that endless responses are not awaited
+    del took["flood, command"]  # the error shows that endless responses are not awaited
     for name, seconds in took.items():
         assert COMMAND_TIMEOUT_SECS - 0.05 < seconds < COMMAND_TIMEOUT_SECS + SLACK_SECS, name
     assert (hole.misses, quiet.misses) == (1, 1)
@@ -419,9 +404,6 @@ async def test_a_command_that_waits_too_long_is_not_sent(bench: Bench, monkeypat
     assert bench.power == ("on", "online")
 
 
-# --- what may be silent ------------------------------------------------------------------------------------------
-
-
 async def test_a_silent_device_is_lost_after_its_own_time(bench: Bench) -> None:
     bench.adapter.max_silence_secs = 100
     await bench.poll(bench.adapter.seen(power="on"))
@@ -455,9 +437,6 @@ async def test_silence_counts_from_before_a_restart(session: DeviceSession, afte
     bench.adapter.polls[0].set_exception(GONE)
     await asyncio.sleep(0)
     work.cancel()
-
-
-# --- what a command came to --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -82,9 +82,6 @@ def _simulated(power: str, mode: str) -> Report:
     return _report(power, mode, "Simulated TV - LARES0000002", "Simulated TV")
 
 
-# --- polls ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("capture", "report"),
     [
@@ -216,9 +213,6 @@ async def test_an_answer_unlike_a_tv_is_a_bad_answer_and_no_key_is_pressed(
     assert tv.keys == []
 
 
-# --- key presses ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("action", "key", "before", "after"),
     [
@@ -270,9 +264,6 @@ async def test_the_tv_is_read_at_once_and_after_1_2_and_4_seconds_until_its_powe
     )
     assert [at for at, method, _ in http_client.sent[2:] if method == "GET"] == read_at
     assert len(tv.keys) == 1
-
-
-# --- requests that are not answered --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("action", ["on", "toggle"])
@@ -359,9 +350,6 @@ async def test_a_tv_that_refuses_keys_causes_an_error_with_the_setting(adapter: 
     with pytest.raises(BadAnswer, match=r"Settings > System > .*Control by mobile apps"):
         await adapter.command(TV, power("off"))
     assert tv.requests == [INFO, _press("PowerOff")]
-
-
-# --- what a TV says of itself --------------------------------------------------------------------
 
 
 def _xml(inside: str) -> bytes:

@@ -335,7 +335,7 @@ def test_only_configured_proxies_are_trusted() -> None:
 
 
 async def test_unfinished_requests_of_one_client_do_not_block_others_at_the_same_proxy() -> None:
-    """A client that states more hops itself is still the one that the proxy saw."""
+    """Additional hops stated by a client do not change its address."""
     limits = ApiLimits(connections_per_peer=5, trusted_proxies=(ipaddress.ip_network("127.0.0.1"),))
     async with open_app(limits=limits) as app, AsyncExitStack() as stack:
         callers = [await stack.enter_async_context(call(app.url)) for _ in range(12)]

@@ -1,8 +1,6 @@
-"""Schemathesis, which knows only `/openapi.json`, finds no difference between that and the hub.
-
-The quick run has `test_properties.py`. `PROOF_FUZZ_SECS=600 python3 build.py test --slow -k fuzzing` tries as many
-examples as fit into ten minutes.
-"""
+"""Schemathesis, which reads only `/openapi.json`, finds no difference between the document and the hub. The quick
+run has `test_properties.py`. `PROOF_FUZZ_SECS=600 python3 build.py test --slow -k fuzzing` tries examples for ten
+minutes."""
 
 from __future__ import annotations
 
@@ -77,5 +75,5 @@ async def test_a_fuzzer_finds_nothing_in_a_home_with_one_of_everything(
                 process.kill()
         assert (await app.get("/health")).status == 200
     assert process.returncode == 0, said
-    # it leaves out the one that it has the document from
+    # Schemathesis omits the route of the document
     assert (tested := re.search(r"Tested: +(\d+)", said)) is not None and int(tested[1]) == len(ROUTES) - 1, said

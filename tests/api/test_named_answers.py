@@ -133,7 +133,7 @@ DURABLE = {
 
 for answers in NAMED.values():
     if 401 in answers:
-        answers.add(403)  # a key of the role hook opens its hook and nothing else
+        answers.add(403)  # a hook key can call only its hook
     if 413 in answers:
         answers |= {415, 503}  # a compressed body; more unread bodies than the budget
 

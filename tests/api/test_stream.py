@@ -141,7 +141,7 @@ FRAMES: list[tuple[Event, str, dict[str, Any]]] = [
         )
     ),
 ]
-"""Each event that has a frame, with its type and its fields, as the contract writes them; others stay inside."""
+"""Each event that has a frame, with its type and its fields, as in the contract; other events are internal."""
 
 EVENT_FRAMES = [(event, {"type": type_, **fields}) for event, type_, fields in FRAMES]
 

@@ -88,7 +88,7 @@ def test_every_command_ends_and_reveals_nothing_whatever_is_in_a_place(
     for places, commands in PLACES.items():
         for place, arguments in [*itertools.product(places, commands)][
             ::2
-        ]:  # of each command and each place every other
+        ]:  # every second combination of command and place
             shutil.rmtree(theirs)
             furnish(theirs)
             (theirs / place).parent.mkdir(exist_ok=True)

@@ -50,7 +50,7 @@ def hostile_vendor(messages: int) -> Iterator[str]:
 
 
 class Neighbours(NamedTuple):
-    """A lamp's adapter at work, which sets `answered` with each poll, and one in Lua that is to be entered."""
+    """A running lamp adapter that sets `answered` at each poll, and an adapter in Lua that the test starts."""
 
     lamp: AdapterRunner
     answered: asyncio.Event

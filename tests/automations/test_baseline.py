@@ -26,7 +26,7 @@ OTHER = "desk:light:1"
     ("shown", "fired"),
     [
         ([{"power": "off"}, {"power": "on"}], 1),
-        ([{"power": "on"}, {"power": "off"}], 1),  # a sighting that changes nothing sets the baseline too
+        ([{"power": "on"}, {"power": "off"}], 1),  # an unchanged observation sets the baseline too
         ([{"power": "off"}], 0),
     ],
 )

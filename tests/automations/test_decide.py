@@ -42,9 +42,6 @@ async def hold(it: Bench) -> None:
     it.stage.ends_at_once = False
 
 
-# --- why not -------------------------------------------------------------------------------------
-
-
 async def test_conditions_use_the_home_after_the_change(tmp_path: Path) -> None:
     holds = {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 50}
     async with bench(tmp_path, automation(conditions=[holds])) as it:
@@ -78,9 +75,6 @@ async def test_a_failed_condition_uses_neither_cooldown_nor_event(tmp_path: Path
 
 def report_error(it: Bench, message: str = "oh") -> None:
     it.bus.publish(SystemErrorReported(message=message))
-
-
-# --- cooldown ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("clock_is_set_by_hours", [0, 5, -5])
@@ -128,9 +122,6 @@ async def test_a_cooldown_survives_reload_and_restart(tmp_path: Path) -> None:
         it.show()
         burst(it)
         assert it.outcomes() == [cooling(15)]
-
-
-# --- modes ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -191,9 +182,6 @@ async def test_a_run_in_progress_survives_reloads_and_counts_for_its_mode(tmp_pa
         assert len(it.fired) == 3
 
 
-# --- by hand -------------------------------------------------------------------------------------
-
-
 async def by_hand(it: Bench, event: dict[str, Any] | None = None) -> tuple[str, str | None]:
     """Return status and error of a run by hand."""
     ending = await it.parts.run_by_hand("a", event or {"type": "manual"})
@@ -244,9 +232,6 @@ async def test_an_end_that_cannot_be_recorded_is_answered_and_frees_its_place(
         assert "the end of 'automation:a' could not be recorded" in caplog.text
         it.history.fails = False
         assert await by_hand(it) == OK == it.outcomes()[-1]
-
-
-# --- views -------------------------------------------------------------------------------
 
 
 async def test_an_event_that_was_skipped_after_a_disable_is_not_a_duplicate_later(

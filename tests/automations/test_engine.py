@@ -44,9 +44,6 @@ def wall(hour: int, minute: int) -> dict[str, Any]:
     return {"type": "wall_clock", "hour": hour, "minute": minute}
 
 
-# --- each kind -----------------------------------------------------------------------------------
-
-
 async def test_a_change_of_the_triggers_attribute_fires_with_both_values(tmp_path: Path) -> None:
     async with bench(tmp_path, automation()) as it:
         it.show(power="on")
@@ -117,9 +114,6 @@ async def test_schedules_fire_at_their_instant(
             assert abs((entry.executed_at - datetime.fromisoformat(at)).total_seconds()) < 1
 
 
-# --- waits ---------------------------------------------------------------------------------------
-
-
 async def test_debounce_waits_for_a_stable_value_and_reports_the_last_one(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(DEBOUNCE)) as it:
         for value in (30, 40, 50):
@@ -167,9 +161,6 @@ async def test_a_wait_uses_no_place_of_the_runs(tmp_path: Path) -> None:
         it.stage.plays[0].end()
         await it.pass_by(30)
         assert it.fired == ["a", "a"]
-
-
-# --- intervals -----------------------------------------------------------------------------------
 
 
 async def test_an_interval_keeps_its_phase_over_reloads_and_restarts_when_changed(tmp_path: Path) -> None:
@@ -284,18 +275,12 @@ async def test_an_interval_needs_no_clock_and_stores_no_wrong_time(tmp_path: Pat
         assert it.fired == ["a", "a", "a"] and card.values != {}
 
 
-# --- schedules over restarts and steps -----------------------------------------------------------
-
-
 async def test_a_schedule_keeps_its_times_over_reloads(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(wall(15, 0))) as it:
         for minute in range(58, 63):
             await it.pass_by(secs(minutes=minute) - it.clock.monotonic())
             await it.reload(automation(wall(15, 0), name=str(minute)))
         assert it.instants == [after(hours=1)]
-
-
-# --- robustness ----------------------------------------------------------------------------------
 
 
 async def test_an_error_of_one_automation_affects_no_other(
@@ -375,9 +360,6 @@ async def test_after_the_end_nothing_fires_or_waits(tmp_path: Path, caplog: pyte
     it.show(power="on")
     await it.drain()
     assert it.fired == [] and it.clock.sleepers == 0
-
-
-# --- figures --------------------------------------------------------------------------------
 
 
 async def test_figures_show_armed_triggers_waits_and_next_times(tmp_path: Path) -> None:

@@ -232,7 +232,7 @@ async def test_a_persistent_schedule_resumes_after_its_last_time_and_counts_miss
 
 @pytest.mark.parametrize(
     ("last", "first"),
-    [(1, 2), (1000, 1)],  # the same never twice; an occurrence from a wrong clock is forgotten
+    [(1, 2), (1000, 1)],  # no occurrence fires twice; an occurrence of a wrong clock is dropped
 )
 async def test_a_persistent_schedule_fires_after_its_last_time(last: int, first: int) -> None:
     async with bench() as it:

@@ -35,11 +35,9 @@ A, B = {"type": "device_state_change", "value": 1}, {"type": "device_state_chang
 
 
 def refusals(policy: Policy, *steps: Any, memory: Memory | None = None) -> list[str]:
-    """Why each event may not run the automation, empty if it may.
-
-    A step is the second of an event (`A`, or a pair of both), a new policy, a pair of "ok" and the second of a good
-    end, "fails", "never began" (of `B`), or "restart".
-    """
+    """Return why each event may not run the automation, empty if it may. A step is the second of an event (`A`, or
+    a pair of both), a new policy, a pair of "ok" and the second of a good end, "fails", "never began" (of `B`), or
+    "restart"."""
     found, memory = [], memory or Memory()
     for step in steps:
         match step:
@@ -84,7 +82,7 @@ YEARS = 56 * 365 * 86_400
         # it counts from the end of a good run, and suppressed events do not prolong it
         (COOL, (0, ("ok", 100), 119, 159.1, 159.999, 160), ["", cooling(41), cooling(1), cooling(1), ""]),
         (COOL, (0, "fails", 0.1), ["", ""]),
-        # a failed run keeps its event, a run that never began does not
+        # after a failed run the event is a duplicate, after a run that never began it is not
         (BOTH, (0, "fails", 1, (1, B), "never began", (2, B)), ["", duplicate(1, 59), "", ""]),
         # the same event runs once a window, which is not prolonged
         (ONCE, (0, (0, B), 30.5, 59.9, 60, 119), ["", "", duplicate(30, 30), duplicate(59, 1), "", duplicate(59, 1)]),
@@ -93,14 +91,14 @@ YEARS = 56 * 365 * 86_400
         # both survive a restart; a run that it cut off gives the cooldown back
         (BOTH, (0, ("ok", 5), "restart", 14, 15, "restart", 60), ["", cooling(1), duplicate(15, 45), ""]),
         (COOL, (0, "restart", 1), ["", ""]),
-        # a clock that was wrong by years holds nothing up for longer than once
+        # a clock that was wrong by years delays at most one run
         (COOL, (-YEARS, ("ok", -YEARS), 0), ["", ""]),
         (COOL, (YEARS, ("ok", YEARS), 0, 60), ["", cooling(60), ""]),
         (ONCE, (-YEARS, 0), ["", ""]),
         (ONCE, (YEARS, 0, 60), ["", duplicate(0, 60), ""]),
         # a step back restarts the count
         (COOL, (0, ("ok", 0), -3600, -3541, -3540), ["", cooling(60), cooling(1), ""]),
-        # a policy that a reload switches off or shortens is so at once
+        # a policy that a reload removes or shortens takes effect at once
         (COOL, (0, FREE, 1), ["", ""]),
         (COOL, (0, ("ok", 0), Policy(cooldown_secs=5), 4, 5), ["", cooling(1), ""]),
     ],

@@ -167,7 +167,7 @@ def judge(cut: Cut, end: Cut) -> list[str]:
     wrong = [f"{id_} acted twice" for id_, count in Counter(end.acted).items() if count > 1]
     if "timer/off" in json.loads(cut.card) and cut.begun:
         wrong.append("runs began before the end of the timer was durable")
-    if "timer/off" in json.loads(cut.card):  # nothing had acted, so all must come yet
+    if "timer/off" in json.loads(cut.card):  # no run had acted, so all must still act
         wrong += [f"{id_} never acted" for id_ in IDS - set(end.acted)]
     if "timer/off" in json.loads(end.card):
         wrong.append("the timer is there still")

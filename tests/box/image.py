@@ -1,8 +1,6 @@
-"""A disk with Debian for arm64, as an installer would leave it: Debian's packages, kernel, initrd and systemd.
-
-debootstrap makes it, as root, whose arm64 programs qemu's user emulation runs. It is kept: what then boots it needs
-no root.
-"""
+"""A disk with Debian for arm64 as after an installation: Debian's packages, kernel, initrd, and systemd.
+debootstrap makes it as root, and qemu's user emulation runs its arm64 programs. The disk is kept, and booting it
+needs no root."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""A whole box: installed, used for an evening, upgraded, rolled back, and cut from its power fifty times.
-
-`python3 build.py test -m box -n 0` runs it: about an hour where an emulator has two cores to itself. `BOX_PULLS` says
-how often the plug is pulled, `BOX_SEED` repeats a run. Between runs the image and the installed box are kept.
-"""
+"""A whole box: installed, used for an evening, upgraded, rolled back, and cut from its power fifty times. `python3
+build.py test -m box -n 0` runs the test, in about an hour if the emulator has two cores. `BOX_PULLS` sets the
+number of power cuts, and `BOX_SEED` repeats a run. The image and the installed box are kept between runs."""
 
 from __future__ import annotations
 

@@ -501,7 +501,7 @@ class TestTheFirstKey:
 def read_all(terminal: io.FileIO) -> str:
     """Return the terminal output of ended processes."""
     done = b""
-    with contextlib.suppress(OSError):  # what Linux says when the last writer is gone
+    with contextlib.suppress(OSError):  # the error of Linux after the last writer closed
         while part := terminal.read(4096):
             done += part
     return done.decode()

@@ -37,7 +37,7 @@ def installed(*packages: str) -> Path:
         if done.returncode != 0:
             shutil.rmtree(part)
             pytest.skip(f"npm could not fetch {packages[0]}: {done.stderr.strip()[-300:]}")
-        with suppress(OSError):  # another process was quicker
+        with suppress(OSError):  # another process created the folder first
             part.replace(folder)
     return folder
 

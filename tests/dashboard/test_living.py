@@ -330,7 +330,9 @@ async def test_running_automations_are_shown_and_can_be_cancelled(browser: Brows
         await app.command(LIGHT, "brightness", "set", 33)
         await until(lambda: visit.asked("/executions") > before, 2)
         await visit.go("automations")
-        await expect(page.locator("main a.title").first).to_contain_text("no such lamp")  # what failed comes first
+        await expect(page.locator("main a.title").first).to_contain_text(
+            "no such lamp"
+        )  # failed automations come first
         await page.get_by_role("link", name="Sleeper").click()
         await expect(page.get_by_role("heading", level=1)).to_have_text("Sleeper")
         part = page.get_by_role("region", name="Running now")

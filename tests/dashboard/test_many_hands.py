@@ -176,7 +176,7 @@ async def test_unfinished_input_survives_a_failed_refresh(browser: Browser) -> N
         field = visit.page.get_by_label("Value of mode")
         await field.fill("at ho")
         await visit.page.route("**/variables", refuse)
-        await until(lambda: len(refused) > 1, 30)  # the first was answered to the page by then
+        await until(lambda: len(refused) > 1, 30)  # the page has the first answer by then
         await expect(field).to_have_value("at ho")
 
 

@@ -475,7 +475,7 @@ async def test_a_killed_hub_is_reported_and_reconnected(browser: Browser, tmp_pa
         page = visit.page
         await visit.open("#/settings/rooms", token=process.KEY)
         await page.get_by_label("Name of a new room").fill("unfinished")
-        await page.evaluate("navigator.serviceWorker.ready.then(() => true)")  # it keeps the page for the end
+        await page.evaluate("navigator.serviceWorker.ready.then(() => true)")  # the view stays loaded
         await hub.kill()
         await expect(page.get_by_role("status")).to_contain_text("unreachable since")
         await expect(page.locator("main fieldset")).to_have_js_property("disabled", True)
@@ -656,7 +656,9 @@ async def test_hostile_names_and_errors_are_text(browser: Browser) -> None:
             if view.endswith("diagnostics"):
                 for text in HOSTILE:
                     app.hub.bus.publish(SystemErrorReported(message=text))
-            named = HOSTILE[:-1] if view.endswith("rooms") else HOSTILE  # no name turns text around: it was dropped
+            named = (
+                HOSTILE[:-1] if view.endswith("rooms") else HOSTILE
+            )  # the character that reverses text was removed
             for text in HOSTILE[:1] if view.startswith("device") else named:
                 shown = text.split("\u202e")[-1].strip()
                 await expect(visit.page.locator("main"), view).to_contain_text(shown, use_inner_text=True)

@@ -72,7 +72,7 @@ async def test_every_command_of_a_page_succeeds_and_shows_what_it_shows(page: st
                 await _save(home, text)
             elif language == "sh":
                 out = await home.shell(text)
-                assert '{"error":' not in out or "execution_not_found" in out, out  # of an id that nobody can have
+                assert '{"error":' not in out or "execution_not_found" in out, out  # the page uses an example id
             elif language == "console":
                 await _show(home, text)
             elif language in PROGRAMS:

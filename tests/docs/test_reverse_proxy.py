@@ -80,7 +80,7 @@ async def test_requests_and_events_come_through(proxy: object, tmp_path: Path) -
     program = "caddy" if proxy is caddy else "nginx"
     path = need(program)
     async with open_app() as app:
-        for _ in range(5):  # somebody else may take the port before the proxy does, which then ends
+        for _ in range(5):  # another process may take the port first; then the proxy ends
             port = free_port()
             command = (caddy if proxy is caddy else nginx)(tmp_path, app.url.removeprefix("http://"), port)
             async with started([path, *command[1:]], tmp_path) as process:

@@ -181,14 +181,10 @@ async def open_app(
     file: Path | None = None,
     found: Sequence[Found] = (),
 ) -> AsyncIterator[App]:
-    """A running hub with both simulated devices, polled every second of the clock; `adapters` says others than those.
-
-    Where `poll_interval_secs` are two, the first is the light's.
-
-    `toml` is what its configuration says beside that, and `root` the folder that holds `config/`. `found` is what
-    every search of the local network comes to. `file` is a configuration file, which the hub reads and reloads
-    instead.
-    """
+    """Run a hub with both simulated devices, polled every second of the clock; `adapters` replaces the devices. If
+    `poll_interval_secs` has two values, the first is the light's. `toml` is added to the configuration, and `root`
+    is the folder that contains `config/`. `found` is the result of every search of the local network. `file` is a
+    configuration file that the hub reads and reloads instead."""
     async with AsyncExitStack() as stack:
         lamp = await stack.enter_async_context(light or LightSimulator())
         set_ = await stack.enter_async_context(tv or TvSimulator())

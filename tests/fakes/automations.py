@@ -244,10 +244,8 @@ async def bench(
     stage: Stage | None = None,
     is_idle: bool = False,
 ) -> AsyncIterator[Bench]:
-    """The automations of these definitions, armed. A lamp that is off was seen, unless the card tells of devices.
-
-    What is handed a card leaves on it what outlives a restart.
-    """
+    """Run the automations of these definitions. A lamp that is off was seen, unless the card contains devices.
+    Data that survives a restart is written to the given card."""
     write(folder, definitions)
     clock, bus, kept = VirtualClock(start), Bus(), card or Card()
     registry = PromptRegistry(bus, clock)

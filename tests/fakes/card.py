@@ -104,12 +104,9 @@ NAMED(unlink, (const char *path), (path))
 
 
 class Card:
-    """The hub's view of its data directory.
-
-    Moods: `slow` (every fdatasync takes 600 ms longer), `EIO` (every sync fails), `ENOSPC` (every write fails),
-    `brim` (half of a write is taken and nothing behind it), `short` (writes are taken piecemeal), `EROFS` (all that
-    changes anything fails).
-    """
+    """The hub's view of its data directory. Moods: `slow` (every fdatasync takes 600 ms longer), `EIO` (every sync
+    fails), `ENOSPC` (every write fails), `brim` (half of a write succeeds and later ones fail), `short` (writes
+    are accepted in parts), `EROFS` (every change fails)."""
 
     def __init__(self, folder: Path) -> None:
         self._switches = folder / "switches"

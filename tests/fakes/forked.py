@@ -152,7 +152,9 @@ def close() -> None:
 
 def _serve(requests: socket.socket) -> dict[str, Any]:
     """Fork for each request; return only in a forked process, with the request."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # and so in what is forked, until that can take it
+    signal.pthread_sigmask(
+        signal.SIG_BLOCK, [signal.SIGINT]
+    )  # the signal stays blocked in forked processes until they can handle it
     ended, wakeup = os.pipe()
     os.set_blocking(wakeup, False)
     signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)

@@ -277,7 +277,7 @@ class _Connection:
         client_id = said.client_id or f"unnamed-{next(self._broker.ids)}"
         self._said = msgspec.structs.replace(said, client_id=client_id)
         if (older := self._broker.clients.get(self._said.client_id)) is not None:
-            older.publish_will()  # now: messages of the newer client must come after it
+            older.publish_will()  # at once, because messages of the newer client must come later
             older.end()
         self.will = said.will
         self._broker.clients[self._said.client_id] = self

@@ -42,12 +42,10 @@ def segment(number: int, **fields: Any) -> dict[str, Any]:
 
 
 class WledSimulator(SimulatedDevice):
-    """A WLED controller. `state` can be altered in place; `writes` holds the bodies of all POSTs.
-
-    `answer` replaces the answer to every write, which is obeyed. The next `torn_writes` are obeyed and their answers
-    break off; the next `busy_writes` are refused with 503. `overrides` replaces parts of `/json`. `base` are the
-    arguments of `SimulatedDevice`.
-    """
+    """A WLED controller. `state` can be changed in place; `writes` contains the bodies of all POSTs. `answer`
+    replaces the answer to every write, which still takes effect. The next `torn_writes` take effect with an
+    incomplete answer; the next `busy_writes` are refused with 503. `overrides` replaces parts of `/json`. `base`
+    are the arguments of `SimulatedDevice`."""
 
     content_type = "application/json"
 

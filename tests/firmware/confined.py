@@ -1,7 +1,5 @@
-"""Become a command under the system call filters of a systemd unit: `confined.py UNIT COMMAND…`; needs libseccomp.
-
-Next to `SystemCallFilter` it keeps `MemoryDenyWriteExecute` and `RestrictAddressFamilies`, as systemd does it.
-"""
+"""Run a command under the system call filters of a systemd unit: `confined.py UNIT COMMAND…`; needs libseccomp. In
+addition to `SystemCallFilter`, it applies `MemoryDenyWriteExecute` and `RestrictAddressFamilies` like systemd."""
 
 from __future__ import annotations
 

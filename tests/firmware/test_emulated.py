@@ -19,11 +19,8 @@ PROCESSOR = "cortex-a53"
 
 
 def command(root: Path, python: str, file: Path, *arguments: str) -> list[str | Path]:
-    """Return how to run the file in a root file system of arm64.
-
-    The Python takes a script for its own program, which starts the emulator again: this machine cannot run what it
-    starts, the Lua worker, by itself.
-    """
+    """Return the command that runs the file in a root file system of arm64. Python takes a script for its own
+    program, which starts the emulator again, because this machine cannot run the arm64 Lua worker."""
     program = root / "usr/bin" / python
     if platform.machine() == "aarch64":
         return [program, "-I", "-S", file, *arguments]

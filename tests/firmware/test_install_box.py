@@ -150,7 +150,7 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert root.read("run/systemctl.log") == b"daemon-reload\nenable --quiet lares.service\nrestart lares.service\n"
     assert root.box().ask("POST", "/rooms", {"id": "attic", "name": "Attic"})[0] == 200
     assert config.read_bytes() == mine and config.stat().st_mode & 0o777 == 0o640
-    config.chmod(0o644)  # what the owner decides from now on is left alone
+    config.chmod(0o644)  # upgrades must keep this decision of the owner
     os.chown(config.parent, 7, -1)
     data = root.folder / "var" / "lib" / "lares"
     assert data.stat().st_mode & 0o777 == 0o700 and data.stat().st_uid == (data / "lock").stat().st_uid != 0
@@ -158,7 +158,7 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert root.run("/usr/local/bin/lares", "--version").stdout.startswith(f"lares {VERSION}\n")
     assert root.install_sh("install", first) == f"lares: {VERSION} was installed already\n"
     root.obeys_root()
-    os.chown(config.parent, 0, -1)  # who restores must be allowed to write next to it, which user 7 is not
+    os.chown(config.parent, 0, -1)  # a restore needs write access to the parent folder, which user 7 lacks
     root.restores(["systemctl", "disable", "--now"], ["systemctl", "restart"])
     os.chown(config.parent, 7, -1)
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
@@ -288,7 +288,7 @@ def sysupgrade(root: Root) -> None:
 @pytest.mark.release
 def test_a_sysupgrade_keeps_a_whole_home(root: Root, single_file: Path) -> None:
     make_openwrt(root)
-    host = "127.0.0.3"  # if nobody's connection takes the port between two starts
+    host = "127.0.0.3"  # no other connection may take the port between two starts
     port = free_port(host)
     config = configure(root.folder / "etc" / "lares", port=port)
     config.write_text(config.read_text().replace("127.0.0.1", host))
@@ -296,7 +296,7 @@ def test_a_sysupgrade_keeps_a_whole_home(root: Root, single_file: Path) -> None:
     box = Box(process=None, log=root.folder / "run" / "lares.log", port=port, host=host)
     assert box.ask("POST", "/rooms", {"id": "attic", "name": "Attic"})[0] == 200
     (root.folder / "srv" / "lares" / "first-key").write_text("a key that nobody has used yet")
-    for _ in range(2):  # what is kept must keep itself
+    for _ in range(2):  # the kept list must list itself
         assert root.run("/etc/init.d/lares", "stop").returncode == 0
         sysupgrade(root)
         started = root.run("/etc/rc.d/S95lares", "start")

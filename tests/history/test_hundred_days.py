@@ -1,7 +1,5 @@
-"""A long time in a home with 200 devices: each day within its budget, in memory that does not grow, and all readable.
-
-`PROOF_HISTORY_DAYS=365 python3 build.py test -m release -k each_day_stays` plays a whole year, in five minutes.
-"""
+"""A long time in a home with 200 devices: each day within its budget, without growing memory, and readable.
+`PROOF_HISTORY_DAYS=365 python3 build.py test -m release -k each_day_stays` plays a whole year, in five minutes."""
 
 from __future__ import annotations
 

@@ -23,9 +23,6 @@ async def statuses(app: App) -> dict[str, str]:
     return {each["name"]: each["status"] for each in answer.json}
 
 
-# --- starting ------------------------------------------------------------------------------------
-
-
 async def test_the_hub_is_ready_and_an_adapter_started_once_its_first_poll_has_ended(clock: VirtualClock) -> None:
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     light.faults.delay, tv.faults.delay = 1.0, 2.0
@@ -98,9 +95,6 @@ async def test_a_hub_without_adapters_is_ready_and_empty() -> None:
         assert (await app.get("/ready", token=None)).status == 200
 
 
-# --- how they do ---------------------------------------------------------------------------------
-
-
 async def test_an_adapter_has_its_last_success_and_last_error(quiet: App, clock: VirtualClock) -> None:
     well: dict[str, Any] = {"name": "elgato_lights", "runtime_status": "running", "health": OK, "last_success": NOON}
     well |= {"operations": ["identify", "info"]}
@@ -142,9 +136,6 @@ async def test_an_unknown_adapter_is_named(app: App) -> None:
             {"error": f"adapter '{named}' not found", "code": "adapter_not_found"},
         )
     assert (await app.get("/adapters/")).json == {"error": "there is no such path", "code": "path_not_found"}
-
-
-# --- many of a kind ------------------------------------------------------------------------------
 
 
 async def test_a_home_can_have_many_adapters_of_each_kind() -> None:

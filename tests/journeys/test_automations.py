@@ -79,9 +79,6 @@ def shown(id_: str, trigger_type: str = "device_state_change", **more: Any) -> d
     }
 
 
-# --- from the light to the TV --------------------------------------------------------------------
-
-
 async def test_a_change_at_the_lamp_runs_the_lua_that_switches_the_tv(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES), poll_interval_secs=1) as app:
         await app.command(TV, "power", "off")
@@ -89,7 +86,7 @@ async def test_a_change_at_the_lamp_runs_the_lua_that_switches_the_tv(tmp_path: 
         assert app.tv.power_mode != "PowerOn"
         async with app.stream() as frames:
             received: list[Any] = []
-            app.light.lights[0].on = True  # by hand, at the lamp itself: the next poll sees it
+            app.light.lights[0].on = True  # a change on the lamp itself, which the next poll reports
             await until(lambda: app.tv.power_mode == "PowerOn")
             while not received or received[-1]["id"] != TV:
                 received += await frames.until("device.state_changed")
@@ -121,9 +118,6 @@ async def test_history_has_the_compared_values_of_a_skipped_run(lua: App) -> Non
     assert all(entry["duration_ms"] == 0 and entry["results"] == [] for entry in reasons.values())
 
 
-# --- listing, history ----------------------------------------------------------------------------
-
-
 async def test_automations_are_listed_by_id_and_each_can_be_read(lua: App) -> None:
     answer = await lua.get("/automations", token=READER.text)
     assert [each["id"] for each in answer.json] == ["a b/ü", "bright", "cools", "fails", "follows"]
@@ -131,9 +125,6 @@ async def test_automations_are_listed_by_id_and_each_can_be_read(lua: App) -> No
     assert answer.json[1] == shown("bright", condition_count=1)
     assert answer.json[3] == shown("fails", trigger_type="system_error")
     assert of(await lua.get("/automations/a%20b%2F%C3%BC")) == (200, answer.json[0])
-
-
-# --- switching -----------------------------------------------------------------------------------
 
 
 async def test_a_disabled_automation_does_not_run_until_it_is_enabled(lua: App) -> None:
@@ -164,9 +155,6 @@ async def test_switches_survive_reload_and_restart_and_a_removed_file(tmp_path: 
     async with open_app(root=tmp_path, data_dir=tmp_path / "data") as app:
         statuses = {each["id"]: each["status"] for each in (await app.get("/automations")).json}
         assert [id_ for id_, status in statuses.items() if status == "disabled"] == ["follows"]
-
-
-# --- by hand -------------------------------------------------------------------------------------
 
 
 async def test_a_disabled_automation_runs_by_hand_with_the_payload_as_event(lua: App) -> None:
@@ -217,9 +205,6 @@ async def test_a_failure_by_hand_is_400_with_file_line_and_earlier_results(lua: 
     assert not [event for event in lua.events if isinstance(event, events.SystemErrorReported)]
 
 
-# --- validate, reload ----------------------------------------------------------------------------
-
-
 async def test_validate_reads_the_file_on_the_disk_and_changes_nothing(lua: App, tmp_path: Path) -> None:
     answer = await lua.post("/automations/follows/validate")
     assert of(answer) == (200, {"status": "ok", "automation": shown("follows", description="TV follows the light")})
@@ -251,9 +236,6 @@ async def test_validate_reports_the_errors_of_a_reload(lua: App, tmp_path: Path,
             assert [
                 (line, message[: len(begin)]) for (line, message), (_, begin) in zip(found, reported, strict=True)
             ] == reported
-
-
-# --- the hub around them -------------------------------------------------------------------------
 
 
 @pytest.mark.slow

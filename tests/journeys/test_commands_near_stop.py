@@ -149,7 +149,7 @@ async def test_a_second_hub_is_ready_once_the_first_has_ended(tmp_path: Path, ca
                     [answer] = await asyncio.gather(changing, return_exceptions=True)
                     mode, rooms = await second.get("/variables/mode"), await second.get("/rooms")
                     started += 1
-            except AssertionError as refused:  # it was refused, which is as well
+            except AssertionError as refused:  # a refusal is fine too
                 assert "is in use by another hub" in str(refused), refused
                 await asyncio.gather(changing, return_exceptions=True)
                 continue

@@ -199,7 +199,9 @@ async def test_the_trace_has_a_failed_scene_and_a_cancelled_wait(tmp_path: Path)
         ):
             running = asyncio.create_task(run(app, id_))
             await until(lambda: app.hub.scenes.figures()["running"] > 0)
-            await asyncio.sleep(0.4)  # until it waits for what never comes; nothing tells of that
+            await asyncio.sleep(
+                0.4
+            )  # wait until the scene waits for an event that never happens; no report shows this
             await app.post(f"/scenes/{id_}/cancel")
             assert (await running).status == 400
             assert await last_step(app, id_) == step

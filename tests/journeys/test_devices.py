@@ -92,9 +92,6 @@ async def test_ids_select_devices_in_their_order(app: App) -> None:
         assert (answer.status, [device["id"] for device in answer.json]) == (200, ids), query
 
 
-# --- what moves the times, and what is heard -----------------------------------------------------
-
-
 async def test_an_unchanged_poll_updates_only_last_seen_and_is_not_published(quiet: App, clock: VirtualClock) -> None:
     before = await quiet.device(LIGHT)
     async with quiet.stream() as frames:
@@ -132,9 +129,6 @@ async def test_a_change_of_metadata_is_shown_but_not_published_or_dated(quiet: A
     assert renamed["last_seen"] == "2026-01-01T12:00:02.000Z"
 
 
-# --- rooms ---------------------------------------------------------------------------------------
-
-
 async def test_a_device_is_put_into_a_room_moved_and_taken_out(quiet: App, clock: VirtualClock) -> None:
     for room in ("den", "attic"):
         await quiet.post("/rooms", {"id": room, "name": room})
@@ -148,9 +142,6 @@ async def test_a_device_is_put_into_a_room_moved_and_taken_out(quiet: App, clock
         assert await quiet.received(frames) == [
             {"type": "device.room_changed", "id": LIGHT, "room_id": room_id} for room_id in ("den", "attic", None)
         ]
-
-
-# --- commands ------------------------------------------------------------------------------------
 
 
 async def test_a_command_returns_after_its_result_is_shown_and_published(app: App) -> None:

@@ -26,9 +26,6 @@ def _ids(answer: Received) -> list[str]:
     return [device["id"] for device in answer.json]
 
 
-# --- the groups themselves -----------------------------------------------------------------------
-
-
 async def test_a_group_is_created_changed_and_removed_and_only_changes_are_published(app: App) -> None:
     async with app.stream() as frames:
         for body, group, received in [
@@ -88,9 +85,6 @@ async def test_groups_are_listed_by_id(app: App) -> None:
     answer = await app.get("/groups")
     assert answer.status == 200
     assert answer.json == [{"id": id_, "name": "All", "members": [TV]} for id_ in ("10", "9", "Zoo", "attic", "den")]
-
-
-# --- members -------------------------------------------------------------------------------------
 
 
 async def test_members_are_replaced_and_only_a_change_is_published(app: App) -> None:
@@ -157,9 +151,6 @@ async def test_an_absent_member_is_listed_and_skipped_until_it_returns(quiet: Ap
     quiet.light.lights = [lamp, lamp]
     await clock.advance(1, sleepers=3)
     assert _ids(await quiet.get("/groups/all/devices")) == [SECOND, TV, LIGHT]
-
-
-# --- commands ------------------------------------------------------------------------------------
 
 
 def _ok(device_id: str) -> dict[str, Any]:

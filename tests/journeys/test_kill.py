@@ -40,11 +40,8 @@ class Memory:
 
 
 class Writer:
-    """Changes a room or two, a group, the place of one lamp, an automation, a variable, a timer and keys, one
-    after another, and remembers what it was told.
-
-    Some of its requests must be refused; their changes must never be found.
-    """
+    """Changes one or two rooms, a group, the room of one lamp, an automation, a variable, a timer, and keys, one
+    after another, and remembers each answer. Some requests must be refused; their changes must never appear."""
 
     def __init__(self, number: int) -> None:
         self.lamp = f"elgato_lights:light:{number}"

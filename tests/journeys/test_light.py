@@ -20,9 +20,6 @@ async def shown(app: App, device_id: str = LIGHT) -> dict[str, Any]:
     return attributes
 
 
-# --- several lights behind one address -----------------------------------------------------------
-
-
 @pytest.mark.slow
 async def test_a_vanished_light_is_removed_and_keeps_its_room(quiet: App, clock: VirtualClock) -> None:
     lights = [SimulatedLight(temperature=200), SimulatedLight(brightness=7, temperature=200)]
@@ -59,9 +56,6 @@ async def test_a_vanished_light_is_removed_and_keeps_its_room(quiet: App, clock:
     assert [device["id"] for device in (await quiet.get("/groups/all/devices")).json] == [SECOND, LIGHT]
 
 
-# --- what goes wrong -----------------------------------------------------------------------------
-
-
 async def test_a_wrong_answer_of_a_light_is_400_with_a_sentence_and_the_light_stays_online(
     quiet: App, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -76,9 +70,3 @@ async def test_a_wrong_answer_of_a_light_is_400_with_a_sentence_and_the_light_st
     assert [record.message for record in caplog.records if record.name == "adapters"] == [
         f"{LIGHT}: power on failed: {said}"
     ]
-
-
-# --- what was asked before a command ended -------------------------------------------------------
-
-
-# --- two sections of one address, and operations -------------------------------------------------

@@ -50,9 +50,6 @@ def done(count: int, target: str = "scenes") -> Any:
     return {"status": "ok", "target": target, "loaded_count": count, "errors": []}
 
 
-# --- scenes --------------------------------------------------------------------------------------
-
-
 async def test_a_reload_adds_new_files_and_removes_deleted_ones(lua: App, tmp_path: Path) -> None:
     assert await ids(lua) == ["one", "two"]
     write(tmp_path, {"scenes/three.lua": scene("three"), "scenes/one.lua": scene("uno", name="Uno")})
@@ -242,9 +239,6 @@ async def test_a_hub_starts_without_its_broken_files_and_lists_them(
         assert (await app.get("/diagnostics")).json["scenes"]["left_out"] == []
 
 
-# --- what is told --------------------------------------------------------------------------------
-
-
 KINDS = {
     "scenes": ("scene.catalog_", "scenes/one.lua", 2),
     "automations": ("automation.catalog_", "automations/a.lua", 1),
@@ -283,9 +277,6 @@ async def test_reloads_run_one_after_another(lua: App) -> None:
     assert reported == ["scene.catalog_reload_started", "scene.catalog_reloaded"] * 5
 
 
-# --- what runs meanwhile -------------------------------------------------------------------------
-
-
 async def test_a_reload_under_a_hundred_executions_loses_none(tmp_path: Path) -> None:
     wait = "repeat ctx:sleep(0.01) until ctx:get_room('open')"
     body = f'{wait}\n    ctx:command("{TV}", {{ capability = "power", action = "on" }})'
@@ -320,9 +311,6 @@ async def test_a_queued_execution_runs_the_text_from_the_time_of_its_trigger(tmp
         await app.post("/rooms", {"id": "open", "name": "Open"})
         assert (await first).status == 200
         await until(lambda: app.hub.scenes.figures()["ended"]["ok"] == 2)
-
-
-# --- scripts -------------------------------------------------------------------------------------
 
 
 async def test_scripts_are_all_compiled_and_none_is_run(lua: App, tmp_path: Path) -> None:
@@ -364,9 +352,6 @@ async def test_a_scene_that_requires_a_broken_script_while_loading_has_the_error
     [error] = (await reload(lua))["errors"]
     assert (error["file"], error["line"]) == ("config/scenes/uses.lua", 0)
     assert error["message"].startswith("config/scripts/deep/math.lua:1: ")
-
-
-# --- what is not enabled -------------------------------------------------------------------------
 
 
 async def test_disabled_folders_are_not_loaded(tmp_path: Path) -> None:

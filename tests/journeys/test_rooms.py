@@ -25,9 +25,6 @@ async def furnish(app: App, room_id: str, *device_ids: str) -> None:
         assert (await app.post(f"/devices/{device_id}/room", {"room_id": room_id})).status == 200
 
 
-# --- the rooms themselves ------------------------------------------------------------------------
-
-
 async def test_a_room_is_created_renamed_and_removed_and_each_change_is_published_once(app: App) -> None:
     den, lounge = {"id": "den", "name": "Den"}, {"id": "den", "name": "Lounge"}
     async with app.stream() as frames:
@@ -68,9 +65,6 @@ async def test_outer_white_space_is_trimmed_other_fields_are_ignored_and_any_nam
     assert (await app.post("/rooms", longest)).json == longest
 
 
-# --- what is in them -----------------------------------------------------------------------------
-
-
 async def test_a_room_lists_its_devices_by_id(app: App) -> None:
     await furnish(app, "den", TV, LIGHT)
     await put(app, "attic")
@@ -100,9 +94,6 @@ async def test_removing_a_room_first_unassigns_its_devices_and_no_others(app: Ap
     await put(app, "den")
     assert (await app.get("/rooms/den/devices")).json == []
     assert (await app.get("/rooms")).json == [{"id": id_, "name": "Den"} for id_ in ("attic", "den")]
-
-
-# --- commands ------------------------------------------------------------------------------------
 
 
 def _ok(device_id: str) -> dict[str, Any]:

@@ -88,9 +88,6 @@ OK = (200, {"status": "ok", "results": []})
 QUEUED = (202, {"status": "queued", "results": []})
 
 
-# --- listing and running -------------------------------------------------------------------------
-
-
 async def test_scenes_are_listed_by_id_with_an_empty_text_for_a_missing_description(lua: App) -> None:
     answer = await lua.get("/scenes")
     assert answer.status == 200
@@ -156,9 +153,6 @@ async def test_an_execution_continues_after_its_client_disconnects(lua: App, clo
     assert (entry["status"], len(entry["results"])) == ("ok", 1)
 
 
-# --- modes ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("id_", "most"), [("parallel", 3), ("two", 2), ("single", 1)])
 async def test_executions_beyond_the_mode_are_dropped(lua: App, clock: VirtualClock, id_: str, most: int) -> None:
     running = [start(lua, id_) for _ in range(most)]
@@ -206,9 +200,6 @@ async def test_restart_ends_the_running_execution_after_its_sleep_and_its_client
     assert sorted(entry["status"] for entry in history) == ["cancelled", "cancelled", "ok"]
 
 
-# --- history -------------------------------------------------------------------------------------
-
-
 async def test_history_is_newest_first_and_its_query_bounds_it(lua: App, clock: VirtualClock) -> None:
     path = "/scenes/a%20b%2F%C3%BC/history"
     for _ in range(5):
@@ -241,9 +232,6 @@ async def test_history_is_newest_first_and_its_query_bounds_it(lua: App, clock: 
     }.items():
         answer = await lua.get(path + query)
         assert [each["executed_at"] for each in answer.json["entries"]] == wanted, query
-
-
-# --- the hub around them -------------------------------------------------------------------------
 
 
 async def test_diagnostics_count_executions_and_their_ends(lua: App, clock: VirtualClock) -> None:

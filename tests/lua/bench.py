@@ -113,7 +113,9 @@ def start(pool: WorkerPool, source: Source, calls: LuaCalls, event: Any = None, 
 async def ended(execution: Started) -> None:
     """Return when the execution has succeeded; otherwise raise `ScriptFailed` or `ExecutionCancelled`."""
     failure = await execution.end()
-    if isinstance(failure, ScriptFailed):  # a new one for each: a kept one keeps the frames of its traceback
+    if isinstance(
+        failure, ScriptFailed
+    ):  # a new error each time, because a stored one keeps the frames of its traceback
         raise ScriptFailed(failure.fault, failure.status)
     if failure is not None:
         raise ExecutionCancelled(str(failure))

@@ -160,10 +160,12 @@ async def test_a_worker_is_confined_before_it_runs_lua() -> None:
         status = dict(line.split(":\t") for line in (process / "status").read_text().splitlines())
         limits = {line[:26].strip(): line[26:].split()[0] for line in (process / "limits").read_text().splitlines()}
         nice = int((process / "stat").read_text().rsplit(") ", 1)[1].split()[16])
-        if os.geteuid() == 0:  # what is not dumpable is root's to look into
+        if os.geteuid() == 0:  # only root can read a process that is not dumpable
             opened = {each.name: each.readlink().name for each in (process / "fd").iterdir()}
             del opened["0"]
-            assert all(name.startswith("libffi.so") for name in opened.values()), opened  # of 3.5, which reads itself
+            assert all(name.startswith("libffi.so") for name in opened.values()), (
+                opened
+            )  # of 3.5 processes: it reads itself
             assert (process / "environ").read_bytes() == b""
             assert str((process / "cwd").readlink()) == "/"
     assert worker["confinement"] == "complete" and worker["resident_bytes"] > 1 << 20

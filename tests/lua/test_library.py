@@ -43,9 +43,6 @@ LUA_TYPES = {"string": "string", "LogLevel": "string", "InvokeTarget": "string",
 """The Lua type of each parameter type; classes and tables are tables."""
 
 
-# --- ctx -----------------------------------------------------------------------------------------
-
-
 def test_the_methods_match_ctx() -> None:
     assert set(METHODS) == {*CTX_METHODS, "log"}
 
@@ -121,8 +118,6 @@ def test_words_of_results_and_kinds_match() -> None:
     assert set(LIBRARY.classes["Command"]) == names
 
 
-# --- capabilities --------------------------------------------------------------------------------
-
 TYPES: Mapping[str, str] = {
     "measurement": "Measurement",
     "accumulation": "Accumulation",
@@ -192,9 +187,6 @@ def _check_shape(check: Callable[[Any], Any], sample: dict[str, Any]) -> None:
             check({key: value for key, value in sample.items() if key != name})
 
 
-# --- definitions ---------------------------------------------------------------------------------
-
-
 def test_the_fields_of_a_scene_match_the_reader() -> None:
     def faults(described: dict[str, Any]) -> list[str]:
         with pytest.raises(ConfigFailed) as failed:
@@ -215,8 +207,6 @@ def test_the_modes_match() -> None:
         read_definition(described, file("return {}"), scene_parser(8))
     assert set(LIBRARY.classes["ModeTable"]) == {"type", "max"}
 
-
-# --- Lua -----------------------------------------------------------------------------------------
 
 WALK = """
 local names = {}

@@ -122,7 +122,7 @@ class Laboratory:
 
     async def start_server(self) -> None:
         """Start the server, and return once it answers."""
-        (self.folder / "paa" / ".version").touch()  # else it fetches certificates, and deletes these
+        (self.folder / "paa" / ".version").touch()  # otherwise the server downloads certificates and deletes these
         await self.start(
             "server",
             *(str(LAB / "withdata.sh"), "data", str(self._server), "-m", "matter_server.server"),
@@ -154,7 +154,7 @@ class Laboratory:
     async def end(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
         """End a process and all its children."""
         process = self._running.pop(name)
-        with suppress(ProcessLookupError):  # it ended by itself
+        with suppress(ProcessLookupError):  # the process ended by itself
             os.killpg(process.pid, how)
         await process.wait()
 

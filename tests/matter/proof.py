@@ -293,7 +293,7 @@ class Proof:
                     "set": {"measuredValue": 777},
                 }
                 await self.lab.control("most", "sensors", **colder)
-                for position in (1, 0):  # a press that nobody hears
+                for position in (1, 0):  # this press is lost
                     pressed = {"currentPosition": position}
                     await self.lab.control("most", "switch", endpoint="two", behavior="switch", set=pressed)
                 before["sensors:2"] = {**before["sensors:2"], "temperature": {"value": 7.77, "unit": "°C"}}

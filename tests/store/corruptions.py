@@ -153,11 +153,9 @@ def _check_lines(maker: Maker, lines: list[bytes], good: int) -> None:
 
 
 def check_zeroed_segments(maker: Maker) -> None:
-    """Zeros over part of the journal: noticed unless they reach from a record's begin over all that is after it.
-
-    Those are what a journal looks like before the records are written: an earlier document, whole, and the one loss
-    that two files cannot tell from none.
-    """
+    """Zeros over part of the journal are detected, unless they reach from a record's begin to the end. Such a file
+    equals a journal before these records: an earlier complete document. This is the only loss that two files
+    cannot detect."""
     whole, all_states, starts = journal(*LINES), states(), _starts()
     end = starts[-1]
     for length in (1, 16, 64, 128, 512):
@@ -259,7 +257,7 @@ def check_newer_formats(maker: Maker) -> None:
         newer = reheaded(healthy()[name], format=STORE_FORMAT + 1)
         check_refused(maker, {**healthy(), name: newer}, os.EX_CONFIG)
     image = {SNAPSHOT: healthy()[SNAPSHOT].replace(b'"format":1', b'"format":2', 1), JOURNAL: healthy()[JOURNAL]}
-    check_refused(maker, image, os.EX_CONFIG)  # if nothing else can be read, whatever its checksum is made of
+    check_refused(maker, image, os.EX_CONFIG)  # because nothing else can be read, whatever the checksum covers
 
 
 CHECKS = (

@@ -107,7 +107,7 @@ def failing(
 ) -> Iterator[tuple[RecordingDisk, int]]:
     """Yield the history with each operation and those `lasts` after it refused, then healed.
 
-    If it `dies` the process is killed at the operation after those, and another one heals.
+    If it `dies`, the process is killed at the next operation, and another one recovers.
     """
     for number in range(len(plain(maker, history).disk.operations)):
         owner = Owner(RecordingDisk(), maker)

@@ -1,10 +1,8 @@
-"""The proof of the store: whatever a power cut leaves, a start finds what was acknowledged and little else.
-
-The rule for a change that was refused: it may be found only if the disk also refused to take it back, that is
-if its whole record was written and not cut off again by a truncation and a sync that were done. Nothing better is
-possible there. Before a start is finished it may find the change that was in flight; what a finished start has shown
-is held to like what was acknowledged, unless the disk refused to be made ready by it.
-"""
+"""The proof of the store: after any power cut, a start finds every confirmed change and little else. A start may
+find a refused change only if the disk also refused to remove it, that is if its whole record was written and no
+successful truncation and sync removed it. Nothing better is possible there. An unfinished start may find the
+change in progress; the content after a finished start is treated as confirmed, unless the disk refused the writes
+of this start."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ async def test_a_begun_change_is_finished_even_if_its_caller_leaves(
 ) -> None:
     async with box.opened(DESK) as keys:
         asking = asyncio.ensure_future(begin(keys))
-        for _ in range(3):  # it has been handed over, and is not on the card yet
+        for _ in range(3):  # the change is queued and not on the card yet
             await asyncio.sleep(0)
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)

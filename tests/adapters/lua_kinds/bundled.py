@@ -18,10 +18,8 @@ from tests.adapters.lua_kinds.vendor import Vendor
 
 class Bundled(Struct, frozen=True, kw_only=True):
     """One kind with its vendor. `device` is empty for kinds without devices; `stated` are the required settings.
-
-    `wishes` are the commands of the device, and `taken` asks the vendor whether it is switched on.
-    `shown` are an attribute of a read-only device and its value.
-    """
+    `wishes` are the commands of the device, and `taken` returns whether the vendor shows it as on. `shown` are an
+    attribute of a read-only device and its value."""
 
     kind: str
     vendor: Callable[[], Any]

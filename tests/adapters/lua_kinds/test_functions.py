@@ -421,7 +421,7 @@ async def test_a_silent_kind_without_poll_is_offline_after_its_limit(pool: Worke
     text = """return { name = "Sleeper", hook = function(ctx, request)
       return { devices = { { id = "door", kind = "Sensor" } } } end }"""
     it = await start(pool, tmp_path, text, Vendor({}), max_silence_secs=1)
-    it.adapter.max_silence_secs = 86_400  # this does not pass by itself, however busy the machine is
+    it.adapter.max_silence_secs = 86_400  # a stuck execution never ends by itself, however busy the machine is
     states = []
     for days, is_heard in ((0, True), (0, False), (1, False), (0, True)):
         if is_heard:

@@ -215,7 +215,9 @@ async def test_values_pushed_before_the_first_poll_wait_for_their_device(pool: W
     ) as it:
         await until(lambda: it.vendor.sockets)
         await it.vendor.push('{"ask": 7}')
-        await until(lambda: it.vendor.received[-1:] == ["pong 7"])  # a poll may wait for the vendor's answer to that
+        await until(
+            lambda: it.vendor.received[-1:] == ["pong 7"]
+        )  # a poll may wait for the vendor's answer to this command
         await it.vendor.push('{"level": 42}')
         await asyncio.sleep(0.2)
         it.vendor.polls.set()
@@ -281,7 +283,7 @@ async def _nothing() -> None:
 async def _flood(vendor: Chatty) -> None:
     while True:
         await vendor.push('{"level": 77}')
-        await asyncio.sleep(0)  # it shares the loop of the test, which a vendor does not
+        await asyncio.sleep(0)  # unlike a vendor, the simulator shares the loop of the test
 
 
 async def test_server_sent_events_are_read_with_their_names(

@@ -141,7 +141,7 @@ def test_a_request_that_could_reach_another_origin_is_refused(raw: dict[str, Any
     with pytest.raises(Invalid, match="ctx:http: "):
         read_request(raw)
     if raw["path"] != "/x":
-        with pytest.raises(Invalid):  # the check of `listen.path`, too
+        with pytest.raises(Invalid):  # the same function checks `listen.path`
             url_path(raw["path"])
 
 

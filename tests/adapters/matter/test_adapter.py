@@ -193,7 +193,7 @@ async def test_a_brightness_switches_on() -> None:
 async def test_a_device_without_an_answer_to_a_command_is_read_and_then_unavailable_until_it_reports(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(base, "COMMAND_TIMEOUT_SECS", 0.1)  # what is due first on a busy machine must not matter
+    monkeypatch.setattr(base, "COMMAND_TIMEOUT_SECS", 0.1)  # the order of due tasks on a busy machine must not matter
     async with trial(IMPATIENT) as it:
         it.vendor.faults.silent = True
         outcome = await _send(it, LAMP_ID, capability="power", action="on")

@@ -57,7 +57,7 @@ async def test_a_press_is_one_event_and_a_retained_one_none(broker: Broker) -> N
     async with broker.client() as client, BrokerHome(broker) as home:
         await client.publish("zigbee2mqtt/Haus/EG E1743", '{"action":"off","battery":34}', qos=1, retain=True)
         await announce(client, home, remote)
-        await home.shows(device_id, state="online", battery=34)  # and so it is subscribed to
+        await home.shows(device_id, state="online", battery=34)  # now the hub has subscribed
         for _ in range(2):
             await client.publish("zigbee2mqtt/Haus/EG E1743", '{"action":"on"}', qos=1)
             await client.publish("zigbee2mqtt/Haus/EG E1743/action", "on", qos=1)
@@ -92,7 +92,7 @@ async def test_after_an_outage_a_device_without_announcement_is_unavailable_unti
             await announce(client, home, capture("zigbee2mqtt/mccgq11lm"))
             await until(lambda: any(isinstance(each, events.AdapterStarted) for each in home.events))
             assert home.attributes("mqtt:node_7f3a")["state"] == "online"
-            monkeypatch.setattr(mqtt_adapter, "BIRTH_SECS", 0.0)  # until then it was asked a moment ago
+            monkeypatch.setattr(mqtt_adapter, "BIRTH_SECS", 0.0)  # so that the last request is old enough
             await until(lambda: not home.registry.find_devices(["mqtt:node_7f3a", stored]))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
-from importlib.resources import files
+from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from appliance.errors import Invalid
 from appliance.tables.checks import nearest, number_within, shown, string
 from appliance.tables.fields import Settings, key
 
+TZDATA = Path(import_module("tzdata").__path__[0])
 JOINED_ZONES = "zones.joined"
 """The name of the file with all zones; its first line is JSON with the offset and size of each."""
 
@@ -23,7 +24,7 @@ JOINED_ZONES = "zones.joined"
 @cache
 def zone_names() -> frozenset[str]:
     """Return the names of all bundled zones."""
-    return frozenset((files("tzdata") / "zones").read_text().split())
+    return frozenset((TZDATA / "zones").read_text().split())
 
 
 @cache
@@ -41,14 +42,13 @@ def load_zone(name: str) -> ZoneInfo:
 
 def find_zone(name: str) -> tuple[Path, int, int]:
     """Return the file of this zone, its offset there, and its size; in the single file, one file holds all."""
-    folder = Path(str(files("tzdata")))
-    joined = folder / JOINED_ZONES
+    joined = TZDATA / JOINED_ZONES
     try:
         with joined.open("rb") as file:
             start, size = orjson.loads(file.readline())[name]
             return joined, file.tell() + start, size
     except FileNotFoundError:
-        path = folder / "zoneinfo" / name
+        path = TZDATA / "zoneinfo" / name
         return path, 0, path.stat().st_size
 
 

@@ -22,7 +22,7 @@ from appliance import config
 from appliance.adapters.lua_kinds.host import SectionFault
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.api.frames import frame_of
-from appliance.api.sanic_http.pages import leave_out_pages
+from appliance.api.sanic_http.unused import leave_out_unused
 from appliance.cli.control_socket import control_socket
 from appliance.cli.first_key import open_keyring
 from appliance.cli.logs import start_logging
@@ -168,7 +168,7 @@ async def _import_api(hub: Hub) -> Any:
     """Import the server, which takes long, while the Lua worker starts."""
     await hub.worker_starts.wait()
     with frozen_imports():
-        leave_out_pages()
+        leave_out_unused()
         from appliance.cli.serving import build_server
     return build_server
 

@@ -26,9 +26,9 @@ IMPORTS = """
 import sys
 import appliance.cli.run
 assert "sanic" not in sys.modules
-appliance.cli.run.leave_out_pages()
+appliance.cli.run.leave_out_unused()
 import appliance.cli.serving
-print({"html5tagger", "tracerite"} & sys.modules.keys())
+print({"html5tagger", "tracerite", "importlib.metadata"} & sys.modules.keys())
 """
 """The imports of `lares run`, in their order."""
 

@@ -51,7 +51,7 @@ from appliance.log_buffer import LogBuffer
 from appliance.lua.catalog import Asset, check_scripts
 from appliance.lua.context import Context, CtxCall, FailedCalls
 from appliance.lua.executor import Executor
-from appliance.lua.folder import find_stray, folder_of, read_folder
+from appliance.lua.folder import find_stray, folder_of, modules_of, read_folder
 from appliance.lua.kind_catalog import KindCatalog, enter_kinds, folder_of_kinds
 from appliance.lua.reload import LoadWork, Reloaded, Reloader, refusing, targets_of
 from appliance.lua.source import Source
@@ -343,7 +343,8 @@ class Hub:
         self, past: Mapping[str, PastNames], removed: Mapping[str, RemovedDevice]
     ) -> tuple[HomeNames, list[Asset[AutomationDefinition]]]:
         """Return the names of the home, including the past of devices, and the enabled automations."""
-        scripts = (await read_folder(folder_of(self._config.scripts, self._config.root, is_deep=True))).sources
+        folder = folder_of(self._config.scripts, self._config.root, is_deep=True)
+        scripts = (await read_folder(folder)).sources
         scenes, assets = self.scenes.catalog.list_assets(), self.automations.catalog.list_assets()
         others = [*(scene.source for scene in scenes), *scripts]
         armed = [each for each in assets if self.automations.view(each.definition.id).is_enabled]
@@ -355,7 +356,7 @@ class Hub:
             scenes=[scene.definition.id for scene in scenes],
             sources=[*others, *(asset.source for asset in assets)],
             called=[*others, *(asset.source for asset in armed)],
-            modules=scripts,
+            modules=modules_of(folder, scripts),
             notify_targets=self._config.notify.targets,
         )
         devices, layout = self.registry.list_devices(), self.registry.layout

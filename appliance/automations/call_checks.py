@@ -1,67 +1,100 @@
-"""Checks of the literal arguments in calls of `ctx`: capabilities, actions, values, and seconds."""
+"""Checks of the literal arguments in calls of `ctx`, as far as a file's text shows them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from appliance.automations.ctx_arguments import CHECKS, check_timeout
+from appliance.automations.fields import variable_name
 from appliance.automations.timers import check_timer
 from appliance.errors import Fault, Invalid, LaresError
 from appliance.home.capabilities import CAPABILITIES, KNOWN_ATTRIBUTES, is_custom
 from appliance.home.commands import Command, CommandSpec, check_offered
-from appliance.lua.execution import MAX_WAIT_SECS
 from appliance.lua.failures import ErrorContext, hint_of
 from appliance.lua.literals import UNKNOWN, LiteralCall, literal_calls
-from appliance.lua.source import Source, by_text
-from appliance.tables.checks import is_number, nearest
+from appliance.lua.source import ARGUMENTS, Source, by_text
+from appliance.tables.checks import nearest
 
 COMMANDS = frozenset({"command", "command_room", "command_group"})
 
 SpecsOf = Mapping[str, tuple[CommandSpec, ...]]
 """The commands of each device by its id and alias."""
 
+_LUA_TYPES = {str: "string", bool: "boolean", int: "number", float: "number", dict: "table", list: "table"}
+
 
 def find_wrong_literals(source: Source, specs: SpecsOf) -> Iterator[Fault]:
-    """Yield a sentence for each literal that would certainly fail when the call runs."""
+    """Yield a sentence for each call that would certainly fail because of its literal arguments."""
+    in_tables = set()
     for call in _list_calls(source):
-        arguments = (*call.arguments, UNKNOWN, UNKNOWN)
         try:
-            if call.method == "sleep":
-                _check_seconds("ctx:sleep", arguments[0], MAX_WAIT_SECS)
-            elif call.method == "start_timer":
-                _check_timer(arguments[0], arguments[1])
-            elif call.method == "wait_for":
-                _check_wait(arguments[1])
-            else:
-                table = arguments[1] if call.method else arguments[0]
-                device_id = arguments[0] if call.method == "command" else None
-                _check_command(table, specs.get(device_id, ()) if isinstance(device_id, str) else (), device_id)
+            _check(call, specs)
         except LaresError as fault:
             message = str(fault)
-            hint = hint_of(ErrorContext(message=message))
-            where = f"ctx:{call.method}: " if call.method in {*COMMANDS, "start_timer"} else ""
-            yield Fault(source.name, call.line, f"{where}{message}{hint}")
+            if not call.method:
+                in_tables.add(message)
+            elif message in in_tables:  # the table in a local variable already has this warning
+                continue
+            prefix = f"ctx:{call.method}"
+            where = f"{prefix}: " if call.method and not message.startswith(prefix) else ""
+            yield Fault(source.name, call.line, f"{where}{message}{hint_of(ErrorContext(message=message))}")
 
 
 @by_text
 def _list_calls(source: Source) -> tuple[LiteralCall, ...]:
-    return tuple(literal_calls(source, COMMANDS | {"sleep", "start_timer", "wait_for"}, "capability"))
+    return tuple(literal_calls(source, frozenset(ARGUMENTS), "capability"))
 
 
-def _check_seconds(what: str, seconds: Any, most: int) -> None:
-    if is_number(seconds) and not 0 <= seconds <= most:
-        raise Invalid(f"{what} takes 0 to {most} seconds, not {seconds:g}")
+def _check(call: LiteralCall, specs: SpecsOf) -> None:
+    """Raise a `LaresError` if the call would fail. Other objects may have methods with the same names as `ctx`."""
+    if not call.method:
+        _check_command(call.arguments[0], (), None)
+        return
+    first, second, third, *_ = (*call.arguments, *(UNKNOWN if call.is_open else None,) * 3)
+    if call.object == "ctx":
+        _check_types(call, (first, second, third))
+        _check_name(call.method, first)
+    if call.method in COMMANDS:
+        device_id = first if call.method == "command" else None
+        _check_command(second, specs.get(device_id, ()) if isinstance(device_id, str) else (), device_id)
+    elif call.method == "wait_for":
+        _check_wait(second)
+    elif call.method == "start_timer" and isinstance(second, int | float):
+        check_timer(first if isinstance(first, str) else "…", second, None)
+    if _is_known([first, second, third]) and (call.object == "ctx" or call.method == "sleep"):
+        CHECKS.get(call.method, lambda *_: None)(first, second, third)
+    elif call.method == "log" and call.object == "ctx" and isinstance(first, str):
+        CHECKS["log"](first, None, None)
 
 
-def _check_timer(name: Any, seconds: Any) -> None:
-    if is_number(seconds):
-        check_timer(name if isinstance(name, str) else "…", seconds, None)
+def _check_types(call: LiteralCall, arguments: tuple[Any, ...]) -> None:
+    expected = ARGUMENTS[call.method]
+    for number, (value, type_) in enumerate(zip(arguments, expected, strict=False), 1):
+        name, is_optional = type_.removesuffix("?"), type_.endswith("?")
+        found = "nil" if value is None else _LUA_TYPES.get(type(value))
+        if name == "any" or found in (None, name) or (value is None and is_optional):
+            continue
+        signature = f"ctx:{call.method}({', '.join(expected).replace('?', ' or nothing')})"
+        if value is None and number > len(call.arguments):
+            raise Invalid(f"ctx:{call.method} needs argument {number}, a {name}; write {signature}")
+        raise Invalid(f"ctx:{call.method}: argument {number} must be a {name}, not {found}; write {signature}")
+
+
+def _check_name(method: str, name: Any) -> None:
+    """Check the name of a variable, even if the value is computed."""
+    if method in ("get", "set") and isinstance(name, str):
+        try:
+            variable_name(name)
+        except Invalid as fault:
+            raise Invalid(f"the variable's name {fault}") from None
 
 
 def _check_wait(table: Any) -> None:
     if not isinstance(table, dict):
         return
-    _check_seconds("ctx:wait_for: timeout_secs", table.get("timeout_secs"), MAX_WAIT_SECS)
+    if isinstance(secs := table.get("timeout_secs"), int | float):
+        check_timeout(secs)
     attribute = table.get("attribute", UNKNOWN)
     if isinstance(attribute, str) and attribute not in KNOWN_ATTRIBUTES and not is_custom(attribute):
         near = nearest(attribute, KNOWN_ATTRIBUTES)
@@ -74,10 +107,9 @@ def _check_command(table: Any, specs: tuple[CommandSpec, ...], device_id: Any) -
     if not isinstance(table, dict):
         return
     capability, action = table.get("capability", UNKNOWN), table.get("action", UNKNOWN)
-    if capability is UNKNOWN or ("action" in table and action is UNKNOWN):
-        _check_parts(capability, action)
-        return
     _check_parts(capability, action)
+    if capability is UNKNOWN or ("action" in table and action is UNKNOWN):
+        return
     is_named = isinstance(capability, str) and isinstance(action, str)
     if specs and is_named and not any(each.capability == capability and action in each.actions for each in specs):
         check_offered(device_id, specs, Command(capability=capability, action=action))

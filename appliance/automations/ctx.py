@@ -10,9 +10,16 @@ from functools import partial
 from typing import Any
 
 from appliance.adapters.dispatch import Status
-from appliance.adapters.notification import parse_actions
+from appliance.automations.ctx_arguments import (
+    check_notification,
+    check_payload,
+    check_sleep,
+    check_snapshot,
+    parse_device_ids,
+    parse_is_durable,
+    parse_wait,
+)
 from appliance.automations.environment import Environment
-from appliance.automations.fields import Matcher, take_attribute, take_matcher
 from appliance.automations.timers import Timers
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError, NotFound, Unsupported
@@ -27,17 +34,9 @@ from appliance.home.registry import Registry
 from appliance.home.texts import MAX_ID_CHARS
 from appliance.home.values import Value
 from appliance.lua.context import Context, CtxCall
-from appliance.lua.execution import MAX_WAIT_SECS
-from appliance.tables.checks import LUA, boolean, number
-from appliance.tables.fields import Findings, Table
 from appliance.tables.json_schema import Shape
 
-MAX_NOTIFICATION_CHARS = 4096
-
 log = logging.getLogger("notify")
-
-MAX_SNAPSHOT_DEVICES = 1_000
-"""Devices of one snapshot; missing ones are named in one log line."""
 
 COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
 """The attributes of a light's colour; `ctx:restore` sets the first one that the light shows."""
@@ -103,15 +102,13 @@ class CtxCalls:
         return [spec for device in self._registry.find_devices([device_id]) for spec in device.commands or ()]
 
     async def _invoke(self, context: Context, target: str, payload: Any, _: None) -> Any:
-        if payload is not None and not isinstance(payload, dict):
-            raise Invalid("ctx:invoke: the payload must be a table with named fields")
+        check_payload(payload)
         payload = self._registry.with_id(payload or {})
         self._brake.note_invoke(context.source, payload)
         return await context.invoke(target, payload)
 
     async def _sleep(self, context: Context, seconds: float, *_: None) -> None:
-        if not 0 <= seconds <= MAX_WAIT_SECS:
-            raise Invalid(f"ctx:sleep takes 0 to {MAX_WAIT_SECS} seconds, not {seconds:g}")
+        check_sleep(seconds)
         context.trace.add("sleep", secs=seconds)
         await self._clock.sleep(seconds)
 
@@ -147,10 +144,7 @@ class CtxCalls:
         return default if value is None else value
 
     async def _set(self, context: Context, name: str, value: Value, options: Any) -> None:
-        fields = _options(options, "ctx:set")
-        is_durable = fields.take("durable", boolean) or False
-        _finish(fields, "ctx:set")
-        if is_durable:
+        if parse_is_durable(options):
             await self._variables.set_durable(name, value, context.source)
         else:
             self._variables.set(name, value, context.source)
@@ -162,7 +156,7 @@ class CtxCalls:
         return await self._timers.cancel(name)
 
     async def _wait_for(self, context: Context, device_id: str, raw: Any, _: None) -> bool:
-        attribute, matcher, secs = _parse_wait(raw)
+        attribute, matcher, secs = parse_wait(raw)
         device_id = self._registry.get_device(device_id).id
         matched = asyncio.Event()
 
@@ -183,11 +177,7 @@ class CtxCalls:
         return has_matched
 
     async def _snapshot(self, context: Context, ids: Any, *_: None) -> dict[str, Any]:
-        ids = [] if ids == {} else ids  # an empty table of Lua
-        if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
-            raise Invalid('ctx:snapshot takes a list of device ids: { "elgato_lights:light:0" }')
-        if len(ids) > MAX_SNAPSHOT_DEVICES:
-            raise Invalid(f"ctx:snapshot takes at most {MAX_SNAPSHOT_DEVICES} devices, not {len(ids)}")
+        ids = parse_device_ids(ids)
         devices = self._registry.find_devices(ids)
         found = {word for device in devices for word in (device.id, device.alias)}
         if missing := [each for each in ids if each not in found]:
@@ -195,10 +185,7 @@ class CtxCalls:
         return {device.id: _shown(device) for device in devices}
 
     async def _restore(self, context: Context, snapshot: Any, *_: None) -> list[dict[str, Any]]:
-        if not isinstance(snapshot, dict) or not all(isinstance(each, dict) for each in snapshot.values()):
-            raise Invalid("ctx:restore takes the result of ctx:snapshot")
-        if len(snapshot) > MAX_SNAPSHOT_DEVICES:
-            raise Invalid(f"ctx:restore takes at most {MAX_SNAPSHOT_DEVICES} devices, not {len(snapshot)}")
+        check_snapshot(snapshot)
         now = {device.id: device.attributes for device in self._registry.find_devices(list(snapshot))}
         commands = [
             (device_id, command)
@@ -209,15 +196,7 @@ class CtxCalls:
 
     async def _notify(self, context: Context, message: str, fields: Any, _: None) -> list[dict[str, Any]]:
         """Send the message to all targets at the same time; return the results in the order of the targets."""
-        if not message.strip() or len(message) > MAX_NOTIFICATION_CHARS:
-            raise Invalid(f"ctx:notify: the message must have 1 to {MAX_NOTIFICATION_CHARS} characters")
-        if fields is not None and not isinstance(fields, dict) and fields != []:
-            raise Invalid("ctx:notify: the fields must be a table with named fields")
-        if isinstance(fields, dict):
-            try:
-                parse_actions(fields.get("actions"))
-            except Invalid as fault:
-                raise Invalid(f"ctx:notify: {fault}") from None
+        check_notification(message, fields)
         if not self._targets:
             log.info(message, extra={"source": context.source})  # Not with "%s", so that a flood of them is limited
             context.warn("notify", reason := "no targets are configured: [notify] targets")
@@ -262,34 +241,6 @@ async def _get_one(shape: Shape, find: _Find, _: Context, name: str, *__: None) 
 
 def _result(target: str, status: Status, message: str | None) -> dict[str, Any]:
     return {"target": target, "status": status, "message": message}
-
-
-def _options(raw: Any, call: str) -> Table:
-    if raw is not None and not isinstance(raw, dict) and raw != []:
-        raise Invalid(f"{call}: the options must be a table with named fields")
-    return Table(raw or {}, Findings(LUA))
-
-
-def _finish(table: Table, call: str) -> None:
-    table.refuse_others(f"a field of {call}")
-    if table.findings.faults:
-        raise Invalid(f"{call}: {'; '.join(map(str, table.findings.faults))}")
-
-
-def _parse_wait(raw: Any) -> tuple[str, Matcher, float]:
-    """Read the options of `ctx:wait_for`: an attribute, the value to wait for, and the timeout in seconds."""
-    table = _options(raw, "ctx:wait_for")
-    attribute = take_attribute(table)
-    if not table.has("attribute"):
-        table.fault("attribute", "is missing")
-    matcher = take_matcher(table, attribute)
-    secs = table.need("timeout_secs", number)
-    _finish(table, "ctx:wait_for")
-    if matcher.is_any or attribute is None or secs is None:
-        raise Invalid("ctx:wait_for: needs equals, above or below")
-    if not 0 <= secs <= MAX_WAIT_SECS:
-        raise Invalid(f"ctx:wait_for: timeout_secs must be from 0 to {MAX_WAIT_SECS}, not {secs:g}")
-    return attribute, matcher, secs
 
 
 def _shown(device: Device) -> dict[str, Value]:

@@ -70,8 +70,6 @@ with."""
 _DECLARED = re.compile(r"^\s*---\s*@variable\s+([a-z0-9_.]+)", re.MULTILINE)
 """A comment that declares a variable that people or programs set."""
 
-_REQUIRED = re.compile(rb"""\brequire\s*\(?\s*["']([\w.-]+)["']""")
-
 
 class _GivenNames(NamedTuple):
     """The plain names in calls, and the texts with which computed names begin."""
@@ -125,7 +123,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
     scenes: Collection[str] | None = None
     sources: Collection[Source] = ()
     called: Collection[Source] = ()
-    modules: Collection[Source] = ()
+    modules: Mapping[str, Source] | None = None
     notify_targets: Collection[str] = ()
 
     def with_devices(
@@ -235,7 +233,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         """Yield a sentence for each wrong name and each wrong literal in calls of `ctx`."""
         for called in called_names(source):
             if (message := self._missing(called.kind, called.name)) is not None:
-                yield Fault(source.name, called.line, f"ctx:{called.call} {message}")
+                yield Fault(source.name, called.line, f"{called.call} {message}")
         yield from find_wrong_literals(source, self.commands)
 
     def _missing(self, kind: str, name: str) -> str | None:
@@ -248,7 +246,10 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         if there is None or name in there:
             return None
         near = nearest(name, there)
-        return f"names {name!r}, and there is no such {kind}" + ("" if near is None else f"; did you mean {near}")
+        hint = "" if near is None else f"; did you mean {near}"
+        if kind == "module" and near is None:
+            hint = f"; add {name.replace('.', '/')}.lua to the folder of [scripts]"
+        return f"names {name!r}, and there is no such {kind}{hint}"
 
     def _missing_section(self, name: str) -> str | None:
         section, _, rest = name.partition(":")
@@ -306,15 +307,15 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
 
     def _list_reachable(self) -> set[str]:
         """Return the files whose calls can happen: the called files, and the modules that these require."""
-        modules = {each.name: each for each in self.modules}
-        waiting = [each for each in self.called if each.name not in modules]
+        modules = self.modules or {}
+        files = {each.name for each in modules.values()}
+        waiting = [each for each in self.called if each.name not in files]
         reachable = {each.name for each in waiting}
         while waiting:
-            for required in _REQUIRED.findall(waiting.pop().text):
-                path = "/" + required.decode().replace(".", "/") + ".lua"
-                found = [each for name, each in modules.items() if name.endswith(path) and name not in reachable]
-                reachable.update(each.name for each in found)
-                waiting += found
+            required = {each.name for each in called_names(waiting.pop()) if each.kind == "module"}
+            found = [modules[name] for name in required & modules.keys() if modules[name].name not in reachable]
+            reachable.update(each.name for each in found)
+            waiting += found
         return reachable
 
     def _there(self, kind: str, name: str) -> Collection[str] | None:
@@ -327,7 +328,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
             given = self._given[call]
             is_possible = there is None or any(map(name.startswith, given.prefixes))
             return None if there is None or is_possible else {*there, *given.names}
-        places = {"room": self.rooms, "group": self.groups, "scene": self.scenes}
+        places = {"module": self.modules, "room": self.rooms, "group": self.groups, "scene": self.scenes}
         return {**places, "adapter": self.adapters}[kind]
 
     def _never_shown(self, kind: str, name: str, owner: Subject) -> str | None:

@@ -33,7 +33,7 @@ from appliance.files.recipes import check_recipes, own_recipes
 from appliance.home.bus import Bus
 from appliance.home_locale import Locale, load_zone
 from appliance.lua.catalog import Asset, check_scripts
-from appliance.lua.folder import find_stray, folder_of
+from appliance.lua.folder import find_stray, folder_of, modules_of
 from appliance.lua.kind_catalog import catalog_of_kinds
 from appliance.lua.source import Source, find_undefined
 from appliance.lua.worker_pool import WorkerPool, build_pool
@@ -169,7 +169,7 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
             ids = [each.definition.id for each in scenes.checked]
             warnings += find_stray(file.parent)
             operations = {**list_operations(settings.adapters), **kinds.list_operations()}
-            modules = () if folders[-1] is None else folders[-1].read().sources
+            modules = {} if folders[-1] is None else modules_of(folders[-1], folders[-1].read().sources)
             warnings += find_wrong_names(settings, stored, automations.checked, ids, sources, operations, modules)
         switched = _switched(stored)
         off = [each.definition.id for each in automations.checked if not each.definition.enabled]
@@ -192,7 +192,7 @@ def find_wrong_names(
     scenes: list[str],
     sources: Sequence[Source],
     operations: Mapping[str, Collection[str] | None],
-    modules: Sequence[Source],
+    modules: Mapping[str, Source],
 ) -> list[Fault]:
     """Return the unknown names, given the stored values; without stored values, only names of unknown sections.
 
@@ -206,6 +206,7 @@ def find_wrong_names(
         adapters=settings.adapter_names,
         operations=operations,
         called=[each for each in sources if each not in idle],
+        modules=modules,
         notify_targets=settings.notify.targets,
     )
     if stored is None:  # rooms, variables, and the like are unknown; scenes are on the disk
@@ -218,7 +219,6 @@ def find_wrong_names(
         timers=[name for name, _ in stored.items(TIMER_PREFIX)],
         scenes=scenes,
         sources=sources,
-        modules=modules,
     )
     return known.list_faults(armed)
 

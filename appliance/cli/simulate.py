@@ -28,7 +28,7 @@ from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import Fault, Invalid, StartFailed
 from appliance.home_locale import Locale
-from appliance.lua.folder import folder_of
+from appliance.lua.folder import folder_of, modules_of
 from appliance.simulated_clock import SimulatedClock
 from appliance.store.record_keys import ALIAS_PREFIX, AUTOMATION_PREFIX, TIMER_PREFIX
 from appliance.store.storage import DocumentSnapshot
@@ -165,7 +165,9 @@ def _warnings(settings: Config, stored: DocumentSnapshot | None, simulation: Sim
     ids = [each.definition.id for each in simulation.scenes]
     loaded = [*(each.source for each in simulation.scenes), *(each.source for each in simulation.assets)]
     sources, operations = [*loaded, *scripts], simulation.operations
-    found = find_wrong_names(settings, stored, simulation.assets, ids, sources, operations, scripts)
+    found = find_wrong_names(
+        settings, stored, simulation.assets, ids, sources, operations, modules_of(folder, scripts)
+    )
     for warnings in (*(each.warnings for each in simulation.scenes), *(each.warnings for each in simulation.assets)):
         found += warnings
     return sorted(dict.fromkeys(found))

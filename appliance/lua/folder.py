@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -180,6 +181,12 @@ def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -
     if script not in files:  # a module that fails is read each time
         files.append(script)
     return b"1", script.chunk, script.name.encode()
+
+
+def modules_of(scripts: Folder | None, sources: Iterable[Source]) -> dict[str, Source]:
+    """Return the files of the scripts folder by the name for `require`."""
+    prefix = "" if scripts is None else f"{scripts.name}/"
+    return {each.name.removeprefix(prefix).removesuffix(".lua").replace("/", "."): each for each in sources}
 
 
 def looks_like_lua(name: str) -> bool:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
 
-from appliance.lua.source import NO_TOKEN, LuaToken, Source, tokens_of
+from appliance.lua.source import KEYWORDS, NO_TOKEN, LuaToken, Source, tokens_of
 
 MAX_DEPTH = 8
 
 UNKNOWN: Any = object()
 """A value that is known only when the file runs."""
+
+NO_CONSTANTS: Mapping[str, Any] = {}
 
 _OPENING = frozenset({"(", "{", "[", "function", "do", "then", "repeat"})
 _CLOSING = frozenset({")", "}", "]", "end", "until", "elseif"})
@@ -24,12 +26,15 @@ _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
 class LiteralCall(Struct, frozen=True, kw_only=True):
     """A call of a method, `ctx:sleep(5)`; with an empty `method`, a separate table.
 
-    Computed arguments, and computed fields of tables, are `UNKNOWN`.
+    Computed arguments, and computed fields of tables, are `UNKNOWN`; a local variable with one literal value has that
+    value. If the call `is_open`, its last argument may stand for several. `object` is the word before the colon.
     """
 
     method: str
     line: int
     arguments: tuple[Any, ...]
+    object: str = ""
+    is_open: bool = False
 
 
 def literal_calls(source: Source, methods: frozenset[str], field: str) -> Iterator[LiteralCall]:
@@ -37,13 +42,22 @@ def literal_calls(source: Source, methods: frozenset[str], field: str) -> Iterat
     if not any(word.encode() in source.text for word in (*methods, field)):
         return
     tokens = [*tokens_of(source.chunk), NO_TOKEN, NO_TOKEN, NO_TOKEN]
+    constants = _constants_in(tokens)
     seen = 0
     for index, token in enumerate(tokens[:-3]):
         if token.word == ":" and tokens[index + 1].word in methods and tokens[index + 2].word == "(":
-            reader = _Reader(tokens, index + 3)
-            arguments = reader.read_list(")")
-            yield LiteralCall(method=tokens[index + 1].word, line=token.line, arguments=tuple(arguments))
+            reader = _Reader(tokens, index + 3, constants=constants)
+            arguments = tuple(reader.read_list(")"))
             seen = max(seen, reader.index)
+            *_, last, end = tokens[: reader.index]
+            if end.word == ")":
+                yield LiteralCall(
+                    method=tokens[index + 1].word,
+                    line=token.line,
+                    arguments=arguments,
+                    object=tokens[index - 1].word if tokens[index - 2].word not in (".", ":") else "",
+                    is_open=arguments[-1:] == (UNKNOWN,) and last.kind != "name",
+                )
         elif token.word == "{" and index >= seen:
             reader = _Reader(tokens, index)
             table = reader.read_value()
@@ -52,13 +66,48 @@ def literal_calls(source: Source, methods: frozenset[str], field: str) -> Iterat
                 seen = max(seen, reader.index)
 
 
-class _Reader:
-    """Reads values from the token at `index` on."""
+def _constants_in(tokens: Sequence[LuaToken]) -> dict[str, Any]:
+    """Return the local variables that get one literal value, and are only passed to calls after that."""
+    found: dict[str, Any] = {}
+    changed = set(KEYWORDS)
+    for index, token in enumerate(tokens[:-3]):
+        before, after = tokens[index - 1].word, tokens[index + 1].word
+        if token.kind != "name":
+            continue
+        if before == "local" and after == "=" and token.word not in found:
+            reader = _Reader(tokens, index + 2)
+            found[token.word] = reader.read_statement()
+        elif before not in ("(", ",") or after not in (")", ","):
+            changed.add(token.word)
+        if token.word == "function":
+            changed.update(_parameters_at(tokens, index + 1))
+    return {name: value for name, value in found.items() if name not in changed and value is not UNKNOWN}
 
-    def __init__(self, tokens: Sequence[LuaToken], index: int, depth: int = 0) -> None:
+
+def _parameters_at(tokens: Sequence[LuaToken], index: int) -> Iterator[str]:
+    """Yield the names up to the end of a function's parameters."""
+    while tokens[index].word not in (")", ""):
+        yield tokens[index].word
+        index += 1
+
+
+class _Reader:
+    """Reads values from the token at `index` on. `constants` are the values of names."""
+
+    def __init__(
+        self, tokens: Sequence[LuaToken], index: int, depth: int = 0, constants: Mapping[str, Any] = NO_CONSTANTS
+    ) -> None:
         self._tokens = tokens
         self.index = index
         self._depth = depth
+        self._constants = constants
+
+    def read_statement(self) -> Any:
+        """Return the value that ends a statement; `UNKNOWN` for an expression."""
+        value = self._read_simple()
+        token = self._tokens[min(self.index, len(self._tokens) - 1)]
+        is_over = token.kind == "name" and token.word not in ("and", "or")
+        return value if is_over or self._word in ("", ";", "::") else UNKNOWN
 
     def read_list(self, end: str) -> list[Any]:
         """Return the values up to the closing token."""
@@ -103,6 +152,8 @@ class _Reader:
             return _unescape(token.word[1:-1])
         if token.word in _WORDS:
             return _WORDS[token.word]
+        if token.word in self._constants:
+            return self._constants[token.word]
         self.index -= token.word in _OPENING or token.word in _CLOSING
         return UNKNOWN
 
@@ -114,7 +165,7 @@ class _Reader:
         self.index += 1
         fields: dict[str, Any] = {}
         items = []
-        inner = _Reader(self._tokens, self.index, self._depth + 1)
+        inner = _Reader(self._tokens, self.index, self._depth + 1, self._constants)
         while inner._word not in ("", "}"):
             name, key = inner._tokens[inner.index], inner._tokens[inner.index + 1]
             if name.kind == "name" and key.word == "=":

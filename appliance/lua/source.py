@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec import Struct
 
 from appliance.errors import Fault, Invalid
-from appliance.lua_worker.ctx_methods import CTX_METHODS, KIND_METHODS
+from appliance.lua_worker.ctx_methods import CTX_METHODS, KIND_METHODS, LOG_ARGUMENTS
 from appliance.tables.checks import nearest
 
 MAX_FILE_BYTES = 1 << 20
@@ -166,7 +166,13 @@ CALLS: Mapping[str, str] = {
 Calls that return nil if the thing is missing are not included.
 """
 
-_ANY_CALL = re.compile(rb":\s*(?:%b)\b" % "|".join(CALLS).encode())
+ARGUMENTS: Mapping[str, tuple[str, ...]] = {
+    "log": LOG_ARGUMENTS,
+    **{name: method.arguments for name, method in CTX_METHODS.items()},
+}
+"""The Lua types of the arguments of each method of `ctx`; `?` marks an optional one."""
+
+_ANY_CALL = re.compile(rb":\s*(?:%b)\b|\brequire\b" % "|".join(CALLS).encode())
 
 _PLAIN = re.compile(r"""(["'])([^"'\\]*)\1""")
 
@@ -194,7 +200,7 @@ Known = Mapping[str, Mapping[str, bool]]
 
 
 class CalledName(Struct, frozen=True):
-    """A call `ctx:command("desk:light:0", …)` on this line; `kind` is the sort of its name."""
+    """A call `ctx:command("desk:light:0", …)` or `require("module")` on this line; `kind` is the sort of its name."""
 
     line: int
     call: str
@@ -204,7 +210,7 @@ class CalledName(Struct, frozen=True):
 
 @by_text
 def called_names(source: Source) -> tuple[CalledName, ...]:
-    """Return every call whose first argument is a text alone, in order."""
+    """Return every call of `ctx` or `require` whose first argument is a text alone, in order."""
     if _ANY_CALL.search(source.text) is None:  # most files have none, and searching for words takes a while
         return ()
     found = []
@@ -212,7 +218,12 @@ def called_names(source: Source) -> tuple[CalledName, ...]:
         if (colon.word, bracket.word) == (":", "(") and call.word in CALLS and behind.word in (",", ")"):
             plain = _PLAIN.fullmatch(name.word) if name.kind == "text" else None
             if plain is not None:
-                found.append(CalledName(name.line, call.word, CALLS[call.word], plain[2]))
+                found.append(CalledName(name.line, f"ctx:{call.word}", CALLS[call.word], plain[2]))
+        elif call.word == "require" and colon.word not in (".", ":", "function", "local"):
+            given = name if bracket.word == "(" and behind.word == ")" else bracket
+            plain = _PLAIN.fullmatch(given.word) if given.kind == "text" else None
+            if plain is not None:
+                found.append(CalledName(call.line, "require", "module", plain[2]))
     return tuple(found)
 
 

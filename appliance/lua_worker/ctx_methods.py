@@ -49,6 +49,9 @@ CTX_METHODS: Mapping[str, CtxMethod] = {
 editors. `ctx:log` is not in the list, because it waits for nothing.
 """
 
+LOG_ARGUMENTS = ("string", "any", "table?")
+"""The types of the arguments of `ctx:log`, which `prelude/ctx.lua` checks."""
+
 KIND_METHODS = frozenset({"http", "fetch", "send", "ask", "keep", "kept", "log", "now"})
 """The methods of the `ctx` of kinds of adapter, which `prelude/kind.lua` makes."""
 

@@ -143,8 +143,21 @@ def test_a_computed_name_counts_only_if_the_call_can_happen() -> None:
         ([module, user], [module], True),
         ([module, user], [module, user], False),
     ):
-        known = replace(names(), sources=sources, called=called, modules=[module])
+        known = replace(names(), sources=sources, called=called, modules={"deep.climate": module})
         assert bool(sentences(known, trigger=trigger)) == is_named, called
+
+
+def test_a_required_module_must_exist() -> None:
+    text = b"""local a = require("climat") local b = require 'climate'
+local c = require("deep.nope") -- require("comment")
+local d = require(name) pcall(require, "x") local e = other.require("y") local f = require("z" .. name)"""
+    user = Source(name="config/automations/a.lua", text=text)
+    modules = {"climate": Source(name="config/scripts/climate.lua", text=b"return {}")}
+    assert [(each.line, each.message) for each in replace(names(), modules=modules).inspect(user)] == [
+        (1, "require names 'climat', and there is no such module; did you mean climate"),
+        (2, "require names 'deep.nope', and there is no such module; add deep/nope.lua to the folder of [scripts]"),
+    ]
+    assert [*names().inspect(user)] == [], "unknown modules"
 
 
 async def test_names_are_checked_a_minute_after_the_start_and_after_each_reload(tmp_path: Path) -> None:
@@ -201,10 +214,10 @@ def test_an_unknown_name_in_a_call_causes_a_warning_with_its_line() -> None:
 LINES = """
   ctx:command("elgato:light:0", { capability = "power", action = "on" }) -- ctx:command("x:y")
   c:command_room ( 'hal' , on)
-  ctx:command_group("upstairs", on) ctx:list_room_devices("hall") ctx:wait_for("tv:tv", {})
+  ctx:command_group("upstairs", on) ctx:list_room_devices("hall") ctx:wait_for("tv:tv", wanted)
   ctx:invoke("tw:info") ctx:invoke("tv:any")
   ctx:get_group("x") ctx:command(id, on) ctx:command("x:" .. id, on) ctx:command("a\\\\tb", on) command("x:y")
-  ctx:command([[x:y]], on) ctx.command("x:y") ctx:command("x:y" or id)
+  ctx:command([[x:y]], on) ctx.command("x:y") ctx:command("x:y" or id, on)
 """
 
 

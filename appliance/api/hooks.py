@@ -20,9 +20,6 @@ from appliance.home.registry import Registry
 from appliance.home.texts import DEVICE_HOOK_PREFIX
 from appliance.home.values import Value
 
-MAX_HOOK_BYTES = 16 << 10
-"""The maximum size of a hook's body."""
-
 _BOUNDARY = re.compile(r'boundary="?([^\s";,]{1,70})')
 _PART_NAME = re.compile(rb'content-disposition:\s*form-data\b[^\r\n]*?\bname="([^"\r\n]*)"', re.IGNORECASE)
 

@@ -7,9 +7,18 @@ from msgspec import Struct
 from appliance.settings import Api, RateLimit
 from appliance.tables.addresses import Network
 
+MAX_SMALL_BODY_BYTES = 64 << 10
+"""The maximum size of a body, except on routes for files."""
+
+MAX_FILE_BODY_BYTES = 1 << 20
+"""The maximum size of a body with the text of a file, whose characters may be escaped, or with a recording."""
+
+MAX_HOOK_BYTES = 16 << 10
+"""The maximum size of a hook's body."""
+
 
 class ApiLimits(Struct, frozen=True, kw_only=True):
-    """The limits of the API, as counts, bytes, and seconds.
+    """The configurable limits of the API, as counts, bytes, and seconds.
 
     `rate` limits the writes of one key; None sets no limit. `origins` are the web origins that CORS allows; None
     switches CORS off. Requests over connections from `trusted_proxies` count for the client address that the proxy

@@ -17,6 +17,7 @@ from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.figures import Figures
 from appliance.api.hooks import Hooks
 from appliance.api.keyring import Keyring
+from appliance.api.limits import MAX_SMALL_BODY_BYTES
 from appliance.api.request_counts import RequestCounts
 from appliance.api.responses import JSON_TYPE
 from appliance.api.simulation import Simulate
@@ -24,9 +25,6 @@ from appliance.api.stream import EventStream
 from appliance.api.validation import RequestFields, parse
 from appliance.hub import Hub
 from appliance.tables.json_schema import Check, Schema
-
-MAX_SMALL_BODY_BYTES = 64 * 1024
-"""The maximum size of a body, except on routes for files."""
 
 
 class Call(Struct, kw_only=True):  # not frozen: that would double the cost per request

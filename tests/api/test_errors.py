@@ -15,9 +15,8 @@ from sanic import Request
 
 from appliance import errors
 from appliance.api.codes import CODES, status_of
-from appliance.api.limits import ApiLimits
+from appliance.api.limits import MAX_SMALL_BODY_BYTES, ApiLimits
 from appliance.api.responses import ERROR_HEADERS, error_response
-from appliance.api.route import MAX_SMALL_BODY_BYTES
 from appliance.api.sanic_http.http1 import CHUNKS_A_TURN
 from tests.api.caller import KEY, UPGRADE, Caller, Reply, call, request, shown, turns_while
 from tests.fakes.app import App, open_app

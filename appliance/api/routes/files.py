@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from appliance.api.auth import Role
+from appliance.api.limits import MAX_FILE_BODY_BYTES
 from appliance.api.responses import error_body, json_response
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import body, nullable, text
@@ -27,10 +28,6 @@ CHECKED_FILE = record("CheckedFile", errors=array_of(FILE_FAULT), warnings=array
 
 SAVE_BODY = body("SaveRequest", {"text": Field(text), "version": Field(nullable(text), required=False)})
 CHECK_BODY = body("FileCheckRequest", {"path": Field(text), "text": Field(text)})
-
-
-MAX_FILE_BODY_BYTES = 1 << 20
-"""The maximum size of a body with the text of a file, whose characters may be escaped, or with a recording."""
 
 
 NOT_DELETED = "the configuration cannot be deleted"

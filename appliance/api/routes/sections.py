@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from appliance.api.auth import Role
+from appliance.api.limits import MAX_FILE_BODY_BYTES
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.routes.files import MAX_FILE_BODY_BYTES, SAVED_FILE, refuse
+from appliance.api.routes.files import SAVED_FILE, refuse
 from appliance.api.validation import body, boolean, nullable, table, text
 from appliance.errors import InvalidFile
 from appliance.files.kind_forms import list_kinds

@@ -48,12 +48,13 @@ from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.log_buffer import LogBuffer
-from appliance.lua.catalog import Asset, check_scripts
+from appliance.lua.catalog import Asset
 from appliance.lua.context import Context, CtxCall, FailedCalls
 from appliance.lua.executor import Executor
 from appliance.lua.folder import find_stray, folder_of, modules_of, read_folder
 from appliance.lua.kind_catalog import KindCatalog, enter_kinds, folder_of_kinds
 from appliance.lua.reload import LoadWork, Reloaded, Reloader, refusing, targets_of
+from appliance.lua.scripts import Scripts
 from appliance.lua.source import Source
 from appliance.lua.unfinished import UnfinishedExecutions
 from appliance.lua.worker_pool import WorkerPool, build_pool
@@ -369,7 +370,7 @@ class Hub:
             "adapters": self.adapter_sections.reload,
             "scenes": self.scenes.catalog.reload,
             "automations": self._reload_automations,
-            "scripts": partial(check_scripts, self.pool.compile, scripts, self._inspect),
+            "scripts": Scripts(self.pool.compile, scripts, self._inspect).check,
         }
         refused = {
             target: refusing(folder.directory, f"{target}.enabled is false in the configuration")

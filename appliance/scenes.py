@@ -13,7 +13,8 @@ from appliance.errors import Invalid
 from appliance.history.execution_history import ExecutionEntry
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.lua.catalog import Catalog, Inspect, Surroundings, hint_of_field
-from appliance.lua.executor import CANCELLED, ExecutableFiles, Execution, ExecutionRequest, Executor
+from appliance.lua.executable_files import ExecutableFiles
+from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, Executor
 from appliance.lua.folder import folder_of
 from appliance.lua.modes import Decision, Mode, ModeType, mode_check
 from appliance.lua.worker_pool import WorkerPool

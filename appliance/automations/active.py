@@ -1,24 +1,18 @@
-"""Active triggers: the triggers of the loaded automations, and what fires when their schedules are due."""
+"""Active triggers: the triggers of the loaded automations, with their schedules and waits."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Callable
-from datetime import datetime, timedelta
-from functools import partial
 
 from msgspec import Struct, field
 
 from appliance.automations.definition import AutomationDefinition, state_fields
-from appliance.automations.environment import Environment
-from appliance.automations.policy import fingerprint, plain
-from appliance.automations.schedule import Alarm, Scheduler, TimerHandle
-from appliance.automations.states import States
-from appliance.automations.triggers.base import Match, TimedTrigger, Trigger
+from appliance.automations.policy import plain
+from appliance.automations.schedule import Alarm, TimerHandle
+from appliance.automations.triggers.base import Match, Trigger
 from appliance.automations.triggers.device import DeviceTrigger
-from appliance.automations.triggers.time import Interval
-from appliance.clock import EPOCH
 from appliance.lua.catalog import Asset
 
 
@@ -81,109 +75,3 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
 
 Fire = Callable[[ActiveTrigger, Match], None]
 """Called with a trigger that matched, and its match."""
-
-
-class Schedules:
-    """Calls `fire` with each started trigger when it is due."""
-
-    def __init__(self, scheduler: Scheduler, states: States, environment: Environment, fire: Fire) -> None:
-        self._scheduler = scheduler
-        self._states = states
-        self._clock = environment.clock
-        self._trust = environment.trust
-        self._fire = fire
-        self._unresumed: set[ActiveTrigger] = set()
-        self._deferred: dict[ActiveTrigger, Callable[[], None]] | None = None
-        scheduler.when_trusted(self._resume)
-
-    def start(self, active: ActiveTrigger, trigger: TimedTrigger) -> None:
-        """Start the trigger's schedule or interval."""
-        if isinstance(trigger, Interval):
-            self._start_interval(active, trigger)
-            return
-        active.due = self._scheduler.at(
-            active.label,
-            trigger,
-            partial(self._on_due, active, trigger),
-            never_repeats=trigger.is_daily or active.resumes,
-            last=self._last(active, trigger) if active.resumes else None,
-        )
-
-    def hold(self) -> None:
-        """Until `release`, keep the triggers that fall due, of each trigger only the latest time."""
-        self._deferred = {}
-
-    def release(self) -> None:
-        """Fire the kept triggers; from now on, fire each trigger when it falls due."""
-        deferred, self._deferred = self._deferred or {}, None
-        for fire in deferred.values():
-            fire()
-
-    def stop(self, active: ActiveTrigger) -> None:
-        """Cancel the trigger's schedule, and the fire that `hold` kept."""
-        self._unresumed.discard(active)
-        if self._deferred is not None:
-            self._deferred.pop(active, None)
-        if active.due is not None:
-            self._scheduler.cancel(active.due)
-            active.due = None
-
-    def _start_interval(self, active: ActiveTrigger, trigger: Interval) -> None:
-        """Begin an interval now; a resumable interval keeps its phase once the clock is trusted."""
-        first: float | None = None
-        if active.resumes and self._trust.is_trusted():
-            first = self._seconds_to_next(active, trigger)
-        elif active.resumes:
-            self._unresumed.add(active)
-        on_due = partial(self._on_interval, active, trigger)
-        active.due = self._scheduler.every(active.label, trigger.every_secs, on_due, first=first)
-
-    def _seconds_to_next(self, active: ActiveTrigger, trigger: Interval) -> float:
-        """Return the seconds until the next time; if a time fell due while the hub was off, it fires once,
-        immediately."""
-        now, since = self._clock.now(), self._last(active, trigger)
-        if since is None or since > now:
-            self._store_fired(active, trigger, now)
-            return trigger.every_secs
-        following = trigger.next_after(now, since)
-        last = following - timedelta(seconds=trigger.every_secs)
-        if last > since:
-            self._scheduler.after(active.label, 0, lambda _: self._on_due(active, trigger, last))
-        return (following - now).total_seconds()
-
-    def _resume(self) -> None:
-        """Set the phase of intervals that have not fired yet: from before the restart, or from their start."""
-        unresumed, self._unresumed = self._unresumed, set()
-        for active in unresumed:
-            trigger = active.trigger
-            if isinstance(trigger, Interval) and self._last(active, trigger) is not None:
-                self.stop(active)
-                self._start_interval(active, trigger)
-            elif isinstance(trigger, Interval) and isinstance(active.due, TimerHandle):
-                left = active.due.due - self._clock.monotonic()
-                self._store_fired(active, trigger, self._clock.now() - timedelta(seconds=trigger.every_secs - left))
-
-    def _on_interval(self, active: ActiveTrigger, trigger: Interval, late: float) -> None:
-        self._unresumed.discard(active)
-        self._on_due(active, trigger, self._clock.now() - timedelta(seconds=late))
-
-    def _on_due(self, active: ActiveTrigger, trigger: TimedTrigger, due: datetime) -> None:
-        if active.due is None:
-            return
-        if self._deferred is not None:
-            self._deferred[active] = partial(self._on_due, active, trigger, due)
-            return
-        if active.resumes and self._trust.is_trusted():
-            self._store_fired(active, trigger, due)
-        self._fire(active, Match(event=trigger.event_at(due)))
-
-    def _last(self, active: ActiveTrigger, trigger: TimedTrigger) -> datetime | None:
-        return self._states.of(active.id).fired.get(_name(trigger))
-
-    def _store_fired(self, active: ActiveTrigger, trigger: TimedTrigger, at: datetime) -> None:
-        self._states.note_fired(active.id, _name(trigger), at)
-
-
-def _name(trigger: TimedTrigger) -> str:
-    """Return a name that is the same for equal schedules: the event without its time."""
-    return fingerprint(trigger.event_at(EPOCH))

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from appliance.automations.decide import DISABLED, Decider
+from appliance.automations.decider import DISABLED, Decider
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.engine import Engine
 from appliance.automations.environment import Environment
@@ -29,7 +29,8 @@ from appliance.home.events import AdapterStarted, Event
 from appliance.home.values import Value
 from appliance.home_locale import Locale
 from appliance.lua.catalog import Catalog, Describe, Surroundings
-from appliance.lua.executor import ExecutableFiles, Executor
+from appliance.lua.executable_files import ExecutableFiles
+from appliance.lua.executor import Executor
 from appliance.lua.folder import folder_of
 from appliance.settings import AutomationsSettings
 

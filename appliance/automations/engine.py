@@ -9,11 +9,11 @@ from contextlib import ExitStack
 from datetime import datetime, timedelta
 from typing import Any
 
-from appliance.automations.active import ActiveTrigger, Schedules
+from appliance.automations.active import ActiveTrigger
 from appliance.automations.change_times import Comparison
 from appliance.automations.conditions.combine import list_nested
 from appliance.automations.conditions.device import DeviceState
-from appliance.automations.decide import Decider
+from appliance.automations.decider import Decider
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.fields import Subject
@@ -21,6 +21,7 @@ from appliance.automations.old_formats import convert_waits
 from appliance.automations.policy import Policy
 from appliance.automations.schedule import Alarm, Scheduler, TimerHandle
 from appliance.automations.states import States
+from appliance.automations.trigger_schedules import TriggerSchedules
 from appliance.automations.triggers.base import EventTrigger, TimedTrigger
 from appliance.automations.triggers.device import DeviceTrigger
 from appliance.automations.triggers.event import SUBJECTS
@@ -68,7 +69,7 @@ class Engine:
         self._decider = decider
         self._environment = environment
         self._states = states
-        self._schedules = Schedules(scheduler, states, environment, decider.fire)
+        self._schedules = TriggerSchedules(scheduler, states, environment, decider.fire)
         self._waits = Waits(scheduler, states, environment, decider.fire)
         self._brake = environment.brake
         self._change_times = environment.change_times

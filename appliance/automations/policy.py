@@ -49,7 +49,7 @@ class PolicyDecision(Struct, frozen=True):
     memory: Memory
 
 
-def decide(policy: Policy, memory: Memory, event: Mapping[str, Value], now: datetime) -> PolicyDecision:
+def apply_policy(policy: Policy, memory: Memory, event: Mapping[str, Value], now: datetime) -> PolicyDecision:
     """Return whether the event may run the automation now. If so, the cooldown begins and the event is
     remembered at once."""
     memory = _without_expired(policy, memory, now)

@@ -32,9 +32,10 @@ from appliance.errors import ConfigFailed, Fault, LaresError, StartFailed
 from appliance.files.recipes import check_recipes, own_recipes
 from appliance.home.bus import Bus
 from appliance.home_locale import Locale, load_zone
-from appliance.lua.catalog import Asset, check_scripts
+from appliance.lua.catalog import Asset
 from appliance.lua.folder import find_stray, folder_of, modules_of
 from appliance.lua.kind_catalog import catalog_of_kinds
+from appliance.lua.scripts import Scripts
 from appliance.lua.source import Source, find_undefined
 from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import build_catalog
@@ -148,7 +149,7 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
     async with open_pool(settings, clock, data_dir, file) as pool:
         scenes = build_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)
         automations = catalog_of(settings.automations, settings.root, pool.describe, settings.locale, clock)
-        _, in_scripts = await check_scripts(pool.compile, folders[-1])
+        _, in_scripts = await Scripts(pool.compile, folders[-1]).check()
         sections = [each for each in settings.adapters.values() if isinstance(each, LuaSection)]
         kinds = catalog_of_kinds(file, sections, pool.describe, Bus())
         _, of_recipes = await asyncio.to_thread(check_recipes, own_recipes(file))

@@ -1,4 +1,5 @@
 """Lua files: text, folders, catalogs, and their executions in worker processes.
 
-Read `source`, `folder`, `catalog`, `modes`, `executor`, `execution`, `worker_pool`, `worker`, `process`.
+Read `source`, `folder`, `catalog`, `scripts`, `executable_files`, `modes`, `executor`, `execution`, `worker_pool`,
+`worker`, `process`.
 """

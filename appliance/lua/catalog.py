@@ -287,25 +287,6 @@ async def load_file(
     return await asyncio.to_thread(check)
 
 
-async def check_scripts(
-    compile_: Callable[[Source], Awaitable[None]], folder: Folder | None, inspect: Inspect | None = None
-) -> tuple[int, list[Fault]]:
-    """Call `compile_`, which raises `ScriptFailed`, for every script of the folder, and log warnings. Return the
-    number of scripts if all are valid, and every fault.
-    """
-    contents = await read_folder(folder)
-    faults = list(contents.faults)
-    for source in contents.sources:
-        try:
-            await compile_(source)
-        except ScriptFailed as failed:
-            faults.append(fault_of(failed, source))
-            continue
-        for warning in await asyncio.to_thread(list, inspect(source) if inspect else ()):
-            log.warning("%s", warning)
-    return 0 if faults else len(contents.sources), sorted(faults)
-
-
 def fault_of(failed: ScriptFailed, source: Source) -> Fault:
     """Return the failure as a fault of this file, even if it is in a script that the file requires."""
     if failed.file == source.name:

@@ -7,18 +7,16 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from secrets import token_hex
-from typing import Any, Generic
+from typing import Any
 
 from msgspec import Struct
 
 from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
-from appliance.history.period import Period
-from appliance.lua.catalog import Catalog, T
 from appliance.lua.context import MAX_TRACE_STEPS, Context
 from appliance.lua.execution import LuaExecution
-from appliance.lua.modes import Decision, Mode, ModeType, decide, refusal
+from appliance.lua.modes import Decision, Mode, ModeType, apply_mode, refusal
 from appliance.lua.source import Source
 from appliance.lua.unfinished import UnfinishedExecutions
 from appliance.lua.worker_pool import WorkerPool
@@ -188,7 +186,7 @@ class Executor:
             self._begin(execution)
             return execution
         running, waiting = self._counted(request.id), self._waiting.get(request.id, {})
-        execution.decision = decide(mode, len(running), len(waiting))
+        execution.decision = apply_mode(mode, len(running), len(waiting))
         for each in (*running, *waiting) if mode.type is ModeType.RESTART else ():
             self._replace(each)
         if execution.decision is Decision.RUN:
@@ -336,31 +334,3 @@ def cancel_execution(executors: Iterable[Executor], number: str) -> None:
     """Cancel one execution; raise `NotFound` if it is not in progress."""
     if not any(executor.cancel_execution(number) for executor in executors):
         raise NotFound("execution", number)
-
-
-class ExecutableFiles(Generic[T]):
-    """The common part of scenes and automations: a catalog, and the executions of its definitions.
-
-    Methods raise `NotFound` for an id that does not exist.
-    """
-
-    def __init__(self, catalog: Catalog[T], executor: Executor) -> None:
-        self.catalog = catalog
-        self.executor = executor
-
-    def cancel(self, id_: str) -> int:
-        """Cancel the file's executions, even if a reload has removed the file; return their number."""
-        count = self.executor.cancel_executions(id_)
-        if count == 0:
-            self.catalog.get(id_)
-        return count
-
-    def list_runs(self, id_: str, period: Period) -> list[ExecutionEntry]:
-        """Return the file's entries in the period, newest first."""
-        self.catalog.get(id_)
-        return self.executor.history.list_runs(id_, period)
-
-    def figures(self) -> dict[str, Any]:
-        """Return the numbers of definitions and executions, and the faults of the files that are not loaded."""
-        loaded = len(self.catalog.list_definitions())
-        return {"loaded": loaded, **self.executor.figures(), "left_out": self.catalog.rejected}

@@ -74,7 +74,7 @@ class Decision(StrEnum):
     DROP = "drop"
 
 
-def decide(mode: Mode, running: int, waiting: int) -> Decision:
+def apply_mode(mode: Mode, running: int, waiting: int) -> Decision:
     """Return the decision about a new execution while these numbers of its id run and wait."""
     match mode.type:
         case ModeType.RESTART:

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from appliance.automations.policy import MAX_REMEMBERED, Memory, Policy, after, decide, fingerprint
+from appliance.automations.policy import MAX_REMEMBERED, Memory, Policy, after, apply_policy, fingerprint
 from appliance.automations.states import State, States, StoredWait
 from appliance.errors import StoreFailed
 from appliance.history.execution_history import ExecutionStatus
@@ -53,7 +53,7 @@ def refusals(policy: Policy, *steps: Any, memory: Memory | None = None) -> list[
                 policy = step
             case _:
                 secs, event = step if isinstance(step, tuple) else (step, A)
-                decision = decide(policy, memory, event, NOW + timedelta(seconds=secs))
+                decision = apply_policy(policy, memory, event, NOW + timedelta(seconds=secs))
                 memory = decision.memory
                 found.append(decision.refusal or "")
     return found
@@ -134,13 +134,13 @@ def test_the_whole_event_except_its_time_is_compared(
 def test_remembered_events_are_limited_and_expire() -> None:
     decided = {fingerprint({"value": n}): NOW for n in range(MAX_REMEMBERED)}
     policy, event = Policy(dedupe_window_secs=86_400), {"value": MAX_REMEMBERED}
-    memory = decide(policy, Memory(decided=decided), event, NOW).memory
+    memory = apply_policy(policy, Memory(decided=decided), event, NOW).memory
     assert len(memory.decided) == MAX_REMEMBERED
     assert [said != "" for said in refusals(policy, (1, {"value": 1}), (1, {"value": 0}), memory=memory)] == [
         True,
         False,
     ]
-    assert len(decide(policy, memory, event, NOW + timedelta(days=2)).memory.decided) == 1
+    assert len(apply_policy(policy, memory, event, NOW + timedelta(days=2)).memory.decided) == 1
 
 
 def states(card: Card) -> States:

@@ -8,7 +8,7 @@ import pytest
 
 from appliance.errors import ConfigFailed, Invalid
 from appliance.lua.catalog import read_definition
-from appliance.lua.modes import BOUNDED, Decision, Mode, ModeType, decide, mode_check, refusal
+from appliance.lua.modes import BOUNDED, Decision, Mode, ModeType, apply_mode, mode_check, refusal
 from appliance.lua.source import Source
 from appliance.scenes import Scene, scene_parser
 from appliance.tables.checks import LUA, Function, Mismatch, number, shown
@@ -174,5 +174,5 @@ RUN, QUEUE, DROP = Decision
 def test_the_mode_of_the_new_execution_decides_and_a_refusal_has_the_numbers(
     mode: Mode, running: int, waiting: int, decision: Decision, why: str | None
 ) -> None:
-    assert decide(mode, running, waiting) is decision
+    assert apply_mode(mode, running, waiting) is decision
     assert why is None or refusal(mode, running, waiting) == why

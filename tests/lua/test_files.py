@@ -16,6 +16,7 @@ from appliance.home.events import CatalogReloaded, CatalogReloadFailed
 from appliance.lua.catalog import Catalog
 from appliance.lua.folder import MAX_FOLDER_BYTES, Contents, Folder
 from appliance.lua.reload import Reloader
+from appliance.lua.scripts import Scripts
 from appliance.lua.source import MAX_FILE_BYTES, Source, load
 from appliance.tables.checks import Function
 from tests.automations.homes import BERLIN, NOW
@@ -225,3 +226,26 @@ async def test_a_reload_reads_again_only_files_whose_text_or_surroundings_change
         assert (await catalog.reload())[0] == count
         assert sorted(read) == loaded
     assert [each.id for each in catalog.list_definitions()] == ["a", "c", "d"]
+
+
+async def test_only_changed_scripts_are_compiled_again(tmp_path: Path) -> None:
+    put(tmp_path, "a.lua", "b.lua", "c.lua")
+    compiled: list[str] = []
+
+    async def compile_(source: Source) -> None:
+        compiled.append(source.name)
+        if source.text == b"wrong":
+            raise ScriptFailed(Fault(source.name, 1, "no"))
+
+    scripts = Scripts(compile_, Folder(path=tmp_path, name="s"))
+    for changed, text, expected in (
+        ("", "", (3, [], ["s/a.lua", "s/b.lua", "s/c.lua"])),
+        ("b.lua", "other", (3, [], ["s/b.lua"])),
+        ("a.lua", "wrong", (0, [Fault("s/a.lua", 1, "no")], ["s/a.lua"])),
+        ("", "", (0, [Fault("s/a.lua", 1, "no")], ["s/a.lua"])),
+        ("a.lua", "a.lua", (3, [], ["s/a.lua"])),
+    ):
+        compiled.clear()
+        if changed:
+            (tmp_path / changed).write_text(text)
+        assert (*await scripts.check(), compiled) == expected

@@ -13,7 +13,7 @@ from appliance.automations.conditions.base import HOLDS, ConditionResult, refuse
 from appliance.automations.conditions.combine import check_all
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.automations.policy import NEVER_BEGAN, after, decide
+from appliance.automations.policy import NEVER_BEGAN, after, apply_policy
 from appliance.automations.states import State, States
 from appliance.automations.triggers.base import Match
 from appliance.clock import ClockSteps
@@ -76,7 +76,7 @@ class Decider:
             return outcome
         self._follow_clock()
         self._decided[definition.id] = None
-        decision = decide(definition.policy, state.memory, event, self._clock.now())
+        decision = apply_policy(definition.policy, state.memory, event, self._clock.now())
         self._states.remember(definition.id, decision.memory)
         return HOLDS if decision.refusal is None else refused(decision.refusal)
 

@@ -1,0 +1,38 @@
+"""Executable files: the common part of scenes and automations."""
+
+from __future__ import annotations
+
+from typing import Any, Generic
+
+from appliance.history.execution_history import ExecutionEntry
+from appliance.history.period import Period
+from appliance.lua.catalog import Catalog, T
+from appliance.lua.executor import Executor
+
+
+class ExecutableFiles(Generic[T]):
+    """A catalog, and the executions of its definitions.
+
+    Methods raise `NotFound` for an id that does not exist.
+    """
+
+    def __init__(self, catalog: Catalog[T], executor: Executor) -> None:
+        self.catalog = catalog
+        self.executor = executor
+
+    def cancel(self, id_: str) -> int:
+        """Cancel the file's executions, even if a reload has removed the file; return their number."""
+        count = self.executor.cancel_executions(id_)
+        if count == 0:
+            self.catalog.get(id_)
+        return count
+
+    def list_runs(self, id_: str, period: Period) -> list[ExecutionEntry]:
+        """Return the file's entries in the period, newest first."""
+        self.catalog.get(id_)
+        return self.executor.history.list_runs(id_, period)
+
+    def figures(self) -> dict[str, Any]:
+        """Return the numbers of definitions and executions, and the faults of the files that are not loaded."""
+        loaded = len(self.catalog.list_definitions())
+        return {"loaded": loaded, **self.executor.figures(), "left_out": self.catalog.rejected}

@@ -12,24 +12,23 @@ from appliance.tables.checks import matching, shown, string
 _BAD_PATH = re.compile(r"[\0-\x20\x7f\\\\#]|\A[^?]*/(\.|%2[eE]){1,2}(/|\?|\Z)")
 
 EXCLUSIVE = (("token", "token_file"), ("password", "password_file"), ("ca_file", "fingerprint"))
-"""Keys of a section that cannot be combined."""
+"""Pairs of keys that a section cannot combine."""
 
 file_path = matching(r"[^\0]+", "the path of a file")
-"""A check: a path, which may be missing."""
+"""Checks a path. The file may be missing."""
 
 fingerprint = matching(r"(?:[0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}", "the SHA-256 of a certificate in hexadecimal")
-"""A check: the fingerprint of a certificate."""
 
 
 def secret(value: Any) -> str:
-    """Check a line of text. The error never shows the value."""
+    """Check a line of text. The error message never contains the value."""
     if not isinstance(value, str) or re.fullmatch(r"[^\0-\x1f\x7f]+", value) is None:
         raise Invalid("must be a non-empty string of one line")
     return value
 
 
 def headers(value: Any) -> Mapping[str, str]:
-    """Check the headers of a request, a table of lines of text."""
+    """Check a table of headers. Each value must be one line of text."""
     if not isinstance(value, Mapping):
         raise Invalid('must be a table like { Priority = "high" }')
     for name, text in value.items():
@@ -41,7 +40,7 @@ def headers(value: Any) -> Mapping[str, str]:
 
 
 def url_path(value: Any) -> str:
-    """Check the path of a URL, with an optional query. It cannot name another origin."""
+    """Check the path of a URL, with an optional query. The path cannot lead to another origin."""
     text = string(value)
     if not text.startswith("/"):
         raise Invalid(f'must begin with /, as in "/status": the address is in base_url, not {shown(text)}')

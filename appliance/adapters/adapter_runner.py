@@ -1,4 +1,4 @@
-"""The runner of one adapter: restarts it when it fails, sends it commands, and contains its exceptions."""
+"""Runs one adapter: restarts the adapter after a failure, sends it commands, and contains its exceptions."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from appliance.home.values import Value
 from appliance.tasks import Tasks, back_off, end, end_within
 
 START_TIMEOUT_SECS = 15.0
-"""Seconds after which an adapter that has called neither `publish.started()` nor `progressed()` counts as started,
-and failing.
+"""Time limit for the first call of `publish.started()` or `progressed()`.
 
-It is not restarted: a slow adapter, such as one for a busy broker, would lose its progress.
+After the limit, the adapter is reported as started and failing. The adapter is not restarted, because a slow adapter,
+such as one for a busy broker, would lose its progress.
 """
 
 EXIT_TIMEOUT_SECS = 1.0
-"""Seconds that leaving an adapter may take."""
+"""Time limit for the `__aexit__` of an adapter."""
 
 HEALTHY_AFTER_SECS = 120.0
-"""Running time that resets the count of failures."""
+"""Running time after which the count of failures is reset."""
 
 Build = Callable[[AdapterContext], Adapter]
 
@@ -41,9 +41,9 @@ T = TypeVar("T")
 
 
 class AdapterRunner:
-    """Runs one adapter from entering the context to leaving it; `build` makes a new one whenever it fails.
+    """Runs one adapter while entered. After each failure, `build` makes a new adapter.
 
-    With `begin`, it builds the first adapter when that event is set; until then, commands wait up to five seconds.
+    With `begin`, the first adapter is made when that event is set, and earlier commands wait up to five seconds.
     Methods may be called concurrently.
     """
 
@@ -72,23 +72,23 @@ class AdapterRunner:
 
     @property
     def gate(self) -> AddressGate:
-        """The gate of the adapter's address."""
         return self._context.gates.at(self.name) if self.adapter is None else self.adapter.gate
 
     @property
     def takes_many(self) -> bool:
-        """Whether the adapter is given the commands for several devices in one call."""
+        """Whether one call of the adapter handles the commands to several devices."""
         return self.adapter is not None and self.adapter.takes_many
 
     @property
     def shares_outages(self) -> bool:
-        """Whether one command without an answer means that no device of this address answers."""
+        """Whether one unanswered command means that no device of the adapter answers."""
         return self.adapter is not None and self.adapter.shares_outages
 
     async def command(self, device_ids: Sequence[str], command: Command) -> list[LaresError | None]:
         """Send the command once the address is free, publish the readings, and return the error of each device.
 
-        Raises `LaresError` if it failed for all: `Busy`, `Unreachable`, `Unsupported`, or another `AdapterFailed`.
+        Raises `LaresError` if the command failed for all devices: `Busy`, `Unreachable`, `Unsupported`, or another
+        `AdapterFailed`.
         """
         await self._wait_until_made()
         async with self.gate.lock(device_ids):
@@ -96,26 +96,27 @@ class AdapterRunner:
             return await self._contained(self._command(adapter, device_ids, command))
 
     async def invoke(self, operation: str, payload: Mapping[str, Value]) -> Value:
-        """Return the result of an operation of the adapter. Raises `LaresError`; `Unsupported` if it is unknown."""
+        """Return the result of an operation of the adapter. Raises `LaresError`, or `Unsupported` for an unknown
+        operation."""
         await self._wait_until_made()
         adapter = self._require_adapter()
         return await self._contained(_invoke(adapter, operation, payload))
 
     async def picture(self, device_id: str, attribute: str | None) -> Picture | None:
-        """Return the newest picture of a device; None if there is no picture or no adapter. Raises `LaresError`."""
+        """Return the newest picture of a device. Return None if the picture is missing or no adapter runs. Raises
+        `LaresError`."""
         if self.adapter is None:
             return None
         return await self._contained(self.adapter.within_limit(self.adapter.picture(device_id, attribute)))
 
     async def wait_for_hooks(self) -> Collection[str]:
-        """Return the adapter's hooks, after waiting up to five seconds for the adapter to be made. During a restart,
-        return its previous hooks.
-        """
+        """Wait up to five seconds until the adapter exists, and return its hooks. During a restart, return the hooks
+        of the previous adapter."""
         await self._wait_until_made()
         return self._hooks if self.adapter is None else self.adapter.hooks
 
     async def hook(self, request: HookRequest) -> None:
-        """Pass a call of a hook to the adapter. Raises `LaresError`."""
+        """Pass a hook's request to the adapter. Raises `LaresError`."""
         adapter = self._require_adapter()
         try:
             await self._contained(adapter.within_limit(adapter.hook(request)))
@@ -146,7 +147,7 @@ class AdapterRunner:
         return [self._publish_result(result, is_answered=is_answered) for result in results]
 
     async def _contained(self, work: Awaitable[T]) -> T:
-        """Return the result of the adapter's work; raise any exception except `LaresError` as `AdapterFailed`."""
+        """Return the result of the adapter's work. Raise `AdapterFailed` for any exception except `LaresError`."""
         try:
             return await work
         except LaresError:
@@ -157,8 +158,7 @@ class AdapterRunner:
             raise self._context.publish.faulted(error) from None
 
     async def _wait_until_made(self) -> None:
-        """Wait until the adapter has been made or has failed for the first time, at most the time limit of a
-        command."""
+        """Wait, for the time limit of a command at most, until the adapter exists or has failed for the first time."""
         if self._begin is not None and not self._is_made.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(COMMAND_TIMEOUT_SECS):
@@ -170,7 +170,7 @@ class AdapterRunner:
         return self.adapter
 
     def _publish_result(self, result: CommandResult, *, is_answered: bool) -> LaresError | None:
-        """Publish a command's reading, and the vendor's answer if it came. Return the error of the result."""
+        """Publish the reading of a command, and that the vendor answered. Return the error of the result."""
         publish = self._context.publish
         if result.report is not None:
             publish.report(result.report)
@@ -234,7 +234,7 @@ class AdapterRunner:
             await self._contained(leaving)
 
     async def _watch_start(self) -> None:
-        """Count the adapter as started and failing if it does not start in time."""
+        """Report the adapter as started and failing if it does not start in time."""
         if self._begin is not None:
             await self._begin.wait()
         publish, progress = self._context.publish, -1

@@ -1,4 +1,4 @@
-"""The start of the adapters of a configuration."""
+"""Starts the adapters of a configuration."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from appliance.imports import import_ahead
 class AdapterStart:
     """Makes a runner for each enabled section, in the order of the configuration, and starts and stops the adapters.
 
-    Adapters start once the API answers, because the modules that they need take long to import. While entered,
-    `start` and `stop` change which sections run.
+    Adapters start once the API answers, because their modules take long to import. While entered, `start` and `stop`
+    change which sections run.
     """
 
     def __init__(self, sections: Mapping[str, Any], context_of: Callable[[str], AdapterContext]) -> None:
@@ -35,11 +35,11 @@ class AdapterStart:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop all sections at once: each may take seconds."""
+        """Stop all sections at once, because each stop may take seconds."""
         await asyncio.gather(*map(self._close, tuple(self._stacks)))
 
     async def enter(self, name: str, part: AbstractAsyncContextManager[Any]) -> None:
-        """Enter a part of the section, which is left when the section stops."""
+        """Enter a part of the section. The part is left when the section stops."""
         await self._stacks.setdefault(name, AsyncExitStack()).enter_async_context(part)
 
     async def start(self, name: str, settings: Any) -> AdapterRunner:
@@ -53,7 +53,7 @@ class AdapterStart:
         return runner
 
     async def stop(self, name: str) -> None:
-        """Stop the adapter of a section, and all that belongs to it."""
+        """Stop the adapter of a section, and leave every part of the section."""
         self._begins.pop(name, None)
         await self._close(name)
 
@@ -66,9 +66,9 @@ class AdapterStart:
         return AdapterRunner(build, self._context_of(name), self._begins[name])
 
     async def begin(self) -> None:
-        """Import the modules of the adapters on a thread, then start each adapter in its own turn of the loop.
+        """Import the modules of the adapters on a thread. Then start each adapter in a separate turn of the loop.
 
-        A hundred adapters that start in one turn would block the loop for tens of milliseconds, at the start and
+        A hundred adapters that start in one turn would block the loop for tens of milliseconds, and would block it
         again at each poll.
         """
         await import_ahead(kind_of(settings).adapter_module for settings in self._sections.values())

@@ -1,4 +1,4 @@
-"""Address gates: commands to one address wait for each other, across adapters."""
+"""Limits the concurrent commands to one address, across adapters."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443, "mqtt": 1883, "mqtts": 8883}
 
 
 class AddressGate:
-    """Limits the commands at one address to `concurrency` at a time, and those to one device to one.
-
-    `commands_ended` counts completed commands.
-    """
+    """Allows `concurrency` commands at a time to one address, and one command at a time to each device."""
 
     def __init__(self, address: str, concurrency: int) -> None:
         self.address = address
@@ -34,10 +31,10 @@ class AddressGate:
 
     @asynccontextmanager
     async def lock(self, device_ids: Collection[str] = ()) -> AsyncIterator[None]:
-        """Wait for a place for a command to these devices, and hold it until the block ends.
+        """Wait until a command to these devices may run, and hold the lock until the block ends.
 
-        Raises `Busy` if no place is free within `LOCK_TIMEOUT_SECS`, and `Unreachable` after `fail_waiting`. In both
-        cases nothing was sent.
+        Raises `Busy` after `LOCK_TIMEOUT_SECS`, and `Unreachable` after `fail_waiting`. In both cases, nothing was
+        sent.
         """
         waiting = _WaitingCommand(device_ids)
         self._waiting.append(waiting)
@@ -58,7 +55,7 @@ class AddressGate:
                 self.commands_ended += 1
 
     async def _enter(self, held: AsyncExitStack, device_ids: Collection[str]) -> None:
-        """Wait for the devices, then for a place; `held` releases them."""
+        """Wait for the devices, then for the address. `held` releases the locks."""
         ids = sorted(set(device_ids)) if self.concurrency > 1 else ()
         locks = [self._devices.setdefault(each, asyncio.Lock()) for each in ids]
         places: list[asyncio.Lock | asyncio.Semaphore] = [*locks, self._free]
@@ -67,38 +64,36 @@ class AddressGate:
                 await held.enter_async_context(each)
 
     def fail_waiting(self, outage: Unreachable, device_ids: Collection[str] | None = None) -> None:
-        """Fail waiting commands with this outage: to these devices, or all."""
+        """Raise this outage in the waiting commands to these devices, or in all waiting commands."""
         for waiting in self._waiting:
             if device_ids is None or not set(device_ids).isdisjoint(waiting.device_ids):
                 waiting.outage = outage
 
     def is_stale(self, ended_before: int) -> bool:
-        """Return whether a reading can be older than a command that is running, or that ended after
-        `ended_before`."""
+        """Return whether a command runs, or has ended since `commands_ended` was `ended_before`. Then a reading can
+        be older than the effect of that command."""
         return self.commands_under_way > 0 or self.commands_ended != ended_before
 
 
 class _WaitingCommand:
-    """A command that waits for its place."""
-
     def __init__(self, device_ids: Collection[str]) -> None:
         self.device_ids = device_ids
         self.outage: Unreachable | None = None
 
 
 class AddressGates:
-    """The gate of each address; the first request decides its concurrency."""
+    """The gates by address. The first request for an address sets the concurrency."""
 
     def __init__(self) -> None:
         self._gates: dict[str, AddressGate] = {}
 
     def at(self, address: str, concurrency: int = 1) -> AddressGate:
-        """Return the gate of the address; all spellings of an address share one gate."""
+        """Return the gate of the address. All spellings of an address share one gate."""
         return self._gates.setdefault(canonical(address), AddressGate(address, concurrency))
 
 
 def canonical(address: str) -> str:
-    """Return host and port of a URL in one spelling. Any other text is returned unchanged."""
+    """Return host and port of a URL in one spelling. Return any other text unchanged."""
     parts = urlsplit(address)
     if not parts.hostname:
         return address

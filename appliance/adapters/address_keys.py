@@ -1,4 +1,4 @@
-"""Keys for addresses in adapter sections; the hint for a wrong key gives the right one."""
+"""Hints for wrong address keys in adapter sections. The hint contains the correct line."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import Any
 from urllib.parse import urlsplit
 
 ADDRESS_KEYS = ("base_url", "host", "ip_address", "url")
-"""The keys of the kinds: `base_url` is `http://host:port`, `host` and `ip_address` are without scheme and port."""
+"""Address keys of the kinds. `base_url` is `http://host:port`; `host` and `ip_address` have no scheme or port."""
 
 _SYNONYMS = frozenset({*ADDRESS_KEYS, "address", "addr", "ip", "hostname", "server", "broker", "uri", "baseurl"})
 
 _DEFAULT_URL: Mapping[str, str] = {"matter": "ws://{}:5580/ws"}
-"""The form of `url`, by kind; otherwise `http://host`."""
+"""Form of the key `url`, by kind. The default is `http://host`."""
 
 Hint = Callable[[str, list[str]], str]
 
 
 def hint_of_addresses(kind: str, raw: Mapping[str, Any], otherwise: Hint) -> Hint:
-    """Return a hint for a key that this kind of section does not have: for an address, the correct line."""
+    """Return a function that gives the hint for an unknown key. If the key is an address, the hint is the correct
+    line."""
 
     def hint(key: str, known: list[str]) -> str:
         right = next((each for each in ADDRESS_KEYS if each in known), None)
@@ -30,8 +31,7 @@ def hint_of_addresses(kind: str, raw: Mapping[str, Any], otherwise: Hint) -> Hin
 
 
 def _lines(right: str, kind: str, raw: Mapping[str, Any], known: list[str]) -> Iterator[str]:
-    """Yield the line of the stated address under the right key, and of its port; an example if no address is
-    stated."""
+    """Yield the correct lines for the stated address and its port, or for an example if the address is missing."""
     stated = next((raw[each] for each in raw if each.lower() in _SYNONYMS and isinstance(raw[each], str)), "")
     try:
         parts = urlsplit(stated if "//" in stated else f"//{stated}")

@@ -1,4 +1,4 @@
-"""The base class of adapters, and their context: clock, publisher, secrets, HTTP session, gates."""
+"""The base class of adapters, and the context of an adapter."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from appliance.home.values import Value
 from appliance.tasks import end_within
 
 COMMAND_TIMEOUT_SECS = 5.0
-"""The time limit of a poll or a command, including its reads."""
+"""Time limit of a poll or a command, including its reads."""
 
 T = TypeVar("T")
 
 Operation = Callable[[Mapping[str, Value]], Awaitable[Value]]
-"""An operation of an adapter: takes a payload, returns JSON. Raises a `LaresError` with a sentence."""
+"""An operation takes a payload and returns JSON. Raises `LaresError`."""
 
 
 class HookRequest(Struct, frozen=True, kw_only=True):
-    """A call of `/hooks/<id>` whose key was already checked. `hook` is the id, `method` is `GET` or `POST`.
+    """A request to `/hooks/<id>`, after the check of its key. `hook` is the id, `method` is `GET` or `POST`.
 
-    `data` is the body as JSON or form, None for any other body; `body` is the raw body. `query` does not contain the
+    `data` is the body if it is JSON or a form, otherwise None. `body` has the raw bytes. `query` does not contain the
     key. The names of `headers` are in lower case; headers with secrets are omitted.
     """
 
@@ -46,21 +46,21 @@ class HookRequest(Struct, frozen=True, kw_only=True):
 
 
 class Secrets(Protocol):
-    """The short texts that an adapter keeps over restarts, such as a token."""
+    """Stores short texts of an adapter over restarts, such as a token."""
 
     def get(self, key: str) -> str | None:
-        """Return the text of the key, None if it is missing."""
+        """Return the text of the key. Return None if the key is missing."""
 
     async def put(self, key: str, value: str) -> None:
-        """Store the text; it is on the card when this returns. Raises `StoreFailed`."""
+        """Store the text. The text is on the card when this returns. Raises `StoreFailed`."""
 
 
 class AdapterContext(Struct, frozen=True, kw_only=True):
-    """The context of an adapter. `name` is its section's, and the first part of its devices' ids.
+    """The parts of the hub that an adapter uses. `name` is the section's name, and the prefix of its devices' ids.
 
-    `open_session` gives the `DeviceSession` that all adapters share; the first call opens it. Relative paths in the
-    section start at `root`. `timezone` is the home's. `kinds` runs kinds in Lua. `record` stores the devices as given
-    and returns once they are on the card, or raises `StoreFailed`; it publishes nothing.
+    `open_session` returns the `DeviceSession` that all adapters share; the first call opens it. Relative paths in the
+    section start at `root`. `timezone` is the time zone of the home. `kinds` runs kinds in Lua. `record` stores
+    devices, and returns once they are on the card; it publishes nothing and raises `StoreFailed`.
     """
 
     name: str
@@ -76,18 +76,18 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
 
 
 class AdapterReplaced(Exception):
-    """Raised by `run` if the adapter's definition has changed: a new adapter is made at once."""
+    """Raised by `run` if the definition of the adapter has changed. A new adapter is made at once."""
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):
-    """The result of a command: the state read after it, if any, and the error if the command was not done."""
+    """The result of a command: the reading after the command, if any, and the error if the command was not done."""
 
     report: Report | None = None
     error: LaresError | None = None
 
 
 class Picture(Struct, frozen=True, kw_only=True):
-    """A still picture, the media type of its bytes, and when it came."""
+    """A still picture, its media type, and its time of arrival."""
 
     media_type: str
     body: bytes
@@ -95,17 +95,17 @@ class Picture(Struct, frozen=True, kw_only=True):
 
 
 class Adapter(ABC):
-    """One section of the configuration: its devices, published as they are seen and commanded on request.
+    """Connects one section of the configuration: publishes the states of its devices and sends them commands.
 
-    The runner enters it, awaits `run`, and sends it commands meanwhile. When `run` raises or returns, the runner
-    leaves the adapter and, after a pause, builds a new one; the devices keep their state.
+    The runner enters the adapter, awaits `run`, and calls `command` while `run` works. When `run` raises or returns,
+    the runner leaves the adapter, pauses, and builds a new one. The devices keep their state.
 
-    Commands to one `address` wait for each other, across adapters; `concurrency` of them run at a time. With
+    Commands to one `address` wait for each other, across adapters; `concurrency` commands run at a time. With
     `takes_many`, one call gets the commands for several devices. With `shares_outages`, an unanswered command means
-    that no device at the address answers: all waiting commands fail at once, unsent. Without it, only waiting
-    commands to the same device fail.
+    that no device at the address answers: all waiting commands fail at once, unsent. Without `shares_outages`, only
+    waiting commands to the same device fail.
 
-    `command_secs` is the time limit of a command, `operation_secs` are those of operations that can take longer.
+    `command_secs` is the time limit of a command. `operation_secs` has the time limits of slower operations.
     """
 
     concurrency = 1
@@ -124,59 +124,61 @@ class Adapter(ABC):
         return self
 
     async def __aexit__(self, *_: object) -> None:  # noqa: B027 - most have nothing to close
-        """Close all resources within one second; then the hub continues without it."""
+        """Close all resources. After one second, the hub continues without waiting."""
 
     @abstractmethod
     async def run(self) -> None:
-        """Work until cancelled: poll, or receive pushed messages. Call `publish.started()` after the first try."""
+        """Poll or receive messages until cancelled. Call `publish.started()` after the first attempt."""
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Do a command that the device offers, within five seconds. At most `concurrency` calls run at a time.
+        """Send a command that the device offers, within five seconds. At most `concurrency` calls run at a time.
 
-        Raises `AdapterFailed`, `Unsupported` for a command that is not offered, and `Invalid` for a value. Adapters
-        for read-only devices need not implement it.
+        Raises `AdapterFailed`, `Unsupported` for a command that the device does not offer, and `Invalid` for a value.
+        Adapters for read-only devices need not implement this method.
         """
         raise Unsupported(f"{device_id} takes no commands")
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
-        """Do the command for several devices if the adapter `takes_many`, otherwise for one. Return each result.
+        """Send the command to several devices if the adapter `takes_many`, otherwise to one device. Return each
+        result.
 
         An adapter implements `command` or, if it `takes_many`, this method.
         """
         return [await self.command(device_id, command) for device_id in device_ids]
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
-        """Return the newest still picture of a device, of this attribute if one is named, within five seconds. Return
-        None without a picture. Raises `AdapterFailed`.
+        """Return the newest still picture of a device, or of this attribute of the device, within five seconds.
+
+        Return None if there is no picture. Raises `AdapterFailed`.
         """
         return None
 
     @property
     def answers(self) -> float:
-        """The number of answers received from the device or service; NaN if they are not counted: then each completed
-        command counts as one."""
+        """The number of answers from the device or service. NaN if the adapter does not count answers; then each
+        completed command is treated as one answer."""
         return math.nan
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """The adapter's own operations by name, for `ctx:invoke`."""
+        """Operations by name, for `ctx:invoke`."""
         return {}
 
     @property
     def hooks(self) -> Collection[str]:
-        """The ids of the adapter's hooks, usually its own name."""
+        """Ids of the adapter's hooks. The usual id is the name of the section."""
         return ()
 
     async def hook(self, request: HookRequest) -> None:
-        """Take a call of one of `hooks`, within five seconds. Calls can be concurrent.
+        """Handle a request to one of `hooks`, within five seconds. Calls can be concurrent.
 
-        Publish the result as after a poll. Raises `Invalid` for an unusable request, and `AdapterFailed`; the caller
-        gets the sentence.
+        Publish the result as after a poll. Raises `Invalid` for an unusable request, and `AdapterFailed`. The caller
+        gets the message.
         """
         raise NotFound("hook", request.hook)
 
     def on_hook_failed(self, error: AdapterFailed) -> None:
-        """Handle a failed call of a hook whose request was valid. The caller gets the error too."""
+        """Handle the failure of a valid request to a hook. The caller gets the error too."""
         self.publish.record_error(error)
 
     async def within_limit(self, work: Awaitable[T]) -> T:
@@ -191,4 +193,4 @@ class Adapter(ABC):
             raise Unanswered(f"{self.name} took longer than {secs:g} s") from None
 
     def on_unreachable(self, error: Unreachable) -> None:  # noqa: B027 - for a bridge it concerns one device only
-        """Handle a command without an answer. An adapter that loses all its devices at once publishes that."""
+        """Handle an unanswered command. If all devices of the adapter are lost, publish the outage."""

@@ -1,4 +1,4 @@
-"""Repair of the JSON of devices, without the libraries for HTTP."""
+"""Repairs the JSON of devices. This module does not import an HTTP library."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def strip_json(body: bytes) -> bytes:
 
 
 def repair_json(body: bytes) -> bytes:
-    """Replace what JSON forbids: broken UTF-8, lone surrogates, control characters, unknown escapes, and NaN."""
+    """Replace broken UTF-8, lone surrogates, control characters, unknown escapes, and NaN, which JSON forbids."""
     text = body.decode(errors="replace") if len(body) <= MAX_REPAIRED_BYTES else ""
     text = _LONE_SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
     text = _ESCAPE.sub(lambda found: found[0] if found[1] else r"\\", text)

@@ -1,4 +1,4 @@
-"""Connections to devices: the allowed addresses of names, and bounded reading."""
+"""Connects to devices. Checks the addresses of host names, and limits the data that is read at once."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ from aiohttp.tracing import Trace
 from appliance.tasks import time_limit
 
 CONNECT_TIMEOUT_SECS = 2.0
-"""Seconds that a device has to accept a connection."""
 
 MAX_WAITING_RESPONSES = 8
-"""Unread responses on a connection, including interim responses (1xx)."""
+"""Limit of unread responses on a connection, including interim responses (1xx)."""
 
 PARSED_BYTES = 4096
-"""Bytes that are read and parsed in one turn of the loop: a hundred of the shortest responses, or 2,000 frames."""
+"""Limit of bytes that one turn of the loop reads and parses: 100 of the shortest responses, or 2,000 frames."""
 
 RECEIVE_BUFFER_BYTES = 16 * 1024
-"""The kernel's receive buffer of a connection; it limits the data that is parsed in one turn."""
+"""The kernel's receive buffer of a connection. The buffer limits the data that one turn parses."""
 
 MAX_HEAD_BYTES = 16 * 1024
-"""Bytes of a response head that are held back until the head is complete."""
+"""Size limit of an incomplete response head. A longer head is parsed without repair."""
 
 _HTTP, _LINE_END, _HEAD_END = b"HTTP/", re.compile(rb"\r*\n"), re.compile(rb"\r*\n\r*\n")
 _LENGTH = re.compile(rb"(?i)content-length[ \t]*:([ \t\d,]*)")
@@ -40,23 +39,24 @@ _LENGTH = re.compile(rb"(?i)content-length[ \t]*:([ \t\d,]*)")
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _METADATA = frozenset(map(ipaddress.ip_address, ("169.254.169.254", "fd00:ec2::254")))
-"""Addresses at which a rented machine can request its own credentials."""
+"""Addresses at which a rented virtual machine can read its credentials."""
 
 _CARRIERS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "64:ff9b::/96")))
 """Address ranges whose last four bytes are an IPv4 address: compatible, mapped, NAT64."""
 
 
 class DeviceResolver(ThreadedResolver):
-    """Resolves a name for one connection, which then goes only to the addresses in the result.
+    """Resolves a host name for one connection. The connection uses only the addresses of this result.
 
-    A name of the network must not resolve to this machine or its metadata service, even if it did not before: the
-    name server could make the hub call itself. `localhost` is this machine only. A numeric address is not resolved.
+    Only `localhost` may resolve to this machine. No name may resolve to a metadata service. The name is checked for
+    each connection, because a name server could change the address and make the hub call itself. Numeric addresses
+    are not resolved.
     """
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Return the addresses of the name. Raises `OSError` without an address, or for a forbidden one."""
+        """Return the addresses of the name. Raises `OSError` if there is no address, or for a forbidden address."""
         found = await super().resolve(host, port, family)
         for each in found:
             if not may_mean(host, each["host"]):
@@ -72,7 +72,7 @@ def may_mean(name: str, address: str) -> bool:
 
 
 def _without_carrier(address: _Address) -> _Address:
-    """Return the address, or the IPv4 address embedded in it."""
+    """Return the embedded IPv4 address, otherwise the address unchanged."""
     # the unspecified and loopback addresses do not embed an IPv4 address
     if isinstance(address, ipaddress.IPv4Address) or int(address) <= 1:
         return address
@@ -93,18 +93,17 @@ def _open_socket(address: AddrInfoType) -> socket.socket:
 
 
 class _Protocol(ResponseHandler):
-    """One connection: tolerates malformed response heads, and closes after more responses than requests."""
+    """One connection. Repairs malformed response heads, and closes after unrequested responses."""
 
     _head: bytearray | None = None
-    """The incomplete head of the next response; None while a body is received."""
+    """Incomplete head of the next response. None while a body is received."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Let each turn of the loop read no more than it may parse."""
+        """Limit the bytes that are read in each turn of the loop."""
         cast("Any", transport).max_size = PARSED_BYTES
         super().connection_made(transport)
 
     def set_response_params(self, **params: Any) -> None:
-        """Expect the response to a request."""
         self._head = bytearray()
         super().set_response_params(**params)
 
@@ -117,7 +116,7 @@ class _Protocol(ResponseHandler):
                 return
 
     def _take_heads(self, received: bytearray) -> bytes:
-        """Return the data that can be parsed: complete, repaired heads, and the body that follows the last one."""
+        """Return the data that can be parsed: complete, repaired heads, and the body after the last head."""
         repaired = b""
         while received[:5] == _HTTP[: len(received)]:
             end = _HEAD_END.search(received)
@@ -136,7 +135,7 @@ class _Protocol(ResponseHandler):
 
 
 def repair_head(head: bytes) -> bytes:
-    """Correct a head that only strict parsers reject: CR CR LF, or the same length stated twice."""
+    """Correct faults that strict parsers reject: lines that end with CR CR LF, and a repeated length."""
     lines, lengths = [], set[bytes]()
     for line in _LINE_END.split(head):
         found = _LENGTH.fullmatch(line)
@@ -150,7 +149,7 @@ def repair_head(head: bytes) -> bytes:
 
 
 class DeviceConnector(aiohttp.TCPConnector):
-    """Keeps idle connections for `keep_secs`; without it, uses each connection for one request."""
+    """Keeps idle connections for `keep_secs`. Without `keep_secs`, each request opens a connection."""
 
     def __init__(self, keep_secs: float | None = None) -> None:
         kept: dict[str, Any] = {"force_close": True} if keep_secs is None else {"keepalive_timeout": keep_secs}

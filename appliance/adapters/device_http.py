@@ -1,4 +1,4 @@
-"""HTTP to vendors' devices: the session of all, and a client for each address, with limits on time and size."""
+"""HTTP to vendors' devices: one shared session, and a client for each address. Time and sizes are limited."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ from appliance.tables.addresses import is_numeric
 from appliance.tasks import time_limit
 
 LASTING_SECS = 60.0
-"""Lifetime of an idle connection. Only requests that may be repeated use an idle connection: the device may be
-closing it."""
+"""Lifetime of an idle connection. Only repeatable requests use idle connections, because the device may be closing
+the connection."""
 
 RETRY_AFTER_SECS = 0.25
 """Pause before an unanswered request is repeated."""
 
 BUSY, BUSY_PAUSE_SECS, MAX_BUSY_PAUSE_SECS = frozenset({429, 503}), 0.5, 2.0
-"""Statuses of a busy device; the pause before the only repetition, and its limit if the device names the pause."""
+"""Statuses of a busy device, the pause before the only repetition, and the limit of a pause that the device requests.
+"""
 
 MAX_RESPONSE_BYTES = 256 * 1024
-"""Size limit of a response; no known device sends more."""
+"""Size limit of a response. All known devices send less."""
 
 _WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """Arguments for zlib by Content-Encoding."""
 
 
 class DeviceSession:
-    """The session of all adapters: `fresh` opens a connection for each request, `lasting` keeps it.
+    """The session of all adapters. `fresh` opens a connection for each request, `lasting` reuses idle connections.
 
-    An address that is requested at least once per minute keeps one connection, as long as the device allows it.
+    An address that gets at least one request per minute keeps one connection if the device allows it.
     """
 
     def __init__(self) -> None:
@@ -53,11 +54,11 @@ class DeviceSession:
         self.lasting = _open(DeviceConnector(LASTING_SECS))
 
     def for_sockets(self, middlewares: Sequence[ClientMiddlewareType]) -> aiohttp.ClientSession:
-        """Return the fresh session with its own middlewares: aiohttp does not offer them for a single handshake."""
+        """Return the fresh session with these middlewares, because aiohttp cannot set them for a single handshake."""
         return _open(self.fresh.connector, middlewares, is_owner=False)
 
     async def resolve(self, host: str, port: int) -> str:
-        """Return the address of a name, IPv4 if it has one. Raises `OSError`."""
+        """Return an address of the name, preferably IPv4. Raises `OSError`."""
         async with time_limit(CONNECT_TIMEOUT_SECS):
             found = await self._resolver.resolve(host, port, socket.AF_UNSPEC)
         return min(found, key=lambda each: each["family"] != socket.AF_INET)["host"]
@@ -69,7 +70,6 @@ class DeviceSession:
         await self.close()
 
     async def close(self) -> None:
-        """Close every connection."""
         await self.fresh.close()
         await self.lasting.close()
 
@@ -95,7 +95,7 @@ def _open(
 
 
 async def send_once(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-    """Do not repeat an interrupted request (`HttpClient` may), and do not redirect the handshake of a WebSocket."""
+    """Disable aiohttp's repetition of an interrupted request, and redirects of a WebSocket handshake."""
     try:
         response = await handler(request)
         if response.status // 100 == 3 and "Upgrade" in request.headers:
@@ -111,7 +111,7 @@ class _CutOff(aiohttp.ClientError):
 
 
 class HttpResponse(Struct, frozen=True, kw_only=True):
-    """One response of any status; names of `headers` are not case-sensitive."""
+    """A response of any status. The names of `headers` are not case-sensitive."""
 
     status: int
     headers: Mapping[str, str]
@@ -119,10 +119,10 @@ class HttpResponse(Struct, frozen=True, kw_only=True):
 
 
 class HttpClient:
-    """Requests to one vendor address; they may run concurrently. `answers` counts responses of any status.
+    """Sends requests to one vendor address. Requests may run concurrently. `answers` counts responses of any status.
 
-    The command or poll limits the time. If `sends_address`, the `Host` header holds the address of the device even if
-    the URL has its name.
+    The caller limits the time. With `sends_address`, the `Host` header contains the device's numeric address even if
+    the URL contains a name.
     """
 
     def __init__(
@@ -149,8 +149,8 @@ class HttpClient:
     async def request(self, method: str, path: str, *, json: Any = None, repeat: bool = True) -> bytes:
         """Return the body of a 2xx answer.
 
-        Raises `Unreachable` if there was no answer (twice, if the request may be repeated), and `BadAnswer` if the
-        device refused or did not answer in HTTP.
+        Raises `Unreachable` if the device does not answer, and `BadAnswer` if the device refuses or its answer is not
+        HTTP. A repeatable request is sent twice before `Unreachable`.
         """
         response = await self.exchange(method, path, repeat=repeat, json=json)
         if not 200 <= response.status < 300:
@@ -158,7 +158,7 @@ class HttpClient:
         return response.body
 
     async def request_json(self, method: str, path: str, **sent: Any) -> Any:
-        """Like `request`, but return the parsed JSON. Raises `Unreadable` for any other body."""
+        """Send a request like `request`, and return the parsed JSON. Raises `Unreadable` for any other body."""
         return parse_json(await self.request(method, path, **sent), self.address)
 
     async def exchange(
@@ -173,9 +173,9 @@ class HttpClient:
     ) -> HttpResponse:
         """Return the response, of any status. `sent` are aiohttp's `params`, `json`, and `data`.
 
-        With `repeat`, a request without an answer is sent once more, over a new connection. With `repeat_busy`
-        (default: the value of `repeat`), a request that gets the answer "busy" is also sent once more. Raises
-        `Unreachable`, and `BadAnswer` for an answer that is not HTTP.
+        With `repeat`, an unanswered request is sent once more, over a new connection. With `repeat_busy` (by default
+        equal to `repeat`), a request that a busy device rejects is also sent once more. Raises `Unreachable`, and
+        `BadAnswer` for an answer that is not HTTP.
         """
         session, pause = self._session.lasting if repeat else self._session.fresh, RETRY_AFTER_SECS
         try:
@@ -247,9 +247,9 @@ class HttpClient:
     async def events(
         self, path: str, *, silence_secs: float, last_id: str = "", max_bytes: int = MAX_RESPONSE_BYTES
     ) -> AsyncIterator[AsyncIterator[ServerEvent]]:
-        """Open server-sent events, as an iterator that ends with the stream or after `silence_secs` of silence.
+        """Open a stream of server-sent events. The iterator ends with the stream or after `silence_secs` of silence.
 
-        `last_id` requests the events after that one. Raises `Unreachable` if the stream cannot be opened, and
+        With `last_id`, the stream starts after that event. Raises `Unreachable` if the stream cannot be opened, and
         `BadAnswer` for a refusal, another content type, or an event of more than `max_bytes`.
         """
         headers = {"Accept": EVENT_STREAM, **({"Last-Event-ID": last_id} if last_id else {})}
@@ -263,7 +263,7 @@ class HttpClient:
                 yield read_events(response, self._clock, max_bytes)
 
     async def _numeric_address(self) -> str:
-        """Return the base URL with the address of the device instead of its name."""
+        """Return the base URL with the device's numeric address instead of its name."""
         parts = urlsplit(self.address)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         host = await self._session.resolve(parts.hostname or "", port)
@@ -278,11 +278,11 @@ class HttpClient:
         max_bytes: int = MAX_RESPONSE_BYTES,
         parse: DecodeMessage | None = None,
     ) -> AsyncIterator[Messages]:
-        """Open a WebSocket, as an iterator of its messages until it ends, with a way to send.
+        """Open a WebSocket, as an iterator of messages that can also send.
 
         `parse` gets each message and the address; by default, messages are JSON. After `silence_secs` without a
-        message, a ping is sent; without a pong, the socket is closed. Raises `Unreachable` if it cannot
-        be opened within that time, and `BadAnswer` for a refusal, or for a malformed or too long message.
+        message, a ping is sent; without a pong, the socket is closed. Raises `Unreachable` if the socket cannot be
+        opened within `silence_secs`, and `BadAnswer` for a refusal, or for a malformed or too long message.
         """
         with self._failing(path):
             async with self._session.for_sockets(self._middlewares) as session:
@@ -313,8 +313,7 @@ class HttpClient:
         return self._decompress(bytes(body), response.headers.get("Content-Encoding", ""))
 
     def _decompress(self, body: bytes, coding: str) -> bytes:
-        """Undo the compression that some devices use without a request for it. Return the body unchanged if it is not
-        really compressed."""
+        """Undo compression that the hub did not request. Return the body unchanged if it is not really compressed."""
         bits = _WINDOW_BITS.get(coding.strip().lower())
         if bits is None or not body:
             return body
@@ -334,7 +333,7 @@ class HttpClient:
 
 
 def _busy_pause(response: HttpResponse) -> float:
-    """Return the pause that a busy device asks for, within the limits."""
+    """Return the pause that a busy device requests, within the limits."""
     stated = response.headers.get("Retry-After", "")
     return min(max(float(stated) if stated.isdecimal() else 0.0, BUSY_PAUSE_SECS), MAX_BUSY_PAUSE_SECS)
 

@@ -1,4 +1,4 @@
-"""XML of devices: parsed safely, with the faults that devices put into titles and names repaired."""
+"""Parses the XML of devices safely. Repairs common faults in titles and names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AMPERSAND = re.compile(rb"&(?!#?\w{1,31};)")
 
 
 def parse_xml(text: bytes) -> Element:
-    """Return the root of a document without a document type. Raises `Invalid`. Blocks in proportion to the text."""
+    """Return the root element. Raises `Invalid`, also for a document type. The time is proportional to the text."""
     for repair in (bytes, _repaired):
         try:
             root: Element = fromstring(repair(text), forbid_dtd=True)
@@ -31,9 +31,10 @@ def parse_xml(text: bytes) -> Element:
 
 
 def _repaired(text: bytes) -> bytes:
-    """Remove characters that XML 1.0 forbids, also as references; escape bare ampersands; replace broken UTF-8.
+    """Remove characters that XML 1.0 forbids, escape bare ampersands, and replace broken UTF-8. References to
+    forbidden characters are removed too.
 
-    The text has one byte per ASCII character.
+    The text must have one byte per ASCII character, or be UTF-16 with a byte order mark.
     """
     if text.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)):
         return text

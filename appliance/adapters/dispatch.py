@@ -1,4 +1,4 @@
-"""The dispatcher: every command goes through it, from API, room, group or script, to one device or many."""
+"""Sends every command of the API, rooms, groups, and scripts to the adapters of the devices."""
 
 from __future__ import annotations
 
@@ -34,16 +34,14 @@ log = logging.getLogger("adapters")
 
 
 class Status(StrEnum):
-    """How a command to one device ended."""
-
     OK = "ok"
     UNSUPPORTED = "unsupported"
     ERROR = "error"
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """The result of a command to one device. Unless the status is ok, `message` is a sentence, and `error` the
-    exception with that sentence."""
+    """The result of a command to one device. If the status is not ok, `error` is the exception and `message` its
+    text."""
 
     device_id: str
     status: Status
@@ -55,9 +53,9 @@ _Batch = tuple[list[Device], Command | LaresError]
 
 
 class Dispatcher:
-    """Sends commands; methods may be called concurrently.
+    """Sends commands. Methods may be called concurrently.
 
-    A command that has begun is finished even if its sender is cancelled; leaving the context ends all commands.
+    A running command is finished even if its sender is cancelled. Leaving the context ends all commands.
     """
 
     def __init__(self, runners: Sequence[AdapterRunner], bus: Bus, clock: Clock) -> None:
@@ -73,7 +71,7 @@ class Dispatcher:
         await self._tasks.__aexit__()
 
     def add(self, runner: AdapterRunner) -> None:
-        """Send the commands of the section to this runner from now on."""
+        """Send commands of the section to this runner from now on."""
         self._runners[runner.name] = runner
 
     def remove(self, name: str) -> None:
@@ -81,7 +79,7 @@ class Dispatcher:
         self._runners.pop(name, None)
 
     async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
-        """Command the devices, in parallel if their addresses differ; the outcomes are in the given order.
+        """Command the devices, in parallel if their addresses differ. Return the outcomes in the given order.
 
         `source` is for the audit: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Raises only `Invalid`,
         for a number without a unit that no device accepts.
@@ -105,9 +103,9 @@ class Dispatcher:
         ]
 
     def _batches(self, devices: Sequence[Device], command: Command) -> list[_Batch]:
-        """Return the devices with the command that each takes, or the error.
+        """Group the devices by call: each device with its command or error.
 
-        They come one by one, or together if their adapter takes many in one call.
+        A batch has several devices only if their adapter takes many in one call.
         """
         together: dict[str, _Batch] = {}
         batches: list[_Batch] = []
@@ -122,11 +120,11 @@ class Dispatcher:
         return batches
 
     def abort_all(self) -> None:
-        """Cancel the running commands; their outcomes report an unknown result."""
+        """Cancel the running commands. Their outcomes report an unknown result."""
         self._tasks.cancel()
 
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
-        """Return the result of `<adapter>:<operation>`. Raises `LaresError`; `Unsupported` if it is unknown."""
+        """Return the result of `<adapter>:<operation>`. Raises `LaresError`, or `Unsupported` for an unknown target."""
         name, _, operation = target.partition(":")
         runner = self._runners.get(name)
         if runner is None or not operation:
@@ -134,9 +132,9 @@ class Dispatcher:
         return await runner.invoke(operation, payload)
 
     async def picture(self, device: Device, attribute: str | None = None) -> Picture:
-        """Return the newest still picture of a device, of this attribute if one is named.
+        """Return the newest still picture of a device, or of this attribute of the device.
 
-        Raises `NoPicture` without a picture, and `LaresError`.
+        Raises `NoPicture` if there is no picture, and `LaresError`.
         """
         runner = self._runners.get(device.metadata.source)
         found = None if runner is None else await runner.picture(device.id, attribute)
@@ -145,14 +143,14 @@ class Dispatcher:
         return found
 
     async def hears_hook(self, hook: str) -> bool:
-        """Return whether an adapter listens to the hook of this id; at the start, wait until the adapters have been
-        made."""
+        """Return whether an adapter listens to the hook with this id. At the start, wait until the adapters exist."""
         return bool(await self._listeners_to(hook))
 
     async def hook(self, request: HookRequest) -> bool:
-        """Give the request to the adapters that listen to its hook, one after another; return whether any listens.
+        """Pass the request to the adapters that listen to its hook, one after another. Return whether any adapter
+        listens.
 
-        Raises `LaresError` for the first that refuses it.
+        Raises the `LaresError` of the first adapter that refuses the request.
         """
         runners = await self._listeners_to(request.hook)
         for runner in runners:
@@ -165,12 +163,12 @@ class Dispatcher:
         return [runner for runner, hooks in zip(runners, heard, strict=True) if hook in hooks]
 
     def operations_of(self, adapter: str) -> tuple[str, ...]:
-        """Return the names of an adapter's operations, sorted; empty before it starts."""
+        """Return the names of an adapter's operations, sorted. Empty before the adapter starts."""
         runner = self._runners.get(adapter)
         return () if runner is None or runner.adapter is None else tuple(sorted(runner.adapter.operations))
 
     def refuse(self, device_id: str, command: Command, source: str, because: str) -> Outcome:
-        """Return the outcome of a command to a device that does not exist; the audit records it as well."""
+        """Return the outcome of a command to an unknown device, and publish the outcome for the audit."""
         log.info("%s: %s failed: %s", device_id, command, because)
         outcome = Outcome(device_id=device_id, status=Status.ERROR, message=because)
         self._publish(outcome, None, command, source)
@@ -179,7 +177,7 @@ class Dispatcher:
     async def _send(
         self, batch: list[Device], command: Command, checked: Command | LaresError, source: str, queue: _CommandQueue
     ) -> dict[str, Outcome]:
-        """Command the devices of one batch. Every outcome is published for the audit."""
+        """Command the devices of one batch. Publish every outcome for the audit."""
         outcomes = {device.id: _given_up(device) for device in batch}
         if isinstance(checked, Command):
             command = checked
@@ -198,7 +196,7 @@ class Dispatcher:
     async def _command(
         self, batch: list[Device], checked: Command | LaresError, queue: _CommandQueue
     ) -> dict[str, Exception | None]:
-        """Return the error of each device. A fault in an adapter fails only its own devices."""
+        """Return the error of each device. A fault in an adapter fails only the adapter's devices."""
         ids = [device.id for device in batch]
         if not isinstance(checked, Command):
             return dict.fromkeys(ids, checked)
@@ -223,10 +221,10 @@ class Dispatcher:
 
 
 class _CommandQueue:
-    """The commands of one `send` to one address: only as many wait at its gate as the gate admits at a time.
+    """Queues the commands of one `send` to one address. The gate sees only as many commands as it admits at a time.
 
-    A command waits for others of the same `send` without a time limit, and for other senders within the gate's limit.
-    If the adapter `shares_outages`, commands after an unanswered one are not sent.
+    Inside the queue, a command waits without a time limit; at the gate, the limit of the gate applies. If the adapter
+    `shares_outages`, commands after an unanswered one are not sent.
     """
 
     def __init__(self, concurrency: int) -> None:
@@ -247,7 +245,7 @@ class _CommandQueue:
 
 
 def _check(device: Device, command: Command, runners: Mapping[str, AdapterRunner]) -> Command | LaresError:
-    """Return the command in the form that the device takes, or the reason not to send it."""
+    """Return the command in a form that the device accepts, or the reason for a refusal."""
     if device.metadata.source not in runners:
         return Unsupported(f"device '{device.id}' does not offer {command}")
     try:
@@ -269,7 +267,7 @@ def _given_up(device: Device) -> Outcome:
 
 
 def _failure(device: Device, command: Command, error: Exception) -> Outcome:
-    """Return the outcome of an error. Errors are logged, except outages, which the publisher logs once."""
+    """Return the outcome of an error. Errors are logged, except outages: the publisher logs an outage once."""
     if isinstance(error, Unsupported):
         return _failed(device, Status.UNSUPPORTED, error)
     if not isinstance(error, AdapterFailed | Invalid | StoreFailed):

@@ -1,5 +1,4 @@
-"""Checks whether a device did what a command asked for. The state that a command should lead to, the wait for it, and
-the sentence if it does not come."""
+"""Checks whether a device has done a command: the expected state, the wait for this state, and the error message."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ MOVING: Mapping[str, tuple[str, ...]] = {"open": ("open", "opening"), "close": (
 """States of a door that confirm each action."""
 
 _TOLERANCES = {"r": 8, "g": 8, "b": 8, "hue": 4, "saturation": 4, "x": 0.03, "y": 0.03}
-"""Largest accepted difference of each part of a colour."""
+"""Largest accepted difference, by part of a colour."""
 
 COVERS = ("cover_position", "cover_tilt")
 DOORS = ("door", "garage_door")
@@ -28,11 +27,11 @@ T = TypeVar("T")
 
 
 class ExpectedState:
-    """The state that a command leads to, for a device that showed `before`.
+    """The expected state after a command to a device whose attributes were `before`.
 
-    With a step, a number must be within half a step; otherwise within the rounding that `is_shown` allows, or 0.5
-    without a unit. A cover must move or be in place. `press`, `stop`, and every action
-    without a visible effect are done at once.
+    If the command has a step, a number must be within half a step. Otherwise the tolerance of `is_shown` applies, and
+    0.5 for numbers without a unit. A cover must move or reach its position. `press`, `stop`, and every action without
+    a visible effect are done at once.
     """
 
     def __init__(self, command: Command, specs: Iterable[CommandSpec], before: Mapping[str, Value]) -> None:
@@ -41,7 +40,7 @@ class ExpectedState:
         self._step = next((each.step for each in specs if each.capability == command.capability), None)
 
     def is_shown(self, attributes: Mapping[str, Value]) -> bool:
-        """Return whether these attributes of the device show that the command is done."""
+        """Return whether these attributes show that the command is done."""
         capability, action = self.command.capability, self.command.action
         seen = attributes.get(capability)
         if attributes.get("state") in AWAY:
@@ -89,7 +88,7 @@ class ExpectedState:
 
 
 def is_shown(expected: Value, seen: Value) -> bool:
-    """Return whether a value is the expected one, within the rounding of devices."""
+    """Return whether a value equals the expected value, within the rounding of devices."""
     if isinstance(expected, dict) and isinstance(seen, dict):
         if "unit" in expected:
             if expected["unit"] != seen.get("unit"):
@@ -109,9 +108,10 @@ async def read_until(
     within: float,
     pauses: tuple[float, ...],
 ) -> tuple[T, bool]:
-    """Read until `is_done`, for `within` seconds at most. Return the last reading, and whether it is done.
+    """Read until `is_done`, for at most `within` seconds. Return the last reading, and whether the reading is done.
 
-    `pauses` are the seconds from the start of one reading to the next; the last one repeats. Raises like `read`.
+    `pauses` are the seconds from the start of one reading to the next; the last pause repeats. Raises the exceptions
+    of `read`.
     """
     until, number = clock.monotonic() + within, 0
     while True:
@@ -127,20 +127,20 @@ async def read_until(
 
 
 def failure(device_id: str, command: Command, attributes: Mapping[str, Value]) -> AdapterFailed:
-    """Return the error of a command that was sent and whose result the device does not show."""
+    """Return the error of a command that was sent but whose result the device does not show."""
     if (state := attributes.get("state")) in AWAY:
         return Unanswered(f"{device_id} is {state}; whether {command} was done is unknown")
     return BadAnswer(describe_miss(device_id, command, attributes.get(command.capability)))
 
 
 def describe_miss(device_id: str, command: Command, seen: Value) -> str:
-    """Return the sentence for a command that the device accepted but whose effect it does not show."""
+    """Return the message for a command that the device accepted but whose effect it does not show."""
     stated = command.action if command.value is None else brief(command.value)
     return f"{device_id} was sent {command.capability} {stated} but shows {brief(seen)}"
 
 
 def brief(value: Value) -> str:
-    """Return a value as text for a sentence."""
+    """Return a value as text for an error message."""
     if isinstance(value, Mapping) and "unit" in value:
         return f"{value.get('value')} {value['unit']}"
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The publishers of the home: one for each MQTT section that publishes, and one that clears outdated topics."""
+"""Starts the publishers of the home: one for each MQTT section that publishes, and one that clears outdated topics."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from appliance.tasks import Tasks
 log = logging.getLogger("adapters")
 
 PUBLISH_RETRY_SECS = 60.0
-"""Seconds until a publisher again tries to store its ids and the number of its run."""
+"""Pause before a publisher again tries to store its ids and its run number."""
 
 OpenPublishers = Callable[[], Awaitable[list[AbstractAsyncContextManager[Any]]]]
 
 
 class SectionPublishers:
-    """The publishers of a section, which start once the card has stored their ids and the number of this run."""
+    """Starts the publishers of a section once their ids and the run number are on the card."""
 
     def __init__(self, name: str, open_: OpenPublishers, clock: Clock) -> None:
         self._name = name
@@ -66,12 +66,12 @@ async def open_publishers(
     root: Path,
     every_broker: Collection[str] = (),
 ) -> list[AbstractAsyncContextManager[Any]]:
-    """Return a publisher for each section with `publish = true`, which publishes the home while entered.
+    """Return a publisher for each section with `publish = true`. Each publishes the home while entered.
 
-    Topics that a section no longer publishes are cleared. `every_broker` also has MQTT sections that do not publish;
-    their devices are not published either. Its content can change later.
+    Topics that a section no longer publishes are cleared. `every_broker` has the names of all MQTT sections; devices
+    of these sections are not published. The collection can change later.
 
-    Raises `StoreFailed` if the number of this run cannot be saved.
+    Raises `StoreFailed` if the run number cannot be saved.
     """
     brokers = {name: settings for name, settings in adapters.items() if isinstance(settings, Mqtt)}
     publishers: list[AbstractAsyncContextManager[Any]] = []

@@ -1,4 +1,4 @@
-"""Credentials for vendors' addresses, the verification of certificates, and the reasons of failed requests."""
+"""Credentials for vendors' addresses, checks of certificates, and reasons of failed requests."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from appliance.tables.fields import Redacted
 
 
 class HttpAccess(Redacted, frozen=True, kw_only=True):
-    """Credentials for one address, and how its certificate is verified.
+    """Credentials for one address, and the check of its certificate.
 
-    `token` is sent as a bearer token; `username` and `password` are sent by Basic, or by Digest if `is_digest`. With
-    https, the certificate must be signed by a trusted authority, by the authority in `ca_file`, or have the SHA-256
-    `fingerprint` (hexadecimal). `headers` are sent with every request.
+    `token` is sent as a bearer token. `username` and `password` are sent by Basic, or by Digest if `is_digest`. With
+    https, the certificate must be signed by a trusted authority or by the authority in `ca_file`, or must have the
+    SHA-256 `fingerprint` (hexadecimal). `headers` are sent with every request.
     """
 
     HIDDEN = ("password", "token")
@@ -37,7 +37,7 @@ class HttpAccess(Redacted, frozen=True, kw_only=True):
     fingerprint: str | None = None
 
     def all_headers(self) -> dict[str, str]:
-        """Return the headers of every request, credentials included."""
+        """Return the headers of every request, including credentials."""
         credentials = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         if self.username is not None and not self.is_digest:
             pair = f"{self.username}:{self.password or ''}".encode()
@@ -45,13 +45,13 @@ class HttpAccess(Redacted, frozen=True, kw_only=True):
         return {**self.headers, **credentials}
 
     def middlewares(self) -> tuple[ClientMiddlewareType, ...]:
-        """Return the middlewares of each request."""
         if self.username is None or not self.is_digest:
             return ()
         return (aiohttp.DigestAuthMiddleware(self.username, self.password or ""),)
 
     def tls(self) -> ssl.SSLContext | aiohttp.Fingerprint | bool:
-        """Return how a certificate is verified. Raises `AdapterFailed` for an unusable `ca_file`."""
+        """Return aiohttp's `ssl` argument for the certificate check. Raises `AdapterFailed` for an unusable
+        `ca_file`."""
         if self.fingerprint is not None:
             return aiohttp.Fingerprint(bytes.fromhex(self.fingerprint.replace(":", "")))
         return True if self.ca_file is None else open_tls(self.ca_file)
@@ -66,7 +66,7 @@ class HttpRefused(BadAnswer):
 
 
 def named_status(status: int) -> str:
-    """Return the status with its standard phrase. The device's own phrase is not repeated: it may be anything."""
+    """Return the status with its standard phrase. The device's phrase is not repeated, because it may be anything."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -74,7 +74,7 @@ def named_status(status: int) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return why there was no response, in a few words on one line."""
+    """Return the reason of a missing response, in a few words on one line."""
     if isinstance(error, aiohttp.ServerFingerprintMismatch):
         return f"its certificate has another fingerprint, {error.got.hex()}"
     if isinstance(error, aiohttp.ClientConnectorError):

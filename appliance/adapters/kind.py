@@ -1,4 +1,4 @@
-"""The interface of a kind of adapter for other packages, and the settings that several kinds share."""
+"""The interface of an adapter kind for other packages, and settings that several kinds share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SectionKeys = Mapping[str, str | int]
 
 
 def http_url(host: str, port: int, scheme: str = "http") -> SectionKeys:
-    """Return the key `base_url`, without the default port of its scheme."""
+    """Return the key `base_url`. The default port of the scheme is omitted."""
     default = {"http": 80, "https": 443}[scheme]
     return {"base_url": f"{scheme}://{host}" if port == default else f"{scheme}://{host}:{port}"}
 
@@ -33,9 +33,9 @@ def https_url(host: str, port: int) -> SectionKeys:
 class DiscoveryMethod(Struct, frozen=True, kw_only=True):
     """One way to find devices of a kind in the network.
 
-    `mdns` is a service; only instances whose names begin with `prefix` count. Otherwise, `ssdp` is a search target.
-    `serial` lists the keys of the TXT record that can hold the serial number. `keys` returns the section's keys for
-    a host and a port.
+    `mdns` is a service; only instances whose names begin with `prefix` match. Otherwise, `ssdp` is a search target.
+    `serial` lists the keys of the TXT record that can hold the serial number. `keys` returns the section's keys for a
+    host and a port.
     """
 
     kind: str
@@ -48,14 +48,14 @@ class DiscoveryMethod(Struct, frozen=True, kw_only=True):
 
 
 class Vendor(Protocol):
-    """A simulated device that listens while entered, as `adapters/simulated.py` makes them."""
+    """A simulated device that listens while entered. See `adapters/simulated.py`."""
 
     host: str
     port: int
 
     @property
     def url(self) -> str:
-        """The base URL, known once the vendor is entered."""
+        """The base URL, known once the simulated device is entered."""
 
     async def __aenter__(self) -> Any: ...
 
@@ -65,16 +65,16 @@ class Vendor(Protocol):
 
 
 class AdapterKind(Struct, frozen=True, kw_only=True):
-    """One kind of adapter, in the folder of its name; `title` is what people call it.
+    """One kind of adapter, in the folder of the same name. `title` is the kind's name for people.
 
-    `settings` is the class for a section's values, except `type` and `enabled`. `device_kinds` are the kinds of its
-    devices; stored devices of other kinds are not restored. If the kind has a simulator, `simulated` returns the
-    settings of a section for it, and `in_demo` is its name in the demo (None: not in the demo). `operations` are the
-    names of its operations; None if sections differ. `discovery` lists the ways to find its devices.
+    `settings` is the class for a section's values, except `type` and `enabled`. `device_kinds` are the possible kinds
+    of devices; stored devices of other kinds are not restored. For a kind with a simulator, `simulated` returns the
+    settings of a section, and `in_demo` is the name in the demo (None: not in the demo). `operations` are the names
+    of operations, or None if sections differ. `discovery` lists the ways to find devices.
 
     The folder's `adapter.py` has `build(settings, context)`, its `simulator.py` has `simulate()`. Both are imported
     late: the adapter of an enabled section on a thread, once the hub answers requests. With `has_probe`, `probe.py`
-    has `probe(settings)` for `lares doctor`. `warn` returns the key of a risky setting, and a sentence about it.
+    has `probe(settings)` for `lares doctor`. `warn` returns the key of a risky setting, and a warning.
     """
 
     name: str
@@ -90,7 +90,6 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
 
     @property
     def adapter_module(self) -> str:
-        """The name of the module that `build` imports."""
         return f"appliance.adapters.{self.name}.adapter"
 
     def build(self, settings: Any, context: AdapterContext) -> Adapter:
@@ -99,12 +98,12 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
         return adapter
 
     def probe(self, settings: Any) -> tuple[bool, str]:
-        """Return whether the address of a section answers, and a sentence. Blocks. Only with `has_probe`."""
+        """Return whether the address of a section answers, and a message. Blocks. Requires `has_probe`."""
         found: tuple[bool, str] = import_module(f"appliance.adapters.{self.name}.probe").probe(settings)
         return found
 
     def simulate(self) -> Vendor:
-        """Return a simulated device, to be entered; only for a kind that is `simulated`."""
+        """Return a simulated device that the caller enters. Requires `simulated`."""
         device: Vendor = import_module(f"appliance.adapters.{self.name}.simulator").simulate()
         return device
 
@@ -115,12 +114,12 @@ def poll_interval() -> Any:
 
 
 def max_silence() -> Any:
-    """Return the key `max_silence_secs` of a kind that polls."""
+    """Return the key `max_silence_secs` of a polling kind."""
     return key(whole(1, 30 * 86_400), required=False)
 
 
 class PolledUrl(Settings, frozen=True, kw_only=True):
-    """An enabled section of a kind that polls one URL every `poll_interval_secs`."""
+    """Settings of a kind that polls one URL every `poll_interval_secs`."""
 
     base_url: str = key(addresses.base_url)
     poll_interval_secs: int = poll_interval()

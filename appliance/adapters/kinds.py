@@ -1,4 +1,4 @@
-"""The kinds of adapter: each folder here that has a `kind.py`, and the kinds in Lua."""
+"""The catalog of adapter kinds: each folder here with a `kind.py`, and the kinds in Lua."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from appliance.tables.fields import Settings
 
 
 def _load_kinds() -> dict[str, AdapterKind]:
-    """Return the `AdapterKind` of every folder that defines one."""
+    """Return the `AdapterKind` of each folder with a `kind.py`."""
     names = sorted(f"{adapters.__name__}.{each.name}.kind" for each in iter_modules(adapters.__path__) if each.ispkg)
     modules = [vars(import_module(name)).values() for name in names if find_spec(name) is not None]
     return {value.name: value for values in modules for value in values if isinstance(value, AdapterKind)}
 
 
 KINDS: Mapping[str, AdapterKind] = _load_kinds()
-"""Every kind by its name, which is the `type` of its sections."""
+"""Kinds by name. The name is the `type` of a section."""
 
 LUA_KIND = AdapterKind(name="lua_kinds", settings=Settings, device_kinds=frozenset(DeviceKind), operations=None)
-"""Every kind in Lua; the file of each defines the settings of its sections (`LuaSection`)."""
+"""Shared entry for all kinds in Lua. Each Lua file defines the settings of its sections (`LuaSection`)."""
 
 _BY_SETTINGS: Mapping[type, AdapterKind] = {
     **{kind.settings: kind for kind in KINDS.values()},
@@ -40,5 +40,5 @@ def kind_of(settings: Any) -> AdapterKind:
 
 
 def list_operations(adapters: Mapping[str, Any]) -> dict[str, frozenset[str] | None]:
-    """Return the operations of each enabled section; None if they are unknown."""
+    """Return the operations of each enabled section. None stands for unknown operations."""
     return {name: kind_of(settings).operations for name, settings in adapters.items()}

@@ -1,4 +1,4 @@
-"""The HTTP session that adapters and history share, which is opened, and its client imported, at the first use."""
+"""The HTTP session of adapters and history. The first use imports the HTTP client and opens the session."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from appliance.tables.addresses import server_of
 
 
 class LateSession:
-    """Opens the session at the first `open`, and closes it when left."""
+    """Opens the session at the first `open`. Leaving the context closes the session."""
 
     def __init__(self) -> None:
         self._session: Any = None
@@ -25,7 +25,6 @@ class LateSession:
             await self._session.close()
 
     def open(self) -> Any:
-        """Return the one `DeviceSession`."""
         if self._session is None:
             from appliance.adapters.device_http import DeviceSession
 
@@ -38,14 +37,14 @@ class LateSession:
 
 
 MAX_ANSWER_BYTES = 800
-"""Bytes of a server's explanation of a refusal that are read."""
+"""Limit of bytes that are read from a server's explanation of a refusal."""
 
 
 class LinePost:
-    """Posts lines to one address; the first post opens the session.
+    """Posts lines to one address. The first post opens the session.
 
-    A token of one word is sent as InfluxDB expects it, `Token …`; a token of two words already has its scheme,
-    `Bearer …`.
+    A token of one word is sent in InfluxDB's form, `Token …`. A token of two words already contains its scheme, such
+    as `Bearer …`.
     """
 
     def __init__(self, url: str, token: str | None, open_session: Callable[[], Any], clock: Clock) -> None:
@@ -57,7 +56,7 @@ class LinePost:
         self._http: Any = None
 
     async def __call__(self, body: bytes) -> tuple[int, str]:
-        """Return the status and text of the answer, without the token. Raises `AdapterFailed` without an answer."""
+        """Return status and text of the answer, without the token. Raises `AdapterFailed` if there is no answer."""
         if self._http is None:
             await import_ahead(["appliance.adapters.device_http"])
             from appliance.adapters.device_http import HttpClient

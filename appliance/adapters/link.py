@@ -1,4 +1,4 @@
-"""A lasting connection: connect again with back-off, and match replies to requests."""
+"""Lasting connections: reconnects with back-off, and matches replies to requests."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ async def keep_open(
     first_secs: float = 1.0,
     most_secs: float = MAX_BACK_OFF_SECS,
 ) -> NoReturn:
-    """Run one session after another until cancelled, with pauses from `first_secs` to `most_secs`.
+    """Run one session after another until cancelled. Pauses grow from `first_secs` to `most_secs`.
 
-    `session` connects, and works until the connection ends; it may raise `AdapterFailed`. After each session,
-    `on_end` is called with its error and the number of consecutive sessions that ended early; it may return another
-    pause. A session of at least `most_secs` resets that number.
+    `session` connects and works until the connection ends; it may raise `AdapterFailed`. After each session, `on_end`
+    gets the error and the number of consecutive sessions that ended early, and may return another pause. A session of
+    at least `most_secs` resets that number.
     """
     failures = 0
     while True:
@@ -52,7 +52,7 @@ class _Waiting:
 
 
 class Replies:
-    """The requests of one connection that wait for their reply. Methods may be called concurrently."""
+    """Requests of one connection that wait for their replies. Methods may be called concurrently."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -63,7 +63,7 @@ class Replies:
         return len(self._waiting)
 
     async def request(self, send: Callable[[int], Awaitable[None]], secs: float) -> Any:
-        """Send a request with a new number and return its reply.
+        """Send a request with a new number, and return the reply.
 
         Raises `TimeoutError` if no reply comes within `secs`, the error that was passed to `fail`, and the errors of
         `send`. The caller limits the time of `send`.
@@ -83,7 +83,7 @@ class Replies:
         return waiting.reply
 
     def take(self, number: int, reply: Any) -> bool:
-        """Hand over a reply. Return False if no request waits for it: it is late or unrequested."""
+        """Hand over a reply. Return False if no request waits for it, because the reply is late or unrequested."""
         waiting = self._waiting.get(number)
         if waiting is None or waiting.is_over.is_set():
             return False
@@ -92,7 +92,7 @@ class Replies:
         return True
 
     def fail(self, error: AdapterFailed) -> None:
-        """Fail every request that waits: the connection has ended."""
+        """Fail every waiting request, because the connection has ended."""
         for waiting in self._waiting.values():
             if not waiting.is_over.is_set():
                 waiting.error = error

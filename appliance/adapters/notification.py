@@ -1,4 +1,4 @@
-"""A message to people, in the form that the operations in `[notify] targets` receive."""
+"""Messages to people, in the form that the operations in `[notify] targets` receive."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from appliance.home.values import Value
 from appliance.tables.checks import shown, string
 
 MAX_MESSAGE_CHARS = 4096
-"""Length of a message, and of its title."""
+"""Length limit of a message, and of its title."""
 
 MAX_ACTIONS, MAX_LABEL_CHARS = 3, 40
-"""Buttons of a message, and the length of their labels. ntfy shows up to three."""
+"""Limits of buttons per message, and of their labels. ntfy shows up to three buttons."""
 
 
 EXAMPLE = '{ label = "Feed", hook = "feed" }'
 
 
 class Action(Struct, frozen=True):
-    """A button of a message that calls a hook."""
+    """A button of a message. The button calls a hook."""
 
     label: str
     hook: str
 
 
 class Notification(Struct, frozen=True):
-    """A non-empty message; its title, if any; and its buttons."""
+    """A message that is never empty, an optional title, and buttons."""
 
     message: str
     title: str | None
@@ -38,7 +38,7 @@ class Notification(Struct, frozen=True):
 
     @classmethod
     def parse(cls, payload: Mapping[str, Value]) -> Notification:
-        """Parse `{message, title?, fields?}`. Of `fields`, only `actions` counts. Raises `Invalid`."""
+        """Parse `{message, title?, fields?}`. All `fields` except `actions` are ignored. Raises `Invalid`."""
         message, title, fields = payload.get("message"), payload.get("title"), payload.get("fields")
         if not isinstance(message, str) or not message.strip():
             raise Invalid("the notification needs a message, a non-empty text")
@@ -53,7 +53,6 @@ class Notification(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Title and message as one text."""
         return self.message if self.title is None else f"{self.title}: {self.message}"
 
 

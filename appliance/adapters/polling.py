@@ -1,4 +1,4 @@
-"""Polling: an adapter that reads one HTTP address every few seconds, and decides when its devices are offline."""
+"""The base class of adapters that poll one HTTP address, and the rules for offline devices."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from appliance.home.values import Value
 from appliance.tasks import back_off, end_within, run_together
 
 POLLS_TO_LOSE = 2
-"""Consecutive polls without an answer after which an adapter's devices are offline; one unanswered command has the
-same effect."""
+"""Consecutive unanswered polls after which devices are offline. One unanswered command has the same effect."""
 
 CONFIRM_SECS = 3.5
-"""Time for the device to show the result of a command that it accepted."""
+"""Time limit for the device to show the result of a command."""
 
 LAST_LOOK_SECS = 4.5
-"""Seconds after the start of a command until which the state is read, so that the error comes in time."""
+"""Time limit for all readings, measured from the start of the command. The error then comes before the command's own
+time limit."""
 
 CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
-"""Pauses between two readings; the last one repeats."""
+"""Pauses between two readings. The last pause repeats."""
 
 SECOND_POLL_SECS = 2.0
-"""Pause after one unanswered poll, at most."""
+"""Longest pause after one unanswered poll."""
 
 POLLED_ONLY_AFTER = 5
-"""Consecutive failed push connections, at an address that answers polls, before this is logged."""
+"""Number of consecutive failed push connections after which a log line is written, if the address answers polls."""
 
 T = TypeVar("T")
 
@@ -54,11 +54,11 @@ log = logging.getLogger("adapters")
 
 
 class PollingAdapter(Adapter):
-    """Polls one address every `poll_interval` seconds, with back-off while it does not answer.
+    """Polls one address every `poll_interval` seconds, with back-off while the address does not answer.
 
-    `misses` counts polls without an answer; an unanswered command counts as enough of them. With `max_silence_secs`,
-    silence up to this time is not an outage, also over restarts; for sleeping devices. `open_push` receives pushed
-    messages as well.
+    `misses` counts unanswered polls; an unanswered command sets it to `POLLS_TO_LOSE`. `max_silence_secs` is for
+    sleeping devices: shorter silence is not an outage, also over restarts. `open_push` receives pushed messages as
+    well.
     """
 
     shares_outages = True
@@ -83,7 +83,7 @@ class PollingAdapter(Adapter):
 
     @property
     def answers(self) -> float:
-        """The number of answers, of any status, from its address."""
+        """The number of answers from the address, of any status."""
         return self.http.answers
 
     @abstractmethod
@@ -91,7 +91,7 @@ class PollingAdapter(Adapter):
         """Read the state of every device of this adapter. Raises `AdapterFailed`."""
 
     async def poll_state(self) -> Report:
-        """Read the state to confirm a command. Override this if a smaller request than `poll` is enough."""
+        """Read the state to confirm a command. Override this method if a smaller request than `poll` is enough."""
         return await self.poll()
 
     async def confirm(self, device_id: str, expected: ExpectedState, began: float) -> CommandResult:
@@ -104,7 +104,7 @@ class PollingAdapter(Adapter):
     ) -> dict[str, CommandResult]:
         """Read until every device shows its result. Return the results by device. Raises `Unreachable`.
 
-        A result has an error if its device does not show it within `within` seconds of now, and within
+        A result has an error if the device does not show it within `within` seconds from now, or within
         `LAST_LOOK_SECS` of the start of the command.
         """
 
@@ -135,27 +135,28 @@ class PollingAdapter(Adapter):
         return Seen(report, {each: attributes_in(report, each) for each in device_ids}, None)
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
-        """Return a new push connection, an iterator of its messages; None if the address does not support push."""
+        """Return a new push connection, an iterator of messages. Return None if the address does not support push."""
         return None
 
     def receive(self, message: Any) -> None:
         """Publish a pushed message. Raises `AdapterFailed` for an unusable message, which is ignored."""
 
     def describe_answer(self) -> str:
-        """Return the content of the last good answer, for a log line if it contained no device; empty if unknown."""
+        """Describe the content of the last good answer, for a log line if the answer contains no device. Return an
+        empty text if the content is unknown."""
         return ""
 
     def note_heard(self) -> None:
-        """Note a sign of life; answers and `receive` note it by themselves."""
+        """Record a sign of life at the present time. Answers and pushed messages are recorded automatically."""
         self._heard_at = self.clock.monotonic()
 
     def poll_now(self) -> None:
-        """Poll at once; if a poll is in progress, poll once more after it."""
+        """Poll at once. If a poll is in progress, poll once more after it."""
         self._is_poll_due = True
         self.publish.recovered.set()
 
     async def run(self) -> None:
-        """Poll until cancelled; poll at once when an outage ends or the push connection breaks."""
+        """Poll until cancelled. Poll at once when an outage ends or the push connection breaks."""
         if self._may_be_silent():
             for device_id in self.publish.devices():
                 self.publish.availability(device_id, is_available=True)
@@ -176,7 +177,7 @@ class PollingAdapter(Adapter):
             await self.poll_once()
 
     async def _keep_receiving(self) -> None:
-        """Receive pushed messages; polling is enough while the connection cannot be opened."""
+        """Receive pushed messages. While the connection cannot be opened, polling continues alone."""
         if self.open_push() is not None:
             await keep_open(self.clock, self._receive_until_lost, self._on_push_ended, first_secs=2.0)
 
@@ -209,9 +210,10 @@ class PollingAdapter(Adapter):
             log.debug("%s: unusable pushed message: %s", self.name, error)
 
     async def poll_once(self) -> None:
-        """Poll and publish the result, unless a command ran meanwhile: then the reading may be older than its change.
+        """Poll and publish the result. Discard the result if a command ran meanwhile, because the reading may be
+        older than the command's effect.
 
-        Messages pushed meanwhile are newer, and take precedence.
+        Messages that were pushed meanwhile are newer and take precedence.
         """
         began = self.clock.monotonic()
         ended_before, answers_before = self.gate.commands_ended, self.answers
@@ -244,7 +246,8 @@ class PollingAdapter(Adapter):
         self._is_empty = is_empty
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """Return the result of the work, within five seconds. Raises `Unreachable` only without any answer."""
+        """Return the result of the work, within five seconds. Raises `Unreachable` only if the address gave no answer
+        at all."""
         answers_before = self.answers
         try:
             result = await end_within(work, COMMAND_TIMEOUT_SECS)
@@ -265,7 +268,7 @@ class PollingAdapter(Adapter):
         return Unreachable(f"{self.http.address} does not answer (nothing for {COMMAND_TIMEOUT_SECS:g} s)")
 
     def on_unreachable(self, error: Unreachable) -> None:
-        """Count one command without an answer as an outage."""
+        """Treat one unanswered command as an outage."""
         self._on_miss(error, max(self.misses, POLLS_TO_LOSE))
 
     def _on_miss(self, error: Unreachable, misses: int) -> None:
@@ -276,7 +279,8 @@ class PollingAdapter(Adapter):
             self.publish.lost(error)
 
     def _may_be_silent(self) -> bool:
-        """Return whether the last sign of life is recent enough for silence, even if it was before the start."""
+        """Return whether the last sign of life is younger than `max_silence_secs`. Before the first one, use the
+        stored times of the devices."""
         if self.max_silence_secs is None:
             return False
         if self._heard_at is not None:
@@ -288,7 +292,7 @@ class PollingAdapter(Adapter):
 def delay_after(misses: int, interval: float) -> float:
     """Return the seconds between the starts of two polls: `interval`, or longer while the device is unreachable.
 
-    After one unanswered poll, the next comes soon, because it decides whether the device is offline.
+    After one unanswered poll, the next poll comes soon, because it decides whether the device is offline.
     """
     if misses < POLLS_TO_LOSE:
         return min(interval, SECOND_POLL_SECS) if misses else interval
@@ -296,7 +300,7 @@ def delay_after(misses: int, interval: float) -> float:
 
 
 def attributes_in(report: Report, device_id: str) -> Mapping[str, Value]:
-    """Return the attributes of the device in a report; `state` is included if its bridge does not reach it."""
+    """Return the attributes of the device in a report. If the bridge does not reach the device, `state` is included."""
     seen = next((each for each in reversed(report.observations) if each.device_id == device_id), None)
     if seen is None:
         return {}

@@ -1,4 +1,4 @@
-"""The publisher of one adapter: sends observations to the registry, health to the bus, and each outage once to the
+"""Publishes the data of one adapter: observations to the registry, health to the bus, and each outage once to the
 log."""
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from appliance.home.values import Value
 
 
 class Reading:
-    """One poll from request to answer, and what its adapter published meanwhile."""
+    """One poll from request to answer, and the data that its adapter published meanwhile."""
 
     def __init__(self) -> None:
         self._devices: set[str] = set()
         self._attributes: dict[str, set[str]] = {}
 
     def note(self, device_id: str, attributes: Iterable[str]) -> None:
-        """Note that these attributes of the device were published during the poll."""
+        """Record that these attributes of the device were published during the poll."""
         self._attributes.setdefault(device_id, set()).update(attributes)
 
     def note_report(self, report: Report, registry: Registry) -> None:
-        """Note devices that were published in full, or removed, during the poll. Call before the report is
+        """Record devices that were published in full, or removed, during the poll. Call this before the report is
         applied."""
         self._devices |= {each.device_id for each in report.observations}
         if report.present is not None:
             self._devices |= {each for each in registry.ids_of(report.adapter) if each not in report.present}
 
     def without_older(self, report: Report, registry: Registry) -> Report:
-        """Return the poll's report; later publications replace its readings."""
+        """Return the poll's report. Data that was published during the poll replaces the poll's readings."""
         if not self._devices and not self._attributes:
             return report
         known = registry.ids_of(report.adapter)
@@ -62,7 +62,7 @@ class Reading:
 
 
 MAX_FAULTS = 100
-"""Different faults of an adapter's commands that are logged; the rest are not."""
+"""Limit of different command faults that are logged for an adapter."""
 
 MAX_OBSERVATIONS_AT_ONCE = 5
 
@@ -72,8 +72,8 @@ log = logging.getLogger("adapters")
 class Publisher:
     """Publishes the data of one adapter. No call blocks. Invalid values are dropped and logged once.
 
-    `recovered` is set when an outage ends, so that a pause before the next try can end; `has_started` is set once the
-    adapter's first try is over. `progress` counts progress reports during a start.
+    `recovered` is set when an outage ends, so that a pause before the next attempt can end. `has_started` is set
+    after the adapter's first attempt. `progress` counts progress reports during a start.
     """
 
     def __init__(self, name: str, registry: Registry, bus: Bus, clock: Clock) -> None:
@@ -91,10 +91,10 @@ class Publisher:
 
     @contextmanager
     def reading(self) -> Iterator[Reading]:
-        """Yield a `Reading` from the poll's request to its answer: pass it to `report` together with the poll's
-        report.
+        """Yield a `Reading` for the time from the poll's request to its answer. Pass it to `report` together with the
+        poll's report.
 
-        Anything published meanwhile is newer than the poll, so the poll does not undo it.
+        Data that is published meanwhile is newer than the poll, so the poll does not undo it.
         """
         reading = Reading()
         self._readings.append(reading)
@@ -104,7 +104,8 @@ class Publisher:
             self._readings.remove(reading)
 
     def full_list(self, observations: Iterable[Observation], present: Iterable[str] = ()) -> None:
-        """Publish all devices: these, and the unreadable ones in `present`. Any other device is removed."""
+        """Publish the list of all devices: these observations, and the unreadable devices in `present`. Any other
+        device is removed."""
         seen = tuple(observations)
         ids = frozenset({*present, *(each.device_id for each in seen)})
         self.report(Report(adapter=self.name, present=ids, observations=seen))
@@ -114,7 +115,7 @@ class Publisher:
         self.report(Report(adapter=self.name, observations=(observation,)))
 
     def report(self, report: Report, reading: Reading | None = None) -> None:
-        """Publish observations of some or all devices; after a poll, with its `reading`."""
+        """Publish observations of some or all devices. After a poll, pass its `reading`."""
         if reading is not None:
             report = reading.without_older(report, self._registry)
         for each in self._readings:
@@ -122,7 +123,7 @@ class Publisher:
         self._registry.apply(report)
 
     def report_parts(self, report: Report, reading: Reading | None = None) -> Iterator[None]:
-        """Like `report`, in parts of `MAX_OBSERVATIONS_AT_ONCE`, so that other tasks get turns."""
+        """Publish like `report`, in parts of `MAX_OBSERVATIONS_AT_ONCE`. Other tasks can run between two parts."""
         seen, size = report.observations, MAX_OBSERVATIONS_AT_ONCE
         last = max(len(seen) - 1, 0) // size * size
         for at in range(0, last, size):
@@ -131,23 +132,24 @@ class Publisher:
         self.report(replace(report, observations=seen[last:]), reading)
 
     def attributes(self, device_id: str, attributes: Mapping[str, Value]) -> None:
-        """Publish some attributes of a known device; the others stay."""
+        """Publish some attributes of a known device. All other attributes keep their values."""
         for each in self._readings:
             each.note(device_id, [*attributes, "state"])
         self._registry.update_attributes(self.name, device_id, attributes)
 
     def availability(self, device_id: str, *, is_available: bool) -> None:
-        """Publish whether the bridge or broker reaches this device; if not, its state becomes `unavailable`."""
+        """Publish whether the bridge or broker reaches this device. If not, the state becomes `unavailable`."""
         for each in self._readings:
             each.note(device_id, ["state"])
         self._registry.set_availability(self.name, device_id, is_available=is_available)
 
     def devices(self) -> dict[str, Device]:
-        """Return the adapter's devices by id as the home knows them; after a start, as stored."""
+        """Return the adapter's devices by id, with their present state in the home. After a start, the state is the
+        stored one."""
         return {each.id: each for each in self._registry.list_devices() if each.metadata.source == self.name}
 
     def find(self, device_id: str) -> Device | None:
-        """Return the adapter's device of this id as the home knows it."""
+        """Return the adapter's device with this id and its present state in the home."""
         found = self._registry.find_devices([device_id])
         return found[0] if found and found[0].metadata.source == self.name else None
 
@@ -161,27 +163,28 @@ class Publisher:
         self._bus.publish(event)
 
     def drop_ended(self, device_id: str, attribute: str) -> None:
-        """Publish that a value is no longer unusable."""
+        """Publish that an attribute is no longer unusable."""
         self._bus.publish(events.DropEnded(adapter=self.name, device_id=device_id, attribute=attribute))
 
     def started(self) -> None:
-        """End the first try, whether it was successful or not. Only the first call counts."""
+        """Report the end of the first attempt, successful or not. Further calls have no effect."""
         if not self.has_started.is_set():
             self.has_started.set()
             self._bus.publish(events.AdapterStarted(adapter=self.name))
 
     def progressed(self, message: str) -> None:
-        """Publish the progress of a long start, shown in the adapter's health until it answers or fails."""
+        """Publish the progress of a long start. The adapter's health shows the message until the adapter answers or
+        fails."""
         self.progress += 1
         self._bus.publish(events.AdapterProgressed(adapter=self.name, message=message))
 
     def ready(self) -> None:
-        """End a start that asks the vendor nothing: the section is well until something fails."""
+        """End a start without requests to the vendor. The section is healthy until something fails."""
         self._is_faulty = False
         self._bus.publish(events.AdapterReady(adapter=self.name))
 
     def answered(self, secs: float | None = None) -> None:
-        """End an outage or a failure: the device or service answered well, after `secs`."""
+        """Report a good answer of the device or service, after `secs`. This ends an outage or a failure."""
         self.reached()
         self._is_faulty = False
         self._bus.publish(events.AdapterAnswered(adapter=self.name, at=self._clock.now(), secs=secs))
@@ -192,7 +195,7 @@ class Publisher:
         return self._is_lost
 
     def reached(self) -> None:
-        """End an outage, if any: there was an answer, good or bad."""
+        """Report an answer, good or bad. This ends an outage."""
         if self._is_lost:
             self._is_lost = False
             log.info("%s: answers again", self.name)
@@ -209,14 +212,15 @@ class Publisher:
             self._report(error, log.warning)
 
     def failed(self, error: LaresError) -> None:
-        """Publish that the answer was wrong, which is not an outage; log it once until the next good answer."""
+        """Publish a wrong answer, which is not an outage. Log it once until the next good answer."""
         self.record_error(error)
         if not self._is_faulty:
             self._is_faulty = True
             self._report(error, log.warning)
 
     def crashed(self, error: BaseException, *, is_first: bool) -> None:
-        """Publish that the adapter itself failed; log the traceback the first time, unless it is a `LaresError`."""
+        """Publish a failure of the adapter itself. Log the traceback the first time, unless the error is a
+        `LaresError`."""
         is_foreseen = isinstance(error, LaresError)
         reason = str(error) if is_foreseen else f"{type(error).__name__}: {error}"
         failure = LaresError(f"the adapter failed and restarts ({reason})")
@@ -238,7 +242,7 @@ class Publisher:
         return AdapterFailed(f"the adapter failed {reason}")
 
     def record_error(self, error: LaresError) -> None:
-        """Show the error as the latest error in the adapter's health. It is not logged."""
+        """Show the error as the latest error in the adapter's health. The error is not logged."""
         self._bus.publish(events.AdapterErrored(adapter=self.name, message=str(error), at=self._clock.now()))
 
     def _report(self, error: LaresError, write: Callable[[str, str], None]) -> None:

@@ -1,4 +1,4 @@
-"""Files of a section that hold secrets and certificates, and the removal of secrets from texts."""
+"""Reads secrets and certificates of a section from files, and removes secrets from texts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
 MAX_CERTIFICATE_BYTES = 1 << 20
 
 MAX_ANSWER_CHARS = 200
-"""Length of a server's own words in an error."""
+"""Length limit of a server's text in an error."""
 
 
 MIN_WORD_CHARS, _SCHEMES = 6, frozenset({"bearer", "digest"})
 
 
 def read_secret(key: str, path: Path) -> str:
-    """Read the first line of a file that a section names by `key`. Raise `AdapterFailed` if it cannot be read."""
+    """Read the first line of the file that a section names by `key`. Raise `AdapterFailed` if the file cannot be
+    read."""
     try:
         text = read_plain(path, MAX_SECRET_BYTES).decode().partition("\n")[0].strip()
     except (OSError, UnicodeError) as error:
@@ -45,8 +46,8 @@ def secret_words(texts: Iterable[str]) -> list[str]:
 
 
 def open_tls(ca_file: Path | None = None) -> ssl.SSLContext:
-    """Return a TLS context that trusts the authorities of the box, or those in `ca_file`. Raise `AdapterFailed` if it
-    cannot be read."""
+    """Return a TLS context that trusts the authorities of the system, or those in `ca_file`. Raise `AdapterFailed` if
+    the file cannot be read."""
     try:
         # Not `cafile`: OpenSSL would wait for the other end of a named pipe.
         found = None if ca_file is None else read_plain(ca_file, MAX_CERTIFICATE_BYTES).decode("ascii", "replace")
@@ -59,7 +60,7 @@ def open_tls(ca_file: Path | None = None) -> ssl.SSLContext:
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """Replace secrets by `***`, also as they appear in URLs and in JSON."""
+    """Replace secrets by `***`, including their forms in URLs and in JSON."""
     for secret in secrets:
         for form in dict.fromkeys((secret, quote(secret, safe=""), quote(secret), json.dumps(secret)[1:-1])):
             text = text.replace(form, "***")
@@ -67,7 +68,7 @@ def redact(text: str, secrets: Iterable[str]) -> str:
 
 
 def one_line(text: str, max_chars: int = MAX_ANSWER_CHARS) -> str:
-    """Return a text of a server as one line without control characters, shortened."""
+    """Return a server's text as one line without control characters, shortened."""
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"
 

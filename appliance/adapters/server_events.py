@@ -1,4 +1,4 @@
-"""Server-sent events, decoded as the HTML standard defines."""
+"""Decodes server-sent events, as the HTML standard defines them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from appliance.clock import Clock
 from appliance.errors import BadAnswer
 
 EVENT_STREAM = "text/event-stream"
-"""The media type."""
 
 SLICE_BYTES = 2048
-"""Bytes of a stream that are parsed before other tasks get a turn."""
+"""Bytes of a stream that are parsed before other tasks can run."""
 
 LARGE_EVENT_CHARS = 1 << 20
-"""A longer event is yielded only after other tasks have had a turn."""
+"""Before an event longer than this is yielded, other tasks can run."""
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class ServerEvent(Struct, frozen=True, kw_only=True):
-    """One message: its type, `message` if it states none, its data as text, and the last id that was stated."""
+    """One event: its type (`message` by default), its data as text, and the last stated id."""
 
     event: str = "message"
     data: str
@@ -32,7 +31,7 @@ class ServerEvent(Struct, frozen=True, kw_only=True):
 
 
 class EventDecoder:
-    """Decodes the bytes of one stream, in pieces of any size, into messages; `max_bytes` limits one message."""
+    """Decodes the bytes of one stream, in pieces of any size. `max_bytes` limits one event."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -45,7 +44,7 @@ class EventDecoder:
         self._id = ""
 
     def feed(self, piece: bytes) -> Iterator[ServerEvent]:
-        """Yield the messages that end in this piece. Raises `BadAnswer` if a message is too large."""
+        """Yield the events that end in this piece. Raises `BadAnswer` if an event is too large."""
         piece = self._held + piece
         whole = len(piece) - piece.endswith(b"\r")  # The last character may be half of a line end
         self._held = piece[whole:]
@@ -86,8 +85,7 @@ class EventDecoder:
 
 
 async def read_events(response: aiohttp.ClientResponse, clock: Clock, max_bytes: int) -> AsyncIterator[ServerEvent]:
-    """Yield the messages of a response until it ends or is interrupted. Raises `BadAnswer` if a message is too
-    large."""
+    """Yield the events of a response until it ends or is interrupted. Raises `BadAnswer` if an event is too large."""
     decoder = EventDecoder(max_bytes)
     while True:
         try:

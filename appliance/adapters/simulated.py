@@ -1,4 +1,4 @@
-"""The base of simulated devices: an HTTP server that can be unplugged and can simulate faults."""
+"""The base class of simulated devices: an HTTP server that can be unplugged and can simulate faults."""
 
 from __future__ import annotations
 
@@ -19,32 +19,33 @@ from appliance.clock import Clock
 
 
 class Faults(Struct, kw_only=True):
-    """The faults of a device, from the next request on. All are off by default, and can be changed at any time."""
+    """Faults of a device. By default, no fault is active. All fields can be changed at any time and affect the next
+    request."""
 
     delay: float = 0.0
-    """Delay of every response, in seconds. The request takes effect at once, so a delayed reading is an old one."""
+    """Delay of every response, in seconds. The request takes effect at once, so a delayed reading is outdated."""
     silent: bool = False
-    """Requests are accepted and never answered; they have no effect."""
+    """Requests are accepted but never answered, and have no effect."""
     status: int | None = None
-    """Every response has this status, and the bytes of `body` if there are any; requests have no effect."""
+    """Every response has this status and the bytes of `body`, if any. Requests have no effect."""
     body: bytes | None = None
-    """Every response is 200 with these bytes under the vendor's content type; requests have no effect."""
+    """Every response is 200 with these bytes under the vendor's content type. Requests have no effect."""
     stubborn: bool = False
     """Writes and key presses are answered with success, but change nothing."""
     lag: float = 0.0
     """Seconds until a write or a key press takes effect."""
     drop: int = 0
-    """The number of further requests that are cut off without a response; they have no effect."""
+    """Number of further requests that are cut off without a response. These requests have no effect."""
     torn: int = 0
-    """The number of further responses that break off in the middle; their requests have taken effect."""
+    """Number of further responses that break off in the middle. Their requests have taken effect."""
 
 
 class SimulatedDevice(ABC):
-    """A vendor's device on this machine: an async context manager that listens while entered and plugged in.
+    """Simulates a vendor's device on this machine. It listens while entered and plugged in.
 
-    `host` is an address; `port` 0 means any free port, which is known once entered and then stays the same. With
-    `tls` it speaks HTTPS. `requests` holds method and path of every received request, in order, also if a fault left
-    it unanswered.
+    `host` is an address. `port` 0 selects a free port, which is known once entered and does not change later. With
+    `tls`, the device speaks HTTPS. `requests` holds method and path of every received request, in order, including
+    requests that a fault left unanswered.
     """
 
     content_type: str
@@ -70,7 +71,7 @@ class SimulatedDevice(ABC):
 
     @property
     def url(self) -> str:
-        """The base URL of this device, `http://127.0.0.1:40123`."""
+        """The base URL, such as `http://127.0.0.1:40123`."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'http' if self._tls is None else 'https'}://{host}:{self.port}"
 
@@ -85,7 +86,7 @@ class SimulatedDevice(ABC):
         self._release()
 
     async def plug_in(self) -> None:
-        """Listen again, with the state that the device had. Raises OSError if the port is taken."""
+        """Listen again. The state of the device is unchanged. Raises OSError if the port is taken."""
         if self._runner is not None:
             return
         listener = self._reserve()
@@ -95,7 +96,7 @@ class SimulatedDevice(ABC):
         self._runner = runner
 
     async def unplug(self) -> None:
-        """Stop listening and reset every connection: from now on connections are refused."""
+        """Stop listening, and reset every connection. New connections are refused."""
         runner, self._runner = self._runner, None
         if runner is None:
             return
@@ -125,7 +126,7 @@ class SimulatedDevice(ABC):
 
     @abstractmethod
     def _note(self, request: web.Request, body: bytes) -> None:
-        """Record a request that arrived."""
+        """Record a received request."""
 
     def _json(self, payload: Any, status: int = 200) -> web.Response:
         """Return an answer of this JSON under the vendor's content type."""
@@ -172,7 +173,7 @@ class SimulatedDevice(ABC):
             await self._clock.sleep(self.faults.delay)
 
     def _take(self, change: Callable[[], None]) -> None:
-        """Apply a write when the faults let it: now, later, or never."""
+        """Apply a write now, later, or never, depending on the faults."""
         if self.faults.stubborn:
             return
         if self.faults.lag > 0:
@@ -182,7 +183,7 @@ class SimulatedDevice(ABC):
             change()
 
     def _apply_due_writes(self) -> None:
-        """Apply the delayed writes that are due; each reading of the state calls this first."""
+        """Apply delayed writes whose time has come. Each reading of the state calls this first."""
         now = self._clock.monotonic()
         due = sorted((write for write in self._pending if write[0] <= now), key=lambda write: write[0])
         self._pending = [write for write in self._pending if write[0] > now]

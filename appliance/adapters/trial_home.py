@@ -1,4 +1,4 @@
-"""The empty home in which one adapter is tried."""
+"""An empty home in which one adapter is tried."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from appliance.home.registry import Registry
 
 
 class TrialHome:
-    """The home of the section `name`: its devices, the latest error, and a sentence for each dropped value.
+    """The home of the section `name`. It collects devices, the latest error, and a message for each dropped value.
 
-    It reads the `stored` secrets of the section and stores nothing.
+    The adapter reads the `stored` secrets of the section. Nothing is stored.
     """
 
     def __init__(self, name: str, clock: Clock, stored: Secrets | None = None) -> None:
@@ -42,7 +42,6 @@ class TrialHome:
         timezone: tzinfo = UTC,
         kinds: KindHost | None = None,
     ) -> AdapterContext:
-        """Return the context of the adapter."""
         return AdapterContext(
             name=self.name,
             clock=self._clock,
@@ -66,9 +65,9 @@ class TrialHome:
 
 
 class _BorrowedSecrets:
-    """Stored secrets, and new ones until the trial ends.
+    """Stored secrets, and new secrets until the trial ends.
 
-    A broker closes the connection of the running section if another one has its client id.
+    The client id is not shared, because a broker would close the connection of the running section.
     """
 
     def __init__(self, stored: Secrets | None) -> None:
@@ -85,4 +84,4 @@ class _BorrowedSecrets:
 
 
 async def _record_nothing(devices: Iterable[Device]) -> None:
-    """Store nothing: there is no card."""
+    """Store nothing, because a trial has no card."""

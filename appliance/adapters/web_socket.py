@@ -14,25 +14,25 @@ from appliance.clock import Clock
 from appliance.errors import BadAnswer, Unreachable
 
 GOODBYE_SECS = 1.0
-"""Seconds that the last frame may take; then the connection is closed without it."""
+"""Time limit of the Close frame. After the limit, the connection is closed without the frame."""
 
 MESSAGES_AT_ONCE = 8
-"""Messages of one connection that are processed before other tasks get a turn: the state of a strip takes a third of
-a ms."""
+"""Messages of one connection that are processed before other tasks can run. The state of a WLED strip takes a third
+of a millisecond."""
 
 LARGE_MESSAGE = 1 << 20
-"""Bytes or characters of a large message, which is parsed only after other tasks have had a turn."""
+"""Size in bytes or characters from which other tasks can run before the message is parsed."""
 
 DecodeMessage = Callable[[bytes | str, str], Any]
-"""Decodes the body of a frame as a message; the address is for the sentence of the `BadAnswer` that it may raise."""
+"""Decodes the body of a frame. The address is for the message of a `BadAnswer`."""
 
 _TEXT, _BINARY = aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY
 _PING, _ERROR = aiohttp.WSMsgType.PING, aiohttp.WSMsgType.ERROR
 
 
 class Messages(AsyncIterator[Any]):
-    """The two directions of one WebSocket; `on_message` is called at each message. One task reads; any task may
-    send."""
+    """Receives and sends the messages of one WebSocket. `on_message` is called for each message. One task reads; any
+    task may send."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Messages(AsyncIterator[Any]):
         return self._parse(message.data, self._address)
 
     async def _next_frame(self) -> aiohttp.WSMessage:
-        """Return the next message, including pings; other tasks get turns, even if many messages wait."""
+        """Return the next frame, including pings. Other tasks can run even if many frames wait."""
         self._count += 1
         if self._count % MESSAGES_AT_ONCE == 0:
             await self._clock.sleep(0)
@@ -77,7 +77,7 @@ class Messages(AsyncIterator[Any]):
     async def send(self, message: Any) -> None:
         """Send a text unchanged, any other value as JSON. Raises `Unreachable` if the socket is closed.
 
-        It waits while the other side does not read, so the caller must limit the time.
+        The call blocks while the other side does not read, so the caller must limit the time.
         """
         try:
             await self._socket.send_str(message if isinstance(message, str) else orjson.dumps(message).decode())
@@ -86,11 +86,12 @@ class Messages(AsyncIterator[Any]):
 
 
 class PromptSocket(aiohttp.ClientWebSocketResponse[Literal[True]]):
-    """Sends a Close frame and closes, without reading until the other side closes, because that could take
-    forever."""
+    """Sends a Close frame and closes at once. It does not wait for the other side's Close frame, which may never
+    come."""
 
     async def close(self, *, code: int = aiohttp.WSCloseCode.OK, message: bytes = b"") -> bool:
-        """Send the Close frame, for `GOODBYE_SECS` at most, and close; False if that or the connection failed."""
+        """Send the Close frame, for at most `GOODBYE_SECS`, and close. Return False if the frame or the connection
+        failed."""
         # only without a Close frame of its own, aiohttp waits for the other side's
         self._close_code = self._close_code or code
         try:

@@ -158,7 +158,7 @@ class AdapterRunner:
             raise self._context.publish.faulted(error) from None
 
     async def _wait_until_made(self) -> None:
-        """Wait, for the time limit of a command at most, until the adapter exists or has failed for the first time."""
+        """Wait until the adapter exists or has failed for the first time, up to the time limit of a command."""
         if self._begin is not None and not self._is_made.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(COMMAND_TIMEOUT_SECS):

@@ -34,6 +34,8 @@ log = logging.getLogger("adapters")
 
 
 class Status(StrEnum):
+    """Result of a command to one device."""
+
     OK = "ok"
     UNSUPPORTED = "unsupported"
     ERROR = "error"
@@ -143,12 +145,11 @@ class Dispatcher:
         return found
 
     async def hears_hook(self, hook: str) -> bool:
-        """Return whether an adapter listens to the hook with this id. At the start, wait until the adapters exist."""
+        """Return whether an adapter listens to the hook. At the start, wait until the adapters exist."""
         return bool(await self._listeners_to(hook))
 
     async def hook(self, request: HookRequest) -> bool:
-        """Pass the request to the adapters that listen to its hook, one after another. Return whether any adapter
-        listens.
+        """Pass the request to each adapter that listens to its hook, in order. Return whether any adapter listens.
 
         Raises the `LaresError` of the first adapter that refuses the request.
         """

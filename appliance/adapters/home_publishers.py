@@ -1,4 +1,4 @@
-"""Starts the publishers of the home: one for each MQTT section that publishes, and one that clears outdated topics."""
+"""Starts the publishers of the home: one for each MQTT section that publishes, and one that clears old topics."""
 
 from __future__ import annotations
 

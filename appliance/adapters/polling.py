@@ -300,7 +300,7 @@ def delay_after(misses: int, interval: float) -> float:
 
 
 def attributes_in(report: Report, device_id: str) -> Mapping[str, Value]:
-    """Return the attributes of the device in a report. If the bridge does not reach the device, `state` is included."""
+    """Return the attributes of the device in a report, and its `state` if the bridge does not reach the device."""
     seen = next((each for each in reversed(report.observations) if each.device_id == device_id), None)
     if seen is None:
         return {}

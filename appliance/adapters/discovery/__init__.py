@@ -1,1 +1,1 @@
-"""Discovery: devices that announce themselves by mDNS or SSDP in the local network. It runs only on request."""
+"""Finds devices that announce themselves by mDNS or SSDP in the local network. A search runs only on request."""

@@ -1,4 +1,4 @@
-"""Discovery: devices in the local network that have a kind here, with the section to paste for each."""
+"""Finds devices of known kinds in the local network, and writes a section for each device."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ DISCOVERY_METHODS: Sequence[DiscoveryMethod] = (
     DiscoveryMethod(kind="homewizard", title="HomeWizard", mdns="_hwenergy._tcp", serial=("serial",)),
     DiscoveryMethod(kind="sonos", title="Sonos", ssdp="urn:schemas-upnp-org:device:ZonePlayer:1"),
 )
-"""Discovery methods of kinds in Python, and of bundled kinds in Lua; the hub uses those of its own kinds."""
+"""Discovery methods of the kinds in Python and of the bundled kinds in Lua. A hub uses the methods of its kinds."""
 
 DEFAULT_SEARCH_SECS, MAX_SEARCH_SECS = 3, 30
-"""Seconds that a search lasts."""
+"""Duration of a search."""
 
 MAX_FOUND = 256
 
@@ -38,7 +38,7 @@ MAX_SECTION_CHARS = 40
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """A device: its kind, its own name, `host:port`, its serial number if it is known, the TOML to paste."""
+    """A found device: kind, name, `host:port`, serial number if known, and the TOML section to paste."""
 
     kind: str
     name: str
@@ -48,10 +48,10 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 class Discovery:
-    """Searches on request; requests during a search share its result.
+    """Searches on request. Requests during a search share its result.
 
-    `kinds` returns the kinds of the hub, `sections` the configured sections, whose names are taken. It does not
-    connect to the devices it finds.
+    `kinds` returns the kinds of the hub, `sections` the configured sections, whose names are taken. Discovery does
+    not connect to the found devices.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Discovery:
         self._latest: list[Found] | None = None
 
     async def search(self, seconds: float = DEFAULT_SEARCH_SECS) -> list[Found]:
-        """Return the devices that were found within `seconds`, by kind, name, and address."""
+        """Return the devices that were found within `seconds`, sorted by kind, name, and address."""
         is_first = not self._lock.locked()
         async with self._lock:
             if is_first:
@@ -94,7 +94,7 @@ def list_found(
     answers: Iterable[SsdpAnswer],
     sections: Collection[str] = (),
 ) -> list[Found]:
-    """Return the devices of these answers. A device that was found in two ways appears once."""
+    """Return the devices of these answers. A device that was found in two ways is listed once."""
     seen: dict[tuple[str, str, int], tuple[DiscoveryMethod, str, str, int, str | None]] = {}
     for way in ways:
         for name, host, port, serial in (*_of_mdns(way, instances), *_of_ssdp(way, answers)):
@@ -109,7 +109,7 @@ def list_found(
 
 
 _Device = tuple[str, str, int, str | None]
-"""Name, host, port and serial number."""
+"""Name, host, port, and serial number."""
 
 
 def _of_mdns(way: DiscoveryMethod, instances: Iterable[Instance]) -> Iterator[_Device]:
@@ -131,7 +131,7 @@ def _clean(text: str | None) -> str | None:
 
 
 def _free_name(kind: str, name: str, taken: Collection[str]) -> str:
-    """Return an unused name for the section: the kind's, with the device's name or a number if necessary."""
+    """Return an unused name for the section: the kind's name, with the device's name or a number if necessary."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     word = _NOT_IN_SECTION.sub("_", plain).strip("_")[:MAX_SECTION_CHARS]
     is_alike = word.partition("_")[0] == kind.partition("_")[0]

@@ -1,4 +1,4 @@
-"""DNS messages as mDNS uses them: questions, and answers of PTR, SRV, TXT, and A records. All input is bounded."""
+"""DNS messages of mDNS: questions, and answers with PTR, SRV, TXT, and A records. All input is bounded."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 A, PTR, TXT, SRV = 1, 12, 16, 33
-"""Types of records."""
+"""Record types."""
 
 MAX_RECORDS = 128
-"""Records that are read from one message; the rest is ignored."""
+"""Limit of records that are read from one message. Further records are ignored."""
 
 MAX_NAME_BYTES = 255
 MAX_LABEL_BYTES = 63
 
 MAX_QUERY_BYTES = 1200
-"""The size of the longest question that fits into one packet in any network."""
+"""Size limit of a question that fits into one packet in any network."""
 
 _IN = 1
-"""The class. If a question is sent from a port other than mDNS's, the answer goes only to that port, without the
+"""Class of a question. A question from another port than mDNS's is answered only to that port, without the
 cache-flush bit."""
 
 _IS_RESPONSE = 0x8000
 
 Name = tuple[str, ...]
-"""The labels of a name; each may hold any characters, dots too."""
+"""Labels of a name. A label may contain any characters, including dots."""
 
 
 class Malformed(ValueError):
@@ -35,7 +35,7 @@ class Malformed(ValueError):
 
 
 class DnsRecord(Struct, frozen=True, kw_only=True):
-    """One record: `target` is the name in PTR and SRV, `port` is in SRV, `text` in TXT, `address` in A."""
+    """One record. `target` is the name in PTR and SRV. `port` is in SRV, `text` in TXT, `address` in A."""
 
     name: Name
     type: int
@@ -46,12 +46,12 @@ class DnsRecord(Struct, frozen=True, kw_only=True):
 
 
 def fold(name: Name) -> Name:
-    """Return the name in the form for comparisons: case does not matter."""
+    """Return the name in lower case, for comparisons."""
     return tuple(label.casefold() for label in name)
 
 
 def encode_query(questions: Iterable[tuple[Name, int]]) -> bytes:
-    """Return the message that asks for these names and types, as many as fit; labels that are too long are cut."""
+    """Return a message with as many questions for these names and types as fit. Labels that are too long are cut."""
     asked, size = [], 12
     for name, type_ in questions:
         labels = (label.encode()[:MAX_LABEL_BYTES] for label in name)
@@ -64,7 +64,7 @@ def encode_query(questions: Iterable[tuple[Name, int]]) -> bytes:
 
 
 def decode_answer(message: bytes) -> list[DnsRecord]:
-    """Return the records of an answer, without other types. Raises `Malformed`, also for a question."""
+    """Return the records of an answer. Other record types are omitted. Raises `Malformed`, also for a question."""
     if len(message) < 12:
         raise Malformed("too short")
     _, flags, *counts = struct.unpack_from(">6H", message)
@@ -108,7 +108,8 @@ def _record(message: bytes, name: Name, type_: int, start: int, end: int) -> Dns
 
 
 def _read_name(message: bytes, at: int) -> tuple[Name, int]:
-    """Return the name and its end. Each pointer must point further back than the last, so every chain ends."""
+    """Return the name and the index after it. Each pointer must point further back than the last, so every chain
+    ends."""
     labels: list[bytes] = []
     size, end, limit = 0, -1, at
     while True:
@@ -138,7 +139,7 @@ def _labels(labels: Sequence[bytes]) -> Name:
 
 
 def _read_text(data: bytes) -> dict[str, str]:
-    """Return the pairs of a TXT record, by key in lower case; the first of equal keys counts."""
+    """Return the pairs of a TXT record, by key in lower case. If a key is repeated, the first value is used."""
     pairs: dict[str, str] = {}
     at = 0
     while at < len(data) and len(pairs) < MAX_RECORDS:

@@ -1,4 +1,4 @@
-"""mDNS: the services that answers name, put together from their records."""
+"""mDNS: collects the records of answers, and combines them into services."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from appliance.adapters.discovery.dns_messages import PTR, SRV, TXT, A, DnsRecor
 T = TypeVar("T")
 
 MAX_INSTANCES = 64
-"""Limits per sender: instances, and hosts with addresses. The rest is ignored."""
+"""Limit of instances per sender, and of hosts per sender. Further entries are ignored."""
 
 MAX_ADDRESSES = 8
-"""Addresses that are kept of one host."""
+"""Limit of addresses per host."""
 
 
 class Instance(Struct, frozen=True, kw_only=True):
-    """A service of a host: its type (`_elg._tcp`), its name, its address and port, and its TXT record."""
+    """A service of a host: type (`_elg._tcp`), name, address, port, and TXT record."""
 
     service: str
     name: str
@@ -31,7 +31,7 @@ class Instance(Struct, frozen=True, kw_only=True):
 
 
 class _Sender:
-    """The records of one sender, within the limits. The first record with a name counts."""
+    """The records of one sender, within the limits. Of several records with one name, the first is used."""
 
     def __init__(self) -> None:
         self.instances: dict[Name, tuple[str, Name]] = {}
@@ -55,7 +55,7 @@ class _Sender:
                 known.append(record.address)
 
     def missing(self) -> Iterator[tuple[Name, int]]:
-        """Yield the questions about instances that are not completely known."""
+        """Yield questions about incomplete instances."""
         for id_, (_, name) in self.instances.items():
             located = self.located.get(id_)
             if located is None:
@@ -67,7 +67,7 @@ class _Sender:
 
 
 class MdnsAnswers:
-    """Collects records, those of each sender separately. `services` are the requested types."""
+    """Collects records separately for each sender. `services` are the requested types."""
 
     def __init__(self, services: Iterable[str]) -> None:
         self._services = {fold((*each.split("."), "local")): each for each in services}
@@ -79,14 +79,14 @@ class MdnsAnswers:
             self._senders[sender].add(record, self._services)
 
     def questions(self) -> Iterator[tuple[Name, int]]:
-        """Yield the questions: for every service, and for the missing parts of known instances."""
+        """Yield the questions for every service, and for the missing parts of known instances."""
         for service in self._services:
             yield service, PTR
         for sender in self._senders.values():
             yield from sender.missing()
 
     def list_instances(self) -> list[Instance]:
-        """Return the instances whose port is known, each at the address that fits the local network best."""
+        """Return the instances with a known port, each with the address that fits the local network best."""
         found = []
         for address, sender in self._senders.items():
             for id_, (service, name) in sender.instances.items():
@@ -104,7 +104,7 @@ def _put(table: dict[Name, T], name: Name, value: T) -> None:
 
 
 def is_local(address: str) -> bool:
-    """Return whether an IPv4 address is one of a local network, loopback included."""
+    """Return whether an IPv4 address belongs to a local network or is a loopback address."""
     try:
         found = ipaddress.IPv4Address(address)
     except ValueError:
@@ -113,10 +113,10 @@ def is_local(address: str) -> bool:
 
 
 def choose_address(sender: str, stated: Iterable[str]) -> str:
-    """Return the address of a host: the sender's if the host states it or states no usable address; otherwise the
-    stated one.
+    """Return the sender's address if the host states it or states no usable address. Otherwise, return the stated
+    address.
 
-    Only addresses of local networks are usable; loopback only if the sender has such an address.
+    Only addresses of local networks are usable. A loopback address is usable only if the sender has one too.
     """
     usable = [each for each in stated if is_local(each) and (not _is_loopback(each) or _is_loopback(sender))]
     usable.sort(key=lambda each: ipaddress.IPv4Address(each).is_link_local)

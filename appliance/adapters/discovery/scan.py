@@ -1,4 +1,4 @@
-"""Scans: questions by mDNS and SSDP for some seconds, and the answers that come back, within bounds."""
+"""Sends questions by mDNS and SSDP for some seconds, and collects the answers within limits."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from appliance.adapters.discovery.ssdp import SSDP_GROUP, SsdpAnswer, decode_ssd
 from appliance.clock import Clock
 
 MAX_PACKETS, MAX_PACKETS_PER_SENDER = 2000, 64
-"""Packets that are read in one scan; the rest is thrown away unread."""
+"""Limits of packets that are read in one scan. Further packets are discarded."""
 
 MAX_PACKET_BYTES = 9000
-"""Bytes of a packet; longer names are cut, as in mDNS."""
+"""Size limit of a packet. The rest of a longer packet is cut off."""
 
 MAX_SSDP_ANSWERS = 256
 
 PACKETS_PER_TURN = 16
-"""Packets that are read in one turn of the loop."""
+"""Limit of packets that are read in one turn of the loop."""
 
 ASKED_AFTER_SECS = (0.0, 0.3, 0.6, 1.2)
 """Seconds after which each question is sent again, because packets can be lost."""
@@ -42,9 +42,9 @@ _MDNS_TTL, _SSDP_TTL = 255, 1
 
 
 class SearchNetwork(Struct, frozen=True, kw_only=True):
-    """Where questions go: the groups of mDNS and SSDP, on the interfaces with these addresses.
+    """Destinations of questions: the groups of mDNS and SSDP, on the interfaces with these addresses.
 
-    An empty address is the interface of the default route.
+    An empty address selects the interface of the default route.
     """
 
     mdns: tuple[str, int] = ("224.0.0.251", 5353)
@@ -53,7 +53,7 @@ class SearchNetwork(Struct, frozen=True, kw_only=True):
 
 
 def local_network() -> SearchNetwork:
-    """Return every interface of this machine with an IPv4 address, except loopback."""
+    """Return a network with every interface of this machine that has an IPv4 address, except loopback."""
     with suppress(OSError):
         found = [each for each in _list_addresses() if not ipaddress.IPv4Address(each).is_loopback]
         return SearchNetwork(interfaces=found or ("",))
@@ -61,7 +61,7 @@ def local_network() -> SearchNetwork:
 
 
 def _list_addresses() -> list[str]:
-    """Return the IPv4 addresses of the interfaces, without netlink, which the hub's systemd unit forbids."""
+    """Return the IPv4 addresses of the interfaces. Netlink is not used, because the hub's systemd unit forbids it."""
     buffer = array.array("B", bytes(MAX_INTERFACES * _ENTRY_BYTES))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         asked = struct.pack("iL", len(buffer), buffer.buffer_info()[0])
@@ -70,7 +70,7 @@ def _list_addresses() -> list[str]:
 
 
 class Scan:
-    """One scan for these services of mDNS and targets of SSDP. `run` it once, then read the results."""
+    """One scan for these services of mDNS and targets of SSDP. After `run`, `mdns` and `ssdp` have the results."""
 
     def __init__(self, network: SearchNetwork, services: Sequence[str], targets: Sequence[str], clock: Clock) -> None:
         self.mdns = MdnsAnswers(services)
@@ -82,7 +82,7 @@ class Scan:
         self._senders: Counter[str] = Counter()
 
     async def run(self, seconds: float) -> None:
-        """Ask, and listen for `seconds`; do nothing if no interface grants a socket."""
+        """Send the questions, and listen for `seconds`. Do nothing if no socket can be opened."""
         with ExitStack() as stack:
             sockets = [each for address in self._network.interfaces if (each := _open(address, stack)) is not None]
             if not sockets:
@@ -128,7 +128,7 @@ class Scan:
 
 
 def _open(interface: str, stack: ExitStack) -> socket.socket | None:
-    """Return a socket that sends to groups on this interface; None if the system refuses it."""
+    """Return a socket that sends to groups on this interface. Return None if the system refuses the socket."""
     try:
         opened = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         opened.setblocking(False)

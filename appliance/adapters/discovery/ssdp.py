@@ -9,14 +9,14 @@ from msgspec import Struct
 SSDP_GROUP = ("239.255.255.250", 1900)
 
 MAX_HEADERS = 64
-"""Lines that are read of one answer."""
+"""Limit of header lines that are read from one answer."""
 
 SSDP_MX_SECS = 1
-"""The seconds within which a device is asked to answer (MX)."""
+"""Seconds within which a device should answer (MX)."""
 
 
 class SsdpAnswer(Struct, frozen=True, kw_only=True):
-    """A device that answered: its type (`ST`), its name (`USN`), its address, and its port."""
+    """The answer of a device: type (`ST`), name (`USN`), address, and port."""
 
     target: str
     usn: str
@@ -25,7 +25,7 @@ class SsdpAnswer(Struct, frozen=True, kw_only=True):
 
 
 def encode_search(target: str) -> bytes:
-    """Return the message that asks for devices of a kind, such as `roku:ecp`."""
+    """Return the search message for devices of a type, such as `roku:ecp`."""
     lines = (
         "M-SEARCH * HTTP/1.1",
         f"HOST: {SSDP_GROUP[0]}:{SSDP_GROUP[1]}",
@@ -37,7 +37,7 @@ def encode_search(target: str) -> bytes:
 
 
 def decode_ssdp(message: bytes, sender: str) -> SsdpAnswer | None:
-    """Parse an answer. Return None if it is malformed, or if it names an address other than its sender's."""
+    """Parse an answer. Return None if the answer is malformed or contains another address than its sender's."""
     first, *lines = message.decode(errors="replace").splitlines()[: MAX_HEADERS + 1] or [""]
     if not first.startswith("HTTP/1.1 200"):
         return None

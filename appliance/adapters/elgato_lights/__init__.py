@@ -1,1 +1,1 @@
-"""Lights that speak Elgato's local HTTP interface."""
+"""Lights with Elgato's local HTTP interface."""

@@ -1,7 +1,8 @@
-"""Elgato lights as devices: one `Light` for each index at the address.
+"""Elgato lights: one device for each index at the address.
 
 Protocol, on port 9123: `GET`/`PUT /elgato/lights`, `GET /elgato/accessory-info`, `POST /elgato/identify`; JSON both
-ways. Colour temperature is in mired, `on` is 0 or 1, a light in colour mode has `hue` and `saturation` instead.
+ways. Colour temperature is in mired, `on` is 0 or 1. A light in colour mode has `hue` and `saturation` instead of
+`temperature`.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ CONFIRM_WITHIN = 1.0
 """Seconds for a light to show a change."""
 
 FACTS_EVERY = 600.0
-"""Seconds between two readings of name, model and firmware."""
+"""Seconds between two readings of name, model, and firmware."""
 
 FACTS_WITHIN = 2.0
-"""The part of a poll's time, in seconds, that this reading may take."""
+"""Time limit, in seconds, for the reading of name, model, and firmware during a poll."""
 
 log = logging.getLogger("adapters")
 
 _ATTRIBUTES = {"on": "power", "temperature": "color_temperature"}
-"""The light's own names of capabilities."""
+"""Capabilities whose names differ from the names of the light's fields."""
 
 RawLight = Mapping[str, Any]
 
@@ -51,14 +52,14 @@ _FIELDS: Mapping[str, Callable[[Any], float]] = {
     "hue": number,
     "saturation": number,
 }
-"""The fields of a light, and the check of each."""
+"""Checks by field of a light."""
 
 
 class LightState(Struct, frozen=True, kw_only=True):
     """One light. Missing and wrong fields are None.
 
-    `brightness` and `saturation` are percentages, `hue` is in degrees. `mired` is None in
-    colour mode; `hue` and `saturation` are None otherwise. `wrong` has a sentence for each wrong field.
+    `brightness` and `saturation` are percentages, `hue` is in degrees. In colour mode, `mired` is None; otherwise,
+    `hue` and `saturation` are None. `wrong` has a message for each wrong field.
     """
 
     on: bool | None = None
@@ -70,7 +71,7 @@ class LightState(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def parse(raw: Any) -> LightState:
-        """Return the state that one entry of `lights` describes; raises `Invalid` if it has no field of a light."""
+        """Return the state from one entry of `lights`. Raises `Invalid` if the entry has no field of a light."""
         if not isinstance(raw, dict):
             raise Invalid(f"is not an object but {shown(raw)}")
         if raw.keys().isdisjoint(_FIELDS):
@@ -92,7 +93,7 @@ LightWrite = Callable[[Command, LightState], dict[str, int]]
 
 
 def clamped_mireds(kelvin: int) -> int:
-    """Return a colour temperature in mired, within the range of the lights."""
+    """Convert kelvin to mired, within the range of the lights."""
     low, high = LIGHT_MIRED_RANGE
     return min(max(mireds_of(kelvin), low), high)
 
@@ -103,7 +104,7 @@ _CHANGES: Mapping[tuple[str, str], LightWrite] = {
     ("brightness", "set"): lambda command, _: {"brightness": command.value},
     ("color_temperature", "set"): lambda command, _: {"temperature": clamped_mireds(kelvin_in(command.value))},
 }
-"""The change that each command writes, for a light that was just read."""
+"""Changed fields by command, for a light that was just read."""
 
 LIGHT_COMMANDS = (
     CommandSpec(capability="brightness", actions=("set",), min=0, max=100),
@@ -116,11 +117,11 @@ LIGHT_COMMANDS = (
     ),
     CommandSpec(capability="power", actions=("on", "off", "toggle")),
 )
-"""Light commands that every light takes."""
+"""Commands that every light accepts."""
 
 
 class ElgatoAdapter(PollingAdapter):
-    """The lights at one Elgato address."""
+    """Polls and commands the lights at one Elgato address."""
 
     takes_many = True
 
@@ -134,18 +135,18 @@ class ElgatoAdapter(PollingAdapter):
         self._answer: Mapping[str, Any] = {}
 
     async def poll(self) -> Report:
-        """Return every light that the address lists. An unreadable light is present without an observation."""
+        """Read every light at the address. An unreadable light is present without an observation."""
         lights = await self._fetch_lights()
         await self._refresh_facts()
         return self._report(lights)
 
     async def poll_state(self) -> Report:
-        """Read the lights alone."""
+        """Read the lights without their names and models."""
         return self._report(await self._fetch_lights())
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> list[CommandResult]:
-        """Read the lights, write all of them with the changes, and read until they show the changes, for one second
-        at most."""
+        """Read the lights, write all lights with the changes, and wait up to one second until they show the
+        changes."""
         began = self.clock.monotonic()
         for device_id in device_ids:
             check_offered(device_id, LIGHT_COMMANDS, command)
@@ -175,7 +176,7 @@ class ElgatoAdapter(PollingAdapter):
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """`identify` makes the light blink, `info` returns the answer to `accessory-info`."""
+        """`identify` makes the light blink. `info` returns the answer to `accessory-info`."""
         return {"identify": self._identify, "info": self._info}
 
     async def _identify(self, payload: Mapping[str, Value]) -> Value:
@@ -189,7 +190,7 @@ class ElgatoAdapter(PollingAdapter):
         return await self._fetch_object("/elgato/accessory-info")
 
     async def _fetch_lights(self) -> list[Any]:
-        """Return the lights as the device lists them, unchecked: one malformed entry must not fail the others."""
+        """Return the list of lights without checks, because one malformed entry must not fail the others."""
         self._answer = await self._fetch_object("/elgato/lights")
         lights = self._answer.get("lights")
         if not isinstance(lights, list):
@@ -206,7 +207,7 @@ class ElgatoAdapter(PollingAdapter):
         return answer
 
     async def _refresh_facts(self) -> None:
-        """Read `accessory-info` every `FACTS_EVERY` seconds; if that fails, keep the last reading."""
+        """Read `accessory-info` every `FACTS_EVERY` seconds. After a failure, keep the last reading."""
         if self.clock.monotonic() < self._facts_due_at:
             return
         try:
@@ -236,7 +237,7 @@ class ElgatoAdapter(PollingAdapter):
         return Report(adapter=self.name, present=frozenset(ids), observations=observations)
 
     def _observe(self, index: int, ids: list[str], raw: Any) -> Observation | None:
-        """Return the light of this index; None if it cannot be read, which is logged once."""
+        """Return the light with this index. Return None for an unreadable light, and log that once."""
         device_id, name = ids[index], _text(self._facts, "displayName") or _text(self._facts, "productName")
         light = _parse(raw)
         if isinstance(light, Invalid):
@@ -273,7 +274,6 @@ class ElgatoAdapter(PollingAdapter):
 
 
 build = ElgatoAdapter.of
-"""Makes the adapter of a section."""
 
 
 def _index(device_id: str) -> int:
@@ -281,7 +281,7 @@ def _index(device_id: str) -> int:
 
 
 def _parse(raw: Any) -> LightState | Invalid:
-    """Return the light, or the fault if none of it is readable."""
+    """Return the state of the light, or the fault if no field is readable."""
     try:
         return LightState.parse(raw)
     except Invalid as fault:
@@ -289,7 +289,8 @@ def _parse(raw: Any) -> LightState | Invalid:
 
 
 def _written(raw: Any, light: LightState | Invalid, change: Mapping[str, int]) -> RawLight:
-    """Return the light as it was read, with the change. A temperature ends colour mode; wrong fields are omitted."""
+    """Return the light as it was read, with the change. A new temperature ends colour mode. Wrong fields are
+    omitted."""
     if isinstance(light, Invalid):
         return {}
     dropped = {*light.wrong, *(("hue", "saturation") if "temperature" in change else ())}

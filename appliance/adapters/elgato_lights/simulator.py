@@ -1,4 +1,4 @@
-"""A light that speaks Elgato's local HTTP protocol."""
+"""Simulates a light with Elgato's local HTTP protocol."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from appliance.adapters.simulated import SimulatedDevice
 
 
 class SimulatedLight(Struct, kw_only=True):
-    """One lamp of the device. A lamp with a hue or saturation is in colour mode, and shows no temperature."""
+    """One lamp of the device. A lamp with a hue or saturation is in colour mode and has no temperature."""
 
     on: bool = False
     brightness: int = 50
@@ -35,7 +35,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "hue": (0.0, 360.0),
     "saturation": (0.0, 100.0),
 }
-"""The range of each field of a light. Written numbers are clamped to it; floats keep their fraction."""
+"""Range of each field of a light. Written numbers are clamped to the range; floats keep their fraction."""
 
 _INFO = {
     "productName": "Elgato Key Light",
@@ -52,7 +52,7 @@ _INFO = {
 
 
 class LightSimulator(SimulatedDevice):
-    """A mains-powered Elgato light with any number of lamps.
+    """Simulates a mains-powered Elgato light with any number of lamps.
 
     `writes` holds the bodies of all PUTs in order (as text if not JSON); `identified` counts the requests to blink.
     Both include requests that a fault made ineffective. `info` is the answer to `accessory-info`. `base` are the
@@ -75,9 +75,9 @@ class LightSimulator(SimulatedDevice):
 
     @property
     def lights(self) -> list[Any]:
-        """The lamps as they are now; they can be changed in place.
+        """The present state of the lamps. Tests can change the lamps in place.
 
-        An entry that is not a `SimulatedLight` is served as it is, in JSON, and no write changes it.
+        An entry that is not a `SimulatedLight` is served unchanged in JSON, and writes do not change it.
         """
         self._apply_due_writes()
         return self._lights
@@ -132,7 +132,6 @@ class LightSimulator(SimulatedDevice):
 
 
 simulate = LightSimulator
-"""Makes the simulator of the demo."""
 
 
 def _described(light: Any) -> Any:

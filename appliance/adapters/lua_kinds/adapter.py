@@ -1,4 +1,4 @@
-"""An adapter whose kind is written in Lua: polls, commands, hooks, and operations call functions of the file."""
+"""The adapter of a kind in Lua. Polls, commands, hooks, and operations call functions of the file."""
 
 from __future__ import annotations
 
@@ -42,14 +42,15 @@ from appliance.tables.checks import is_number, shown
 from appliance.tasks import run_together
 
 MIN_MESSAGE_SECS, CALM_MESSAGES = 0.01, 10
-"""Pause between two messages to the file while more than this number wait."""
+"""Shortest pause between two messages to the file, and the number of waiting messages above which this pause
+applies."""
 
 MAX_LOGGED_FAULTS = 100
-"""Different faults of messages and hooks that are logged."""
+"""Limit of different faults of messages and hooks that are logged."""
 
 MIN_POLL_SECS, MAX_POLL_SECS = 1.0, 86_400.0
 MAX_SENTENCE_CHARS = 500
-"""Length of a refusal that is in the words of the file."""
+"""Length limit of a refusal in the words of the file."""
 
 T = TypeVar("T")
 
@@ -57,7 +58,8 @@ log = logging.getLogger("adapters")
 
 
 class LuaAdapter(PollingAdapter):
-    """One section whose kind is loaded. `transport` replaces the requests to its device, `push` its connections."""
+    """Runs one section whose kind is loaded. `transport` replaces the requests to its device, `push` its
+    connections."""
 
     shares_outages = False
 
@@ -87,7 +89,7 @@ class LuaAdapter(PollingAdapter):
 
     @property
     def connection(self) -> PushConnection | None:
-        """The connection of `listen`, if the kind has one."""
+        """The connection of `listen`. None if the kind does not listen."""
         return self.functions.connection
 
     async def listen(self) -> None:
@@ -99,7 +101,8 @@ class LuaAdapter(PollingAdapter):
         await run_together(super().run(), self._keep_handing_over(), replace_when(self._loaded))
 
     def timeout_error(self, *, is_answered: bool) -> AdapterFailed:
-        """Like the base; a timeout is not an outage if no request was in progress."""
+        """Return the error of the base class if a request was in progress. Otherwise, the file itself took too long,
+        which is not an outage."""
         cancelled = self.functions.cancelled
         if cancelled is not None and cancelled.was_asking:
             return super().timeout_error(is_answered=is_answered)
@@ -107,7 +110,7 @@ class LuaAdapter(PollingAdapter):
         return AdapterFailed(f"{place} took longer than {COMMAND_TIMEOUT_SECS:g} s without waiting for the device")
 
     async def poll_once(self) -> None:
-        """Poll and publish; without a function `poll`, check the connection and the silence."""
+        """Poll and publish. Without a function `poll`, check the connection and the time of silence."""
         if self._definition.has_poll:
             await super().poll_once()
             await self.publish_events()
@@ -120,7 +123,8 @@ class LuaAdapter(PollingAdapter):
             self.publish.answered()
 
     def _note_closed(self) -> None:
-        """Count a closed connection as a miss, but not before its first attempt, and not if the device refused it."""
+        """Treat a closed connection like an unanswered poll. Exceptions are the time before the first attempt, and a
+        refusal by the device."""
         error = self._push_error or Unreachable(f"{self.http.address}: the connection is not open")
         if self._push_error is None and self.misses == 0:
             self.misses = 1
@@ -132,7 +136,7 @@ class LuaAdapter(PollingAdapter):
             self.publish.record_error(error)
 
     async def poll(self) -> Report:
-        """Return the devices of the function `poll`; without one, remove nothing."""
+        """Return the devices from the function `poll`. Without this function, the report removes nothing."""
         if not self._definition.has_poll:
             return Report(adapter=self.name)
         calls = self.functions.new_calls(repeats=True)
@@ -155,11 +159,11 @@ class LuaAdapter(PollingAdapter):
         return float(self._interval)
 
     def describe_answer(self) -> str:
-        """Return which fields the answers to the last poll contained, if the poll yielded no device."""
+        """Return the fields in the answers to the last poll if the poll yielded no device."""
         return self.redact(self._answer)
 
     def _report_empty(self, *, is_empty: bool) -> None:
-        """Report an empty list; a kind without devices returns nil instead."""
+        """Report an empty list. A kind without devices returns nil instead."""
         super()._report_empty(is_empty=is_empty and self._lists_devices)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
@@ -192,7 +196,7 @@ class LuaAdapter(PollingAdapter):
         return self._result_of(device_id, await self.functions.redacted(found["first"]), expected)
 
     async def _find(self, device_id: str, *, is_fresh: bool) -> Device:
-        """Return the device as it is shown, after a poll if it must be fresh."""
+        """Return the device with its present state. If the state must be fresh, poll first."""
         if is_fresh and self._definition.has_poll:
             await in_steps(self.clock, self.publish.report_parts(await self.poll()))
         device = self.publish.find(device_id)
@@ -201,7 +205,7 @@ class LuaAdapter(PollingAdapter):
         return device
 
     def _result_of(self, device_id: str, raw: Any, expected: ExpectedState) -> CommandResult:
-        """Return the result of a command for which the file returned the present state of the device."""
+        """Return the result of a command for which the file returned the device's present state."""
         seen = self._reader.read_one(raw, device_id, "command")
         if seen is None:
             return CommandResult(error=BadAnswer(f"command returned {shown(raw)}, which is not a device"))
@@ -212,11 +216,11 @@ class LuaAdapter(PollingAdapter):
 
     @property
     def hooks(self) -> Collection[str]:
-        """The hook of the section, if the file has a function for it."""
+        """The hook of the section if the file has a function `hook`."""
         return (self.name,) if self._definition.has_hook else ()
 
     async def hook(self, request: HookRequest) -> None:
-        """Pass the request to the file, and apply the update that it returns."""
+        """Pass the request to the file, and apply the update that the file returns."""
         given: dict[str, Any] = {"method": request.method, "data": request.data}
         for name, texts in (("query", request.query), ("headers", request.headers)):
             given[name] = {str(key): str(value) for key, value in texts.items()}
@@ -229,7 +233,7 @@ class LuaAdapter(PollingAdapter):
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """The functions of `operations`."""
+        """The operations of the file."""
         return {name: partial(self._operate, name) for name in self._definition.operations}
 
     async def _operate(self, name: str, payload: Mapping[str, Value]) -> Value:
@@ -240,8 +244,7 @@ class LuaAdapter(PollingAdapter):
         return await self.functions.redacted(found["first"], self.redact.in_value)
 
     async def apply_update(self, function: str, raw: Any) -> None:
-        """Publish the update that `receive` or `hook` returned, after the first poll, and do what the update asks
-        for."""
+        """Wait for the first poll, publish the update from `receive` or `hook`, and do what the update requests."""
         has_devices = isinstance(raw, dict) and raw.keys() & {"devices", "events"}
         if has_devices and self._definition.has_poll and not self._has_polled:
             await self.publish.has_started.wait()
@@ -266,7 +269,7 @@ class LuaAdapter(PollingAdapter):
             raise AdapterFailed(self.redact(f"the result of {function} is invalid: {fault}")) from None
 
     def _publish_update(self, update: ReadUpdate) -> Iterator[None]:
-        """Publish the rows of an update one by one in their order, so that no change hides an earlier one."""
+        """Publish the rows of an update one by one in their order, so that a change does not hide an earlier one."""
         for row in update.devices.rows:
             known = self.publish.find(row.device_id)
             if row.seen is not None:
@@ -310,7 +313,7 @@ class LuaAdapter(PollingAdapter):
             log.warning("%s: %s", self.name, error)
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
-        """Return the connection of `listen`, if the kind has one."""
+        """Return the connection of `listen`. Return None if the kind does not listen."""
         return None if self.connection is None else self._open_push(self.connection)
 
     @asynccontextmanager
@@ -327,7 +330,7 @@ class LuaAdapter(PollingAdapter):
             raise
 
     async def look(self, device_ids: Iterable[str]) -> Seen:
-        """Like the base; without a function `poll`, return the pushed state."""
+        """Read the state like the base class. Without a function `poll`, return the pushed state."""
         if self._definition.has_poll:
             return await super().look(device_ids)
         return Seen(None, {each: self._pushed_state(each) for each in device_ids}, None)
@@ -340,7 +343,7 @@ class LuaAdapter(PollingAdapter):
 
 
 class WaitingAdapter(Adapter):
-    """A section whose kind cannot be loaded."""
+    """Runs a section whose kind cannot be loaded, until the kind's file changes."""
 
     def __init__(self, context: AdapterContext, fault: SectionFault) -> None:
         super().__init__(context)
@@ -354,7 +357,7 @@ class WaitingAdapter(Adapter):
         await replace_when(self._fault)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Raises the error."""
+        """Raise the fault of the kind."""
         raise self._error
 
 
@@ -365,12 +368,11 @@ async def replace_when(known: LoadedSection | SectionFault) -> None:
 
 
 def _place_in(error: AdapterFailed) -> str:
-    """Return the file and line of an error, without its words."""
+    """Return the file and line of an error, without the message."""
     return str(error).partition(": ")[0]
 
 
 def build(section: LuaSection, context: AdapterContext) -> Adapter:
-    """Return the adapter of a section."""
     assert context.kinds is not None
     found = context.kinds.find(section)
     if isinstance(found, SectionFault):

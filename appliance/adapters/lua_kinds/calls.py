@@ -1,4 +1,4 @@
-"""Requests of a running function to the hub: HTTP, messages, kept texts, JSON, XML, digests, log lines."""
+"""Requests of a running Lua function to the hub: HTTP, messages, kept texts, JSON, XML, digests, log lines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from appliance.log_buffer import own_fields
 from appliance.tables.checks import number_within
 
 MAX_XML_AT_ONCE = 4096
-"""Bytes of XML that are decoded on the loop; larger texts are decoded on a thread."""
+"""Bytes of XML that are decoded on the loop. Larger texts are decoded on a thread."""
 
 _LEVELS = {
     "trace": logging.DEBUG,
@@ -36,7 +36,7 @@ _LEVELS = {
 }
 
 MAX_DESCRIBED, MAX_DESCRIBED_BYTES = 4, 1 << 18
-"""The number of answers of a poll that a report describes, and the size up to which it lists their fields."""
+"""Limit of answers that a report describes, and the size up to which an answer's fields are listed."""
 
 MAX_FIELDS, MAX_FIELD_CHARS = 40, 40
 
@@ -50,8 +50,8 @@ ASKING = frozenset({"http", "send", "ask"})
 class FunctionCalls:
     """The `LuaCalls` of one running function. `request_secs` is the default and the limit of its requests.
 
-    `failure` is the last request that got no answer, or an incomplete one. `is_asking`: a request is in progress.
-    `repeats` is `WebRequest.repeat` of its requests.
+    `failure` is the error of the last request with a missing or unreadable answer. `is_asking` is true while a
+    request is in progress. `repeats` is `WebRequest.repeat` of its requests.
     """
 
     counted_secs = 0.0
@@ -79,7 +79,7 @@ class FunctionCalls:
         self._redact = redact
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
-        """Run `ctx:<operation>(…)`. Raises a `LaresError`."""
+        """Run `ctx:<operation>(…)`. Raises `LaresError`."""
         first, second, *_ = arguments
         if operation not in _CALLS:
             raise Invalid(f"ctx:{operation} is not available in a kind of adapter")
@@ -108,7 +108,7 @@ class FunctionCalls:
         return for_lua(response)
 
     def describe_answers(self) -> str:
-        """Return which fields each answer contained; empty if there was no request."""
+        """Return the fields of each answer. Return an empty text if there was no request."""
         return "; ".join(f"{path}: {_fields_of(response)}" for path, response in self._answers)
 
     async def send(self, message: Any, _: Any) -> None:
@@ -130,7 +130,7 @@ class FunctionCalls:
         return self._connection
 
     async def keep(self, key: Any, text: Any) -> None:
-        """Keep a text over restarts."""
+        """Store a text over restarts."""
         await self._kept.put(key, text)
         await self._redact.prepare()
 

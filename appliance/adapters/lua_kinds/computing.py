@@ -1,4 +1,4 @@
-"""Separate threads for computations of kinds in Lua inside the hub, so that scenes never wait for them."""
+"""Threads for slow computations of kinds in Lua. Scenes use other threads and never wait for these."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ T = TypeVar("T")
 
 
 async def compute_apart(function: Callable[..., T], *arguments: Any) -> T:
-    """Return the result of a function that takes milliseconds, computed on a thread of kinds."""
+    """Run a function that takes milliseconds on a thread, and return its result."""
     return await asyncio.get_running_loop().run_in_executor(_threads("kinds"), function, *arguments)
 
 
 async def compute_slowly(function: Callable[..., T], *arguments: Any) -> T:
-    """Return the result of a function that can take a second; these run one at a time and block nothing else."""
+    """Run a function that can take a second on a separate thread, and return its result. Such functions run one at a
+    time."""
     return await asyncio.get_running_loop().run_in_executor(_threads("kinds-slow", 1), function, *arguments)
 
 

@@ -1,4 +1,4 @@
-"""The connection that a kind in Lua listens on: a WebSocket or server-sent events of the section's own origin."""
+"""The connection on which a kind in Lua listens: a WebSocket or server-sent events of the section's base URL."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
 
 SOCKET_PING_SECS = 20.0
-"""Silence after which a WebSocket gets a ping."""
+"""Silence after which a WebSocket is pinged."""
 
 EVENTS_SILENCE_SECS = 600.0
 """Silence after which the stream of server-sent events is opened again."""
 
 MAX_PUSHED, MAX_PUSHED_BYTES = 100, 1 << 20
-"""Messages that may wait for the file, and their bytes; reading pauses at these limits."""
+"""Limits of waiting messages for the file, and of their bytes. Reading pauses at these limits."""
 
 MAX_TEXT = 1 << 20
-"""Bytes or characters of a message; a larger one must be JSON."""
+"""Size limit of a message that is not JSON, in bytes or characters."""
 
 SOCKET_SEND_SECS, DEFAULT_REPLY_SECS, MAX_REPLY_SECS = 5.0, 5.0, 300.0
 MAX_ASKED = 100
-"""Messages of `ctx:ask` that wait for their replies at a time."""
+"""Limit of `ctx:ask` messages that wait for a reply at the same time."""
 
 
 class Pushed(NamedTuple):
-    """A message for the file, its size in bytes or characters, and its JSON if it is JSON."""
+    """A message for the file, its size in bytes or characters, and its text if the message is JSON."""
 
     size: int
     value: Any
@@ -56,14 +56,15 @@ class PushSource(Protocol):
 
 
 PushContext = AbstractAsyncContextManager[Any]
-"""Iterates over messages; a WebSocket can also `send`."""
+"""Iterates over messages. A WebSocket can also `send`."""
 
 
 class PushConnection:
-    """The connection of one section. The adapter opens it repeatedly, and passes each `next_message` to the file.
+    """The connection of one section. The adapter opens the connection repeatedly, and passes each `next_message` to
+    the file.
 
     `hello` returns the first message, or None to send nothing. `find_path` returns the path if the file has a
-    function for it; if that returns nil, the connection stays unused.
+    function for the path. If that function returns nil, the connection is unused.
     """
 
     def __init__(
@@ -90,12 +91,10 @@ class PushConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection appears open."""
         return self._is_open
 
     @property
     def can_send(self) -> bool:
-        """Whether messages can be sent."""
         return self._listen.kind != "sse"
 
     @property
@@ -112,7 +111,8 @@ class PushConnection:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[AsyncIterator[Any]]:
-        """Open the connection, and yield its messages; each has already been matched to a request or queued."""
+        """Open the connection, and yield its messages. Each yielded message is already matched to a request, or
+        queued for the file."""
         size = self._listen.max_message_kb << 10
         path = await self._find_path() if self._listen.path is None else self._listen.path
         if path is None:
@@ -193,7 +193,7 @@ def _parse_event(event: ServerEvent, address: str) -> Pushed:
 
 
 def _parse(body: bytes | str, address: str) -> Pushed:
-    """Parse a message: JSON, otherwise text or bytes. Raises `BadAnswer` if a text or bytes are too long."""
+    """Parse a message: JSON, otherwise text or bytes. Raises `BadAnswer` for text or bytes that are too long."""
     try:
         text = compact_json(body)
         return Pushed(len(body), orjson.Fragment(text), text)

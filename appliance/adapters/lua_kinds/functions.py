@@ -1,4 +1,5 @@
-"""The functions of one section's file: each call has its own Lua state, and `ctx.memory` is kept here."""
+"""Calls the functions of one section's file. Each call has a new Lua state; `ctx.memory` is kept between the
+calls."""
 
 from __future__ import annotations
 
@@ -20,14 +21,14 @@ from appliance.home.values import Value
 from appliance.tables.checks import shown
 
 MAX_REDACTED_AT_ONCE = 1 << 14
-"""Characters that are redacted on the loop; more are redacted on a thread."""
+"""Characters that are redacted on the loop. Longer values are redacted on a thread."""
 
 HELLO, PATH = ["listen", "hello"], ["listen", "path"]
-"""Functions whose results go to the device, and so may contain secrets."""
+"""Functions whose results go to the device. These results may contain secrets."""
 
 
 class CancelledCall(NamedTuple):
-    """A cancelled call of a function: file and function, and whether it was waiting for the device."""
+    """A cancelled call: its file and function, and whether the function was waiting for the device."""
 
     place: str
     was_asking: bool
@@ -36,7 +37,7 @@ class CancelledCall(NamedTuple):
 class KindFunctions:
     """Calls the functions of a file, and keeps the memory and the secrets of its section.
 
-    `connection` is that of `listen`, if the kind has one. `cancelled` describes the last call if it was cancelled.
+    `connection` is the connection of `listen`, or None. `cancelled` describes the last call if it was cancelled.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class KindFunctions:
         self._host = host
 
     def new_calls(self, secs: float = COMMAND_TIMEOUT_SECS, *, repeats: bool | None = None) -> FunctionCalls:
-        """Return the requests of one call, with this time limit; `repeats` is the `WebRequest.repeat` of each
+        """Return the `FunctionCalls` for one call with this time limit. `repeats` is the `WebRequest.repeat` of each
         request."""
         return FunctionCalls(
             self.section.name, self.transport, self.kept, self.redact, self.connection, secs, repeats=repeats
@@ -79,8 +80,8 @@ class KindFunctions:
     ) -> Any:
         """Return `{first, second}`, the results of a function.
 
-        A `first` argument can be bytes, and can have a `body` of bytes. If the function failed because an answer was
-        missing or unreadable, raises the error of that request; otherwise `AdapterFailed` with file and line.
+        A `first` argument can be bytes, and can have a `body` of bytes. If the function failed because of a missing
+        or unreadable answer, raises the error of that request. Otherwise, raises `AdapterFailed` with file and line.
         """
         calls, self.cancelled = calls or self.new_calls(), None
         await self.redact.prepare()
@@ -108,7 +109,8 @@ class KindFunctions:
         return (await self.call(HELLO))["first"]
 
     async def _find_path(self) -> str | None:
-        """Return the path to listen on, from the function of the file; None if this section does not listen."""
+        """Return the path to listen on, from the function of the file. Return None if this section does not
+        listen."""
         found = (await self.call(PATH))["first"]
         try:
             return None if found is None else url_path(found)
@@ -116,13 +118,13 @@ class KindFunctions:
             raise AdapterFailed(f"listen.path returned {shown(found)}, which {fault}") from None
 
     def remember(self, before: Mapping[str, Value], after: Mapping[str, Value]) -> None:
-        """Apply the changes of one call to the memory; other calls may have changed it meanwhile."""
+        """Apply the changes of one call to the memory. Changes of concurrent calls are kept."""
         changed = {key: value for key, value in after.items() if key not in before or before[key] != value}
         gone = before.keys() - after.keys()
         self.memory = {key: value for key, value in {**self.memory, **changed}.items() if key not in gone}
 
     async def redacted(self, value: Any, redact: Callable[[Any], Any] | None = None) -> Any:
-        """Return the value without secrets, as `redact` does it; a long value is processed off the loop."""
+        """Return the value without secrets, using `redact`. A long value is processed off the loop."""
         redact = redact or self.redact.in_device
         if not self.redact.has_secrets():
             return value

@@ -1,4 +1,5 @@
-"""The host of kinds in Lua: finds the kind of a section, and runs its functions in the worker of kinds."""
+"""The interface of the part that runs kinds in Lua: finds the kind of a section, and runs its functions in a
+worker."""
 
 from __future__ import annotations
 
@@ -14,15 +15,16 @@ from appliance.errors import Fault
 
 
 class LuaCalls(Protocol):
-    """Answers the calls of Lua. `counted_secs` is the time of nested executions that counts for the backstop."""
+    """Answers the calls of a Lua function. `counted_secs` is the time of nested executions that is added to the
+    function's time limit."""
 
     counted_secs: float
 
     async def call(self, operation: str, arguments: Any) -> Any:
-        """Run `ctx:<operation>` and return JSON data; a `LaresError` is raised at the line of the user."""
+        """Run `ctx:<operation>` and return JSON data. A `LaresError` is raised at the user's line."""
 
     def log(self, level: str, message: str, fields: Any) -> None:
-        """Log a line of Lua."""
+        """Write a log line of Lua."""
 
 
 class LoadedSection(Struct, frozen=True, kw_only=True):
@@ -42,16 +44,17 @@ class SectionFault(Struct, frozen=True, kw_only=True):
 
 
 class KindHost(Protocol):
-    """Runs the functions of kinds; methods may be called concurrently."""
+    """Runs the functions of kinds. Methods may be called concurrently."""
 
     def find(self, section: LuaSection) -> LoadedSection | SectionFault:
-        """Return the section with its kind as loaded now."""
+        """Return the section with its present kind."""
 
     async def call(
         self, section: LuaSection, calls: LuaCalls, path: Sequence[str], given: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Run the function at this path of the kind's table: `{first, second, memory}`. Raises `ScriptFailed`.
+        """Run the function at this path of the kind's table, and return `{first, second, memory}`. Raises
+        `ScriptFailed`.
 
         `given` is `{settings, memory, first?, second?, bytes?, repeat?}`; `bytes` become `first`, or its `body`. With
-        `repeat`, a call runs again if another one cut it off. Cancelling the call ends the function.
+        `repeat`, a call runs again if another call interrupted it. Cancelling the call ends the function.
         """

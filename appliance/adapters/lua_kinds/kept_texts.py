@@ -16,22 +16,22 @@ from appliance.clock import Clock
 from appliance.errors import Invalid
 
 MAX_KEPT, MAX_KEPT_BYTES = 16, 4096
-"""The number of texts that a section may keep, and the size limit of each in bytes."""
+"""Limit of kept texts per section, and the size limit of each text in bytes."""
 
 MAX_KEPT_WRITES, KEPT_WRITE_SECS = 60, 10.0
-"""Changes of kept texts that may follow each other directly, and the seconds until one more is allowed."""
+"""Limit of changes in immediate succession, and the seconds after which one more change is allowed."""
 
 KEPT = "kept"
-"""Key in the secrets of a section; the value holds all kept texts as one JSON object."""
+"""Key in the secrets of a section. The value holds all kept texts as one JSON object."""
 
 MIN_INNER_CHARS = 8
-"""A shorter text inside a kept JSON text is a word, not a secret."""
+"""Minimum length of a secret inside a kept JSON text. Shorter texts are treated as ordinary words."""
 
 _KEY = re.compile(r"[a-z0-9_.-]{1,64}")
 
 
 class KeptTexts:
-    """The texts of one section that `ctx:keep` stores. They are secrets."""
+    """The texts of one section that `ctx:keep` stores. All texts are secrets."""
 
     def __init__(self, secrets: Secrets, clock: Clock | None = None) -> None:
         self._secrets = secrets
@@ -41,14 +41,14 @@ class KeptTexts:
         stored = secrets.get(KEPT)
         self._texts: Mapping[str, str] = {} if stored is None else orjson.loads(stored)
         self.secrets = _secrets_in(self._texts.values())
-        """Every text and, if it is JSON, the texts in it that are long enough to be secrets."""
+        """Every text. If a text is JSON, its inner texts of sufficient length are included."""
 
     def get(self, key: str) -> str | None:
-        """Return a text; None if the key is unknown."""
+        """Return a text. Return None for an unknown key."""
         return self._texts.get(key)
 
     async def put(self, key: Any, text: Any) -> None:
-        """Store a text durably; None removes it. Raises `Invalid` or `StoreFailed`."""
+        """Store a text durably. None removes the text. Raises `Invalid` or `StoreFailed`."""
         if not isinstance(key, str) or _KEY.fullmatch(key) is None:
             raise Invalid("ctx:keep: the key must be 1 to 64 of a-z, 0-9, _, - and .")
         if text is not None and not isinstance(text, str):
@@ -66,7 +66,7 @@ class KeptTexts:
                 self._texts, self.secrets = texts, _secrets_in(texts.values())
 
     def _count_write(self) -> None:
-        """Raise `Invalid` if the file stores changes too often: each one is written to the card."""
+        """Raise `Invalid` if the file stores changes too often, because each change is written to the card."""
         now = self._clock.monotonic()
         earned = (now - self._counted_at) / KEPT_WRITE_SECS
         self._writes_left, self._counted_at = min(self._writes_left + earned, float(MAX_KEPT_WRITES)), now

@@ -1,4 +1,4 @@
-"""The definition of a kind, as its file returns it: settings, defaults, and functions."""
+"""The definition of a kind in its Lua file: settings, defaults, and functions."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ BUNDLED_KINDS = Path(__file__).parent / "bundled"
 
 @cache
 def list_bundled_kinds() -> tuple[str, ...]:
-    """Return the names of the bundled kinds, read once: without root, the folder can be unreadable."""
+    """Return the names of the bundled kinds. They are read once, because the folder can be unreadable without
+    root."""
     return tuple(sorted(file.stem for file in BUNDLED_KINDS.glob("*.lua")))
 
 
 KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
-"""Name of a kind; its file adds `.lua`."""
+"""Matches the name of a kind. The file name is this name plus `.lua`."""
 
 MAX_SETTINGS, MAX_ORIGINS, MAX_OPERATIONS, MAX_VALUES = 64, 16, 32, 200
 MAX_OPERATION_SECS, DEFAULT_OPERATION_SECS = 300.0, 5.0
@@ -52,7 +53,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 def duration(value: Any) -> float:
-    """Check seconds: a number, or `"90s"`, `"5m"`, `"1h"`."""
+    """Check a duration: seconds, or a text such as `"90s"`, `"5m"`, `"1h"`."""
     if isinstance(value, str) and (found := re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([smh])", value)):
         value = float(found[1]) * _UNITS[found[2]]
     if not is_number(value) or not 0 <= value <= MAX_DURATION_SECS:
@@ -80,11 +81,11 @@ KNOWN_SETTINGS: Fields = {
 
 
 class KindDefinition(Struct, frozen=True, kw_only=True):
-    """One kind as its file defines it.
+    """The definition of one kind.
 
     `settings` are the keys of its sections, including the keys of every kind. `origins` are further addresses by
-    name: a URL, or the setting with a URL. `operations` have their time limits in seconds. `declared` are the
-    settings that the file itself names; `descriptions` belong to settings.
+    name: a URL, or the setting with a URL. `operations` are time limits in seconds, by operation. `declared` are the
+    settings that the file itself defines. `descriptions` are by setting.
     """
 
     name: str
@@ -103,9 +104,9 @@ class KindDefinition(Struct, frozen=True, kw_only=True):
 
 
 class ListenDefinition(Struct, frozen=True, kw_only=True):
-    """The connection that a kind listens on. `reply` is the field with the id of an answer.
+    """The connection on which a kind listens. `reply` is the field with the id of an answer.
 
-    If `path` is None, a function of the file returns the path for each section; if the function returns none, no
+    If `path` is None, a function of the file returns the path for each section. If the function returns nil, no
     connection is opened.
     """
 
@@ -132,7 +133,7 @@ def _texts(value: Any) -> list[Any]:
 
 
 def _values(value: Any) -> list[Any]:
-    """Check the values that a setting can have."""
+    """Check the list of values that a setting allows."""
     found = _texts(value)
     if len(found) > MAX_VALUES:
         raise Invalid(f"has more than {MAX_VALUES} entries")
@@ -151,7 +152,7 @@ _TOP: Fields = {
 
 
 def _path(value: Any) -> str | None:
-    """Check a path; None for a function that returns it."""
+    """Check a path. Return None for a function, which returns the path later."""
     return None if isinstance(value, Function) else url_path(value)
 
 
@@ -176,7 +177,7 @@ _SETTING: Fields = {
 
 
 def parse_kind(table: Table) -> KindDefinition | None:
-    """Return the kind that the table of a file defines; None if the findings of the table have faults."""
+    """Return the kind that the table of a file defines. Return None if the table has faults."""
     count = len(table.findings.faults)
     found = table.read(_TOP)
     settings = _read_settings(table)
@@ -256,7 +257,7 @@ def _read_setting(table: Table, name: str) -> _Setting | None:
 
 
 def _schema_of(stated: Mapping[str, Any]) -> Schema:
-    """Return the schema of a setting for forms; a duration has the format of that name."""
+    """Return the schema of a setting for forms. A duration has the format `duration`."""
     limits = {"minimum": stated["min"], "maximum": stated["max"], "enum": stated["values"] or None}
     schema = {name: limit for name, limit in limits.items() if limit is not None}
     if stated["type"] == "list":
@@ -296,7 +297,8 @@ def _check_of(stated: Mapping[str, Any], *, is_secret: bool) -> Callable[[Any], 
 
 
 def _one_of(check: Callable[[Any], Any], values: Sequence[Any], *, is_list: bool) -> Callable[[Any], Any]:
-    """Restrict a check to these values, or to lists of them. Raises `Invalid` if the check refuses a value."""
+    """Restrict a check to these values, or to lists of these values. Raises `Invalid` if the check refuses one of the
+    values."""
     known = values if is_list else [check(each) for each in values]
 
     def checked(value: Any) -> Any:
@@ -312,7 +314,7 @@ def _one_of(check: Callable[[Any], Any], values: Sequence[Any], *, is_list: bool
 
 
 def _without_value(check: Callable[[Any], Any], kind: str) -> Callable[[Any], Any]:
-    """Replace the sentence of a check for a secret: it must not repeat the value."""
+    """Replace the error message of a check for a secret, because the message must not contain the value."""
 
     def checked(value: Any) -> Any:
         try:

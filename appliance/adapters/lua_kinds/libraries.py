@@ -1,6 +1,6 @@
 """The tables `json`, `xml`, and `crypto` of kinds in Lua.
 
-Bytes of `crypto` are passed as text, one character for each byte.
+`crypto` passes bytes as text, one character for each byte.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from appliance.errors import Invalid
 from appliance.tables.checks import integer, one_of
 
 MAX_JSON_MARKS = 500_000
-"""Commas, brackets, braces, and backslashes in JSON; more of them would block the loop too long."""
+"""Limit of commas, brackets, braces, and backslashes in JSON. More of them would block the loop too long."""
 
 _SLICE_BYTES = 1 << 18
 
 MAX_ELEMENTS, MAX_DEPTH = 10_000, 14
-"""Elements of one text and their depth; each element of XML is two levels of JSON."""
+"""Limit of elements in one text, and of their depth. Each element of XML is two levels of JSON."""
 
 ALGORITHMS = ("md5", "sha1", "sha256")
 MAX_ROUNDS, MAX_LENGTH = 500_000, 1024
-"""Rounds of pbkdf2, summed over all blocks of its result, and the length of a result."""
+"""Limit of pbkdf2's rounds, summed over all blocks of the result, and of the length of a result."""
 
 
 def compact_json(body: bytes | str) -> bytes:
-    """Return JSON without white space. Raises `Invalid` if it is invalid, too deep, or too large.
+    """Return JSON without white space. Raises `Invalid` if the text is not JSON, too deep, or too large.
 
-    The worker builds the value: building it here would block the loop ten times as long.
+    The worker builds the value, because building it here would block the loop ten times as long.
     """
     text, marks = body if isinstance(body, bytes) else body.encode(errors="replace"), 0
     for start in range(0, len(text), _SLICE_BYTES):
@@ -54,9 +54,9 @@ def compact_json(body: bytes | str) -> bytes:
 
 
 def decode_xml(text: bytes) -> dict[str, Any]:
-    """Return the root element as `{value: {name, attributes, text, children}}`, or `{fault}` with a sentence.
+    """Return the root element as `{value: {name, attributes, text, children}}`, or `{fault}` with a message.
 
-    Names are without namespaces. Entities are rejected. Blocks in proportion to the text.
+    Names have no namespaces. Entities are rejected. The function blocks in proportion to the text.
     """
     try:
         root = parse_xml(text)
@@ -88,7 +88,7 @@ def _local(name: str) -> str:
 
 
 def compute(name: str, given: Mapping[str, Any]) -> str:
-    """Return the result of `crypto.<name>`, digests in hexadecimal. Raises `Invalid`. pbkdf2 can take a second."""
+    """Return the result of `crypto.<name>`. Digests are hexadecimal. Raises `Invalid`. pbkdf2 can take a second."""
     try:
         return _FUNCTIONS[name](given)
     except Invalid as fault:

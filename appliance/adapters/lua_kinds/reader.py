@@ -1,4 +1,4 @@
-"""Reads devices and events that a Lua file returns; an invalid one is dropped alone, with a sentence."""
+"""Reads the devices and events that a Lua file returns. Each invalid device or event is dropped with a message."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from appliance.tables.fields import Field, Fields, Findings, Table, dotted
 MAX_LOCAL_ID_CHARS = 200
 
 MAX_DEVICES = 2000
-"""Devices of one list."""
+"""Limit of devices in one list."""
 
 MAX_ATTRIBUTES, MAX_COMMANDS, MAX_EVENTS = 1000, 250, 100
-"""Entries of one device; they are checked without a pause for other tasks."""
+"""Limits of entries in one device. All entries are checked without a pause for other tasks."""
 
 EXPLICIT_ACTIONS = frozenset({"get", "increase", "decrease", "reset"})
-"""Actions that a command has only if the file names them."""
+"""Actions that a command has only if the file lists them."""
 
 DEVICE_FAULT = "\0fault"
-"""Key of the sentence that replaces a device without a JSON form."""
+"""Key of the message that replaces a device without a JSON form."""
 
 MAX_DEVICE_FAULTS = 1000
-"""Different faults of the devices of one adapter that are reported."""
+"""Limit of different device faults that one adapter reports."""
 
 
 T = TypeVar("T")
@@ -121,10 +121,10 @@ ReadEvent = tuple[str, str, Mapping[str, Value]]
 
 
 class ReadRow(Struct, frozen=True, kw_only=True):
-    """One device of a list, in the order of the list.
+    """One device of a list.
 
-    `attributes` is None if the row has no such field. `seen` is the rest of the description; None if the row only has
-    attributes of a known device.
+    `attributes` is None if the row has no such field. `seen` is the rest of the description. If the row only has
+    attributes of a known device, `seen` is None.
     """
 
     device_id: str
@@ -132,7 +132,7 @@ class ReadRow(Struct, frozen=True, kw_only=True):
     seen: Observation | None = None
 
     def observation(self, before: Mapping[str, Value], *, is_pushed: bool = False) -> Observation:
-        """Return the description with the attributes that the row does not name, which stay as in `before`."""
+        """Return the complete description. Attributes that the row omits have their values in `before`."""
         assert self.seen is not None
         stated = self.attributes or {}
         kept = {key: each for key, each in before.items() if key != "state" and key not in stated}
@@ -141,7 +141,7 @@ class ReadRow(Struct, frozen=True, kw_only=True):
 
 
 class ReadDevices(Struct, kw_only=True):
-    """Rows of a list, and events of their devices; `ids` include devices without a description."""
+    """The rows of a list, and the events of their devices. `ids` includes devices without a description."""
 
     rows: list[ReadRow] = field(default_factory=list)
     ids: dict[str, None] = field(default_factory=dict)
@@ -150,7 +150,7 @@ class ReadDevices(Struct, kw_only=True):
 
 
 class ReadUpdate(Struct, kw_only=True):
-    """An update, as `receive` or `hook` returns it."""
+    """An update that `receive` or `hook` returned."""
 
     devices: ReadDevices = field(default_factory=ReadDevices)
     send: Any = None
@@ -159,7 +159,7 @@ class ReadUpdate(Struct, kw_only=True):
 
 
 class DeviceReader:
-    """Reads the results of the functions of one section. Each fault of a device is published once."""
+    """Reads the results of one section's functions. Each fault of a device is published once."""
 
     def __init__(self, publish: Publisher) -> None:
         self._section = publish.name
@@ -169,7 +169,7 @@ class DeviceReader:
         self._commands_read: dict[str, tuple[Any, tuple[CommandSpec, ...]]] = {}
 
     def read_list(self, raw: Any, what: str, read: ReadDevices, *, in_part: bool = False) -> Iterator[None]:
-        """Add the devices of a list to `read`, one per step. The list of an update is `in_part`: other devices stay.
+        """Add the devices of a list to `read`, one per step. With `in_part`, the list may omit devices.
 
         Raises `Invalid`.
         """
@@ -184,7 +184,7 @@ class DeviceReader:
             yield
 
     def read_update(self, raw: Any, what: str, update: ReadUpdate) -> Iterator[None]:
-        """Add the result of `receive` or `hook` to `update`, one device or event per step; the result can be None.
+        """Add the result of `receive` or `hook` to `update`, one device or event per step. The result can be None.
 
         Raises `Invalid`.
         """
@@ -205,7 +205,7 @@ class DeviceReader:
             yield
 
     def read_one(self, raw: Any, device_id: str, what: str) -> Observation | None:
-        """Return the device that `command` returned, which can lack its id; None if it is invalid."""
+        """Return the device that `command` returned. Its id can be missing. Return None for an invalid device."""
         read = ReadDevices()
         local = device_id.removeprefix(f"{self._section}:")
         known = self._find(device_id)
@@ -216,7 +216,7 @@ class DeviceReader:
         return next((each.observation(before) for each in read.rows if each.device_id == device_id), None)
 
     def observations(self, read: ReadDevices) -> list[Observation]:
-        """Return the rows of a poll as observations. A device whose row has no attributes keeps its attributes."""
+        """Return the rows of a poll as observations. If a row has no attributes, the device keeps its attributes."""
         latest: dict[str, Mapping[str, Value]] = {}
         found = []
         for row in read.rows:
@@ -317,8 +317,8 @@ class DeviceReader:
             self._commands_read[id_] = (stated, specs)
 
     def _commands(self, table: Table, id_: str, stated: Any, known: Device | None) -> tuple[CommandSpec, ...]:
-        """Return the commands of a device; reuse the earlier result if its row has no commands, or the same ones as
-        before."""
+        """Return the commands of a device. If its row has no commands or unchanged commands, return the earlier
+        result."""
         last = self._commands_read.get(id_)
         if stated is None or (last is not None and last[0] == stated):
             table.raw("commands")
@@ -368,7 +368,7 @@ class DeviceReader:
 
 
 def _with_actions(command: Any) -> Any:
-    """Return a command as a table; a text means a capability with the actions and the range of the catalog."""
+    """Return a command as a table. A text is a capability with the actions and the range of the catalog."""
     if not isinstance(command, str) or (known := CAPABILITIES.get(command)) is None:
         return command
     bounds = {"min": 0, "max": 100} if known.type == "percentage" else {}
@@ -377,13 +377,13 @@ def _with_actions(command: Any) -> Any:
 
 
 def _lists_toggle(command: Any) -> bool:
-    """Return whether the file itself names the action `toggle` for this command."""
+    """Return whether the file lists the action `toggle` for this command."""
     actions = command.get("actions") if isinstance(command, Mapping) else None
     return isinstance(actions, list) and "toggle" in actions
 
 
 def device_for_lua(device: Device, section: str) -> dict[str, Any]:
-    """Return the device as last shown, with its local id."""
+    """Return the present device, with its local id."""
     return {
         "id": device.id.removeprefix(f"{section}:"),
         "kind": device.kind,

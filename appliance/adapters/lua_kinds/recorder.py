@@ -1,4 +1,5 @@
-"""Recordings of one section without secrets: requests, answers, pushed messages. They replay without the device."""
+"""Records the requests, answers, and pushed messages of one section without secrets, and replays them without the
+device."""
 
 from __future__ import annotations
 
@@ -27,20 +28,20 @@ UNRECORDED_HEADERS = frozenset({"set-cookie", "authorization", "www-authenticate
 NO_RECORDING = "the file is not a recording of lares try-adapter"
 
 MAX_MESSAGES, MAX_MESSAGE_BYTES = 200, 16 << 20
-"""Messages of a connection that are recorded, and their bytes."""
+"""Limits of recorded messages of a connection, and of their bytes."""
 
 _SENT = ("origin", "query", "json", "form")
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
-    """One request, and its response or the sentence of its error."""
+    """One request, and its response or error message."""
 
     request: WebRequest
     response: HttpResponse | None = None
     error: str | None = None
 
     def lines(self) -> list[str]:
-        """Return the exchange for people."""
+        """Return the exchange as lines for people."""
         asked, came = self.request, self.response
         size = "" if came is None else f"{came.status}, {len(came.body)} bytes"
         lines = [f"asked: {asked.method} {asked.path} → {self.error or size}"]
@@ -59,14 +60,14 @@ class Message(Struct, frozen=True, kw_only=True):
     event: ServerEvent | None = None
 
     def line(self) -> str:
-        """Return the message for people."""
+        """Return the message as a line for people."""
         shown = self.body if self.event is None else orjson.dumps(to_builtins(self.event))
         words = " ".join(shown.decode(errors="replace").split())
         return f"{'sent' if self.sent else 'came'} over the connection: {words}"
 
 
 class Recorder:
-    """A `Transport` and a `PushSource` that records everything it passes on to the real ones."""
+    """Passes requests and connections on to a `Transport` and a `PushSource`, and records them."""
 
     def __init__(self, transport: Transport, source: PushSource) -> None:
         self._transport = transport
@@ -105,26 +106,26 @@ class Recorder:
             yield recorded()
 
     def keep(self, message: Message) -> None:
-        """Record a message if there is room."""
+        """Record a message if the limits allow it."""
         self._bytes_left -= len(message.body if message.event is None else message.event.data)
         if len(self.messages_kept) < MAX_MESSAGES and self._bytes_left >= 0:
             self.messages_kept.append(message)
 
     def lines(self) -> list[str]:
-        """Return everything for people, with secrets."""
+        """Return everything as lines for people, with secrets."""
         exchanges = [line for each in self._exchanges for line in each.lines()]
         return exchanges + [each.line() for each in self.messages_kept]
 
     @classmethod
     def for_trial(cls, origins: Origins, recorded: Any, redact: Callable[[Any], Any]) -> Recorder:
-        """Return one for the device, or for a recording if one is given; raise `Invalid` for other data."""
+        """Return a recorder for the device, or for a recording if there is one. Raise `Invalid` for other data."""
         if recorded is None:
             return cls(origins, origins.main)
         replay = Replay(recorded, redact)
         return cls(replay, replay)
 
     def recording(self, section: LuaSection, fields: Fields, redact: Callable[[Any], Any]) -> dict[str, Any]:
-        """Return everything as JSON, without secrets. `fields` are those of the settings of the kind."""
+        """Return everything as JSON, without secrets. `fields` are the settings of the kind."""
         settings = {name: value for name, value in section.raw.items() if name not in ("type", "enabled")}
         stated = {name: _without_secret(value, redact(value), fields[name]) for name, value in settings.items()}
         exchanges = [_recorded_exchange(each, redact) for each in self._exchanges]
@@ -150,10 +151,10 @@ class _RecordedSocket(AsyncIterator[Any]):
 
 
 class Replay:
-    """A `Transport` and a `PushSource` that answers from a recording. Raises `Invalid` for other data.
+    """Answers from a recording, as a `Transport` and a `PushSource`. Raises `Invalid` for other data.
 
-    A request gets the first unused answer to a request like it, otherwise the last one. A connection yields each
-    message after as many messages were sent as in the recording. `redact` replaces secrets as in the recording.
+    A request gets the first unused answer to a similar request, or the last one if all are used. A connection yields
+    each message after as many messages were sent as in the recording. `redact` replaces secrets as in the recording.
     """
 
     address = "the recording"
@@ -168,7 +169,7 @@ class Replay:
         self._used: set[int] = set()
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """Return the recorded response. Raises `BadAnswer` if no request is like this one."""
+        """Return the recorded response. Raises `BadAnswer` if the recording has no similar request."""
         request = replace(request, path=self._redact(request.path), query=self._redact(request.query))
         alike = [number for number, each in enumerate(self._exchanges) if _is_like(each.request, request)]
         exact = [number for number in alike if self._exchanges[number].request.query == request.query]
@@ -212,7 +213,7 @@ class _ReplayedSocket(AsyncIterator[Any]):
 
 
 def _encoded(message: Any) -> bytes:
-    """Return a message as bytes; a table as JSON."""
+    """Return a message as bytes. A table becomes JSON."""
     if isinstance(message, bytes):
         return message
     return message.encode() if isinstance(message, str) else orjson.dumps(message)
@@ -255,7 +256,7 @@ def _read_message(raw: Any) -> Message:
 
 
 def _without_secret(value: Any, redacted: Any, field: Field[Any]) -> Any:
-    """Return the value without secrets, in a form that the kind accepts: a number becomes a power of ten."""
+    """Return the value without secrets, in a form that the kind accepts. A number becomes a power of ten."""
     for each in [redacted] if redacted == value else [redacted, *(10**digits for digits in range(15, -1, -1))]:
         with suppress(Invalid):
             field.check(each)
@@ -264,7 +265,7 @@ def _without_secret(value: Any, redacted: Any, field: Field[Any]) -> Any:
 
 
 def _recorded(value: dict[str, Any], redact: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return one side of an exchange as JSON. Its body is a text, or `{base64}` if its bytes are not UTF-8."""
+    """Return a request or a response as JSON. The body is a text, or `{base64}` if its bytes are not UTF-8."""
     if "body" not in value:
         return dict(redact(value))
     text = redact(value["body"].decode(errors="surrogateescape"))

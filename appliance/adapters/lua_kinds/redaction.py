@@ -1,6 +1,6 @@
-"""Redaction: the secrets of a section never appear in logs, errors, recordings, or devices.
+"""Removes the secrets of a section from logs, errors, recordings, and devices.
 
-The cost of a text depends on its length, not on the number of secrets: a file chooses both.
+The time depends on the length of the text, not on the number of secrets, because a file chooses both.
 """
 
 from __future__ import annotations
@@ -19,34 +19,35 @@ from appliance.tables.checks import is_number
 HIDDEN = "***"
 
 MIN_SECRET_CHARS = 3
-"""A shorter secret is not replaced in texts, because it occurs everywhere."""
+"""Minimum length of a secret that is replaced in texts. Shorter secrets occur everywhere."""
 
 MIN_SHOWN_CHARS, MIN_SHOWN_KEPT_CHARS = 8, 16
-"""A shorter secret or kept text can be an ordinary value of a device: `50`, `fan_only`."""
+"""Minimum lengths of a secret and of a kept text that are replaced in devices. Shorter ones can be ordinary values:
+`50`, `fan_only`."""
 
 MAX_SECRETS = 300
-"""Secrets of a section that are replaced; if there are more, the longest ones."""
+"""Limit of secrets that are replaced in a section. The longest secrets are preferred."""
 
 MAX_SHARING = 2
-"""The number of secrets with the same beginning that are compared; if there are more, the whole word is replaced."""
+"""Limit of secrets with the same beginning that are compared. Beyond the limit, the whole word is replaced."""
 
 _BEGINNINGS = (16, 8, 7, 6, 5, 4, 3)
-"""Lengths of the beginnings by which a secret is found, longest first."""
+"""Lengths of the beginnings by which a secret is found, in descending order."""
 
 _WORD = re.compile(r"""[^\s"'<>]*""")
 _URL_SAFE = str.maketrans("+/", "-_")
 
 
 class SecretTexts(Protocol):
-    """Texts that are secrets."""
+    """A collection of secret texts that can change."""
 
     @property
     def secrets(self) -> Sequence[str]:
-        """The texts; a new object after each change."""
+        """The secret texts. Each change creates a new object."""
 
 
 class Redaction:
-    """Replaces the secrets of a section in texts: as they are, and as URLs, JSON, XML, base64, and hex quote them."""
+    """Replaces the secrets of a section in texts, including their forms in URLs, JSON, XML, base64, and hex."""
 
     def __init__(self, secrets: Sequence[str], kept: SecretTexts) -> None:
         self._secrets = secrets
@@ -55,7 +56,7 @@ class Redaction:
         self._texts = self._devices = _Search(())
 
     async def prepare(self) -> None:
-        """Build the search off the loop if the secrets have changed; otherwise the next use builds it."""
+        """Build the search off the loop if the secrets have changed. Without this call, the next use builds it."""
         if self._known is not self._kept.secrets:
             self._use(*await compute_apart(self._build, self._kept.secrets))
 
@@ -72,7 +73,8 @@ class Redaction:
         return _without(self._search(), value)
 
     def in_device(self, value: Any) -> Any:
-        """Return values of a device, without secrets; secrets short enough to be a word or a reading stay."""
+        """Return a device's values without secrets. Short secrets, which can be a word or a reading, are not
+        replaced."""
         self._search()
         return _without(self._devices, value)
 
@@ -91,7 +93,7 @@ class Redaction:
 
 
 def count_characters(value: Any, most: int) -> int:
-    """Return the approximate size of a JSON value in characters; stop counting beyond `most`."""
+    """Return the approximate size of a JSON value in characters. Counting stops beyond `most`."""
     if isinstance(value, str):
         return len(value) + 1
     inner = [*value, *value.values()] if isinstance(value, Mapping) else value if isinstance(value, list) else ()
@@ -127,7 +129,7 @@ class _Search:
         return "".join([*parts, text[end:]]) if parts else text
 
     def _length_at(self, text: str, start: int) -> int:
-        """Return the length of the secret that begins there, 0 if none does."""
+        """Return the length of the secret at this index. Return 0 if there is no secret."""
         for length in self._lengths:
             sharing = self._by_beginning.get(text[start : start + length])
             if sharing is None:
@@ -141,7 +143,7 @@ class _Search:
 
 
 def _longest(least: int, *secrets: Sequence[str]) -> list[str]:
-    """Return the secrets of at least this length, within `MAX_SECRETS`."""
+    """Return the longest secrets of at least this length, within `MAX_SECRETS`."""
     found = _at_least(least, [each for texts in secrets for each in texts])
     return sorted(found, key=len, reverse=True)[:MAX_SECRETS]
 
@@ -163,10 +165,10 @@ def _without(search: _Search, value: Any) -> Any:
 
 
 def _forms(secret: str) -> set[str]:
-    """Return the secret as it is, and as URLs, JSON, XML, base64, and hex quote it.
+    """Return the forms of a secret: unchanged, and in URLs, JSON, XML, base64, and hex.
 
-    For base64, the result includes the part that does not depend on neighbouring text: in `Authorization: Basic`, for
-    example, a user name comes first.
+    For base64, one form is independent of neighbouring text. In `Authorization: Basic`, for example, a user name
+    precedes the secret.
     """
     quoted = quote(secret, safe="")
     urls = [each for url in (quoted, _lower_escapes(quoted)) for each in _url_forms(url)]
@@ -183,7 +185,7 @@ def _forms(secret: str) -> set[str]:
 
 
 def _url_forms(quoted: str) -> tuple[str, ...]:
-    """Return a quoted text as it appears in a path, in a query, and in a form."""
+    """Return the forms of a quoted text in a path, in a query, and in a form."""
     with_slash = quoted.replace("%2F", "/").replace("%2f", "/")
     return quoted, with_slash, quoted.replace("%20", "+"), with_slash.replace("%20", "+")
 
@@ -193,6 +195,6 @@ def _lower_escapes(quoted: str) -> str:
 
 
 def _inner_base64(raw: bytes, before: int) -> str:
-    """Return the base64 characters that depend only on these bytes, if this number of bytes precedes them."""
+    """Return the base64 characters that depend only on these bytes if `before` other bytes precede them."""
     encoded = base64.b64encode(bytes(before) + raw).decode()
     return encoded[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]

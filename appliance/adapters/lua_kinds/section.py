@@ -1,4 +1,4 @@
-"""A section of a kind in Lua: as the configuration states it, and as its kind reads it."""
+"""A section of a kind in Lua: first as stated in the configuration, then as checked by its kind."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ NOT_FOR_LUA = frozenset({"type", "enabled", "password_file", "token_file", "ca_f
 
 
 class LuaSection(Redacted, frozen=True, kw_only=True):
-    """An enabled section as the configuration states it; only the name of its kind is checked.
+    """An enabled section as stated in the configuration. Only the name of its kind is checked.
 
-    `line_of` returns the line of a path of keys in `file`, 0 if it is unknown.
+    `line_of` returns the line of a path of keys in `file`, or 0 for an unknown line.
     """
 
     HIDDEN = ("raw",)
@@ -33,7 +33,7 @@ class LuaSection(Redacted, frozen=True, kw_only=True):
     line_of: Callable[[Path], int]
 
     def fault(self, message: str, *path: str) -> Fault:
-        """Return a fault of the section, or of a key in it."""
+        """Return a fault of the section, or of a key in the section."""
         at = ("adapters", self.name, *path)
         return Fault(self.file, self.line_of(at) or self.line_of(at[:2]), f"{dotted(at)} {message}")
 
@@ -58,7 +58,7 @@ class SectionFaults(Struct, frozen=True):
 
 
 def read_section(section: LuaSection, definition: KindDefinition) -> SectionSettings | SectionFaults:
-    """Check a section by its kind. Return its values, or every fault with its line and the nearest name."""
+    """Check a section by its kind. Return its values, or every fault with its line and the nearest known name."""
     findings = Findings(TOML)
     table = Table(section.raw, findings, ("adapters", section.name))
     values = table.read(definition.settings)
@@ -86,7 +86,7 @@ def read_section(section: LuaSection, definition: KindDefinition) -> SectionSett
 
 
 def _explain(problem: Problem, definition: KindDefinition) -> Problem:
-    """Add the description of the kind to the fault of a missing key."""
+    """Add the kind's description of the setting to the fault of a missing key."""
     description = definition.descriptions.get(str(problem.path[-1]))
     if not problem.is_missing or description is None:
         return problem

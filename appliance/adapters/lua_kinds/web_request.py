@@ -1,4 +1,4 @@
-"""`ctx:http`: the requests of a file, and the origins (scheme, host, and port) that it reaches."""
+"""`ctx:http`: the requests of a file, and the allowed origins (scheme, host, and port)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_BODY_BYTES = 1 << 20
 """Size limit of a response."""
 
 MAX_REPAIRED_BYTES = 1 << 18
-"""Size of a response whose JSON errors are repaired; repairing more would block the loop."""
+"""Size limit of a response whose JSON errors are repaired. Repairing more would block the loop."""
 
 HTTP_METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS")
 OWN_HEADERS = frozenset(
@@ -47,7 +47,7 @@ _BAD_LINE = re.compile(r"[\0-\x1f\x7f]")
 
 
 class WebRequest(Struct, frozen=True, kw_only=True):
-    """A checked request. `origin` names one of `origins`; empty for `base_url`."""
+    """A checked request. `origin` is a name in `origins`, or empty for `base_url`."""
 
     method: str
     path: str
@@ -59,7 +59,7 @@ class WebRequest(Struct, frozen=True, kw_only=True):
     body: bytes | None = None
     timeout_secs: float = DEFAULT_TIMEOUT_SECS
     repeat: bool | None = None
-    """Whether the request is sent again if there is no answer; None: only if its method just reads."""
+    """Whether the request is sent again if there is no answer. With None, only reading methods are sent again."""
 
     @property
     def is_reading(self) -> bool:
@@ -91,7 +91,7 @@ def _texts(value: Any) -> Mapping[str, str]:
 
 
 def _bytes(value: Any) -> bytes:
-    """Return the bytes of a text in which Lua passes bytes, one character each."""
+    """Return the bytes of a text. Lua passes bytes as a text with one character for each byte."""
     return string(value).encode("latin-1")
 
 
@@ -121,7 +121,7 @@ _FIELDS: Fields = {
 
 
 def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS, *, repeat: bool | None = None) -> WebRequest:
-    """Return the request of `ctx:http`, limited to these seconds. Raises `Invalid` with the name of the field."""
+    """Check a request of `ctx:http`, limited to these seconds. Raises `Invalid` with the name of the wrong field."""
     findings = Findings(LUA)
     table = Table(raw if isinstance(raw, Mapping) else {}, findings)
     found = table.read(_FIELDS)
@@ -136,7 +136,8 @@ def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS, *, repeat: bool |
 
 
 def for_lua(response: HttpResponse) -> dict[str, Any]:
-    """Return the response for `ctx:http`, ready for `orjson.dumps`; if the body is JSON, it includes `json`."""
+    """Return the response for `ctx:http`, ready for `orjson.dumps`. If the body is JSON, the response includes
+    `json`."""
     answer: dict[str, Any] = {
         "status": response.status,
         "headers": dict(response.headers),
@@ -169,7 +170,7 @@ class Origins:
             self._clients[""] = self.main
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """Return the response. A request that may be repeated is sent once more if there is no answer."""
+        """Return the response. A repeatable request is sent once more if there is no answer."""
         client = self._client(request.origin)
         for _ in range(MAX_REDIRECTS + 1):
             response = await self._within(client, request)
@@ -226,7 +227,7 @@ def _readable(value: str) -> str:
 
 
 def _follow(address: str, path: str, location: str) -> str:
-    """Return the path of a redirect. Raises `BadAnswer` if it leads to another origin."""
+    """Return the path of a redirect. Raises `BadAnswer` if the redirect leads to another origin."""
     here = urlsplit(address)
     prefix = here.path.rstrip("/")
     try:

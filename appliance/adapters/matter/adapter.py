@@ -1,4 +1,4 @@
-"""The adapter for a Matter controller server: follows its nodes, commands them, pairs and shares them."""
+"""The adapter for a Matter controller server: follows, commands, pairs, and shares the server's nodes."""
 
 from __future__ import annotations
 
@@ -36,38 +36,37 @@ from appliance.tables.checks import shown
 from appliance.tasks import Tasks, end_within, run_together
 
 MAX_MESSAGE_BYTES = 16 << 20
-"""Bytes of the list of nodes, which comes in one message: some 2,000 nodes."""
+"""Size limit of a message. The list of nodes comes in one message; the limit is enough for some 2,000 nodes."""
 
 PING_AFTER_SECS = 30.0
 """Seconds without a message before the server is pinged."""
 
 MAX_RECONNECT_SECS = 30.0
-"""Longest pause, in seconds, between two attempts to connect."""
+"""Longest pause between two attempts to connect."""
 
 RESULT_SECS = 5.0
-"""Seconds that a command has for its answer and its report."""
+"""Time limit for the answer to a command and its report."""
 
 GATHER_REPORTS_SECS = 0.02
-"""Seconds during which reports are collected: the reports of one change arrive within two milliseconds."""
+"""Seconds during which reports are collected. The reports of one change arrive within two milliseconds."""
 
 REPORT_SECS = 3.0
-"""Seconds without a report before the device is read; a report usually takes one or two seconds."""
+"""Seconds without a report before the device is read. A report usually takes one or two seconds."""
 
 ASK_AGAIN_SECS = 20.0
-"""Seconds between two reads of a node that left a command unanswered; each read may take half a minute."""
+"""Seconds between two reads of a node that left a command unanswered. Each read may take half a minute."""
 
 REPORT_AGAIN_SECS = 3600.0
 """Seconds between two log lines about devices beyond the limit."""
 
 IDENTIFY_SECS = 10
-"""Duration of identify, in seconds."""
 
 SHARE_SECS = 300
-"""Time, in seconds, in which another controller can pair a shared device."""
+"""Seconds during which another controller can pair a shared device."""
 
 _CODE = re.compile(r"MT:[0-9A-Z.\-]{16,}|\d{11}|\d{21}")
 _PROBE = "0/40/0"
-"""An attribute that every node has: reading it shows whether the node itself answers."""
+"""An attribute of every node. A read of this attribute shows whether the node answers."""
 
 
 T = TypeVar("T")
@@ -76,9 +75,9 @@ log = logging.getLogger("adapters")
 
 
 class MatterAdapter(Adapter):
-    """One controller server. It connects, and reconnects whenever the connection is lost.
+    """Connects to one controller server, and reconnects whenever the connection is lost.
 
-    Commands to different devices run concurrently: the server serves them all.
+    Commands to different devices run concurrently.
     """
 
     concurrency = 1_000
@@ -117,7 +116,7 @@ class MatterAdapter(Adapter):
         self.publish.started()
 
     async def _session(self, messages: Messages) -> None:
-        """Work over one connection until it is lost; then raise the reason. Raises the reason."""
+        """Work over one connection until it is lost, then raise the reason."""
         server = ServerConnection(messages, self.clock, self._http.address)
         try:
             nodes = await end_within(server.open(), OPENING_SECS)
@@ -162,7 +161,7 @@ class MatterAdapter(Adapter):
             self.publish.answered()
 
     def _report_rejected(self) -> None:
-        """Log devices beyond the limit once, and again with a new count after an hour."""
+        """Log devices beyond the limit once, and again after an hour if their count has changed."""
         rejected, now = self.live.rejected, self.clock.monotonic()
         if rejected == self._rejected or now < self._report_rejected_at:
             return
@@ -203,7 +202,7 @@ class MatterAdapter(Adapter):
         return self._place(device_id)
 
     async def _send(self, device_id: str, what: str, place: Place, request: ClusterRequest) -> None:
-        """Send a request. Raises `Unreachable` if the device does not answer, `BadAnswer` if it refuses."""
+        """Send a request. Raises `Unreachable` if the device does not answer, `BadAnswer` if the device refuses."""
         try:
             await self._ask_node(device_id, place, request.command, request.arguments)
         except Unreachable:
@@ -232,7 +231,7 @@ class MatterAdapter(Adapter):
     async def _keep_asking(self, node_id: int) -> None:
         """Read a suspect node until it answers or reports, or the connection ends.
 
-        Its earlier reports may be lost, so once it answers, the server reads all its values again.
+        Earlier reports of the node may be lost, so the server reads all its values again after the answer.
         """
         server, arguments = self.server, {"node_id": node_id, "attribute_path": _PROBE}
         while node_id in self.live.suspects:
@@ -249,10 +248,11 @@ class MatterAdapter(Adapter):
             self.live.trust(node_id)
 
     async def _await_result(self, device_id: str, request: ClusterRequest, until: float, *, asks_first: bool) -> bool:
-        """Return whether the device shows the result: in a report, or, if none comes, when it is read.
+        """Wait for a report with the result; if no report comes, read the device. Return whether the device shows the
+        result.
 
-        With `asks_first`, the device already showed the result before the command, so only a read or a later report
-        counts.
+        With `asks_first`, the device already showed the result before the command. Then only a read or a later report
+        proves the result.
         """
         left = until - self.clock.monotonic()
         if not asks_first and await self._is_shown(device_id, request, min(left, REPORT_SECS)):
@@ -287,11 +287,11 @@ class MatterAdapter(Adapter):
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """`pair` takes `code`; `unpair`, `share` and `identify` take `device_id`."""
+        """`pair` takes `code`. `unpair`, `share`, and `identify` take `device_id`."""
         return {"pair": self._pair, "unpair": self._unpair, "share": self._share, "identify": self._identify}
 
     async def _pair(self, payload: Mapping[str, Value]) -> Value:
-        """Pair the device with this code; return its node and devices."""
+        """Pair the device with this code. Return its node and devices."""
         _refuse_others("pair", payload, "code", 'the digits below the QR code, or its text "MT:…"')
         code = _code_in(payload["code"])
         is_by_radio = self.server is not None and self.server.info.get("bluetooth_enabled") is True
@@ -307,14 +307,14 @@ class MatterAdapter(Adapter):
         return {"node_id": node_id, "devices": self.live.ids_of(node_id)}
 
     async def _unpair(self, payload: Mapping[str, Value]) -> Value:
-        """Remove the node of a device. Return its devices, which disappear with it."""
+        """Remove the node of a device. Return all devices of the node, because they are removed too."""
         node = self._place_in("unpair", payload).node
         devices = self.live.ids_of(node.id)
         await self._ask("remove_node", {"node_id": node.id}, self.operation_secs["unpair"] - 5)
         return {"removed": devices}
 
     async def _share(self, payload: Mapping[str, Value]) -> Value:
-        """Let another controller also pair the node of a device; return its code, as digits and as the text of a QR
+        """Let another controller also pair the node of a device. Return the code as digits and as the text of a QR
         code."""
         node = self._place_in("share", payload).node
         found = await self._ask(
@@ -356,7 +356,7 @@ def _code_in(text: str) -> str:
 
 
 def _refuse_others(operation: str, payload: Mapping[str, Value], name: str, example: str) -> None:
-    """Raise `Invalid` for a payload that has anything other than this one text."""
+    """Raise `Invalid` unless the payload is exactly this one text field."""
     if name not in payload:
         raise MalformedRequest(f"{operation} needs {name}, {example}")
     if not isinstance(payload[name], str) or not payload[name]:
@@ -367,5 +367,4 @@ def _refuse_others(operation: str, payload: Mapping[str, Value], name: str, exam
 
 
 def build(settings: Any, context: AdapterContext) -> MatterAdapter:
-    """Return the adapter of a section."""
     return MatterAdapter(context, settings)

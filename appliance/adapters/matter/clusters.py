@@ -1,4 +1,4 @@
-"""The meaning of the attributes of Matter's clusters: capabilities, in their units.
+"""The meaning of Matter's attributes: the corresponding capabilities and units of Lares.
 
 Numbers and units follow Matter's application cluster specification.
 """
@@ -20,7 +20,7 @@ ON_OFF, LEVEL_CONTROL, COLOR, COVER, DOOR_LOCK = 6, 8, 768, 258, 257
 THERMOSTAT, FAN, SWITCH, POWER_SOURCE, BOOLEAN_STATE, IDENTIFY = 513, 514, 59, 47, 69, 3
 
 MODES = {0: "off", 1: "heat_cool", 3: "cool", 4: "heat", 5: "heat", 7: "fan_only", 8: "dry"}
-"""SystemMode; 5 is emergency heat."""
+"""SystemMode. Number 5 is emergency heat."""
 
 FAN_MODES = {0: "off", 1: "low", 2: "medium", 3: "high", 4: "on", 5: "auto", 6: "smart"}
 
@@ -32,7 +32,7 @@ HEATS, COOLS, IS_AUTO = 1, 2, 32
 COOLING_SETPOINT, HEATING_SETPOINT, SYSTEM_MODE = 17, 18, 28
 
 NO_UINT8, NO_INT16, NO_UINT16 = 0xFF, -0x8000, 0xFFFF
-"""The numbers that stand for null in these types."""
+"""Null in these integer types."""
 
 PERCENT_SETTING = "custom.matter.fan_control.percent_setting"
 SETPOINTS = {
@@ -48,7 +48,8 @@ _LOCK_STATES = {0: "jammed", 1: "locked", 2: "unlocked", 3: "unlocked"}
 _DOOR_STATES = {0: "open", 1: "closed", 2: "jammed", 3: "open", 5: "open"}
 
 Convert = Callable[[Any, Endpoint], Value]
-"""Converts a value at its endpoint; None if it has no meaning there. Raises `Invalid` for an impossible value."""
+"""Converts a value of an endpoint. Returns None if the value has no meaning at this endpoint. Raises `Invalid` for an
+impossible value."""
 
 
 class ClusterField(Struct, frozen=True):
@@ -59,27 +60,28 @@ class ClusterField(Struct, frozen=True):
     key: str
     convert: Convert
     missing: int | None = None
-    """The number that older firmware sends instead of null."""
+    """Number that older firmware sends instead of null."""
 
 
 def percent_of_level(level: int) -> int:
-    """Return percent of a level from 0 to 254; 0 only for 0."""
+    """Convert a level from 0 to 254 to percent. The result is 0 only for level 0."""
     return max(1, round(level / 2.54)) if level else 0
 
 
 def kelvin_of_mireds(mireds: int) -> int:
-    """Return kelvin, within the range of the catalog."""
+    """Convert mireds to kelvin, within the range of the catalog."""
     return clamped_kelvin(kelvin_of(mireds))
 
 
 def setpoint_of(endpoint: Endpoint) -> int:
-    """Return the attribute of the target: the cooling setpoint while cooling, otherwise the heating setpoint."""
+    """Return the attribute with the target temperature: the cooling setpoint while cooling, otherwise the heating
+    setpoint."""
     is_cooling = endpoint.get(THERMOSTAT, SYSTEM_MODE) == 3 or not endpoint.has_feature(THERMOSTAT, HEATS)
     return COOLING_SETPOINT if is_cooling and endpoint.has_feature(THERMOSTAT, COOLS) else HEATING_SETPOINT
 
 
 def _amount(divisor: float, unit: str, digits: int = 2) -> Convert:
-    """Convert a number in parts of a unit."""
+    """Convert a number to a unit. The number counts parts of that unit."""
 
     def convert(value: Any, _: Endpoint) -> Value:
         return {"value": round(number(value) / divisor, digits), "unit": unit}
@@ -105,7 +107,8 @@ def _concentration(cluster: int) -> Convert:
 
 
 def _of_type(device_type: int | None, convert: Convert) -> Convert:
-    """Convert only for endpoints of the type; with None, only for endpoints whose types have no row of their own."""
+    """Convert only for endpoints of this device type. With None, convert only for endpoints whose types have no row
+    in the table."""
 
     def convert_of_type(value: Any, endpoint: Endpoint) -> Value:
         is_meant = device_type in endpoint.types if device_type else not {*endpoint.types} & _BOOLEAN_TYPES
@@ -115,7 +118,7 @@ def _of_type(device_type: int | None, convert: Convert) -> Convert:
 
 
 def _in_mode(mode: int, convert: Convert) -> Convert:
-    """Convert only while the light is in this colour mode: the attributes of other modes keep outdated values."""
+    """Convert only while the light is in this colour mode, because the attributes of other modes are outdated."""
 
     def convert_in_mode(value: Any, endpoint: Endpoint) -> Value:
         return convert(value, endpoint) if endpoint.get(COLOR, 8) in (mode, None) else None
@@ -155,7 +158,7 @@ def _hvac_state(value: Any, endpoint: Endpoint) -> Value:
 
 
 def _fan_power(mode: Any, endpoint: Endpoint) -> Value:
-    """Read the percentage; if the fan is automatic and shows no percentage, read the mode."""
+    """Read the percentage. If an automatic fan has no percentage, read the mode."""
     percent = endpoint.get(FAN, 2)
     return "on" if integer(mode if percent is None else percent, 0, 100) else "off"
 
@@ -242,12 +245,12 @@ FIELDS = (
         lambda value, _: {"value": round(number(value["0"]) / 1e6, 6), "unit": "kWh", "period": "total"},
     ),
 )
-"""Every attribute that is shown."""
+"""All attributes that Lares reads."""
 
 _BATTERY = ClusterField(POWER_SOURCE, 12, "battery", lambda value, _: integer(value, 0, 200) // 2, NO_UINT8)
 
 CLUSTERS = frozenset({SWITCH, *(field.cluster for field in FIELDS)})
-"""The clusters that make an endpoint a device."""
+"""Clusters that make an endpoint a device."""
 
 _LIGHT_TYPES = {256, 257, 268, 269}
 
@@ -272,7 +275,7 @@ _CLASSES = (
     (65, "freeze"),
     (68, "rain"),
 )
-"""The class of each device type."""
+"""Device classes by device type."""
 
 _BY_CLUSTER = {
     FAN: "fan",
@@ -297,14 +300,14 @@ def class_of(endpoint: Endpoint) -> str:
 
 
 def kind_of(endpoint: Endpoint, *, has_commands: bool) -> DeviceKind:
-    """Return the kind of the device."""
     if has_commands and (not _LIGHT_TYPES.isdisjoint(endpoint.types) or COLOR in endpoint.clusters):
         return DeviceKind.LIGHT
     return DeviceKind.SWITCH if has_commands else DeviceKind.SENSOR
 
 
 def read(endpoint: Endpoint, power_source: Endpoint | None) -> tuple[dict[str, Value], dict[str, str]]:
-    """Return the attributes of the endpoint, and those that cannot be read; the battery comes from `power_source`."""
+    """Return the readable attributes of the endpoint, and a message for each unreadable one. `power_source` is the
+    endpoint with the battery."""
     shows: dict[str, Value] = {}
     wrong: dict[str, str] = {}
     for field, source in _readable(endpoint, power_source):

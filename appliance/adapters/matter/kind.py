@@ -1,4 +1,4 @@
-"""The kind `matter`: its settings, and its row in the table of kinds."""
+"""The kind `matter`: settings and catalog entry."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def _url(value: Any) -> str:
 
 
 def split_url(url: str) -> tuple[str, str]:
-    """Return the address of the server, and the path there."""
+    """Return the address of the server, and the path of the WebSocket."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}", parts.path or "/"
 
 
 class Matter(Settings, frozen=True, kw_only=True):
-    """An enabled section of this kind."""
+    """Settings of an enabled section."""
 
     url: str = key(_url, DEFAULT_URL)
 

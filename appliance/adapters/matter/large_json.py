@@ -1,4 +1,4 @@
-"""Large messages of the server, parsed in steps: a list of 2,000 nodes would hold the loop for half a second."""
+"""Parses large messages of the server in steps. A list of 2,000 nodes would block the loop for half a second."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from appliance.errors import Unreadable
 from appliance.event_loop import in_steps
 
 MAX_AT_ONCE = 1 << 19
-"""Characters of a message that is parsed in one step, and of one part of a larger message."""
+"""Characters that are parsed in one step: a whole message, or one part of a larger message."""
 
 MAX_PARTS = 10_000
-"""Entries of a list."""
+"""Limit of entries in a list."""
 
 _USUAL_PART = 1 << 14
 _DECODER = json.JSONDecoder()
@@ -26,14 +26,14 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def parse_small(message: bytes | str, address: str) -> Any:
-    """Parse a message; return a large one as text. Raises `Unreadable`."""
+    """Parse a small message. Return a large message as text. Raises `Unreadable`."""
     if len(message) <= MAX_AT_ONCE:
         return parse_json(message, address)
     return message if isinstance(message, str) else message.decode(errors="replace")
 
 
 async def parse_large(message: Any, clock: Clock) -> Any:
-    """Return the JSON object of a text, parsed in steps; return anything else unchanged. Raises `Unreadable`."""
+    """Parse the JSON object of a text in steps. Return any other value unchanged. Raises `Unreadable`."""
     if not isinstance(message, str):
         return message
     found: dict[str, Any] = {}
@@ -42,7 +42,7 @@ async def parse_large(message: Any, clock: Clock) -> Any:
 
 
 def _parsing(text: str, found: dict[str, Any]) -> Iterator[None]:
-    """Add the fields of a JSON object to `found`, one field or one entry of a list per step."""
+    """Add the fields of a JSON object to `found`. Each step adds one field or one entry of a list."""
     at = _after(text, "{", _skip(text, 0))
     while text[at : at + 1] != "}":
         name, at = _parse_part(text, at)
@@ -67,7 +67,7 @@ def _parsing(text: str, found: dict[str, Any]) -> Iterator[None]:
 
 
 def _parse_part(text: str, at: int) -> tuple[Any, int]:
-    """Return the value that begins here, and the index after it."""
+    """Return the value at this index, and the index after the value."""
     for size in (_USUAL_PART, MAX_AT_ONCE):
         part = text[at : at + size]
         try:

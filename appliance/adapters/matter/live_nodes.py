@@ -1,4 +1,4 @@
-"""The nodes of the server, kept up to date by its events, and published as devices."""
+"""Keeps the server's nodes up to date from events, and publishes the nodes as devices."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ MAX_DEVICES, MAX_NODES = 2_000, 2_000
 """Limits of one server."""
 
 REMEMBERED_EVENTS = 64
-"""Event numbers of a node that are remembered, so that a repeated event counts once."""
+"""Event numbers that are remembered per node, to ignore repeated events."""
 
 _POWERED_ENDPOINTS = 31
-"""The attribute of a power source that lists its endpoints."""
+"""Attribute of a power source with the list of its endpoints."""
 
 
 class Place(Struct, frozen=True):
-    """The node and the endpoint of a device. `number` counts the devices of a node that has several."""
+    """Node and endpoint of a device. `number` counts the devices of the node; None if the node has only one
+    device."""
 
     node: Node
     endpoint: Endpoint
@@ -35,11 +36,11 @@ class Place(Struct, frozen=True):
 
 
 class LiveNodes:
-    """The nodes of one server and their devices. `flush` publishes what changed.
+    """The nodes of one server and their devices. `flushing` publishes the changes.
 
-    An unreachable node keeps its own values, because the server's values are older. `suspects` are nodes that left a
-    command unanswered; they are unavailable until they answer, whatever the server reports about them. `rejected`
-    counts devices beyond the limits.
+    An unreachable node keeps its last known values, because the server's values can be older. `suspects` are nodes
+    that left a command unanswered. A suspect is unavailable until it answers or reports. `rejected` counts devices
+    beyond the limits.
     """
 
     def __init__(self, name: str, publish: Publisher) -> None:
@@ -58,11 +59,11 @@ class LiveNodes:
         self._waiting: dict[str, tuple[asyncio.Event, Callable[[], bool]]] = {}  # by device
 
     def place_of(self, device_id: str) -> Place | None:
-        """Return the place of a device; None if it is unknown."""
+        """Return the place of a device. Return None for an unknown device."""
         return self._places.get(device_id)
 
     def ids_of(self, node_id: int) -> list[str]:
-        """Return the devices of a node."""
+        """Return the ids of a node's devices."""
         return list(self._ids.get(node_id, ()))
 
     def is_away(self, place: Place) -> bool:
@@ -71,7 +72,8 @@ class LiveNodes:
         return not node.is_available or node.id in self.suspects or not node.is_reachable(place.endpoint)
 
     def replacing_all(self, raw: Iterable[Any]) -> Iterator[None]:
-        """Apply the server's list of nodes, in steps. Nodes that it lacks are removed. Raises `BadAnswer`."""
+        """Apply the server's list of nodes, in steps. Nodes that are missing in the list are removed. Raises
+        `BadAnswer`."""
         nodes: dict[int, Node] = {}
         for each in raw:
             node = Node(each)
@@ -88,7 +90,7 @@ class LiveNodes:
             yield
 
     def handle(self, event: str, data: Any) -> None:
-        """Take an event of the server. Unknown events are ignored. Raises `BadAnswer` for a malformed node."""
+        """Apply an event of the server. Unknown events are ignored. Raises `BadAnswer` for a malformed node."""
         handlers: Mapping[str, Callable[[Any], None]] = {
             "attribute_updated": self._on_attribute,
             "node_event": self._on_event,
@@ -102,7 +104,7 @@ class LiveNodes:
             handlers[event](data)
 
     def suspect(self, node_id: int) -> None:
-        """The node left a command unanswered: show its devices as unavailable until it answers."""
+        """Show the node's devices as unavailable, because the node left a command unanswered."""
         self.suspects.add(node_id)
         for device_id in self.ids_of(node_id):
             self._publish.availability(device_id, is_available=False)
@@ -114,12 +116,12 @@ class LiveNodes:
             self._mark_changed(self.ids_of(node_id))
 
     def take_values(self, node_id: int, values: Any) -> None:
-        """Apply the values that a node answered, by path."""
+        """Apply the values in a node's answer, by path."""
         for path, value in values.items() if isinstance(values, dict) else ():
             self._on_attribute([node_id, path, value])
 
     def flushing(self) -> Iterator[None]:
-        """Publish what has changed until now, one device per step."""
+        """Publish all pending changes, one device per step."""
         self.has_changes.clear()
         for device_id in list(self._changed):
             if device_id in self._changed:
@@ -131,7 +133,7 @@ class LiveNodes:
     ) -> bool:
         """Return whether `is_done` became true, and was published, before `wait` returned.
 
-        A device has only one such wait at a time.
+        A device can have only one such wait at a time.
         """
         is_over = asyncio.Event()
         self._waiting[device_id] = is_over, is_done
@@ -146,7 +148,8 @@ class LiveNodes:
         return is_over.is_set()
 
     def _newest(self, node: Node) -> Node:
-        """Return the node as described; if the server does not reach it, return it as known."""
+        """Return the new description if the server reaches the node. Otherwise, return the known node, marked as
+        unavailable."""
         known = self._nodes.get(node.id)
         if known is None or node.is_available:
             return node
@@ -169,8 +172,8 @@ class LiveNodes:
         self._mark_changed(ids, path if is_changed else None)
 
     def _ids_at(self, node: Node, number: int) -> tuple[str, ...]:
-        """Return the devices that a value at this endpoint can affect; at the root, these are all devices, because
-        names and batteries are there."""
+        """Return the devices that a value at this endpoint can affect. The root affects all devices, because it has
+        names and batteries."""
         device_id = f"{self._name}:{self._keys[node.id]}:{number}"
         if device_id in self._places:
             return (device_id,)
@@ -199,7 +202,7 @@ class LiveNodes:
             self._remove_missing()
 
     def _on_endpoint(self, data: Any) -> None:
-        """Add an endpoint whose values came earlier than its description."""
+        """Add an endpoint whose values came before its description."""
         node, _ = self._named(data)
         if node is not None:
             self._take_node(node)
@@ -228,14 +231,15 @@ class LiveNodes:
             self._publish.event(device_id, *press)
 
     def _named(self, data: Any) -> tuple[Node | None, int]:
-        """Return the node that an event names, and the number of the endpoint in it."""
+        """Return the node and the endpoint number of an event."""
         stated = data if isinstance(data, dict) else {}
         node_id, endpoint = stated.get("node_id"), stated.get("endpoint_id")
         node = self._nodes.get(node_id) if isinstance(node_id, int) else None
         return node, endpoint if isinstance(endpoint, int) else -1
 
     def _take_node(self, node: Node) -> None:
-        """Give each device of the node its place, within the limits. A later node never displaces an earlier one."""
+        """Assign a place to each device of the node, within the limits. A later node never replaces an earlier
+        one."""
         known = self._ids.get(node.id, ())
         endpoints = [each for _, each in sorted(node.endpoints.items()) if is_device(each)]
         room = MAX_DEVICES - len(self._places) + len(known)
@@ -296,14 +300,14 @@ class LiveNodes:
         self._wake(device_id)
 
     def _wake(self, device_id: str) -> None:
-        """Wake the task that waits for a result, if the device now shows it."""
+        """Wake the task that waits for a result if the device now shows the result."""
         if device_id in self._waiting:
             is_over, is_done = self._waiting[device_id]
             if is_done():
                 is_over.set()
 
     def _observe(self, device_id: str, place: Place, *, is_old: bool = False) -> Observation:
-        """Return the device, without its values if they are outdated."""
+        """Return the device. With `is_old`, the outdated values are omitted."""
         node, endpoint = place.node, place.endpoint
         shows, wrong = ({}, {}) if is_old else read(endpoint, _power_source(node, endpoint))
         commands = command_specs_of(endpoint)
@@ -328,7 +332,7 @@ class LiveNodes:
 
 
 def _power_source(node: Node, endpoint: Endpoint) -> Endpoint | None:
-    """Return the endpoint with the device's battery: its own, one that lists it, or the root."""
+    """Return the endpoint with the battery: this endpoint, an endpoint that lists it, or the root."""
     sources = [each for each in node.endpoints.values() if POWER_SOURCE in each.clusters]
     if endpoint in sources:
         return endpoint

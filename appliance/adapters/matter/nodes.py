@@ -1,4 +1,4 @@
-"""A Matter node as its controller server describes it: endpoints with their names and types."""
+"""Matter nodes as the controller server describes them: endpoints, names, and types."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ DESCRIPTOR, BASIC, BRIDGED, FIXED_LABEL, USER_LABEL = 29, 40, 57, 64, 65
 ROOT_ENDPOINT, AGGREGATOR_TYPE = 0, 14
 
 FEATURES, ACCEPTED_COMMANDS = 65532, 65529
-"""Attributes that every cluster has."""
+"""Attributes of every cluster."""
 
 VENDOR, PRODUCT, NODE_LABEL, FIRMWARE, PRODUCT_LABEL, SERIAL, REACHABLE, UNIQUE_ID = 1, 3, 5, 10, 14, 15, 17, 18
-"""Attributes of the basic information of a node, and of a bridged device."""
+"""Attributes with the basic information of a node or a bridged device."""
 
 _AREAS = ("room", "area", "zone", "floor")
-"""Labels that name the place of a device."""
+"""Labels with the location of a device."""
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -31,7 +31,7 @@ Path = tuple[int, int, int]
 
 
 def parse_path(path: Any) -> Path | None:
-    """Parse `endpoint/cluster/attribute`; None if it is anything else."""
+    """Parse `endpoint/cluster/attribute`. Return None for any other value."""
     try:
         number, cluster, attribute = map(int, path.split("/"))
     except (AttributeError, ValueError):
@@ -40,14 +40,14 @@ def parse_path(path: Any) -> Path | None:
 
 
 class Endpoint:
-    """One endpoint. `clusters` holds its values by cluster and attribute, as the server sent them."""
+    """One endpoint. `clusters` holds the server's values by cluster and attribute."""
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.clusters: dict[int, dict[int, Any]] = {}
 
     def get(self, cluster: int, attribute: int) -> Any:
-        """Return the value; None if it is missing."""
+        """Return the value. Return None if the value is missing."""
         return self.clusters.get(cluster, {}).get(attribute)
 
     def has_feature(self, cluster: int, bit: int) -> bool:
@@ -56,28 +56,28 @@ class Endpoint:
         return isinstance(features, int) and bool(features & bit)
 
     def accepts(self, cluster: int, command: int) -> bool:
-        """Return whether the cluster takes the command of this number."""
+        """Return whether the cluster accepts the command with this number."""
         accepted = self.get(cluster, ACCEPTED_COMMANDS)
         return isinstance(accepted, list) and command in accepted
 
     @property
     def types(self) -> tuple[int, ...]:
-        """The numbers of the endpoint's device types."""
+        """Numbers of the device types."""
         return tuple(_number(each, "0") for each in _items(self.get(DESCRIPTOR, 0)))
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """The endpoints that are parts of this one."""
+        """Numbers of the endpoints that are parts of this endpoint."""
         parts = self.get(DESCRIPTOR, 3)
         return tuple(each for each in parts if isinstance(each, int)) if isinstance(parts, list) else ()
 
     @property
     def is_aggregator(self) -> bool:
-        """Whether the endpoint represents a bridge; its parts are the bridge's devices."""
+        """Whether the endpoint represents a bridge. The parts of a bridge are its devices."""
         return AGGREGATOR_TYPE in self.types
 
     def labels(self) -> Iterator[tuple[str, str]]:
-        """Yield the owner's labels, then the factory's: name and value."""
+        """Yield the owner's labels, then the factory's, as name and value."""
         for cluster in (USER_LABEL, FIXED_LABEL):
             for each in _items(self.get(cluster, 0)):
                 name, value = each.get("0"), each.get("1")
@@ -86,7 +86,7 @@ class Endpoint:
 
 
 class Node:
-    """One commissioned device or bridge. Raises `BadAnswer` if the data do not describe a node."""
+    """One commissioned device or bridge. Raises `BadAnswer` if the data does not describe a node."""
 
     def __init__(self, raw: Any) -> None:
         try:
@@ -102,12 +102,11 @@ class Node:
                 self.set(place, value)
 
     def value_at(self, place: Path) -> Any:
-        """Return the value at a path; None if it is missing."""
+        """Return the value at a path. Return None if the value is missing."""
         endpoint = self.endpoints.get(place[0])
         return None if endpoint is None else endpoint.get(place[1], place[2])
 
     def set(self, place: Path, value: Any) -> None:
-        """Set the value at a path."""
         number, cluster, attribute = place
         endpoint = self.endpoints.setdefault(number, Endpoint(number))
         endpoint.clusters.setdefault(cluster, {})[attribute] = value
@@ -121,25 +120,26 @@ class Node:
 
     @property
     def unique_id(self) -> str:
-        """The UniqueID of the node if it can be part of an id; otherwise the node's number in hexadecimal."""
+        """The UniqueID of the node if its characters are valid in an id. Otherwise, the node's number in
+        hexadecimal."""
         found = self._root(UNIQUE_ID)
         return found if isinstance(found, str) and _ID.fullmatch(found) else f"{self.id:x}"
 
     @property
     def label(self) -> str:
-        """The name of the node as a whole."""
+        """The name of the whole node."""
         return self._root(NODE_LABEL) or self._root(PRODUCT_LABEL) or self._root(PRODUCT) or f"Matter {self.id:x}"
 
     def aggregator_of(self, endpoint: Endpoint) -> Endpoint | None:
-        """Return the aggregator of the endpoint; None without a bridge."""
+        """Return the aggregator of the endpoint. Return None without a bridge."""
         return self._find_wholes()[0].get(endpoint.number)
 
     def is_reachable(self, endpoint: Endpoint) -> bool:
-        """Return whether the bridge reaches the device; true for a device without a bridge."""
+        """Return whether the bridge reaches the device. Return true for a device without a bridge."""
         return self._bridged(endpoint, REACHABLE) is not False
 
     def name_of(self, endpoint: Endpoint, number: int | None) -> str:
-        """Return the name of the device; `number` distinguishes devices with the same label."""
+        """Return the name of the device. `number` distinguishes devices with the same label."""
         own = self._bridged(endpoint, NODE_LABEL)
         labels = [value for _, value in endpoint.labels()]
         if isinstance(own, str) and own.strip():
@@ -174,14 +174,14 @@ class Node:
         return self.endpoints[ROOT_ENDPOINT].get(BASIC, attribute) if ROOT_ENDPOINT in self.endpoints else None
 
     def _bridged(self, endpoint: Endpoint, attribute: int) -> Any:
-        """Return a value of the bridged device that this endpoint is, or belongs to."""
+        """Return a value of the bridged device to which this endpoint belongs."""
         if BRIDGED in endpoint.clusters:
             return endpoint.get(BRIDGED, attribute)
         whole = self._find_wholes()[1].get(endpoint.number)
         return None if whole is None else whole.get(BRIDGED, attribute)
 
     def _find_wholes(self) -> tuple[dict[int, Endpoint], dict[int, Endpoint]]:
-        """Return the aggregator and the bridged device that each endpoint belongs to."""
+        """Return the aggregators and the bridged devices, each by the numbers of their parts."""
         if self._wholes is None:
             aggregators: dict[int, Endpoint] = {}
             bridged: dict[int, Endpoint] = {}

@@ -1,4 +1,4 @@
-"""Presses of switches: the events that an endpoint reports, and their names in Lares."""
+"""Presses of switches: converts the events of an endpoint to events of Lares."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from appliance.adapters.matter.nodes import Endpoint
 from appliance.home.values import Value
 
 _LATCHES, _RELEASES, _TELLS_LONG, _COUNTS, _TAKES_ACTIONS = 1, 4, 8, 16, 32
-"""Features: latching; reports releases, and long presses; counts presses, in one of two ways."""
+"""Feature bits: latching, release, long press, multiple presses, and the second form of multiple presses."""
 
 _LATCHED, _PRESSED, _LONG, _SHORT_RELEASE, _LONG_RELEASE, _COUNTED = 0, 1, 2, 3, 4, 6
-"""Events of the cluster. Event 5, which reports that counting continues, is ignored."""
+"""Event numbers of the cluster. Event 5 (multiple presses are ongoing) is ignored."""
 
 _BY_COUNT = {1: "single", 2: "double"}
-"""Three or more presses are `triple`; the data has the exact number."""
+"""Event names by number of presses. Three or more presses are `triple`, and the event's data has the exact number."""
 
 
 def events_of(endpoint: Endpoint) -> list[str]:
-    """Return the events of a switch, by its features; empty for other endpoints."""
+    """Return the possible events of a switch, by its features. Return an empty list for other endpoints."""
     if SWITCH not in endpoint.clusters:
         return []
     if endpoint.has_feature(SWITCH, _LATCHES):
@@ -31,7 +31,7 @@ def events_of(endpoint: Endpoint) -> list[str]:
 
 
 def press_of(endpoint: Endpoint, event_id: Any, data: Any) -> tuple[str, Mapping[str, Value]] | None:
-    """Return the event of the device and its data; None if the switch also reports the press in another event."""
+    """Return the device event and its data. Return None if the switch also reports the press in another event."""
     fields = data if isinstance(data, dict) else {}
     position = fields.get("newPosition", fields.get("previousPosition"))
     more: dict[str, Value] = {"position": position} if isinstance(position, int) else {}

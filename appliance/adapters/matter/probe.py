@@ -1,4 +1,4 @@
-"""Asks a Matter controller server for its version, without a hub; for `lares doctor`."""
+"""Asks a Matter controller server for its version, without a hub, for `lares doctor`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_INFO_BYTES = 64 * 1024
 
 
 def probe(settings: Matter) -> tuple[bool, str]:
-    """Return whether the server answers with a known schema, and a sentence. Takes up to five seconds."""
+    """Return whether the server answers with a supported schema, and a message. Takes up to five seconds."""
     try:
         info = _fetch_info(settings.url)
         check_schema(info)
@@ -32,7 +32,7 @@ def probe(settings: Matter) -> tuple[bool, str]:
 
 
 def _fetch_info(url: str) -> dict[str, Any]:
-    """Return the answer of `/info`, next to the WebSocket. Raises `BadAnswer`, `OSError` and `HTTPException`."""
+    """Return the answer of `/info`, next to the WebSocket. Raises `BadAnswer`, `OSError`, and `HTTPException`."""
     parts = urlsplit(url)
     connect = http.client.HTTPSConnection if parts.scheme == "wss" else http.client.HTTPConnection
     connection = connect(parts.netloc, timeout=TIMEOUT_SECS)

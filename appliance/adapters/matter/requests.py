@@ -1,4 +1,7 @@
-"""Requests to a Matter server for commands, and the checks of their results at the endpoint."""
+"""Requests to a Matter server for commands, and checks of their results.
+
+Results are compared in Matter's units, because the requests limit values to the ranges of the endpoint.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +39,10 @@ from appliance.home.values import mireds_in
 MAX_FADE_TENTHS = 65_534
 
 TIMED_REQUEST_MS = 1000
-"""Locks require an announcement, followed by the request within this time."""
+"""Time limit for the request to a lock after its announcement. Locks require an announcement."""
 
 _EVEN_IF_OFF = {"optionsMask": 1, "optionsOverride": 1}
-"""ExecuteIfOff: otherwise a light that is off ignores these commands, but answers with success."""
+"""ExecuteIfOff. Without it, a light that is off ignores these commands but answers with success."""
 
 _OPEN, _CLOSED = 0, 10_000
 _OFF, _ON, _TOGGLE = 0, 1, 2
@@ -54,10 +57,10 @@ _FAN_SEQUENCES = (
     ("off", "high", "auto"),
     ("off", "high"),
 )
-"""FanModeSequence."""
+"""Modes by number of FanModeSequence."""
 
 USUAL_FAN_PERCENT = 50
-"""Speed of a fan that is switched on while no speed is known."""
+"""Speed of a fan that is switched on while its speed is unknown."""
 
 IsDone = Callable[[Endpoint], bool]
 
@@ -77,7 +80,7 @@ def request_for(endpoint: Endpoint, command: Command) -> ClusterRequest:
 
 
 def command_specs_of(endpoint: Endpoint) -> tuple[CommandSpec, ...]:
-    """Return the commands of the endpoint, from its features and its accepted commands."""
+    """Return the commands of the endpoint, from its features and accepted commands."""
     return tuple(spec for offered in _OFFERS for spec in offered(endpoint))
 
 
@@ -180,8 +183,8 @@ def _color_xy(endpoint: Endpoint, command: Command) -> ClusterRequest:
 
 
 def _cover(name: str, attribute: int, field: str, shift: int) -> Callable[[Endpoint, Command], ClusterRequest]:
-    """Make requests for lift or tilt; the result is shown when the cover is in place or moving. `shift` selects the
-    bits of OperationalStatus."""
+    """Return a function that makes requests for lift or tilt. A result is shown when the cover moves or is in place.
+    `shift` selects the bits of OperationalStatus."""
 
     def request(endpoint: Endpoint, command: Command) -> ClusterRequest:
         if command.action == "stop":
@@ -202,7 +205,7 @@ def _cover(name: str, attribute: int, field: str, shift: int) -> Callable[[Endpo
 
 _ENDS = {"open": 100, "close": 0}
 _LIFT, _TILT = 2, 4
-"""The bit offsets of both movements in OperationalStatus."""
+"""Bit offsets of lift and tilt in OperationalStatus."""
 
 
 def _stands(endpoint: Endpoint) -> bool:
@@ -253,7 +256,7 @@ _REQUESTS: Mapping[str, Callable[[Endpoint, Command], ClusterRequest]] = {
     "fan_mode": lambda endpoint, command: _write(endpoint, FAN, 0, _FAN_NUMBERS[command.value]),
     PERCENT_SETTING: lambda endpoint, command: _write(endpoint, FAN, 2, command.value),
 }
-"""The function that makes the request of a command, by capability."""
+"""Functions that make the request of a command, by capability."""
 
 
 def _offers_light(endpoint: Endpoint) -> Iterator[CommandSpec]:
@@ -319,14 +322,15 @@ _OFFERS = (_offers_light, _offers_color, _offers_cover, _offers_lock, _offers_th
 
 
 def _mireds_range(endpoint: Endpoint) -> tuple[int, int]:
-    """Return the range of white, in mireds, from coldest to warmest."""
+    """Return the range of white in mireds: the coldest value, then the warmest."""
     found = [endpoint.get(COLOR, each) for each in (16395, 16396)]
     coldest, warmest = (each if isinstance(each, int) and each > 0 else None for each in found)
     return coldest or 153, max(warmest or 454, coldest or 153)
 
 
 def _setpoint_range(endpoint: Endpoint, setpoint: int) -> tuple[float, float]:
-    """Return the range of a setpoint in °C; the specification's if the device states no range."""
+    """Return the range of a setpoint in °C. If the device has no range, return the range of the Matter
+    specification."""
     attributes, usual = ((21, 22), (7.0, 30.0)) if setpoint == HEATING_SETPOINT else ((23, 24), (16.0, 32.0))
     found = [endpoint.get(THERMOSTAT, each) for each in attributes]
     low, high = (usual[n] if not isinstance(each, int) else each / 100 for n, each in enumerate(found))

@@ -17,13 +17,13 @@ from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.tables.checks import shown
 
 SCHEMAS = (9, 11)
-"""The oldest and newest versions of the protocol that Lares supports."""
+"""Oldest and newest supported versions of the protocol."""
 
 OPENING_SECS = 10.0
-"""Time for the server to send its information and the list of nodes."""
+"""Time limit for the server to send its information and the list of nodes."""
 
 MAX_DETAIL_CHARS, MAX_ID_CHARS = 200, 20
-"""Length limits of an error's details, and of the number of an answer."""
+"""Length limits of an error's details, and of a message id."""
 
 NOT_AVAILABLE = 3
 
@@ -37,7 +37,7 @@ _ERRORS = {
     8: "the server did not understand the request",
     9: "the server does not know the request",
 }
-"""Meanings of the server's error codes; 0 is any other error, and its details name Matter's status."""
+"""Messages by error code of the server. Code 0 is any other error; its details contain the status of Matter."""
 
 _STATUSES = {
     0x01: "it failed",
@@ -62,13 +62,13 @@ _STATUSES = {
     0xC6: "the request needs a timed interaction",
     0xCB: "it cannot do this in its present state",
 }
-"""Meanings of Matter's status codes."""
+"""Messages by status code of Matter."""
 
 _TIMEOUT = "CHIP Error 0x00000032"
 
 
 class ServerConnection:
-    """One open connection, whose messages another task reads and hands to `receive`.
+    """One open connection. Another task reads its messages and passes them to `receive`.
 
     Methods may be called concurrently. `info` is the server's description of itself.
     """
@@ -81,7 +81,7 @@ class ServerConnection:
         self._replies = Replies(clock)
 
     async def open(self) -> list[Any]:
-        """Return every node of the server, and start its events. Raises `AdapterFailed`."""
+        """Return every node of the server, and subscribe to its events. Raises `AdapterFailed`."""
         self.info = await self._next()
         if "schema_version" not in self.info:
             raise BadAnswer(f"{self._address} does not answer like a Matter server")
@@ -100,7 +100,7 @@ class ServerConnection:
         raise Unreachable(f"{self._address} has closed the connection")
 
     async def ask(self, command: str, arguments: Mapping[str, Any], secs: float) -> Any:
-        """Return the result of a command of the server. An answer that comes later is dropped.
+        """Return the result of a command of the server. Late answers are dropped.
 
         Raises `NodeUnreachable` if no result came within `secs` or the server does not reach the device, and
         `BadAnswer` if the server or the device refused.
@@ -116,7 +116,7 @@ class ServerConnection:
         return _result_of(answer)
 
     def receive(self, message: Any, on_event: Callable[[str, Any], None]) -> None:
-        """Take an answer or an event. Raises `BadAnswer` for anything else."""
+        """Process an answer or an event. Raises `BadAnswer` for any other message."""
         message = self._checked(message)
         if isinstance(event := message.get("event"), str):
             on_event(event, message.get("data"))
@@ -128,7 +128,7 @@ class ServerConnection:
             raise BadAnswer(f"{self._address} does not answer like a Matter server")
 
     def close(self, error: AdapterFailed) -> None:
-        """Fail every request that has no answer yet."""
+        """Raise the error in every request without an answer."""
         self._replies.fail(error)
 
     def _checked(self, message: Any) -> dict[str, Any]:
@@ -138,11 +138,11 @@ class ServerConnection:
 
 
 class NodeUnreachable(Unreachable):
-    """The server answers, but not the device."""
+    """The server answers, but the device does not."""
 
 
 class NodeRefused(BadAnswer):
-    """The device answered with a refusal; the message has its status and the meaning."""
+    """The device refused the request. The message has the status and its meaning."""
 
 
 def check_schema(info: Mapping[str, Any]) -> None:
@@ -159,7 +159,7 @@ def check_schema(info: Mapping[str, Any]) -> None:
 
 
 def _result_of(answer: Mapping[str, Any]) -> Any:
-    """Return the result of an answer. Raises the error of the answer, or of its result."""
+    """Return the result of an answer. Raises the error in the answer or in its result."""
     if "error_code" not in answer:
         result = answer.get("result")
         _check_statuses(result)
@@ -177,8 +177,7 @@ def _result_of(answer: Mapping[str, Any]) -> Any:
 
 
 def _check_statuses(result: Any) -> None:
-    """Raise `BadAnswer` for an attribute that was not written or read, which the server reports as a successful
-    result."""
+    """Raise `BadAnswer` if an attribute was not written or read. The server reports such an answer as success."""
     for each in result if isinstance(result, list) else ():
         status = each.get("Status") if isinstance(each, dict) else None
         if isinstance(status, int) and status:

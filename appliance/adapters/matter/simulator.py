@@ -1,4 +1,4 @@
-"""A Matter controller server with a few devices."""
+"""Simulates a Matter controller server with a few devices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SERVER_INFO = {
 }
 
 Clusters = Mapping[int, Mapping[int, Any]]
-"""The values of an endpoint by cluster and attribute."""
+"""Values of an endpoint by cluster and attribute."""
 
 LAMP: Clusters = {
     3: {0: 0},
@@ -50,7 +50,7 @@ THERMOMETER: Clusters = {29: {0: [{"0": 770, "1": 3}], 3: []}, 1026: {0: 2150}}
 
 
 def simulated_node(number: int, product: str, *endpoints: Clusters) -> dict[str, Any]:
-    """Return a node as the server describes it, with these endpoints from 1 on."""
+    """Return a node in the form of the server. The numbers of these endpoints begin at 1."""
     root: Clusters = {
         29: {0: [{"0": 22, "1": 4}], 3: [*range(1, len(endpoints) + 1)]},
         40: {0: 21, 1: "Acme", 3: product, 5: "", 10: "1.2.3", 14: product, 15: f"SN-{number}", 18: f"sim-{number}"},
@@ -65,9 +65,9 @@ def simulated_node(number: int, product: str, *endpoints: Clusters) -> dict[str,
 
 
 class MatterSimulator(SimulatedDevice):
-    """A controller server. `nodes` holds its nodes by number; change them with `set`, `add`, and `remove`.
+    """Simulates a controller server. `nodes` holds its nodes by number; change them with `set`, `add`, and `remove`.
 
-    `asked` holds the requests. With `tells` false, it sends no events. Requests to nodes in `mute` get no answer.
+    `asked` holds the requests. With `tells` false, no events are sent. Requests to nodes in `mute` get no answer.
     `base` are the arguments of `SimulatedDevice`.
     """
 
@@ -86,7 +86,7 @@ class MatterSimulator(SimulatedDevice):
         self._sockets: set[web.WebSocketResponse] = set()
 
     async def set(self, node_id: int, path: str, value: Any) -> None:
-        """Set a value of a device, and report it."""
+        """Set a value of a device, and report the change."""
         self._set(node_id, path, value)
         await self._tell()
 
@@ -97,7 +97,6 @@ class MatterSimulator(SimulatedDevice):
         await self._tell()
 
     async def remove(self, node_id: int) -> None:
-        """Remove a node."""
         del self.nodes[node_id]
         self._events.append({"event": "node_removed", "data": node_id})
         await self._tell()
@@ -106,7 +105,7 @@ class MatterSimulator(SimulatedDevice):
         return [web.get("/ws", self._serve_socket), web.get("/info", self._answer_info)]
 
     def _note(self, request: web.Request, body: bytes) -> None:
-        """Ignore requests: `asked` has the messages of the WebSocket."""
+        """Ignore HTTP requests. `asked` has the messages of the WebSocket."""
 
     async def _answer_info(self, request: web.Request) -> web.Response:
         return self._json(SERVER_INFO)
@@ -204,14 +203,14 @@ class MatterSimulator(SimulatedDevice):
         return {"result": {"setup_pin_code": 34629762, **codes}}
 
     def _set(self, node_id: int, path: str, value: Any) -> None:
-        """Set a value; a change sends an event."""
+        """Set a value. If the value changes, an event is queued."""
         attributes = self.nodes[node_id]["attributes"]
         if attributes.get(path) != value:
             attributes[path] = value
             self._events.append({"event": "attribute_updated", "data": [node_id, path, value]})
 
     async def _tell(self) -> None:
-        """Send the waiting events to all connections."""
+        """Send the queued events to all connections."""
         events, self._events = self._events, []
         for event in events if self.tells else ():
             for socket in tuple(self._sockets):
@@ -230,7 +229,7 @@ _EFFECTS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "LockDoor": lambda _: {"257/0": 1},
     "UnlockDoor": lambda _: {"257/0": 2},
 }
-"""The changes by each command except `Toggle`, by cluster and attribute."""
+"""Functions that return the changes of each command except `Toggle`, by cluster and attribute."""
 
 _COMMANDS: Mapping[str, str] = {
     "device_command": "_do",
@@ -241,11 +240,11 @@ _COMMANDS: Mapping[str, str] = {
     "remove_node": "_remove",
     "open_commissioning_window": "_share",
 }
-"""The commands of the server, and the methods that answer them."""
+"""Methods of the simulator that answer each command of the server."""
 
 
 def simulate() -> MatterSimulator:
-    """Return the server of the demo, with some more devices."""
+    """Return the server of the demo, with two more devices."""
     server = MatterSimulator()
     server.nodes[3] = simulated_node(3, "Simulated thermostat", HEATING_UNIT)
     server.nodes[4] = simulated_node(4, "Simulated sensor", CONTACT, THERMOMETER)

@@ -1,1 +1,1 @@
-"""Messages to people: by any web service, or by mail."""
+"""Sends messages to people, by any web service or by mail."""

@@ -1,4 +1,5 @@
-"""A section of the kind `notify`: messages are sent in order, with three tries; too many messages are sent as one."""
+"""A section of the kind `notify`. Messages are sent in order, with three attempts. Beyond the hourly limit, messages
+are combined into one."""
 
 from __future__ import annotations
 
@@ -21,18 +22,18 @@ from appliance.errors import AdapterFailed, Busy, LaresError, Unreachable
 from appliance.home.values import Value
 
 PAUSES_SECS = (1.0, 4.0)
-"""Seconds before the second and the third try."""
+"""Pauses before the second and the third attempt."""
 
 TRY_TIMEOUT_SECS = 10.0
 
 MAX_WAITING = 100
-"""Messages that wait for their turn; further ones are refused."""
+"""Limit of messages that wait for earlier ones. Further messages are refused."""
 
 MAX_GATHERED = 50
-"""Gathered messages that keep their text; further ones are only counted."""
+"""Limit of gathered messages whose text is kept. Further messages are only counted."""
 
 MAX_GATHERED_CHARS = 200
-"""Characters of each gathered message that the combined message contains."""
+"""Limit of characters from each gathered message in the combined message."""
 
 HOUR_SECS = 3600.0
 
@@ -40,10 +41,10 @@ log = logging.getLogger("notify")
 
 
 class NotifyAdapter(Adapter):
-    """Sends messages for `ctx:notify`, `ctx:invoke("<section>:send", …)` and `lares notify`; it has no devices."""
+    """Sends messages for `ctx:notify`, `ctx:invoke("<section>:send", …)`, and `lares notify`. It has no devices."""
 
     operation_secs: Mapping[str, float] = {"send": 55.0}
-    """Time limit of a message, including the wait for earlier ones."""
+    """Time limit of a message, including the wait for earlier messages."""
 
     def __init__(self, settings: NotifySection, context: AdapterContext) -> None:
         super().__init__(context)
@@ -65,7 +66,7 @@ class NotifyAdapter(Adapter):
         return {"send": self._send}
 
     async def run(self) -> None:
-        """Send gathered messages when the limit allows."""
+        """Send gathered messages when the hourly limit allows."""
         self.publish.full_list([])
         self.publish.ready()
         self.publish.started()
@@ -82,8 +83,8 @@ class NotifyAdapter(Adapter):
         return max(self._sent_at[0] + HOUR_SECS - self.clock.monotonic(), 0.0)
 
     async def _send(self, payload: Mapping[str, Value]) -> Value:
-        """Send a message and return once it is delivered, or gather it; raise `AdapterFailed` after three failed
-        tries."""
+        """Send a message and wait for its delivery, or gather it. Raise `AdapterFailed` after three failed
+        attempts."""
         notification = Notification.parse(payload)
         if self._is_full():
             self._gather(notification.text)
@@ -92,7 +93,7 @@ class NotifyAdapter(Adapter):
         return {"status": "sent"}
 
     def _is_full(self) -> bool:
-        """Return whether the limit of this hour is reached."""
+        """Return whether the hourly limit is reached."""
         now = self.clock.monotonic()
         while self._sent_at and now - self._sent_at[0] >= HOUR_SECS:
             self._sent_at.popleft()
@@ -123,7 +124,7 @@ class NotifyAdapter(Adapter):
         self._gathered_count -= count
 
     async def _deliver(self, notification: Notification) -> None:
-        """Send in order, with three tries. Raises the error of the last one."""
+        """Send messages in order, with three attempts each. Raises the error of the last attempt."""
         if self._waiting >= MAX_WAITING:
             raise Busy(f"{self.name} has {MAX_WAITING} messages to send already; this one was not sent")
         self._sent_at.append(self.clock.monotonic())
@@ -166,7 +167,7 @@ class NotifyAdapter(Adapter):
         raise failure from None
 
     def _buttons_of(self, actions: Sequence[Action]) -> list[Button]:
-        """Return the buttons whose hook has a key."""
+        """Return a button for each action whose hook has a key."""
         url, keys = self._settings.hub_url, self._settings.hook_keys or {}
         return [
             Button(each.label, f"{url}/hooks/{quote(each.hook, safe=':')}", keys[each.hook])
@@ -183,7 +184,7 @@ class NotifyAdapter(Adapter):
         return redact(str(error), self._secrets)
 
     async def _make_sender(self) -> Sender:
-        """Read the files of secrets and import the code that sends, on a thread. Raises `AdapterFailed`."""
+        """Read secret files and import the sender's module on a thread. Raises `AdapterFailed`."""
         settings = self._settings
         token, password, module = await asyncio.to_thread(self._prepare)
         stated = (*(settings.headers or {}).values(), settings.topic, settings.user)
@@ -202,5 +203,4 @@ class NotifyAdapter(Adapter):
 
 
 def build(settings: Any, context: AdapterContext) -> NotifyAdapter:
-    """Make the adapter of a section."""
     return NotifyAdapter(settings, context)

@@ -1,4 +1,4 @@
-"""The kind `notify`: the settings of a section, and its row in the table of kinds."""
+"""The kind `notify`: settings and catalog entry."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _mailbox = matching(r"(?:[^<>\0-\x1f]* )?<?[^\s<>@]+@[^\s<>@]+>?", 'an address l
 
 
 def _url(value: Any) -> str:
-    """Check an http or https URL, whose path and query can have placeholders. The error shows no secret."""
+    """Check an http or https URL. Path and query can contain placeholders. The error contains no secret."""
     try:
         text = string(value)
         parts = urlsplit(text)
@@ -45,7 +45,7 @@ def _server(value: Any) -> Address:
 
 
 def _hook_keys(value: Any) -> Mapping[str, str]:
-    """Check a table of keys by hook. The error shows no secret."""
+    """Check a table of keys by hook. The error contains no secret."""
     if not isinstance(value, Mapping) or not value:
         raise Invalid('must be a table like { feed = "lrs_…" }')
     for name, secret in value.items():
@@ -65,7 +65,7 @@ def _recipients(value: Any) -> tuple[str, ...]:
 
 
 class NotifySection(Settings, frozen=True, kw_only=True):
-    """An enabled section of this kind: one of `url`, `service`, and `smtp`, and the keys that belong to it.
+    """Settings of an enabled section: one of `url`, `service`, and `smtp`, and the keys of that choice.
 
     Raises `Invalid` for keys that cannot be combined.
     """

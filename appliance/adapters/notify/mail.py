@@ -1,4 +1,4 @@
-"""A message as mail, over SMTP."""
+"""Sends a message as mail, over SMTP."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from appliance.errors import BadAnswer, Unreachable
 MAX_MAIL_SUBJECT_CHARS = 78
 
 MAX_NAMED = 3
-"""Rejected recipients that an error names."""
+"""Limit of rejected recipients that an error names."""
 
 HELLO = "lares.invalid"
-"""The hub's name in its greeting to a server; looking up its real name in the network would block."""
+"""The hub's name in its greeting to a server. A lookup of the real name would block."""
 
 
 class MailSender:
@@ -38,7 +38,7 @@ class MailSender:
         self._ca_file = None if settings.ca_file is None else context.root / settings.ca_file
 
     async def send(self, message: str, title: str | None, buttons: Sequence[Button]) -> None:
-        """Send the message once; raise `Unreachable`, `BadAnswer` for a refusal, or `PartlySent`."""
+        """Send the message once. Raises `Unreachable`, `BadAnswer` for a refusal, or `PartlySent`."""
         settings, address = self._settings, self._settings.smtp
         assert address is not None
         tls = settings.tls or "starttls"
@@ -82,12 +82,11 @@ class MailSender:
 
 
 def _answer(code: int, message: str) -> str:
-    """Return the server's answer in its own words."""
     return one_line(f"{code} {message}")
 
 
 def _list_refused(refused: Mapping[str, tuple[int, str]]) -> str:
-    """Name each recipient with the server's answer."""
+    """Return each rejected recipient with the server's answer."""
     named = [f"{name}: {_answer(*answer)}" for name, answer in sorted(refused.items())]
     more = f"; and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
     return "; ".join(named[:MAX_NAMED]) + more
@@ -102,4 +101,3 @@ def _reason(error: Any) -> str:
 
 
 build = MailSender
-"""Makes the sender of a section, from settings, context, token and password."""

@@ -1,4 +1,4 @@
-"""The interface of the senders, `web` and `mail`."""
+"""The interface of the senders in `web` and `mail`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from appliance.errors import BadAnswer
 
 
 class Button(Struct, frozen=True):
-    """A button of a message: the address of its hook, and the key."""
+    """A button of a message: the address of its hook, and the hook's key."""
 
     label: str
     url: str
@@ -19,13 +19,13 @@ class Button(Struct, frozen=True):
 
 
 class Sender(Protocol):
-    """Sends one message. Raises `AdapterFailed`."""
+    """Sends messages to one service. A sender is built from settings, context, token, and password."""
 
     shows_buttons: bool
 
     async def send(self, message: str, title: str | None, buttons: Sequence[Button]) -> None:
-        """Try once."""
+        """Make one attempt. Raises `AdapterFailed`."""
 
 
 class PartlySent(BadAnswer):
-    """Some recipients received the message, and would receive it again at another try."""
+    """Only some recipients received the message. Another attempt would send it to them again."""

@@ -1,4 +1,4 @@
-"""A message as one request to a web service, with placeholders replaced and escaped."""
+"""Sends a message as one request to a web service. Placeholders are replaced and escaped."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ from appliance.errors import BadAnswer
 MAX_REASON_BYTES = 4096
 
 _REASONS = ("description", "errors", "errorDescription", "error", "message")
-"""Fields with the reason in an error: of Telegram, Pushover, Gotify, ntfy, and others."""
+"""Fields of an error that hold the reason: of Telegram, Pushover, Gotify, ntfy, and others."""
 
 DEFAULT_TITLE = "Lares"
-"""The title of a message without a title."""
 
 Texts = Mapping[str, str]
-"""Message, title and token, by the names of their placeholders."""
+"""Message, title, token, and actions by placeholder."""
 
 
 class WebSender:
-    """Sends messages as requests."""
+    """Sends messages as requests to a web service."""
 
     def __init__(
         self, settings: NotifySection, context: AdapterContext, token: str | None, password: str | None
@@ -54,7 +53,7 @@ class WebSender:
         self._http = HttpClient(context.open_session(), f"{parts.scheme}://{parts.netloc}", context.clock, access)
 
     async def send(self, message: str, title: str | None, buttons: Sequence[Button]) -> None:
-        """Send the message once. Raises `Unreachable`, and `BadAnswer` with the service's words for a refusal."""
+        """Send the message once. Raises `Unreachable`, and `BadAnswer` with the service's reason for a refusal."""
         if self._service is not None:
             if self._service.joins_title and title:
                 message = f"{title}\n{message}"
@@ -88,7 +87,7 @@ class WebSender:
         return self._settings.service in ("ntfy", "telegram") or any("{actions}" in each for each in stated)
 
     def _template(self) -> tuple[str, dict[str, str], str | None]:
-        """URL, headers and body with their placeholders."""
+        """Return URL, headers, and body with their placeholders."""
         settings, service = self._settings, self._service
         if service is None:
             return settings.url or "", dict(settings.headers or {}), settings.body
@@ -123,13 +122,13 @@ def _ntfy_action(button: Button) -> dict[str, Any]:
 
 
 def _with_keyboard(body: bytes, buttons: Sequence[Button]) -> bytes:
-    """Add the buttons to a message for Telegram, which opens their addresses."""
+    """Add the buttons to a message for Telegram. A button opens the address of its hook."""
     rows = [[{"text": each.label, "url": f"{each.url}?token={quote(each.key, safe='')}"}] for each in buttons]
     return json.dumps({**json.loads(body), "reply_markup": {"inline_keyboard": rows}}).encode()
 
 
 def _reason_in(response: HttpResponse) -> str:
-    """Return the service's explanation of a refusal: the text of its JSON error, or a short plain text."""
+    """Return the service's reason for a refusal: the text of its JSON error, or a short plain text."""
     text = response.body[:MAX_REASON_BYTES].decode(errors="replace")
     try:
         found = json.loads(text)
@@ -140,14 +139,15 @@ def _reason_in(response: HttpResponse) -> str:
 
 
 def shortened(text: str, max_units: int, encoding: str) -> str:
-    """Return the text, shortened with an ellipsis if it has too many bytes of UTF-8, or characters in UTF-32."""
+    """Return the text, shortened with an ellipsis if it exceeds `max_units`: bytes of UTF-8, or characters in
+    UTF-32."""
     encoded, dots = text.encode(encoding, "replace"), "…".encode(encoding)
     room = max_units * (1 if encoding == "utf-8" else len(dots))
     return text if len(encoded) <= room else encoded[: room - len(dots)].decode(encoding, "ignore") + "…"
 
 
 def _fill_body(body: str, texts: Texts, stated: str | None, *, is_plain: bool) -> tuple[str, str]:
-    """Return the content type and the body, with placeholders escaped as that type requires."""
+    """Return the content type and the body. Texts are escaped as that type requires."""
     kind = (stated or "").lower()
     if "json" in kind or (stated is None and not is_plain and _is_json(body)):
         return "application/json", _fill_json(body, texts)
@@ -159,7 +159,7 @@ def _fill_body(body: str, texts: Texts, stated: str | None, *, is_plain: bool) -
 
 
 def _is_json(body: str) -> bool:
-    """Return whether the body is an object or an array once its placeholders are filled in."""
+    """Return whether the filled body is a JSON object or array."""
     try:
         filled = _fill_json(body, {**dict.fromkeys(PLACEHOLDERS, ""), "actions": "[]"})
         return isinstance(json.loads(filled), dict | list)
@@ -168,8 +168,8 @@ def _is_json(body: str) -> bool:
 
 
 def _fill_json(body: str, texts: Texts) -> str:
-    """Return the JSON: a placeholder inside a string becomes part of that string, any other placeholder a separate
-    string."""
+    """Fill in a JSON template. A placeholder inside a string becomes part of that string; any other placeholder
+    becomes a string."""
     parts = re.split(r'("(?:[^"\\]|\\.)*")', body)
     return "".join(
         _fill(part, texts, lambda text: json.dumps(text)[1:-1])
@@ -180,16 +180,15 @@ def _fill_json(body: str, texts: Texts) -> str:
 
 
 def _fill(template: str, texts: Texts, encode: Callable[[str], Any], raw: str = "") -> str:
-    """Replace the placeholders by their encoded texts; the placeholder `raw` is not encoded."""
+    """Replace the placeholders by their encoded texts. The placeholder `raw` is not encoded."""
     return PLACEHOLDER.sub(
         lambda found: texts[found[1]] if found[1] == raw else str(encode(texts[found[1]])), template
     )
 
 
 def _one_line(text: str) -> str:
-    """Return the value of a header; control characters, including line breaks, become spaces."""
+    """Return the value of a header. Control characters, including line breaks, become spaces."""
     return re.sub(r"[\0-\x1f\x7f]+", " ", text).strip()
 
 
 build = WebSender
-"""Makes the sender of a section, from settings, context, token and password."""

@@ -1,1 +1,1 @@
-"""TVs that speak Roku's External Control Protocol."""
+"""TVs with Roku's External Control Protocol."""

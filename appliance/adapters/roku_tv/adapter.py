@@ -1,4 +1,4 @@
-"""A Roku TV as a device: one `Switch`, switched by key presses.
+"""A Roku TV: one `Switch` device that is switched by key presses.
 
 Protocol: Roku's external control protocol on port 8060. `GET /query/device-info` answers XML, `POST /keypress/<key>`
 presses a key of the remote control.
@@ -27,22 +27,22 @@ from appliance.home.values import Value
 from appliance.tables.addresses import is_numeric
 
 _KEYS: Mapping[str, str] = {"on": "PowerOn", "off": "PowerOff", "toggle": "Power"}
-"""The key that each action on `power` presses."""
+"""Keys of the remote control by action on `power`."""
 
 TV_COMMANDS = (CommandSpec(capability="power", actions=tuple(_KEYS)),)
-"""The commands of every TV."""
+"""Commands that every TV accepts."""
 
 READ_WITHIN_SECS, READ_PAUSES_SECS = 4.0, (1.0, 1.0, 2.0)
-"""Time to read the TV after a key press until its power changes, and the pauses between two readings."""
+"""Time limit for a change of power after a key press, and the pauses between two readings."""
 
 GONE = "PowerOff"
-"""The power mode of a TV that left the network after it was switched off."""
+"""Power mode of a TV that left the network after it was switched off."""
 
 FORBIDDEN = 403
 
 
 class DeviceInfo(Struct, frozen=True, kw_only=True):
-    """The answer to `device-info`; `fields` has the text of every element by its name."""
+    """The answer to `device-info`. `fields` has the text of each element by name."""
 
     power_mode: str | None
     friendly_name: str | None
@@ -51,12 +51,11 @@ class DeviceInfo(Struct, frozen=True, kw_only=True):
 
     @property
     def is_on(self) -> bool:
-        """Whether the TV is on; a stick without a power mode counts as on."""
+        """Whether the TV is on. A stick without a power mode is always on."""
         return self.power_mode in (None, "PowerOn")
 
     @property
     def facts(self) -> Info:
-        """Maker, model, firmware, serial number, and the location that its owner entered."""
         return Info(
             manufacturer=self.fields.get("vendor-name") or None,
             model=self.model_name,
@@ -68,7 +67,7 @@ class DeviceInfo(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def parse(xml: bytes) -> DeviceInfo:
-        """Return the parsed answer to `/query/device-info`; raises `BadAnswer` for anything else."""
+        """Parse the answer to `/query/device-info`. Raises `BadAnswer`."""
         try:
             root = parse_xml(xml)
         except Invalid as fault:
@@ -85,7 +84,7 @@ class DeviceInfo(Struct, frozen=True, kw_only=True):
 
 
 class RokuAdapter(PollingAdapter):
-    """The TV at one Roku address. `hint` is added to the error of a TV that refuses commands."""
+    """Polls and commands the TV at one Roku address. `hint` is added to the error of a TV that refuses commands."""
 
     def __init__(
         self,
@@ -99,11 +98,11 @@ class RokuAdapter(PollingAdapter):
         self._hint = hint
 
     async def poll(self) -> Report:
-        """Return the TV as it describes itself."""
         return self._report(await self._fetch_info())
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Press the key and read the TV until its power changes. If the press is answered, the command succeeds."""
+        """Press the key, and read the TV until its power changes. If the TV answers the key press, the command
+        succeeds."""
         command = check_offered(device_id, TV_COMMANDS, command)
         before = await self._fetch_info_to(command, device_id)
         goal = {"on": True, "off": False, "toggle": not before.is_on}[command.action]
@@ -117,7 +116,7 @@ class RokuAdapter(PollingAdapter):
         return CommandResult(report=None if info is None else self._report(info))
 
     async def _fetch_info_to(self, command: Command, device_id: str) -> DeviceInfo:
-        """Read the TV. The error explains how a TV can become unreachable when it is off."""
+        """Read the TV before the command. The error explains why a TV that is off can be unreachable."""
         try:
             return await self._fetch_info()
         except Unreachable as error:
@@ -137,7 +136,7 @@ class RokuAdapter(PollingAdapter):
     async def _watch(self, goal: bool) -> list[DeviceInfo | None]:
         """Read the TV until its power is as expected, within the time of the command. Return every reading.
 
-        A reading without an answer is None; wrong answers are omitted.
+        An unanswered reading is None. Wrong answers are omitted.
         """
         readings: list[DeviceInfo | None] = []
 
@@ -163,7 +162,7 @@ class RokuAdapter(PollingAdapter):
         return readings
 
     async def _fetch_info(self) -> DeviceInfo:
-        """Read `device-info`, with a second try if it is not answered."""
+        """Read `device-info`. An unanswered request is repeated once."""
         answer = await self._request("GET", "/query/device-info")
         try:
             return DeviceInfo.parse(answer)
@@ -171,7 +170,7 @@ class RokuAdapter(PollingAdapter):
             raise BadAnswer(f"{self.http.address} {error}") from None
 
     async def _request(self, method: str, path: str, *, repeat: bool = True) -> bytes:
-        """Return the answer. A press without an answer may have had its effect, so it is never repeated."""
+        """Return the answer. An unanswered key press is never repeated, because it may have had its effect."""
         try:
             return await self.http.request(method, path, repeat=repeat)
         except HttpRefused as error:
@@ -202,7 +201,6 @@ class RokuAdapter(PollingAdapter):
 
 
 def build(settings: RokuTv, context: AdapterContext) -> RokuAdapter:
-    """Make the adapter of a section."""
     http = HttpClient(context.open_session(), settings.base_url, context.clock, sends_address=True)
     is_named = not is_numeric(settings.ip_address)
     hint = f". If that is set, write the TV's address instead of {settings.ip_address}" if is_named else ""

@@ -1,4 +1,4 @@
-"""The kind `roku_tv`: its settings, and its row in the table of kinds."""
+"""The kind `roku_tv`: settings and catalog entry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from appliance.tables.fields import Settings, key
 
 
 class RokuTv(Settings, frozen=True, kw_only=True):
-    """An enabled section of this kind."""
+    """Settings of an enabled section."""
 
     ip_address: str = key(addresses.host)
     port: int = key(whole(1, 65535), 8060)
@@ -19,7 +19,6 @@ class RokuTv(Settings, frozen=True, kw_only=True):
 
     @property
     def base_url(self) -> str:
-        """The base of the TV's addresses."""
         host = f"[{self.ip_address}]" if ":" in self.ip_address else self.ip_address
         return f"http://{host}:{self.port}"
 

@@ -1,4 +1,4 @@
-"""A TV that speaks Roku's external control protocol (ECP)."""
+"""Simulates a TV with Roku's external control protocol (ECP)."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ _INFO = {
 
 
 class TvSimulator(SimulatedDevice):
-    """A Roku TV without channels, at its home screen. `info` has the elements of its `device-info` by name.
+    """Simulates a Roku TV without channels, at its home screen. `info` has the elements of its `device-info` by name.
 
-    `keys` holds all key presses in order, also without effect. With `limited`, it rejects control by apps; with
-    `guards_host`, it rejects requests whose `Host` is a name. `base` are the arguments of `SimulatedDevice`.
+    `keys` holds all key presses in order, including those without effect. With `limited`, the TV rejects control by
+    apps; with `guards_host`, it rejects requests whose `Host` is a name. `base` are the arguments of
+    `SimulatedDevice`.
     """
 
     content_type = "text/xml"
@@ -60,7 +61,8 @@ class TvSimulator(SimulatedDevice):
 
     @property
     def power_mode(self) -> str | None:
-        """`PowerOn`, `Ready` (standby), `PowerOff`; None for a device without this element, such as some sticks."""
+        """`PowerOn`, `Ready` (standby), or `PowerOff`. None for a device without this element, such as some
+        sticks."""
         self._apply_due_writes()
         return self.info.get("power-mode")
 
@@ -119,7 +121,6 @@ class TvSimulator(SimulatedDevice):
 
 
 simulate = TvSimulator
-"""Makes the simulator of the demo."""
 
 
 def _answer(xml: str) -> web.Response:

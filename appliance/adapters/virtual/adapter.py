@@ -1,4 +1,4 @@
-"""Virtual devices: a command sets the device's state, which is on the card before the reply."""
+"""Virtual devices. A command sets the device's state, and the reply comes after the state is on the card."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OBSERVED = ("device_id", "attributes", "event", "data")
 
 
 class VirtualAdapter(Adapter):
-    """The devices of one section. Their last attributes are restored at the start."""
+    """The virtual devices of one section. Their last attributes are restored at the start."""
 
     takes_many = True
 
@@ -35,7 +35,7 @@ class VirtualAdapter(Adapter):
         self._lock = asyncio.Lock()
 
     async def run(self) -> None:
-        """Publish the devices; everything else comes from commands and observations."""
+        """Publish the devices, then wait for commands and observations."""
         async with self._lock:  # commands and observations wait until their devices exist
             await in_steps(self.clock, self._publishing(self.publish.devices()))
         self.publish.full_list((), present=self._devices)
@@ -61,7 +61,7 @@ class VirtualAdapter(Adapter):
         )
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
-        """Set the attributes of the devices. Raises `StoreFailed`; then nothing has changed."""
+        """Set the attributes of the devices. Raises `StoreFailed`, and then no device has changed."""
         async with self._lock:
             changes = {}
             for device_id in device_ids:
@@ -72,8 +72,8 @@ class VirtualAdapter(Adapter):
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """`observe` takes `device_id`, and `attributes?`, `event?`, `data?`, and has the same effect as hardware that
-        showed them."""
+        """`observe` takes `device_id`, `attributes?`, `event?`, and `data?`. The effect is the same as a report of
+        hardware."""
         return {"observe": self._observe}
 
     @property
@@ -82,7 +82,7 @@ class VirtualAdapter(Adapter):
         return frozenset(DEVICE_HOOK_PREFIX + device_id for device_id in self._devices)
 
     async def hook(self, request: HookRequest) -> None:
-        """Do the same as `observe` for the hook's device; without a body, the query has the fields, as in
+        """Do the same as `observe` for the hook's device. Without a body, the query has the fields, as in
         `?event=single`."""
         stated = request.query if request.data is None and not request.body else request.data
         if not isinstance(stated, Mapping) or not set(stated) <= set(_OBSERVED[1:]):
@@ -135,7 +135,7 @@ class VirtualAdapter(Adapter):
 
 
 def _fits(device: VirtualDevice, name: str, value: Value) -> bool:
-    """Return whether the stored value is possible for a device as configured now."""
+    """Return whether the present configuration allows the stored value."""
     try:
         return bool(device.check({name: value}))
     except Invalid:
@@ -143,5 +143,4 @@ def _fits(device: VirtualDevice, name: str, value: Value) -> bool:
 
 
 def build(settings: Any, context: AdapterContext) -> VirtualAdapter:
-    """Return the adapter of a section."""
     return VirtualAdapter(context, settings)

@@ -1,4 +1,4 @@
-"""The kind `virtual`: its devices as configured, and its row in the table of kinds."""
+"""The kind `virtual`: configured devices and catalog entry."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BOUNDS: Mapping[str, Mapping[str, Any]] = {
     "percentage": {"min": 0, "max": 100},
     "color_temperature": {"min": KELVIN_RANGE[0], "max": KELVIN_RANGE[1], "unit": "kelvin"},
 }
-"""Fields that narrow the commands of a capability, by the type of its schema."""
+"""Limits of a capability's commands, by the type of its schema."""
 
 _device_class = matching(r"[a-z][a-z0-9_]{0,63}", 'a word like "plug"')
 
@@ -56,7 +56,7 @@ def _options(value: Any) -> Mapping[str, tuple[str, ...]]:
 
 
 class VirtualDevice(Settings, frozen=True, kw_only=True):
-    """One device: `attributes` are its first values, `options` the words of a text attribute.
+    """One device. `attributes` are its first values, `options` the possible words of a text attribute.
 
     Raises `Invalid` for options that do not match the attributes.
     """
@@ -102,7 +102,8 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
         )
 
     def check(self, attributes: Mapping[str, Value]) -> dict[str, Value]:
-        """Return these attributes in canonical form; `Invalid` names everything that the device cannot show."""
+        """Return these attributes in canonical form. Raises `Invalid` with every attribute that the device cannot
+        have."""
         dropped: Dropped = {}
         own = {name: value for name, value in attributes.items() if name in self.attributes}
         valid = check_attributes(own, {}, dropped)
@@ -127,14 +128,14 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
 
 
 def _type_of(value: Value) -> Any:
-    """Return the schema type of a custom value; None for a value without commands."""
+    """Return the schema type of a custom value. Return None for a value without commands."""
     if isinstance(value, bool):
         return "boolean"
     return "number" if is_number(value) else "string" if isinstance(value, str) else None
 
 
 class Virtual(Settings, frozen=True, kw_only=True):
-    """An enabled section of this kind. Raises `Invalid` if two devices have one id."""
+    """Settings of an enabled section. Raises `Invalid` if two devices have the same id."""
 
     devices: tuple[VirtualDevice, ...] = rows(VirtualDevice, "[[adapters.virtual.devices]]")
 

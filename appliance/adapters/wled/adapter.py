@@ -1,4 +1,4 @@
-"""A WLED strip as devices: the whole strip, and each segment with its own colour and effect.
+"""A WLED strip: one device for the whole strip, and one for each segment with its colour and effect.
 
 Protocol: WLED's JSON API, https://kno.wled.ge/interfaces/json-api/, and its WebSocket `/ws`.
 """
@@ -30,7 +30,7 @@ SILENCE_SECS, MAX_FADE_SECS = 20.0, 65.5
 MALFORMED = (AttributeError, Invalid, KeyError, TypeError, ValueError, IndexError, OverflowError)
 
 _NOWHERE = (0, -1)
-"""The end position that removes a segment."""
+"""End positions of a removed segment."""
 
 WHOLE = (
     CommandSpec(capability="brightness", actions=("set",), min=1, max=100),
@@ -48,11 +48,11 @@ _CHANGES: Mapping[tuple[str, str], Callable[[Any, tuple[str, ...]], dict[str, An
     ("color_rgb", "set"): lambda rgb, effects: {"col": [[rgb["r"], rgb["g"], rgb["b"]]]},
     (EFFECT, "set"): lambda name, effects: {"fx": effects.index(name)},
 }
-"""The change that each command writes."""
+"""Written changes by command."""
 
 
 class WledAdapter(PollingAdapter):
-    """One WLED controller: `<name>:light`, and `<name>:segment:<id>` for each segment."""
+    """Polls and commands one WLED controller: `<name>:light`, and `<name>:segment:<id>` for each segment."""
 
     def __init__(
         self, context: AdapterContext, http: HttpClient, poll_interval: float, max_silence_secs: float | None = None
@@ -65,13 +65,13 @@ class WledAdapter(PollingAdapter):
         self._is_unreadable = self._has_polled = False
 
     async def poll(self) -> Report:
-        """Read the state, the names of the effects, and the strip's own data."""
+        """Read the state, the names of the effects, and the strip's name and model."""
         found = await self.http.request_json("GET", "/json")
         return self._report(found, found.get("effects") if isinstance(found, dict) else None)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Read the state, write the change, and compare it with the answer, or with the new state if that is not
-        enough."""
+        """Read the state, write the change, and compare it with the answer. If the answer differs, read the state
+        again."""
         began = self.clock.monotonic()
         before = await (self.poll_state() if self._has_polled else self.poll())
         is_whole = device_id == f"{self.name}:light"
@@ -91,7 +91,7 @@ class WledAdapter(PollingAdapter):
         return await self.confirm(device_id, expected, began)
 
     def _body_of(self, device_id: str, command: Command, before: Report) -> dict[str, Any]:
-        """Return the change to write. A segment that is to light up also switches on a strip that is off."""
+        """Return the change to write. If a segment is switched on, a dark strip is switched on too."""
         change = _CHANGES[command.capability, command.action](command.value, self._effects)
         if device_id == f"{self.name}:light":
             return change
@@ -104,21 +104,22 @@ class WledAdapter(PollingAdapter):
         return {**strip, "seg": [{"id": int(device_id.rpartition(":")[2]), **change}]}
 
     async def poll_state(self) -> Report:
-        """Read the state alone."""
+        """Read the state without the names of the effects."""
         return self._report({"state": await self.http.request_json("GET", "/json/state")}, self._effects)
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]]:
-        """Yield the strip's WebSocket, which sends the state when it opens and whenever it changes."""
+        """Open the strip's WebSocket. The strip sends its state at once and after each change."""
         return self.http.messages("/ws", silence_secs=SILENCE_SECS)
 
     def receive(self, message: Any) -> None:
-        """Publish the state, once a poll has read the names of the effects."""
+        """Publish the state. Messages before the first poll are ignored, because the names of the effects are
+        unknown."""
         if self._has_polled:
             self.publish.report(self._report(message, self._effects))
             self.publish.answered()
 
     def _report(self, answer: Any, effects: Any) -> Report:
-        """Return the strip and its segments, from an object of state and info; raises `BadAnswer`."""
+        """Return the strip and its segments, from an object with state and info. Raises `BadAnswer`."""
         try:
             state = answer["state"]
             if state.keys().isdisjoint(("on", "bri", "seg")):
@@ -152,7 +153,7 @@ class WledAdapter(PollingAdapter):
         )
 
     def _all_segments(self, listed: bytes, segments: Any, *, is_dark: bool) -> tuple[Observation, ...]:
-        """Return the segments; most pushed messages list them unchanged."""
+        """Return the segments. If a message lists them unchanged, as most do, return the earlier result."""
         known_by = (listed, self._effects, self._info.get("name"), is_dark)
         if known_by != self._segments_known_by:
             self._segments_known_by = known_by
@@ -160,7 +161,7 @@ class WledAdapter(PollingAdapter):
         return self._segments
 
     def _read_segments(self, listed: Any, *, is_dark: bool) -> Iterator[Observation]:
-        """Yield the segments that have a number and a length."""
+        """Yield each segment that has a number and a length."""
         for segment in listed if isinstance(listed, list) else ():
             try:
                 number = integer(segment["id"], 0)
@@ -220,4 +221,3 @@ def _light(part: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, str]]:
 
 
 build = WledAdapter.of
-"""Makes the adapter of a section."""

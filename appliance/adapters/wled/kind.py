@@ -1,4 +1,4 @@
-"""The kind `wled`: its settings, and its row in the table of kinds."""
+"""The kind `wled`: settings and catalog entry."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from appliance.home.model import DeviceKind
 
 
 class Wled(PolledUrl, frozen=True, kw_only=True):
-    """An enabled section of this kind."""
+    """Settings of an enabled section."""
 
 
 WLED = AdapterKind(

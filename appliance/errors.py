@@ -188,7 +188,7 @@ class AdapterFailed(LaresError):
 
 
 class Busy(AdapterFailed):
-    """Too many commands wait for the device's address; this one was not sent: try again."""
+    """Too many commands wait for the device's address; this command was not sent: try again."""
 
     code = "busy"
 

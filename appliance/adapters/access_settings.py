@@ -33,9 +33,9 @@ def headers(value: Any) -> Mapping[str, str]:
         raise Invalid('must be a table like { Priority = "high" }')
     for name, text in value.items():
         if re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) is None:
-            raise Invalid(f"holds {name!r}, which is not a header name")
+            raise Invalid(f"contains {name!r}, which is not a valid header name")
         if not isinstance(text, str) or re.search(r"[\0-\x1f\x7f]", text):
-            raise Invalid(f"must give the header {name} a string of one line")
+            raise Invalid(f"must set the header {name} to a string of one line")
     return value
 
 
@@ -43,9 +43,9 @@ def url_path(value: Any) -> str:
     """Check the path of a URL, with an optional query. The path cannot lead to another origin."""
     text = string(value)
     if not text.startswith("/"):
-        raise Invalid(f'must begin with /, as in "/status": the address is in base_url, not {shown(text)}')
+        raise Invalid(f'must begin with /, like "/status", not {shown(text)}; the address belongs in base_url')
     if text.startswith("//") or _BAD_PATH.search(text):
         raise Invalid(
-            f"must be a path that begins with one / and has no spaces, line breaks, \\, # or ..: {shown(text)}"
+            f"must be a path with one leading / and without spaces, line breaks, \\, #, and .., not {shown(text)}"
         )
     return text

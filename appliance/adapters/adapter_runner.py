@@ -53,7 +53,7 @@ class AdapterRunner:
         self._build = build
         self._context = context
         self._tasks = Tasks()
-        # The adapter's own task. Cancel it only once: a second cancellation would interrupt its cleanup.
+        # The adapter's task is cancelled only once, because a second cancellation would interrupt its cleanup.
         self._work = Tasks()
         self._current: asyncio.Task[None] | None = None
         self._failures = 0
@@ -211,10 +211,10 @@ class AdapterRunner:
                 await adapter.run()
             finally:
                 self._hooks = adapter.hooks
-                if self.adapter is adapter:  # its successor can run already if this one did not end in time
+                if self.adapter is adapter:  # if the adapter did not end in time, its successor can already run
                     self.adapter = None
                 await self._leave(adapter)
-            raise AdapterFailed("it ended by itself")
+            raise AdapterFailed("it stopped unexpectedly")
         except AdapterReplaced:
             self._is_replaced = True
             return

@@ -42,7 +42,7 @@ class AddressGate:
             try:
                 await self._enter(held, device_ids)
             except TimeoutError:
-                raise Busy(f"{self.address} is busy with earlier commands; this one was not sent") from None
+                raise Busy(f"{self.address} is busy with earlier commands; this command was not sent") from None
             finally:
                 self._waiting.remove(waiting)
             if waiting.outage is not None:

@@ -52,7 +52,7 @@ class Secrets(Protocol):
         """Return the text of the key. Return None if the key is missing."""
 
     async def put(self, key: str, value: str) -> None:
-        """Store the text. The text is on the card when this returns. Raises `StoreFailed`."""
+        """Store the text. The text is durable when this returns. Raises `StoreFailed`."""
 
 
 class AdapterContext(Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
 
     `open_session` returns the `DeviceSession` that all adapters share; the first call opens it. Relative paths in the
     section start at `root`. `timezone` is the time zone of the home. `kinds` runs kinds in Lua. `record` stores
-    devices, and returns once they are on the card; it publishes nothing and raises `StoreFailed`.
+    devices, and returns once they are durable; it publishes nothing and raises `StoreFailed`.
     """
 
     name: str
@@ -136,7 +136,7 @@ class Adapter(ABC):
         Raises `AdapterFailed`, `Unsupported` for a command that the device does not offer, and `Invalid` for a value.
         Adapters for read-only devices need not implement this method.
         """
-        raise Unsupported(f"{device_id} takes no commands")
+        raise Unsupported(f"{device_id} accepts no commands")
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
         """Send the command to several devices if the adapter `takes_many`, otherwise to one device. Return each

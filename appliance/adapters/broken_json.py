@@ -13,7 +13,7 @@ _LONE_SURROGATE = re.compile(rf"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}")
 
 _ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
 
-# Texts are matched as a whole, so that only numbers outside of texts are replaced; the end of a text may be missing.
+# Whole texts are matched, so that only numbers outside of texts are replaced. The end of a text may be missing.
 _NOT_A_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"?|[-+]?\b(?:nan|inf(?:inity)?)\b', re.IGNORECASE | re.DOTALL)
 
 _BOM, _JSON_PADDING = b"\xef\xbb\xbf", b"\0\r\n\t "

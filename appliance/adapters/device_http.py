@@ -309,7 +309,7 @@ class HttpClient:
                 body += chunk
                 self._check_size(len(body))
         except (aiohttp.ClientError, OSError):
-            raise Unanswered(f"{self.address} broke off its answer") from None
+            raise Unanswered(f"{self.address} closed the connection during its answer") from None
         return self._decompress(bytes(body), response.headers.get("Content-Encoding", ""))
 
     def _decompress(self, body: bytes, coding: str) -> bytes:

@@ -23,7 +23,7 @@ def parse_xml(text: bytes) -> Element:
         try:
             root: Element = fromstring(repair(text), forbid_dtd=True)
         except DefusedXmlException:
-            raise Invalid("XML that declares a document type, which is refused") from None
+            raise Invalid("XML that has a document type, which is not allowed") from None
         except (ParseError, ValueError, LookupError):
             continue
         return root

@@ -126,7 +126,7 @@ class Dispatcher:
         self._tasks.cancel()
 
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
-        """Return the result of `<adapter>:<operation>`. Raises `LaresError`, or `Unsupported` for an unknown target."""
+        """Return the result of `<adapter>:<operation>`. Raises `LaresError`; `Unsupported` for an unknown target."""
         name, _, operation = target.partition(":")
         runner = self._runners.get(name)
         if runner is None or not operation:
@@ -144,7 +144,7 @@ class Dispatcher:
             raise NoPicture(device.id, attribute)
         return found
 
-    async def hears_hook(self, hook: str) -> bool:
+    async def has_hook(self, hook: str) -> bool:
         """Return whether an adapter listens to the hook. At the start, wait until the adapters exist."""
         return bool(await self._listeners_to(hook))
 
@@ -160,8 +160,8 @@ class Dispatcher:
 
     async def _listeners_to(self, hook: str) -> list[AdapterRunner]:
         runners = [*self._runners.values()]
-        heard = await asyncio.gather(*(runner.wait_for_hooks() for runner in runners))
-        return [runner for runner, hooks in zip(runners, heard, strict=True) if hook in hooks]
+        found = await asyncio.gather(*(runner.wait_for_hooks() for runner in runners))
+        return [runner for runner, hooks in zip(runners, found, strict=True) if hook in hooks]
 
     def operations_of(self, adapter: str) -> tuple[str, ...]:
         """Return the names of an adapter's operations, sorted. Empty before the adapter starts."""
@@ -264,7 +264,7 @@ def _ok(device: Device) -> Outcome:
 
 
 def _given_up(device: Device) -> Outcome:
-    return _failed(device, Status.ERROR, Stopping("the hub is stopping; whether this was done is unknown"))
+    return _failed(device, Status.ERROR, Stopping("the hub is stopping; the result of the command is unknown"))
 
 
 def _failure(device: Device, command: Command, error: Exception) -> Outcome:

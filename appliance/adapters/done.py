@@ -129,7 +129,7 @@ async def read_until(
 def failure(device_id: str, command: Command, attributes: Mapping[str, Value]) -> AdapterFailed:
     """Return the error of a command that was sent but whose result the device does not show."""
     if (state := attributes.get("state")) in AWAY:
-        return Unanswered(f"{device_id} is {state}; whether {command} was done is unknown")
+        return Unanswered(f"{device_id} is {state}; the result of {command} is unknown")
     return BadAnswer(describe_miss(device_id, command, attributes.get(command.capability)))
 
 

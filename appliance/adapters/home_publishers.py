@@ -24,7 +24,7 @@ OpenPublishers = Callable[[], Awaitable[list[AbstractAsyncContextManager[Any]]]]
 
 
 class SectionPublishers:
-    """Starts the publishers of a section once their ids and the run number are on the card."""
+    """Starts the publishers of a section once their ids and the run number are stored."""
 
     def __init__(self, name: str, open_: OpenPublishers, clock: Clock) -> None:
         self._name = name
@@ -37,7 +37,7 @@ class SectionPublishers:
         try:
             await self._enter()
         except StoreFailed as error:
-            log.warning("%s: publishing waits for the card: %s", self._name, error)
+            log.warning("%s: publishing waits for the storage: %s", self._name, error)
             self._tasks.start(self._retry(), f"{self._name}: start of publishing")
         return self
 
@@ -79,7 +79,7 @@ async def open_publishers(
         secrets = secrets_of(name)
         if (before := published_topics(secrets)) is None and not settings.publish:
             continue
-        # This imports the MQTT library, so it runs only if a section publishes.
+        # Imported only if a section publishes, because this imports the MQTT library.
         from appliance.adapters.mqtt.out.hub_publisher import HubPublisher
         from appliance.adapters.mqtt.out.withdrawal import withdrawal
 

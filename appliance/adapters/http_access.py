@@ -76,7 +76,7 @@ def named_status(status: int) -> str:
 def reason_of(error: BaseException) -> str:
     """Return the reason of a missing response, in a few words on one line."""
     if isinstance(error, aiohttp.ServerFingerprintMismatch):
-        return f"its certificate has another fingerprint, {error.got.hex()}"
+        return f"its certificate has a different fingerprint, {error.got.hex()}"
     if isinstance(error, aiohttp.ClientConnectorError):
         error = error.os_error
     if isinstance(error, TimeoutError):

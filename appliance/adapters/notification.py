@@ -41,7 +41,7 @@ class Notification(Struct, frozen=True):
         """Parse `{message, title?, fields?}`. All `fields` except `actions` are ignored. Raises `Invalid`."""
         message, title, fields = payload.get("message"), payload.get("title"), payload.get("fields")
         if not isinstance(message, str) or not message.strip():
-            raise Invalid("the notification needs a message, a non-empty text")
+            raise Invalid("the notification needs a non-empty message")
         if title is not None and not isinstance(title, str):
             raise Invalid("the title must be a text")
         if fields is not None and not isinstance(fields, dict | list):
@@ -67,9 +67,9 @@ def parse_actions(value: Any) -> tuple[Action, ...]:
 
 def _parse_action(value: Any) -> Action:
     if not isinstance(value, dict) or not {"label", "hook"} <= value.keys():
-        raise Invalid(f"each of actions must be like {EXAMPLE}, not {shown(value)}")
+        raise Invalid(f"each action must be like {EXAMPLE}, not {shown(value)}")
     if unknown := value.keys() - {"label", "hook"}:
-        raise Invalid(f"each of actions has only label and hook, not {shown(min(unknown))}")
+        raise Invalid(f"each action can have only label and hook, not {shown(min(unknown))}")
     try:
         return Action(strip_text(string(value["label"]), MAX_LABEL_CHARS), hook_id.run(value["hook"]))
     except Invalid as fault:

@@ -72,7 +72,7 @@ class PollingAdapter(Adapter):
         self.max_silence_secs = max_silence_secs
         self.misses = 0
         self._is_poll_due = False
-        self._heard_at: float | None = None
+        self._contact_at: float | None = None
         self._is_empty = False
 
     @classmethod
@@ -146,9 +146,9 @@ class PollingAdapter(Adapter):
         empty text if the content is unknown."""
         return ""
 
-    def note_heard(self) -> None:
+    def record_contact(self) -> None:
         """Record a sign of life at the present time. Answers and pushed messages are recorded automatically."""
-        self._heard_at = self.clock.monotonic()
+        self._contact_at = self.clock.monotonic()
 
     def poll_now(self) -> None:
         """Poll at once. If a poll is in progress, poll once more after it."""
@@ -203,7 +203,7 @@ class PollingAdapter(Adapter):
                 log.warning("%s: push is unavailable; polling only: %s", self.name, error)
 
     def _receive(self, message: Any) -> None:
-        self.note_heard()
+        self.record_contact()
         try:
             self.receive(message)
         except AdapterFailed as error:
@@ -258,7 +258,7 @@ class PollingAdapter(Adapter):
                 raise
             raise Unanswered(str(error)) from None
         self.misses = 0
-        self.note_heard()
+        self.record_contact()
         return result
 
     def timeout_error(self, *, is_answered: bool) -> AdapterFailed:
@@ -283,8 +283,8 @@ class PollingAdapter(Adapter):
         stored times of the devices."""
         if self.max_silence_secs is None:
             return False
-        if self._heard_at is not None:
-            return self.clock.monotonic() - self._heard_at < self.max_silence_secs
+        if self._contact_at is not None:
+            return self.clock.monotonic() - self._contact_at < self.max_silence_secs
         seen = [device.last_seen for device in self.publish.devices().values()]
         return bool(seen) and (self.clock.now() - max(seen)).total_seconds() < self.max_silence_secs
 

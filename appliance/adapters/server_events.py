@@ -46,7 +46,7 @@ class EventDecoder:
     def feed(self, piece: bytes) -> Iterator[ServerEvent]:
         """Yield the events that end in this piece. Raises `BadAnswer` if an event is too large."""
         piece = self._held + piece
-        whole = len(piece) - piece.endswith(b"\r")  # The last character may be half of a line end
+        whole = len(piece) - piece.endswith(b"\r")  # the last character may be half of a line end
         self._held = piece[whole:]
         for number, part in enumerate(_LINE_END.split(piece[:whole])):
             if number > 0 and (event := self._end_line()) is not None:
@@ -90,7 +90,7 @@ async def read_events(response: aiohttp.ClientResponse, clock: Clock, max_bytes:
     while True:
         try:
             piece = await response.content.readany()
-        except (aiohttp.ClientError, OSError):  # also after a silence that is too long
+        except (aiohttp.ClientError, OSError):  # also raised after too long a silence
             return
         if not piece:
             return

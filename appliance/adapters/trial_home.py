@@ -84,4 +84,4 @@ class _BorrowedSecrets:
 
 
 async def _record_nothing(devices: Iterable[Device]) -> None:
-    """Store nothing, because a trial has no card."""
+    """Store nothing, because a trial has no storage."""

@@ -92,7 +92,7 @@ class PromptSocket(aiohttp.ClientWebSocketResponse[Literal[True]]):
     async def close(self, *, code: int = aiohttp.WSCloseCode.OK, message: bytes = b"") -> bool:
         """Send the Close frame, for at most `GOODBYE_SECS`, and close. Return False if the frame or the connection
         failed."""
-        # only without a Close frame of its own, aiohttp waits for the other side's
+        # with a close code, aiohttp does not wait for the other side's Close frame
         self._close_code = self._close_code or code
         try:
             async with asyncio.timeout(GOODBYE_SECS):

@@ -37,7 +37,7 @@ class Hooks:
 
     async def has_listener(self, hook: str) -> bool:
         """Return whether anything listens to the hook of this id."""
-        return self._has_automation(hook) or await self._dispatcher.hears_hook(self._with_id(hook))
+        return self._has_automation(hook) or await self._dispatcher.has_hook(self._with_id(hook))
 
     async def require(self, hook: str) -> None:
         """Raise `NotFound` if nothing listens to the hook of this id."""

@@ -80,7 +80,7 @@ class Subject:
     kinds in Lua for one section. `fewer` removes a device at the vendor, and `more` returns it, if the kind has
     more than one. A kind that is not `is_polled` keeps a connection: while it is lost, commands fail, and only
     callers notice garbage. `change` makes the device show something else at the vendor, which then becomes its
-    attribute `changed`. If a polled vendor also pushes this change, `is_heard` returns whether the adapter listens
+    attribute `changed`. If a polled vendor also pushes this change, `is_connected` returns whether the adapter listens
     now. `happen` lets the vendor send the `event`. `lose` disconnects the device from its bridge, and `find`
     reconnects it. `is_online_later` is set if devices announce their presence in a separate message, which can
     arrive after the adapter's start."""
@@ -100,7 +100,7 @@ class Subject:
     more: Callable[[Any], object] | None = None
     change: Callable[[Any], object] | None = None
     changed: tuple[str, Any] = ("power", "on")
-    is_heard: Callable[[Any], object] | None = None
+    is_connected: Callable[[Any], object] | None = None
     happen: Callable[[Any], object] | None = None
     event: str = ""
     lose: Callable[[Any], object] | None = None
@@ -301,11 +301,11 @@ class ReadingContract:
             await until(it.shows_change)
 
     async def test_a_pushed_value_is_shown_at_once_and_an_older_answer_does_not_undo_it(self) -> None:
-        change, is_heard = self.subject.change, self.subject.is_heard
-        if change is None or is_heard is None:
+        change, is_connected = self.subject.change, self.subject.is_connected
+        if change is None or is_connected is None:
             return
         async with trial(self.subject) as it:
-            await until(lambda: is_heard(it.vendor))
+            await until(lambda: is_connected(it.vendor))
             it.vendor._clock, it.vendor.faults.delay = HeldClock(), 1.0
             asked = len(it.vendor.requests)
             await until(lambda: len(it.vendor.requests) > asked)

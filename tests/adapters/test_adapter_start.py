@@ -149,5 +149,8 @@ async def test_publishers_wait_for_the_card_and_start_once_it_takes_their_ids(
             await clock.advance(PUBLISH_RETRY_SECS, sleepers=0)
             await until(lambda: steps == ["start"])
     assert steps == ["start", "stop"]
-    said = ["mqtt: publishing waits for the card: it cannot be stored now", "mqtt: publishing has started"]
+    said = [
+        "mqtt: publishing waits for the storage: it cannot be stored now",
+        "mqtt: publishing has started",
+    ]
     assert caplog.messages == said

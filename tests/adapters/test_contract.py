@@ -70,7 +70,7 @@ class TestMeter(ReadingContract):
         device="meter",
         change=lambda vendor: vendor.show(watts=7),
         changed=("power_consumption", {"value": 7, "unit": "W"}),
-        is_heard=lambda vendor: vendor.streams,
+        is_connected=lambda vendor: vendor.streams,
         happen=lambda vendor: vendor.press(),
         event="single",
         lose=lambda vendor: vendor.show(is_reached=False),
@@ -103,7 +103,7 @@ class TestWled(AdapterContract):
         more=lambda vendor: vendor.state["seg"].insert(0, segment(0)),
         change=_dim,
         changed=("brightness", 20),
-        is_heard=lambda vendor: vendor._sockets,
+        is_connected=lambda vendor: vendor._sockets,
     )
 
 
@@ -138,7 +138,7 @@ IN_LUA: Mapping[str, Mapping[str, Any]] = {
         "fewer": lambda vendor: vendor.remove(2),
         "more": lambda vendor: vendor.add(2),
         "change": lambda vendor: vendor.show(1, on={"on": True}),
-        "is_heard": lambda vendor: vendor.streams,
+        "is_connected": lambda vendor: vendor.streams,
         "happen": lambda vendor: vendor.press(1),
         "event": "single",
         "lose": lambda vendor: vendor.reach(1, "connectivity_issue"),

@@ -146,7 +146,10 @@ BROKEN_OFF: dict[str, Speech | bytes] = {
 @pytest.mark.parametrize(
     ("speech", "reason"),
     [pytest.param(speech, "answered with something that is not HTTP", id=name) for name, speech in NOT_HTTP.items()]
-    + [pytest.param(speech, "broke off its answer", id=name) for name, speech in BROKEN_OFF.items()],
+    + [
+        pytest.param(speech, "closed the connection during its answer", id=name)
+        for name, speech in BROKEN_OFF.items()
+    ],
 )
 async def test_an_incomplete_answer_is_a_bad_answer_and_not_repeated(
     session: DeviceSession, clock: VirtualClock, speech: Speech | bytes, reason: str
@@ -725,7 +728,7 @@ async def test_an_invalid_certificate_file_is_reported(
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(CERTIFICATE, KEY)
     own = hashlib.sha256(ssl.PEM_cert_to_DER_cert(CERTIFICATE.read_text())).hexdigest()
-    untrusted, other = "is not trusted: self-signed certificate", "has another fingerprint"
+    untrusted, other = "is not trusted: self-signed certificate", "has a different fingerprint"
     async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=tls) as server:
         url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         for access, sentence in ((HttpAccess(), untrusted), (pinned, f"{other}, {own}")):

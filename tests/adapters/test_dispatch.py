@@ -183,7 +183,7 @@ async def test_senders_of_abandoned_commands_get_an_error(desk: Desk) -> None:
     done.set_result(desk.done("a"))
     await until(lambda: desk.registry.get_device("a:1").attributes["power"] == "on")
     desk.dispatcher.abort_all()
-    message = "the hub is stopping; whether this was done is unknown"
+    message = "the hub is stopping; the result of the command is unknown"
     first, second = await sending
     assert first == _ok("a:1")
     assert (second.device_id, second.status, second.message) == ("b:1", Status.ERROR, message)
@@ -223,7 +223,7 @@ async def test_a_call_of_a_hook_reaches_its_listeners_and_their_errors_are_repor
                 raise ValueError("it has a fault")
 
     desk.adapters["a"].__class__ = Listening
-    assert await desk.dispatcher.hears_hook("a") and not await desk.dispatcher.hears_hook("b")
+    assert await desk.dispatcher.has_hook("a") and not await desk.dispatcher.has_hook("b")
     assert await desk.dispatcher.hook(HookRequest(hook="a", method="POST"))
     assert not await desk.dispatcher.hook(HookRequest(hook="b", method="POST"))
     assert [each.hook for each in asked] == ["a"]

@@ -333,7 +333,7 @@ async def test_power_and_brightness_leave_a_colour_and_a_temperature_ends_it(
 @pytest.mark.parametrize(
     ("lights", "expected"),
     [
-        ([], "light 0 is no longer there"),
+        ([], "light 0 no longer exists"),
         ([None], "light 0 is not an object but null"),
     ],
 )
@@ -495,7 +495,7 @@ async def test_several_lights_are_commanded_in_one_write_and_each_has_its_result
     assert light.lights == [SimulatedLight(on=True, temperature=200), None, SimulatedLight(temperature=300)]
     assert (first.error, last.error) == (None, None)
     assert str(bad.error) == f"{light.url}: light 1 is not an object but null"
-    assert str(gone.error) == f"{light.url}: light 7 is no longer there"
+    assert str(gone.error) == f"{light.url}: light 7 no longer exists"
 
 
 LAMP: dict[str, Any] = {"on": 1, "brightness": 50, "temperature": 200}
@@ -524,7 +524,7 @@ def test_a_light_is_read(raw: Any, light: LightState) -> None:
     ("raw", "fault"),
     [
         (None, "is not an object but null"),
-        ({"flavour": 1}, "has none of the fields on, brightness, temperature, hue, saturation"),
+        ({"flavour": 1}, "must have at least one of the fields on, brightness, temperature, hue, saturation"),
     ],
 )
 def test_an_error_names_what_is_not_a_light(raw: Any, fault: str) -> None:

@@ -211,7 +211,7 @@ async def test_a_refusal_has_the_service_s_own_words_without_secrets(
         adapter = section(f"url = '{url}/hooks/{{token}}'\ntoken = '{TOKEN}'", session, InstantClock())
         with pytest.raises(BadAnswer) as failed:
             await send(adapter)
-    assert str(failed.value) == f"three tries failed: {url} answered 403 Forbidden" + (reason and f": {reason}")
+    assert str(failed.value) == f"three attempts failed: {url} answered 403 Forbidden" + (reason and f": {reason}")
 
 
 BUTTONS = (
@@ -291,7 +291,7 @@ async def test_a_message_omits_buttons_without_a_key_or_place(
             assert await send(adapter, fields={"actions": ACTIONS}) == {"status": "sent"}
     assert len(received) == 2 and "Actions" not in received[0][2]
     assert [each.getMessage() for each in caplog.records] == [
-        "phone: buttons are omitted: this section shows none, or hook_keys has no key for their hook (docs/notify.md)"
+        "phone: buttons are omitted: the service cannot show them, or hook_keys has no key for them (docs/notify.md)"
     ]
     assert "lrs_" not in caplog.text
 
@@ -306,7 +306,7 @@ async def test_the_keys_of_hooks_appear_in_no_error(session: DeviceSession, capl
 
 
 async def test_a_silent_server_is_unreachable(session: DeviceSession) -> None:
-    with pytest.raises(Unreachable, match="three tries failed: http"):
+    with pytest.raises(Unreachable, match="three attempts failed: http"):
         await send(section("url = 'http://127.0.0.1:1/'", session, InstantClock()))
 
 
@@ -398,12 +398,12 @@ FAULTS = {
     + "'": "fingerprint, which cannot be combined with smtp",
     "url = 'http://a/'\ntoken = 'x'\ntoken_file = 'y'": "both token and token_file",
     "url = 'http://a/{token}'": "uses {token}, but has neither",
-    "url = 'http://a/'\nbody = '{\"a\": \"{Mesage}\"}'": "names {Mesage}; did you mean {message}",
+    "url = 'http://a/'\nbody = '{\"a\": \"{Mesage}\"}'": "unknown placeholder {Mesage}; did you mean {message}",
     "url = 'http://a/'\nusername = 'x'": "needs username together with password",
     "url = 'http://me:secret@a/'": "must be an address like",
     "url = 'http://{message}/'": "must be an address like",
     "url = 'ftp://a/'": "must be an address like",
-    "url = 'http://a/'\nheaders = { 'a b' = 'x' }": "not a header name",
+    "url = 'http://a/'\nheaders = { 'a b' = 'x' }": "not a valid header name",
     "url = 'http://a/'\nheaders = { a = \"x\\ny\" }": "a string of one line",
     "url = 'http://a/'\nmax_per_hour = 0": "whole number from 1",
     "url = 'http://a/'\ntopik = 'x'": "did you mean",
@@ -514,16 +514,16 @@ async def test_mail_arrives_with_subject_text_and_a_login_after_the_handshake(
 @pytest.mark.parametrize(
     ("refusals", "reason"),
     [
-        ({"AUTH": ["535 no pw-secret"] * 3}, r"refuses it: 535 no \*\*\*"),
+        ({"AUTH": ["535 no pw-secret"] * 3}, r"refused the message: 535 no \*\*\*"),
         (
             {"RCPT": ["550 5.7.1 relaying denied", "550 5.1.1 who\x1b[31m"] * 3},
-            r"refuses a@home\.example: 550 5\.7\.1 relaying denied; b@home\.example: 550 5\.1\.1 who \[31m",
+            r"refused a@home\.example: 550 5\.7\.1 relaying denied; b@home\.example: 550 5\.1\.1 who \[31m",
         ),
         (
             {"DATA": ["554-5.7.1 Message rejected as spam,\r\n554 see https://x.example"] * 3},
-            r"refuses it: 554 5\.7\.1 Message rejected as spam, see https://x\.example",
+            r"refused the message: 554 5\.7\.1 Message rejected as spam, see https://x\.example",
         ),
-        ({"DATA": ["554 " + "x" * 480] * 3}, r"refuses it: 554 x{195}…$"),
+        ({"DATA": ["554 " + "x" * 480] * 3}, r"refused the message: 554 x{195}…$"),
         ({"STARTTLS": ["454 no"] * 3}, "mail server localhost"),
     ],
 )
@@ -558,6 +558,6 @@ async def test_accepted_recipients_get_a_mail_once_even_if_another_is_refused(
     session: DeviceSession, certificate: Path
 ) -> None:
     async with mail_server(certificate, "starttls", {"RCPT": ["550 who"]}) as (server, lines):
-        with pytest.raises(AdapterFailed, match=r"\Athe mail server localhost rejects a@home\.example: 550 who; "):
+        with pytest.raises(AdapterFailed, match=r"\Athe mail server localhost rejected a@home\.example: 550 who; "):
             await send(section(lines, session, InstantClock()))
     assert (server.connections, len(server.mails)) == (1, 1)

@@ -397,7 +397,7 @@ async def test_a_command_that_waits_too_long_is_not_sent(bench: Bench, monkeypat
     first = asyncio.ensure_future(bench.link.ask("stub:1", ON))
     await bench.adapter.begun(bench.adapter.commands, 1)
     error = await _error_of(asyncio.ensure_future(bench.link.ask("stub:1", ON)))
-    assert error == "http://stub is busy with earlier commands; this one was not sent"
+    assert error == "http://stub is busy with earlier commands; this command was not sent"
     assert len(bench.adapter.asked) == 1 and bench.power == ("off", "online")
     _end(bench.adapter.commands[0], CommandResult(report=bench.seen("on")))
     assert await _error_of(first) is None

@@ -196,7 +196,7 @@ async def test_a_refusal_of_a_tv_by_name_has_both_remedies(
 
 WRONG_ANSWERS: Mapping[str, Sequence[bytes | str]] = {
     "something that is not XML": NOT_XML,
-    "XML that declares a document type, which is refused": TRAPS,
+    "XML that has a document type, which is not allowed": TRAPS,
     "XML that is not a device-info": OTHER_ROOTS,
 }
 

@@ -375,7 +375,7 @@ async def test_a_message_is_sent_or_collected_and_a_wrong_section_named(tmp_path
 async def test_an_error_has_the_reason_without_the_token(tmp_path: Path) -> None:
     async with phone(tmp_path, 503) as received:
         failed = await asked(tmp_path, "notify", "phone", "It works")
-        assert failed.code == 69 and "three tries failed" in failed.err and "503" in failed.err
+        assert failed.code == 69 and "three attempts failed" in failed.err and "503" in failed.err
         assert TOKEN not in failed.err and len(received) == 3
         assert TOKEN not in (await asked(tmp_path, "log")).out
         for arguments, sentence in (

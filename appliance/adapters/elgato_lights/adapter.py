@@ -75,7 +75,7 @@ class LightState(Struct, frozen=True, kw_only=True):
         if not isinstance(raw, dict):
             raise Invalid(f"is not an object but {shown(raw)}")
         if raw.keys().isdisjoint(_FIELDS):
-            raise Invalid(f"has none of the fields {', '.join(_FIELDS)}")
+            raise Invalid(f"must have at least one of the fields {', '.join(_FIELDS)}")
         read: dict[str, Any] = {}
         wrong: dict[str, str] = {}
         is_coloured = "hue" in raw and raw.get("temperature") in (0, None)  # some strips report 0 in colour mode
@@ -169,7 +169,7 @@ class ElgatoAdapter(PollingAdapter):
                 for index, (raw, state) in enumerate(zip(lights, states, strict=True))
             ]
             body = {"numberOfLights": len(written), "lights": written}
-            with suppress(Unreadable, Unanswered):  # the lights show whether the command was done
+            with suppress(Unreadable, Unanswered):  # the next reading shows the result
                 await self.http.request("PUT", "/elgato/lights", json=body, repeat=command.can_repeat)
             results |= await self.confirm_all(expected, began, CONFIRM_WITHIN)
         return [results[device_id] for device_id in device_ids]
@@ -224,7 +224,7 @@ class ElgatoAdapter(PollingAdapter):
 
     def _light(self, states: list[LightState | Invalid], index: int) -> LightState:
         if index >= len(states):
-            raise BadAnswer(f"{self.http.address}: light {index} is no longer there")
+            raise BadAnswer(f"{self.http.address}: light {index} no longer exists")
         light = states[index]
         if isinstance(light, Invalid):
             raise BadAnswer(f"{self.http.address}: light {index} {light}")

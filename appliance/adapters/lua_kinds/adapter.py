@@ -117,7 +117,7 @@ class LuaAdapter(PollingAdapter):
         elif self.connection is not None and not self.connection.is_open:
             self._note_closed()
         elif self.max_silence_secs is not None and self.publish.devices() and not self._may_be_silent():
-            self._on_miss(Unreachable(f"silent for {self.max_silence_secs} s"), POLLS_TO_LOSE)
+            self._on_miss(Unreachable(f"no message for {self.max_silence_secs} s"), POLLS_TO_LOSE)
         else:
             self.misses = 0
             self.publish.answered()
@@ -185,7 +185,7 @@ class LuaAdapter(PollingAdapter):
         try:
             device = device_for_lua(before, self.name)
             found = await self.functions.call(["command"], device, STATED_COMMAND(command), calls=calls)
-        except (Unanswered, Unreadable):  # the answer cannot be read: the command may have worked
+        except (Unanswered, Unreadable):  # the command may have worked although its answer is missing or unreadable
             return await self.confirm(device_id, expected, began)
         if isinstance(found["second"], str):
             return CommandResult(error=BadAnswer(found["second"][:MAX_SENTENCE_CHARS]))
@@ -253,7 +253,7 @@ class LuaAdapter(PollingAdapter):
         update = ReadUpdate()
         await self._read(function, self._reader.read_update(raw, function, update))
         await in_steps(self.clock, self._publish_update(update))
-        self.note_heard()
+        self.record_contact()
         self.publish.answered()
         if update.send is not None:
             if self.connection is None or not self.connection.can_send:
@@ -338,7 +338,7 @@ class LuaAdapter(PollingAdapter):
     def _pushed_state(self, device_id: str) -> Mapping[str, Value]:
         device = self.publish.find(device_id)
         seen = {} if device is None else device.attributes
-        # `offline` describes the time before this command, which the vendor has answered.
+        # The vendor has answered this command, so the state `offline` is outdated.
         return {name: each for name, each in seen.items() if (name, each) != ("state", OFFLINE)}
 
 

@@ -50,7 +50,7 @@ class KeptTexts:
     async def put(self, key: Any, text: Any) -> None:
         """Store a text durably. None removes the text. Raises `Invalid` or `StoreFailed`."""
         if not isinstance(key, str) or _KEY.fullmatch(key) is None:
-            raise Invalid("ctx:keep: the key must be 1 to 64 of a-z, 0-9, _, - and .")
+            raise Invalid("ctx:keep: the key must have 1 to 64 characters from a-z, 0-9, _, -, and .")
         if text is not None and not isinstance(text, str):
             raise Invalid("ctx:keep: the value must be a text; use json.encode for a table")
         if text is not None and len(text.encode()) > MAX_KEPT_BYTES:
@@ -59,14 +59,14 @@ class KeptTexts:
             texts = {name: each for name, each in self._texts.items() if name != key}
             texts |= {} if text is None else {key: text}
             if len(texts) > MAX_KEPT:
-                raise Invalid(f"ctx:keep: {MAX_KEPT} texts are kept already")
+                raise Invalid(f"ctx:keep: at most {MAX_KEPT} texts can be kept; remove one with nil")
             if texts != self._texts:
                 self._count_write()
                 await self._secrets.put(KEPT, orjson.dumps(texts).decode())
                 self._texts, self.secrets = texts, _secrets_in(texts.values())
 
     def _count_write(self) -> None:
-        """Raise `Invalid` if the file stores changes too often, because each change is written to the card."""
+        """Raise `Invalid` if the file stores changes too often, because each change wears the storage."""
         now = self._clock.monotonic()
         earned = (now - self._counted_at) / KEPT_WRITE_SECS
         self._writes_left, self._counted_at = min(self._writes_left + earned, float(MAX_KEPT_WRITES)), now

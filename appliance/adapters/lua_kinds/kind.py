@@ -212,7 +212,7 @@ def _named_tables(table: Table, field: str, most: int) -> dict[str, Table]:
 
 def _is_name(table: Table, name: str) -> bool:
     if KIND_NAME.fullmatch(name) is None:
-        table.fault(name, "is not a name; use a-z, 0-9, and _, and begin with a letter")
+        table.fault(name, "is not a valid name; use a-z, 0-9, and _, and begin with a letter")
         return False
     return True
 
@@ -275,11 +275,11 @@ def _check_of(stated: Mapping[str, Any], *, is_secret: bool) -> Callable[[Any], 
     kind, low, high, values = (stated[name] for name in ("type", "min", "max", "values"))
     is_numeric = kind in ("integer", "number", "duration")
     if not is_numeric and (low is not None or high is not None):
-        raise Invalid(f"{kind} takes no min or max; only integer, number, and duration do")
+        raise Invalid(f"{kind} cannot have min or max; only integer, number, and duration can")
     if low is not None and high is not None and low > high:
         raise Invalid(f"{kind} has a min above its max: {low:g}, {high:g}")
     if values is not None and kind == "boolean":
-        raise Invalid("boolean takes no values; it is always true or false")
+        raise Invalid("boolean cannot have values; it is always true or false")
     if is_secret and kind == "string":
         return secret if not values else _both(secret, _without_value(_one_of(string, values, is_list=False), kind))
     widest = (0.0, MAX_DURATION_SECS) if kind == "duration" else (-MAX_SETTING, MAX_SETTING)
@@ -320,7 +320,7 @@ def _without_value(check: Callable[[Any], Any], kind: str) -> Callable[[Any], An
         try:
             return check(value)
         except Invalid:
-            raise Invalid(f"must be of type {kind}, within the limits of the kind") from None
+            raise Invalid(f"must have the type {kind}, within the limits of the setting") from None
 
     return checked
 

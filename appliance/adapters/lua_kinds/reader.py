@@ -57,7 +57,7 @@ def _array(value: Any) -> list[Any]:
 
 
 def _listed(each: Callable[[Any], str], value: Any) -> tuple[str, ...]:
-    return listed(each)(_array(value))  # an empty table of Lua can be a list or an object
+    return listed(each)(_array(value))  # an empty Lua table can be a list or an object
 
 
 _texts = partial(_listed, string)
@@ -243,7 +243,7 @@ class DeviceReader:
             if DEVICE_FAULT in row and not local:
                 raise Invalid(str(row[DEVICE_FAULT]).lstrip(". "))
             if not local or not local.isprintable() or len(local) > MAX_LOCAL_ID_CHARS or local != local.strip():
-                raise Invalid(f"must be 1 to {MAX_LOCAL_ID_CHARS} visible characters, not {shown(local)}")
+                raise Invalid(f"must have 1 to {MAX_LOCAL_ID_CHARS} visible characters, not {shown(local)}")
         except Invalid as fault:
             self._fault(what, "id", str(fault))
             return
@@ -278,7 +278,7 @@ class DeviceReader:
         table.refuse_others("a field of a device")
         kind = read.kinds.get(id_) or (None if known is None else known.kind)
         if found["kind"] is None and kind is None and not table.has("kind"):
-            table.fault("kind", f"is missing; it is one of {', '.join(DeviceKind)}")
+            table.fault("kind", f"is missing; use one of {', '.join(DeviceKind)}")
         for problem in findings.faults:
             self._fault(id_, dotted(problem.path) or "device", problem.message)
         if findings.faults:

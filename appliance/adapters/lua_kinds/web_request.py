@@ -99,9 +99,9 @@ def _headers(value: Any) -> Mapping[str, str]:
     found = _texts(value)
     for name, text in found.items():
         if _HEADER_NAME.fullmatch(name) is None:
-            raise Invalid(f"contains {shown(name)}, which is not the name of a header")
+            raise Invalid(f"contains {shown(name)}, which is not a valid header name")
         if name.lower() in OWN_HEADERS:
-            raise Invalid(f"contains {name}, which only the hub sets")
+            raise Invalid(f"contains {name}, which only the hub can set")
         if _BAD_LINE.search(text):
             raise Invalid(f"must have a text of one line for {name}")
     return found
@@ -237,7 +237,7 @@ def _follow(address: str, path: str, location: str) -> str:
     except (Invalid, ValueError):
         is_own = False
     if not is_own or "@" in target.netloc:
-        raise BadAnswer(f"{address} redirects to another address, which is refused")
+        raise BadAnswer(f"{address} redirects to another address, which is not allowed")
     return found.removeprefix(prefix)
 
 

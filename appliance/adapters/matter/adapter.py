@@ -148,7 +148,7 @@ class MatterAdapter(Adapter):
             server.receive(message, self.live.handle)
             self._report_rejected()
             busy += self.clock.monotonic() - began
-            if busy >= STEP_SECS:  # under load, give everything else as much time
+            if busy >= STEP_SECS:  # under load, give other tasks as much time
                 await self.clock.sleep(busy)
                 busy = 0.0
         raise Unreachable(f"{self._http.address} has closed the connection")
@@ -342,7 +342,8 @@ class MatterAdapter(Adapter):
 
 _PAIRING_HINT = (
     "The device must have power, be in the network (or in reach of the server's radio), and be in pairing mode. A "
-    "new device is in it for 15 minutes; share a device of another app in that app first, and use the new code"
+    "new device stays in it for 15 minutes. If another app controls the device, share it in that app, and use the "
+    "new code"
 )
 
 
@@ -363,7 +364,7 @@ def _refuse_others(operation: str, payload: Mapping[str, Value], name: str, exam
         raise Invalid(f"{name} must be a string, {example}, not {shown(payload[name])}")
     for other in payload:
         if other != name:
-            raise Invalid(f"{operation} takes no {shown(other)}; it takes {name}")
+            raise Invalid(f"{operation} takes no {shown(other)}; it takes only {name}")
 
 
 def build(settings: Any, context: AdapterContext) -> MatterAdapter:

@@ -54,7 +54,7 @@ class LiveNodes:
         self._taken_keys: set[str] = set()
         self._places: dict[str, Place] = {}
         self._ids: dict[int, tuple[str, ...]] = {}
-        self._changed: dict[str, set[str]] = {}  # by device: the paths that changed since it was published
+        self._changed: dict[str, set[str]] = {}  # by device: paths that have changed since the device was published
         self._events: dict[int, deque[Any]] = {}
         self._waiting: dict[str, tuple[asyncio.Event, Callable[[], bool]]] = {}  # by device
 
@@ -166,7 +166,7 @@ class LiveNodes:
         is_changed = node.value_at(place) != value
         for device_id in ids if is_changed else ():
             if path in self._changed.get(device_id, ()):
-                self._publish_one(device_id)  # each change reaches triggers, in order
+                self._publish_one(device_id)  # triggers get each change, in order
         node.set(place, value)
         self.trust(node.id)
         self._mark_changed(ids, path if is_changed else None)

@@ -84,7 +84,7 @@ class ServerConnection:
         """Return every node of the server, and subscribe to its events. Raises `AdapterFailed`."""
         self.info = await self._next()
         if "schema_version" not in self.info:
-            raise BadAnswer(f"{self._address} does not answer like a Matter server")
+            raise BadAnswer(f"{self._address} is not a Matter server, or sent a malformed answer")
         check_schema(self.info)
         await self._messages.send({"message_id": "listen", "command": "start_listening"})
         while (message := await self._next()).get("message_id") != "listen":
@@ -125,7 +125,7 @@ class ServerConnection:
             if number.isdecimal() and len(number) < MAX_ID_CHARS:
                 self._replies.take(int(number), message)
         elif "schema_version" not in message:
-            raise BadAnswer(f"{self._address} does not answer like a Matter server")
+            raise BadAnswer(f"{self._address} is not a Matter server, or sent a malformed answer")
 
     def close(self, error: AdapterFailed) -> None:
         """Raise the error in every request without an answer."""
@@ -133,7 +133,7 @@ class ServerConnection:
 
     def _checked(self, message: Any) -> dict[str, Any]:
         if not isinstance(message, dict):
-            raise BadAnswer(f"{self._address} does not answer like a Matter server")
+            raise BadAnswer(f"{self._address} is not a Matter server, or sent a malformed answer")
         return message
 
 
@@ -149,7 +149,7 @@ def check_schema(info: Mapping[str, Any]) -> None:
     """Raise `BadAnswer` if the server's protocol is too old or too new."""
     own, oldest = info.get("schema_version"), info.get("min_supported_schema_version", 0)
     if not isinstance(own, int) or not isinstance(oldest, int):
-        raise BadAnswer(f"the Matter server did not report its protocol version, but {shown(own)}")
+        raise BadAnswer(f"the Matter server reported an invalid protocol version: {shown(own)}")
     if own < SCHEMAS[0]:
         raise BadAnswer(
             f"the Matter server speaks schema {own}; Lares needs {SCHEMAS[0]} or later: update the server"

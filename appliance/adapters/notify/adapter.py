@@ -126,7 +126,7 @@ class NotifyAdapter(Adapter):
     async def _deliver(self, notification: Notification) -> None:
         """Send messages in order, with three attempts each. Raises the error of the last attempt."""
         if self._waiting >= MAX_WAITING:
-            raise Busy(f"{self.name} has {MAX_WAITING} messages to send already; this one was not sent")
+            raise Busy(f"{self.name} already has {MAX_WAITING} waiting messages; this message was not sent")
         self._sent_at.append(self.clock.monotonic())
         self._waiting += 1
         try:
@@ -142,7 +142,7 @@ class NotifyAdapter(Adapter):
             except AdapterFailed as error:
                 if pause is None or isinstance(error, PartlySent):
                     self._fail(error)
-                log.info("%s: not sent yet; next try in %g s: %s", self.name, pause, self._redacted(error))
+                log.info("%s: not sent yet; next attempt in %g s: %s", self.name, pause, self._redacted(error))
                 await self.clock.sleep(pause)
             else:
                 self.publish.answered()
@@ -153,7 +153,7 @@ class NotifyAdapter(Adapter):
             self._sender = await self._make_sender()
         buttons = self._buttons_of(notification.actions) if self._sender.shows_buttons else ()
         if len(buttons) < len(notification.actions):
-            self._warn_once("buttons are omitted: this section shows none, or hook_keys has no key for their hook")
+            self._warn_once("buttons are omitted: the service cannot show them, or hook_keys has no key for them")
         try:
             async with asyncio.timeout(TRY_TIMEOUT_SECS):
                 await self._sender.send(notification.message, notification.title, buttons)
@@ -161,7 +161,7 @@ class NotifyAdapter(Adapter):
             raise Unreachable(f"no answer within {TRY_TIMEOUT_SECS:g} s") from None
 
     def _fail(self, error: AdapterFailed) -> NoReturn:
-        tries = "" if isinstance(error, PartlySent) else "three tries failed: "
+        tries = "" if isinstance(error, PartlySent) else "three attempts failed: "
         failure = type(error)(f"{tries}{self._redacted(error)}")
         self.publish.record_error(failure)
         raise failure from None

@@ -33,7 +33,7 @@ def _url(value: Any) -> str:
     except (Invalid, ValueError):
         raise Invalid('must be an address like "https://example.org/hook?text={message}"') from None
     if parts.fragment or not text.isprintable() or " " in text:
-        raise Invalid("must have neither a fragment nor spaces; placeholders are encoded for their position")
+        raise Invalid("must not contain a fragment or spaces; placeholders are encoded automatically")
     return text
 
 
@@ -109,9 +109,9 @@ class NotifySection(Settings, frozen=True, kw_only=True):
         web_keys = ("headers", "body", "topic", "chat", "user", "token", "token_file", "fingerprint", "hub_url")
         self._refuse("smtp", *web_keys)
         if self.from_ is None or self.to is None:
-            raise Invalid("sends mail and needs from and to")
+            raise Invalid("needs from and to for mail")
         if self.tls == "none" and self.ca_file is not None:
-            raise Invalid('names certificates, but has tls = "none"')
+            raise Invalid('has ca_file, which needs TLS; remove tls = "none"')
 
     def _check_web(self) -> None:
         self._refuse("url" if self.service is None else "service", "tls", "from_", "to")
@@ -123,14 +123,14 @@ class NotifySection(Settings, frozen=True, kw_only=True):
             for word in re.findall(r"\{(\w+)\}", " ".join(texts)):
                 near = None if word in PLACEHOLDERS else nearest(word.lower(), PLACEHOLDERS, 0.75)
                 if near is not None:
-                    raise Invalid(f"names {{{word}}}; did you mean {{{near}}}")
+                    raise Invalid(f"contains the unknown placeholder {{{word}}}; did you mean {{{near}}}")
             return
         self._refuse(f'service = "{self.service}"', "headers", "body")
         for each in SERVICES[self.service].needs:
             if getattr(self, each) is None and not (each == "token" and self.token_file is not None):
                 raise Invalid(f"needs {each} for {self.service}{' (or token_file)' if each == 'token' else ''}")
         if self.url is not None and PLACEHOLDER.search(self.url):
-            raise Invalid(f"must give the server of {self.service} in url, without placeholders")
+            raise Invalid(f"must have in url only the server of {self.service}, without placeholders")
 
     def _refuse(self, other: str, *names: str) -> None:
         for name in names:

@@ -56,14 +56,14 @@ class MailSender:
                 tls_context=None if tls == "none" else open_tls(self._ca_file),
             )
         except aiosmtplib.SMTPResponseException as error:
-            raise BadAnswer(f"{where} refuses it: {_answer(error.code, error.message)}") from None
+            raise BadAnswer(f"{where} refused the message: {_answer(error.code, error.message)}") from None
         except aiosmtplib.SMTPRecipientsRefused as error:
             answers = {each.recipient: (each.code, each.message) for each in error.recipients}
-            raise BadAnswer(f"{where} refuses {_list_refused(answers)}") from None
+            raise BadAnswer(f"{where} refused {_list_refused(answers)}") from None
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
-            raise Unreachable(f"{where} sent an unusable answer ({_reason(error)})") from None
+            raise Unreachable(f"sending to {where} failed ({_reason(error)})") from None
         if refused:
-            raise PartlySent(f"{where} rejects {_list_refused(refused)}; the others received the message")
+            raise PartlySent(f"{where} rejected {_list_refused(refused)}; the other recipients received the message")
 
     def _compose(self, message: str, title: str | None) -> EmailMessage:
         settings = self._settings
@@ -94,7 +94,7 @@ def _list_refused(refused: Mapping[str, tuple[int, str]]) -> str:
 
 def _reason(error: Any) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate cannot be trusted: {error.verify_message}"
+        return f"its certificate is not trusted: {error.verify_message}"
     if isinstance(error, aiosmtplib.SMTPTimeoutError | TimeoutError):
         return "timed out"
     return one_line(str(error)) or type(error).__name__

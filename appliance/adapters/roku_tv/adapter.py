@@ -123,7 +123,7 @@ class RokuAdapter(PollingAdapter):
             known = self.publish.find(device_id)
             if command.action == "off" or known is None or known.attributes.get("power") != "off":
                 raise
-            raise Unreachable(f"{error}. With Fast TV Start, it stays in the network while it is off") from None
+            raise Unreachable(f"{error}. Switch on Fast TV Start on the TV to reach it while it is off") from None
 
     @property
     def operations(self) -> Mapping[str, Operation]:
@@ -157,7 +157,7 @@ class RokuAdapter(PollingAdapter):
                 within=READ_WITHIN_SECS,
                 pauses=READ_PAUSES_SECS,
             )
-        except asyncio.CancelledError:  # the command's time limit is over, but the press was answered
+        except asyncio.CancelledError:  # the command timed out after the TV had answered the key press
             readings.append(None)
         return readings
 

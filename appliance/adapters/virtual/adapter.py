@@ -1,4 +1,4 @@
-"""Virtual devices. A command sets the device's state, and the reply comes after the state is on the card."""
+"""Virtual devices. A command sets the device's state, and the reply comes after the state is stored."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ class VirtualAdapter(Adapter):
         stated = request.query if request.data is None and not request.body else request.data
         if not isinstance(stated, Mapping) or not set(stated) <= set(_OBSERVED[1:]):
             raise MalformedRequest(
-                "the hook of a virtual device takes an object with only attributes, event and data"
+                "the hook of a virtual device accepts an object with only attributes, event, and data"
             )
         await self._observe({"device_id": request.hook.removeprefix(DEVICE_HOOK_PREFIX), **stated})
 
     async def _observe(self, payload: Mapping[str, Value]) -> Value:
         if unknown := [name for name in payload if name not in _OBSERVED]:
             near = nearest(str(unknown[0]), _OBSERVED)
-            hint = f"did you mean {near}" if near else f"there are {', '.join(_OBSERVED)}"
+            hint = f"did you mean {near}" if near else f"use {', '.join(_OBSERVED)}"
             raise Invalid(f"observe takes no {shown(unknown[0])}; {hint}")
         device_id, attributes, event = (payload.get(name) for name in _OBSERVED[:3])
         if not isinstance(device_id, str):

@@ -81,7 +81,7 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
         if initial not in self.options[name]:
             yield f"has the options {', '.join(self.options[name])} for {name}, and {initial} is not one of them"
         if known is not None and known.values and (unknown := set(self.options[name]) - set(known.values)):
-            yield f"has options for {name} that are not its values: {', '.join(sorted(unknown))}"
+            yield f"has options for {name} that this attribute cannot have: {', '.join(sorted(unknown))}"
 
     def commands(self) -> tuple[CommandSpec, ...]:
         """Return the device's commands: every action of its attributes, except read-only ones."""
@@ -116,7 +116,7 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
 
     def _unknown(self, name: str) -> str:
         near = nearest(name, self.attributes)
-        hint = f"it has {', '.join(self.attributes) or 'none'}" if near is None else f"did you mean {near}"
+        hint = f"its attributes: {', '.join(self.attributes) or 'none'}" if near is None else f"did you mean {near}"
         return f"{shown(name)} is not an attribute of '{self.id}'; {hint}"
 
     def _fault(self, name: str, value: Value) -> str | None:

@@ -80,7 +80,7 @@ class WledAdapter(PollingAdapter):
         body = self._body_of(device_id, command, before)
         if command.transition_secs is not None:
             body["tt"] = round(min(command.transition_secs, MAX_FADE_SECS) * 10)
-        # If the answer cannot be read, the result is unknown: then the state decides.
+        # If the answer is unreadable, the result is unknown, and the state is read below.
         with suppress(Unreadable, Unanswered):
             answer = await self.http.request_json(
                 "POST", "/json/state", json={**body, "v": True}, repeat=command.can_repeat
@@ -126,7 +126,7 @@ class WledAdapter(PollingAdapter):
                 raise KeyError("on")
             listed = orjson.dumps(state.get("seg"))
         except MALFORMED:
-            raise Unreadable(f"{self.http.address} did not answer like a WLED device") from None
+            raise Unreadable(f"{self.http.address} is not a WLED device, or sent a malformed answer") from None
         if isinstance(answer.get("info"), dict):
             self._info = {**answer["info"]}
         self._has_polled = True

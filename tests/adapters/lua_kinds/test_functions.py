@@ -426,8 +426,8 @@ async def test_a_silent_kind_without_poll_is_offline_after_its_limit(pool: Worke
     for days, is_heard in ((0, True), (0, False), (1, False), (0, True)):
         if is_heard:
             await it.adapter.hook(HookRequest(hook="it", method="POST"))
-        assert it.adapter._heard_at is not None
-        it.adapter._heard_at -= days * 86_400
+        assert it.adapter._contact_at is not None
+        it.adapter._contact_at -= days * 86_400
         await it.adapter.poll_once()
         states.append(it.registry.get_device("it:door").attributes["state"])
     assert states == ["online", "online", "offline", "online"]
@@ -557,7 +557,7 @@ async def test_after_an_unreadable_answer_to_a_write_the_state_is_read(
 
     def take(asked: Any) -> Any:
         state.update({"power": "on"} if obeys else {})
-        return Unanswered("http://10.0.0.1 broke off its answer")
+        return Unanswered("http://10.0.0.1 closed the connection during its answer")
 
     more = 'command = function(ctx) ctx:http { method = "POST", path = "/set" } end,'
     it = await start(pool, tmp_path, kind(poll, more), Vendor({"/state": state, "/set": take}))
@@ -643,7 +643,7 @@ COMMANDED: tuple[tuple[str, str | None, Any], ...] = (
     ('return { attributes = { power = "off" } }', "it:a was sent power on but shows 'off'", "off"),
     (
         'return { attributes = { power = "on" }, state = "unavailable" }',
-        "it:a is unavailable; whether power on was done is unknown",
+        "it:a is unavailable; the result of power on is unknown",
         "on",
     ),
     ('return { name = "B" }', "it:a was sent power on but shows nothing", "off"),
@@ -768,7 +768,7 @@ async def test_a_section_is_checked_by_its_kind(pool: WorkerPool, tmp_path: Path
         "config/default.toml:7: adapters.it.host is missing: which machine",
         "config/default.toml:7: adapters.it.hst is not a setting of the kind mine; did you mean adapters.it.host",
         "config/default.toml:7: adapters.it.mode must be one of eco, warm, not 'ecco'; did you mean eco",
-        "config/default.toml:7: adapters.it.pin must be of type string, within the limits of the kind",
+        "config/default.toml:7: adapters.it.pin must have the type string, within the limits of the setting",
         "config/default.toml:7: adapters.it.poll_interval_secs must be a whole number from 60 to 90, not 5",
         "config/default.toml:7: adapters.it.zone must be one of 1, 2, not 3",
     ]

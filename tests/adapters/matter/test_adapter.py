@@ -119,7 +119,7 @@ async def test_the_values_of_an_unavailable_device_prove_nothing() -> None:
         outcome = await _send(it, LAMP_ID, capability="lock", action="lock")
         assert _asked(it.vendor, "device_command"), "it is sent like any other"
         assert outcome.error is not None and outcome.error.code == "device_unreachable"
-        assert outcome.message == f"{LAMP_ID} is unavailable; whether lock lock was done is unknown"
+        assert outcome.message == f"{LAMP_ID} is unavailable; the result of lock lock is unknown"
 
 
 async def test_a_suspect_device_stays_unavailable_whatever_the_server_reports_and_over_a_new_connection() -> None:
@@ -258,8 +258,8 @@ async def test_an_unknown_device_of_an_unreachable_node_has_no_values() -> None:
     [
         ({"schema_version": 8, "min_supported_schema_version": 5}, "speaks schema 8; Lares needs 9 or later"),
         ({"schema_version": 14, "min_supported_schema_version": 12}, "needs schema 12; Lares speaks 11"),
-        ({"schema_version": "x"}, "did not report its protocol version, but 'x'"),
-        ({}, "does not answer like a Matter server"),
+        ({"schema_version": "x"}, "reported an invalid protocol version: 'x'"),
+        ({}, "is not a Matter server, or sent a malformed answer"),
     ],
 )
 async def test_a_server_with_another_protocol_is_reported_with_a_remedy(info: dict[str, Any], sentence: str) -> None:
@@ -309,7 +309,7 @@ async def test_a_device_is_paired_shared_identified_and_unpaired() -> None:
         ("pair", {"code": 34970112332}, "code must be a string"),
         ("pair", {"code": "123"}, "code must be 11 or 21 digits, or the text of a QR code, which begins with MT:"),
         ("pair", {"code": "MT:short"}, "code must be 11 or 21 digits"),
-        ("pair", {"code": "34970112332", "wifi": "x"}, "pair takes no 'wifi'; it takes code"),
+        ("pair", {"code": "34970112332", "wifi": "x"}, "pair takes no 'wifi'; it takes only code"),
         ("share", {"device_id": "matter:none:1"}, "device 'matter:none:1' not found"),
         ("unpair", {}, 'unpair needs device_id, like "matter:…:1"'),
         ("identify", {"device_id": 7}, "device_id must be a string"),

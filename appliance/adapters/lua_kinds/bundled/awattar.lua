@@ -1,4 +1,4 @@
--- The hourly price of electricity from aWATTar: today, and from the afternoon on also tomorrow.
+-- The hourly price of electricity from aWATTar, for today and, from the afternoon, for tomorrow.
 --
 --   [adapters.price]
 --   type = "awattar"
@@ -6,7 +6,7 @@
 
 local HOUR = 3600
 
--- The rank of this hour within its day; 1 is the cheapest.
+-- Return the rank of this hour within its day. Rank 1 is the cheapest hour.
 local function rank_of(now, hours)
   local rank = 1
   for _, hour in ipairs(hours) do
@@ -15,13 +15,13 @@ local function rank_of(now, hours)
   return rank
 end
 
--- A time of a row, in seconds; rows count milliseconds.
+-- Return a time of a row in seconds. Rows have milliseconds.
 local function seconds(row, name)
   local value = row[name]
   return type(value) == "number" and value > 0 and value < 1e14 and math.tointeger(value // 1000) or nil
 end
 
--- The hours of the answer, in cents per kilowatt-hour, with surcharge and tax.
+-- Return the hours of the answer. Prices are in cents per kilowatt-hour, with surcharge and tax.
 local function read_hours(ctx, told)
   local hours = {}
   for _, row in ipairs(told) do

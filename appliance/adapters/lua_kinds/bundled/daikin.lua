@@ -1,4 +1,4 @@
--- A Daikin air conditioner with a WLAN adapter that answers locally (BRP069A and B; those with firmware 2 do not).
+-- A Daikin air conditioner with a local WLAN adapter: BRP069A or B, except with firmware 2.
 --
 --   [adapters.bedroom]
 --   type = "daikin"
@@ -16,8 +16,8 @@ local MODE = { capability = "hvac_mode", actions = { "set" }, values = { "off", 
 local TARGET = { capability = "target_temperature", actions = { "set" }, min = 10, max = 32, step = 0.5, unit = "°C" }
 local FAN = { capability = "fan_mode", actions = { "set" }, values = { "auto", "quiet", "1", "2", "3", "4", "5" } }
 
--- Ask for the fields of an answer like ret=OK,pow=1,mode=3; names are percent-encoded. Return nil and a sentence if the
--- unit reports an error, and nil alone if the answer to a request with status 200 cannot be read.
+-- Request the fields of an answer like ret=OK,pow=1,mode=3. Names are percent-encoded. Return nil and a message if the
+-- unit reports an error. Return only nil if an answer with status 200 is unreadable.
 local function ask(ctx, path, query)
   local answer = ctx:http { path = path, query = query }
   local found = {}
@@ -47,7 +47,7 @@ local function about(ctx)
   return ctx.memory.about
 end
 
--- The sensors. Their last values hold for a few polls that fail; a unit without sensors is shown without values.
+-- The sensors. After a few failed readings, their last values are dropped. A unit without sensors has no such values.
 local function sensors(ctx)
   local found, failures = ask(ctx, "/aircon/get_sensor_info"), (ctx.memory.failures or 0) + 1
   if found then failures = 0 elseif failures <= MAX_FAILURES then found = ctx.memory.sensor end
@@ -68,7 +68,7 @@ local function poll(ctx)
   } } }
 end
 
--- The unit takes its whole state at once: send back the rest as it was.
+-- A command must contain the whole state of the unit, so all other fields are sent back unchanged.
 local function command(ctx, device, asked)
   local control, unread = ask(ctx, "/aircon/get_control_info")
   if not control then return nil, unread or NOT_DAIKIN end
@@ -77,7 +77,7 @@ local function command(ctx, device, asked)
     wish.pow = asked.value == "off" and "0" or "1"
     if asked.value ~= "off" then
       wish.mode = NUMBERS[asked.value]
-      wish.stemp = control["dt" .. wish.mode] or wish.stemp        -- each mode has its own temperature, humidity, and fan
+      wish.stemp = control["dt" .. wish.mode] or wish.stemp        -- each mode stores its temperature, humidity, and fan speed
       wish.shum = control["dh" .. wish.mode] or wish.shum
       if wish.f_rate then wish.f_rate = control["dfr" .. wish.mode] or wish.f_rate end
     end

@@ -7,8 +7,8 @@
 --   people = ["Anna=AA:BB:CC:DD:EE:FF", "Ben=11:22:33:44:55:66"]
 --   auth = "digest"
 --
--- In the box: Home Network > Network > Network Settings > allow access for applications; the user needs the right to see
--- its settings. On the phone, switch off the private WLAN address for the network of the home.
+-- In the FRITZ!Box, allow access for applications: Home Network > Network > Network Settings. The user needs the right to
+-- see the settings of the box. On the phone, switch off the private WLAN address for the home network.
 
 local NAME = "urn:dslforum-org:service:Hosts:1"
 
@@ -18,8 +18,8 @@ local REMEDIES = {
   ["606"] = "give the user the right to see the settings of the box",
 }
 
--- Raise for an error of the box. Only code 714 states that the box does not know the phone; any other code states nothing
--- about the phone, so the poll fails and the last presence stays.
+-- Raise an error of the box. Only code 714 means that the box does not know the phone. Any other code has no information
+-- about the phone, so the poll fails and the presence does not change.
 local function check_fault(answer)
   local code = answer.body:match("<errorCode>%s*(%d+)%s*</errorCode>")
   if code == UNKNOWN_HOST then return end
@@ -27,7 +27,7 @@ local function check_fault(answer)
   error("the box answers error " .. (code or "without a code") .. ": " .. reason:sub(1, 200), 0)
 end
 
--- Return whether the host of this address is active; false if the box does not know it.
+-- Return whether the host with this address is active. Return false if the box does not know the host.
 local function is_active(ctx, address)
   local answer = ctx:http {
     method = "POST", path = "/upnp/control/hosts",
@@ -45,14 +45,14 @@ local function is_active(ctx, address)
   return active == "1"
 end
 
--- Write letters outside of ASCII as their bytes, so that Jörg and Jürg have different ids.
+-- Encode letters outside of ASCII as bytes, so that Jörg and Jürg have different ids.
 local function id_of(name)
   local text = name:lower():gsub("[\128-\255]", function(byte) return string.format("%02x", byte:byte()) end)
   return (text:gsub("[^%w]", "_"))
 end
 
--- A sleeping phone is invisible for some minutes. Therefore, a person counts as away only after away_after. The same holds
--- after a restart for each person who was at home before, and after an outage: time without an answer does not count.
+-- A sleeping phone is invisible for some minutes. Therefore, a person is away only after away_after. After a restart or
+-- an outage, away_after starts again for each person at home, because time without an answer is no evidence.
 local function poll(ctx)
   local found, now, home = {}, ctx:now(), {}
   local before = not ctx.memory.polled_at and ctx:kept("home") or ""

@@ -1,4 +1,4 @@
--- A Fronius inverter over its Solar API: power of the roof, of the house, of the grid, and of the battery.
+-- A Fronius inverter over its Solar API: power of the roof, the house, the grid, and the battery.
 --
 --   [adapters.roof]
 --   type = "fronius"
@@ -21,7 +21,7 @@ local function check(answer)
   end
 end
 
--- The inverter sleeps in the dark: its answers then contain nulls.
+-- In the dark, the inverter sleeps, and its answers contain nulls.
 local function poll(ctx)
   local answer = ctx:fetch("/solar_api/v1/GetPowerFlowRealtimeData.fcgi", nil, { [404] = NOT_FRONIUS })
   check(answer)
@@ -29,7 +29,7 @@ local function poll(ctx)
   if type(site) ~= "table" then error(NOT_FRONIUS, 0) end
   local load = tonumber(site.P_Load)                                       -- negative if power flows into the house
   for _, inverter in parts(answer, "Body", "Data", "Inverters") do
-    local charge = round(inverter.SOC)                                     -- of several, the lowest charge
+    local charge = round(inverter.SOC)                                     -- the lowest charge of all batteries
     if charge then battery = math.min(battery or charge, charge) end
   end
   return { { id = "site", kind = "Sensor", class = "inverter", name = "Solar power", info = { manufacturer = "Fronius" }, attributes = {

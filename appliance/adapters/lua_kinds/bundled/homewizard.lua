@@ -1,10 +1,10 @@
--- HomeWizard: the P1 meter, energy sockets, kWh and water meters, over their local API (switch it on in their app).
+-- HomeWizard: the P1 meter, energy sockets, kWh and water meters, over their local API. Switch on the API in the app.
 --
 --   [adapters.meter]
 --   type = "homewizard"
 --   base_url = "http://192.168.1.90"
 
--- The sum of the tariffs, for firmware without a total.
+-- Return the sum of the tariffs, for firmware without a total.
 local function import_or_export(data, direction)
   local whole, sum = data["total_power_" .. direction .. "_kwh"], nil
   for tariff = 1, 4 do
@@ -14,8 +14,8 @@ local function import_or_export(data, direction)
   return measure(type(whole) == "number" and whole or sum, "kWh", "total")
 end
 
--- The value of a gas, water, or heat meter that is connected to the P1 meter. A replaced meter stays in the list with its
--- last value: the latest one counts.
+-- Return the value of a gas, water, or heat meter that is connected to the P1 meter. The list still contains a replaced
+-- meter with its last value, so the latest value is used.
 local function from_other_meter(data, kind, unit)
   local found, latest
   for _, meter in ipairs(rows(data, "external")) do

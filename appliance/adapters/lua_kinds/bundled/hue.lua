@@ -6,7 +6,7 @@
 --   headers = { hue-application-key = "…" }
 --
 -- For the key, press the button of the bridge, then Pair on the page (Box), or call POST /adapters/hue/operations/pair:
--- the answer is the line to add.
+-- the answer contains the line to add.
 
 local UNKNOWN = "the bridge does not know the key; pair it, and add the key to headers"
 local EVENTS = { initial_press = "press", short_release = "single", long_press = "hold", long_release = "long" }
@@ -21,8 +21,8 @@ local OPTIONAL = { motion = true, temperature = true, light_level = true, device
 local UNREACHED = { connectivity_issue = true, disconnected = true }
 local ON, MOTIONS, CONTACTS = { [true] = "on", [false] = "off" }, { [true] = "detected", [false] = "clear" }, { contact = "closed", no_contact = "open" }
 
--- The resources of one type. An answer without a list fails the poll: an empty list would remove every lamp. Older
--- bridges do not know every type.
+-- Return the resources of one type. An answer without a list fails the poll, because an empty list would remove every
+-- lamp. Older bridges do not know every type.
 local function get(ctx, what)
   local answer = ctx:http { path = "/clip/v2/resource/" .. what }
   if answer.status == 404 and OPTIONAL[what] then return {} end
@@ -33,13 +33,13 @@ local function get(ctx, what)
   return rows(answer.json, "data")
 end
 
--- A colour temperature in mired; nil if it is missing, or 0 as of lamps that do not report theirs.
+-- Return a colour temperature in mired. Return nil if the number is missing, or 0, which means unknown.
 local function mired(value)
   value = tonumber(value)
   return value and value > 0 and value or nil
 end
 
--- The commands of a lamp. The schema of its white is in mired: its maximum is the lowest colour temperature.
+-- Return the commands of a lamp. Its schema is in mired, so the maximum is the lowest colour temperature.
 local function commands_of(light)
   local found, white = { "power" }, part(light, "color_temperature", "mirek_schema")
   if light.dimming then found[#found + 1] = "brightness" end
@@ -51,7 +51,7 @@ local function commands_of(light)
   return found
 end
 
--- The value of a sensor; nil if the bridge marks it as invalid. Newer firmware reports it in a table of its own.
+-- Return the value of a sensor, or nil if the bridge marks it as invalid. Newer firmware has a table for the value.
 local function reading(each, what, name)
   local told = part(each, what)
   local value = part(told, name .. "_report")[name]
@@ -60,7 +60,7 @@ local function reading(each, what, name)
   return value
 end
 
--- The attributes of a resource, or of the part that the bridge pushes.
+-- Return the attributes of a whole resource, or of a pushed part.
 local function attributes_of(each)
   local mirek, xy = mired(part(each, "color_temperature").mirek), part(each, "color").xy
   local bright, level = tonumber(part(each, "dimming").brightness), tonumber(reading(each, "light", "light_level"))
@@ -74,7 +74,7 @@ local function attributes_of(each)
   }
 end
 
--- Report types of services that this kind does not show once, by name.
+-- Log each unsupported type of service once, by name.
 local function report_unknown(ctx, services)
   local reported = ctx.memory.reported or {}
   for _, service in ipairs(services) do
@@ -142,7 +142,7 @@ local function command(ctx, device, asked)
   end
   if asked.transition_secs then wish.dynamics = { duration = math.floor(asked.transition_secs * 1000) } end
   local answer = ctx:http { method = "PUT", path = "/clip/v2/resource/light/" .. tostring(part(ctx.memory, "lights")[device.id]), json = wish }
-  if answer.status >= 300 then                    -- with 207, a lamp may have obeyed: the next poll decides
+  if answer.status >= 300 then                    -- with 207, the result is unknown until the next poll
     local reason = text(part(answer.json, "errors", 1).description)
     return nil, "the bridge refuses: " .. (reason and reason:sub(1, 200) or "status " .. answer.status)
   end

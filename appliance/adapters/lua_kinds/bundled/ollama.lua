@@ -7,7 +7,7 @@
 --   base_url = "http://192.168.1.80:11434"
 --   model = "llama3.2"
 
--- Return the answer of Ollama, or nil and a sentence if it lacks the field.
+-- Return the answer of Ollama. If the field is missing, return nil and a message.
 local function call(ctx, path, field, body)
   local answer = ctx:http { method = body and "POST" or "GET", path = path, json = body }
   local found = answer.json
@@ -18,7 +18,7 @@ local function call(ctx, path, field, body)
   return found
 end
 
--- The payload is that of /api/chat; `prompt` is short for one message of the user.
+-- Takes the payload of /api/chat. `prompt` is a short form for one message of the user.
 local function chat(ctx, payload)
   local messages = payload.messages
   if type(messages) ~= "table" then
@@ -44,7 +44,7 @@ return {
   base_url = "http://127.0.0.1:11434",
   poll_interval_secs = 300,
   settings = { model = { type = "string", default = "llama3.2", description = "the model for calls without a model" } },
-  poll = function(ctx)         -- only checks that it answers
+  poll = function(ctx)         -- only checks that Ollama answers
     local found, fault = call(ctx, "/api/tags", "models")
     if not found then error(fault, 0) end
   end,

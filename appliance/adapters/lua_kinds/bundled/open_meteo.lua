@@ -1,4 +1,4 @@
--- The weather of a place from Open-Meteo, without an account. The values change every 15 minutes.
+-- The weather at a location from Open-Meteo, without an account. The values change every 15 minutes.
 --
 --   [adapters.weather]
 --   type = "open_meteo"
@@ -17,7 +17,7 @@ local CONDITIONS = {           -- the codes of the World Meteorological Organiza
 local CURRENT = "temperature_2m,apparent_temperature,relative_humidity_2m,precipitation,weather_code,cloud_cover,"
   .. "pressure_msl,wind_speed_10m,wind_direction_10m,wind_gusts_10m"
 
--- The rain of the next hour: the sum of the next four quarters of the forecast.
+-- Return the rain of the next hour, the sum of the next four quarters of an hour in the forecast.
 local function rain_soon(ctx, forecast)
   local amounts, sum, count = part(forecast, "precipitation"), 0, 0
   for number, from in ipairs(part(forecast, "time")) do

@@ -5,9 +5,9 @@
 --   type = "shelly"
 --   base_url = "http://192.168.1.50"
 --
--- A device with a password: `password = "…"`, and from the second generation on also `auth = "digest"`.
--- Buttons of the first generation (i3, Button1): polls find a press. To get it at once, create a key with role hook for
--- this section, and enter http://<hub>:3000/hooks/kitchen?token=<key> as the action URL of each press.
+-- For a device with a password, add `password = "…"` and, from the second generation, `auth = "digest"`. Presses of
+-- first-generation buttons (i3, Button1) are found by polls. To get a press at once, create a key with role hook for this
+-- section, and enter http://<hub>:3000/hooks/kitchen?token=<key> as the action URL of each press.
 
 local REASONS = { [401] = 'the device asks for a password; set password, and from the second generation on also auth = "digest"' }
 local ON, CONTACTS, MOTIONS = { [true] = "on", [false] = "off" }, { open = "open", close = "closed" }, { [true] = "detected", [false] = "clear" }
@@ -21,7 +21,7 @@ local PRESSES = {
   single_push = "single", double_push = "double", triple_push = "triple", long_push = "long",
   S = "single", SS = "double", SSS = "triple", L = "long", SL = "single_long", LS = "long_single",
 }
--- Parts that are read with another part, or that hold nothing that a home can show.
+-- Parts that are read together with another part, or that have no useful values.
 local SILENT = {
   emdata = true, em1data = true, pm1data = true, script = true, blutrv = true, blutrv_rstatus = true, blutrv_rinfo = true,
   bthomedevice = true, bthomesensor = true, bthomecontrol = true,
@@ -32,7 +32,7 @@ local SYSTEM = {           -- tables of the first generation
   thermostats = true, concentration = true, gas_sensor = true, ext_sensors = true, ext_temperature = true, ext_humidity = true, act_reasons = true, adcs = true,
 }
 
--- Report parts without a device once, by name.
+-- Log each part without a device once, by name.
 local function report_unknown(ctx, unknown)
   local reported = ctx.memory.reported or {}
   for _, name in ipairs(unknown) do
@@ -49,7 +49,7 @@ local function add(found, id, kind, class, commands, attributes)
   return found[#found]
 end
 
--- A cover without calibration has no position: it only opens, closes, and stops.
+-- A cover without calibration has no position. It can only open, close, and stop.
 local function add_cover(found, id, position, attributes)
   attributes.cover_position = position
   add(found, id, "Switch", "cover", position and { "cover_position" } or MOVES, attributes)
@@ -63,7 +63,7 @@ local function white(low, high)
   return { capability = "color_temperature", actions = { "set" }, min = low, max = high, unit = "kelvin" }
 end
 
--- Electricity of a part; `parts` is the number of counted units per kilowatt-hour.
+-- Add power and energy of a part. `parts` is the number of counted units per kilowatt-hour.
 local function electricity(on, watts, volts, amperes, counted, parts)
   return { power = ON[on], power_consumption = measure(watts, "W"), voltage = measure(volts, "V"), current = measure(amperes, "A"),
     energy_total = measure(counted, "kWh", "total", parts) }
@@ -73,15 +73,15 @@ local function target(low, high, step)
   return { capability = "target_temperature", actions = { "set" }, min = low, max = high, step = step, unit = "°C" }
 end
 
--- The attributes of a radiator valve, which heats while it is open.
+-- Return the attributes of a radiator valve. An open valve is heating.
 local function valve_of(wanted, present, position, battery)
   position = tonumber(position)
   return { target_temperature = measure(wanted, "°C"), temperature = measure(present, "°C"), battery = battery,
     hvac_state = position and (position > 0 and "heating" or "idle"), ["custom.shelly.valve"] = position }
 end
 
--- The sensors of one device, and those of an add-on: the first of each kind is in the device `sensor`, each further one is
--- a device of its own.
+-- Read the sensors of a device and its add-on. The first sensor of each kind is part of the device `sensor`; each further
+-- sensor is a separate device.
 local function add_sensor(found, sensor, id, name, value)
   if value == nil then return end
   if sensor[name] == nil then sensor[name] = value
@@ -91,8 +91,8 @@ end
 
 ---------------------------------------------------------------- first generation
 
--- A press raises the counter of its input. The first poll only reads the counters. An input that switches an output is a
--- device if it is detached from the output, or if it has counted a press.
+-- A press raises the counter of its input. The first poll only reads the counters. An input next to an output is a device
+-- only if it is detached from the output, or if it has counted a press.
 local function add_inputs(ctx, found, inputs)
   local counts, now, has_outputs = ctx.memory.counts, {}, #found > 0
   for number, input in ipairs(inputs) do
@@ -101,7 +101,7 @@ local function add_inputs(ctx, found, inputs)
     if count and (not has_outputs or count > 0 or counts and counts[id] or DETACHED[part(ctx.memory.config, "switch:" .. number - 1).mode]) then
       local device = add(found, id, "Sensor", "button", nil, { ["custom.shelly.input"] = INPUTS[input.input] })
       local before = counts and (counts[id] or 0)
-      if before and count ~= before and count > 0 and text(input.event) then         -- a restart of the device sets it to 0
+      if before and count ~= before and count > 0 and text(input.event) then         -- a restart of the device resets the counter
         device.events = { { event = PRESSES[input.event] or input.event, data = { raw = input.event } } }
       end
     end
@@ -125,13 +125,13 @@ local function add_light(ctx, found, number, light)
     color_mode = is_color and "rgb" or low and "color_temp" or nil })
 end
 
--- The measurement of a part; nil if the part marks it as invalid, or reports 999 for a sensor that does not answer.
+-- Return the measurement of a part. Return nil if the part marks it as invalid, or for 999, which means a silent sensor.
 local MISSING, INVALID = 999, { [false] = true, ["false"] = true }
 local function valid(part_of, value)
   if not INVALID[part_of.is_valid] and part(value).value ~= MISSING then return value end
 end
 
--- The charge of a battery; nil on external power, which is reported as -1.
+-- Return the charge of a battery. Return nil for -1, which means external power.
 local function charge(status)
   local percent = round(part(status, "bat").value)
   return percent and percent >= 0 and percent or nil
@@ -168,7 +168,7 @@ local function first_generation(ctx)
   local has_addon = next(sensor) ~= nil
   own.humidity, own.illuminance = measure(part(status, "hum").value, "%"), part(status, "lux").value
   if not status.thermostats then own.battery = charge(status) end
-  local is_shown = #found == 0 or next(own) ~= nil                             -- else it is the temperature of the chip
+  local is_shown = #found == 0 or next(own) ~= nil                             -- otherwise, this is the temperature of the chip
   if not has_addon and is_shown then own.temperature = valid(part(status, "tmp"), measure(part(status, "tmp").tC, "°C")) end
   own.water_leak, own.smoke, own.contact, own.motion = status.flood, status.smoke, CONTACTS[told.state], MOTIONS[told.motion]
   own["custom.shelly.gas"] = valid(part(status, "concentration"), measure(part(status, "concentration").ppm, "ppm"))
@@ -183,7 +183,7 @@ local function first_generation(ctx)
   return found, sensor
 end
 
--- Names of channels, by id. Without an answer, channels have numbers.
+-- Return the names of channels by id. Without an answer, channels are numbered.
 local function read_settings(ctx)
   local told = ctx:http { path = "/settings" }
   local names = {}
@@ -197,7 +197,7 @@ end
 
 ---------------------------------------------------------------- second generation
 
--- A thermostat heats or cools, by its type.
+-- Return the mode of a thermostat: its type decides between heating and cooling.
 local function thermostat_of(told, kind)
   local mode, moves = "heat", "heating"
   if kind == "cooling" then mode, moves = "cool", "cooling" end
@@ -205,7 +205,7 @@ local function thermostat_of(told, kind)
     hvac_mode = ({ [true] = mode, [false] = "off" })[told.enable], hvac_state = ({ [true] = moves, [false] = "idle" })[told.output] }
 end
 
--- The attributes of a part: of a whole answer, or of the part that the device pushes.
+-- Return the attributes of a part, from a whole answer or from a pushed part.
 local function attributes_of(what, told, counted, kind)
   if what == "thermostat" then return thermostat_of(told, kind) end
   local watts, total = told.apower or told.act_power or told.total_act_power, part(told, "aenergy").total
@@ -215,7 +215,7 @@ local function attributes_of(what, told, counted, kind)
   elseif what ~= "switch" and RPC[what] then
     local rgb = part(told, "rgb")
     shown.brightness, shown.color_rgb, shown.color_temperature = told.brightness, color(rgb[1], rgb[2], rgb[3]), measure(told.ct, "kelvin")
-    if told.mode == "rgb" then shown.color_mode, shown.color_temperature = "rgb", nil        -- the mode decides which colour it shows
+    if told.mode == "rgb" then shown.color_mode, shown.color_temperature = "rgb", nil        -- the mode decides which colour is active
     elseif told.mode == "cct" then shown.color_mode, shown.color_rgb = "color_temp", nil
     elseif what == "rgb" and told.rgb then shown.color_mode = "rgb"
     elseif what == "cct" and told.ct then shown.color_mode = "color_temp"
@@ -248,7 +248,7 @@ local function second_generation(ctx, config)
   local status, found, sensor, inputs, unknown = ctx:fetch("/rpc/Shelly.GetStatus", "sys", REASONS), {}, {}, {}, {}
   local owners, has_meter = {}, false
   for key in parts(status) do has_meter = has_meter or METERS[key:match("^%w+")] end
-  for key, told in parts(status) do                                         -- of two sensors, the first one is in `sensor`
+  for key, told in parts(status) do                                         -- the first of two sensors is part of `sensor`
     local what = key:match("^([%a%d_]+):%d+$")
     local kind = part(config, key).type
     local shown = what and attributes_of(what, told, part(status, (key:gsub(":", "data:"))), kind)
@@ -268,7 +268,7 @@ local function second_generation(ctx, config)
     elseif what and not SILENT[what] then unknown[#unknown + 1] = key
     end
   end
-  -- An input that switches the output of the same channel is no device; a button, a detached input, or a sensor is one.
+  -- Buttons, detached inputs, and sensors are devices. An input that switches the output of its channel is not.
   local has_outputs = next(found) ~= nil
   for _, input in ipairs(inputs) do
     local kind, number = part(config, input.key).type, input.key:match("%d+$")
@@ -281,7 +281,7 @@ local function second_generation(ctx, config)
   return found, sensor
 end
 
--- Names, types, and modes of channels, by id. Without an answer, channels have numbers.
+-- Return names, types, and modes of channels by id. Without an answer, channels are numbered.
 local function read_config(ctx)
   local answer, config = ctx:http { path = "/rpc/Shelly.GetConfig" }, {}
   for key, each in parts(answer.json) do
@@ -295,7 +295,7 @@ end
 local COMPONENT_SECS, MAX_COMPONENTS = 60, 200
 local OPEN, HELD = { [true] = "open", [false] = "closed" }, { [true] = "occupied", [false] = "unoccupied" }
 local PLAIN = { [true] = true, [false] = false }
--- The attribute of each object of BTHome, by its number, with the unit or the words of its values.
+-- Attributes by BTHome object number, with the unit or the words of the values.
 local OBJECTS = {
   [1] = { "battery" }, [2] = { "temperature", "°C" }, [69] = { "temperature", "°C" }, [87] = { "temperature", "°C" }, [88] = { "temperature", "°C" },
   [3] = { "humidity", "%" }, [46] = { "humidity", "%" }, [4] = { "pressure", "hPa" }, [5] = { "illuminance", round }, [18] = { "co2", "ppm" },
@@ -305,7 +305,7 @@ local OBJECTS = {
 }
 local BUTTON = 58
 
--- The attributes of a component: of a whole answer, or of the part that the gateway pushes.
+-- Return the attributes of a component, from a whole answer or from a pushed part.
 local function component_of(ctx, key, status)
   if key:find("^blutrv:") then return key, valve_of(status.target_C, status.current_C, status.pos, status.battery) end
   if key:find("^bthomedevice:") then return key, { battery = status.battery } end
@@ -321,7 +321,7 @@ local function component_of(ctx, key, status)
   return about.device, { [name] = value }
 end
 
--- Every component behind the gateway, page by page.
+-- Return every component of the gateway, page by page.
 local function read_components(ctx)
   local found, count = {}, 0
   repeat
@@ -335,7 +335,7 @@ local function read_components(ctx)
   return found
 end
 
--- The valves and sensors behind the gateway. Between two readings, their rows have only the id: changes are pushed.
+-- Return the gateway's valves and sensors. Between two readings, rows have only the id, because changes are pushed.
 local function behind_gateway(ctx)
   local now, memory = ctx:now(), ctx.memory
   if memory.read_at and (not next(memory.behind) or now < memory.read_at + COMPONENT_SECS and now > (memory.watched_until or 0)) then
@@ -379,7 +379,7 @@ end
 
 ---------------------------------------------------------------- both
 
--- GET /shelly gives the generation, without a password. It is asked once.
+-- Return the generation. GET /shelly needs no password and is requested once.
 local function about(ctx)
   ctx.memory.about = ctx.memory.about or ctx:fetch("/shelly", "mac", REASONS)
   return ctx.memory.about, (tonumber(ctx.memory.about.gen) or 1) >= 2
@@ -409,7 +409,7 @@ local function poll(ctx)
   return found
 end
 
--- The parameters of a command: the query of the first generation, or the method of the second and its parameters.
+-- Return the query of a command for the first generation, or the method and its parameters for the second.
 local function request_of(what, asked, has_modes)
   local action, value, fade = asked.action, asked.value, asked.transition_secs
   if what == "cover" then
@@ -427,14 +427,14 @@ local function request_of(what, asked, has_modes)
     parameters.mode, parameters.ct = what == "rgbcct" and "cct" or nil, kelvin
   else
     local on = action == "on" or action == "set" and value > 0
-    local bright = on and value or nil                          -- the first generation calls it gain in its colour mode
+    local bright = on and value or nil                          -- in colour mode, the first generation uses the field gain
     query.turn, query.brightness, query.gain = ON[on], bright, bright
     parameters.on, parameters.brightness = on, bright
   end
   return query, RPC[what] .. ".Set", parameters
 end
 
--- Commands to a thermostat or a valve. A valve behind a gateway can answer late: then the next readings show its state.
+-- Send a command to a thermostat or a valve. A valve of a gateway can answer late; then the next readings have its state.
 local function set_climate(ctx, device, what, number, asked)
   local mode, wanted, _, is_second = asked.capability == "hvac_mode" and asked.value, part(asked, "value").value, about(ctx)
   if not is_second then return ctx:http { path = "/thermostat/" .. number, query = { target_t_enabled = 1, target_t = wanted } } end
@@ -475,7 +475,7 @@ end
 
 local GREETING = { id = 1, src = "lares", method = "Shelly.GetDeviceInfo" }
 
--- Answer a question for the password, which has the realm and a nonce; once per connection.
+-- Answer the device's request for the password, which contains the realm and a nonce. Each connection is asked once.
 local function login(ctx, fault)
   local asked = json.decode(tostring(fault.message)) or {}
   if not ctx.settings.password or ctx.memory.has_logged_in or type(asked) ~= "table" then return nil end
@@ -493,7 +493,7 @@ local function hello(ctx)
   return GREETING
 end
 
--- Presses. After a long press, the end of the press is a release.
+-- Return the presses. The end of a long press is a release.
 local function presses_of(ctx, happened)
   local events, held = {}, ctx.memory.held or {}
   for _, each in ipairs(happened) do

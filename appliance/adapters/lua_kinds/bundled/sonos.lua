@@ -1,4 +1,4 @@
--- A Sonos player over its local interface: play, pause, volume. Each player has a section of its own.
+-- A Sonos player over its local interface: play, pause, volume. Each player needs a separate section.
 --
 --   [adapters.kitchen_music]
 --   type = "sonos"
@@ -19,8 +19,8 @@ local COMMANDS = { "media_playback", "volume", "muted" }
 local ENVELOPE = '<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" '
   .. 's:encodingStyle="http://schemas.xmlsoap.org/soap/encoding/">'
 
--- Call an action of UPnP. Return the status and the fields of the answer by name; nil instead of the fields, and the error
--- code of UPnP, if the answer has no fields.
+-- Call an action of UPnP. Return the status, and the fields of the answer by name. If the answer has no fields, return
+-- nil instead, and the error code of UPnP.
 local function call(ctx, service, action, inside)
   local path, channel = SERVICES[service][1], SERVICES[service][2]
   local name = "urn:schemas-upnp-org:service:" .. service .. ":1"
@@ -39,7 +39,7 @@ end
 
 local AFTER = { play = "playing", pause = "paused", stop = "stopped" }
 
--- Return whether the player is in the state that an action leads to.
+-- Return whether the player is in the expected state after an action.
 local function is_in_state(ctx, action)
   local _, transport = call(ctx, "AVTransport", "GetTransportInfo")
   return AFTER[action] ~= nil and AFTER[action] == STATES[part(transport).CurrentTransportState]
@@ -49,14 +49,14 @@ local function refusal(action, status, code)
   return "the player refuses " .. action .. " (" .. (REASONS[code] or code and "error " .. code or "status " .. status) .. ")"
 end
 
--- Read something that the player can be shown without. It is unknown if the player refuses; garbage changes nothing.
+-- Read an optional value. If the player refuses, the value is unknown. An unreadable answer changes nothing.
 local function read(ctx, service, action, value_of)
   local status, found = call(ctx, service, action)
   if found or status ~= 200 then ctx.memory[action] = found and value_of(found) end
   return ctx.memory[action]
 end
 
--- Name and model. A description that cannot be read is read again by the next poll.
+-- Return name and model. An unreadable description is read again at the next poll.
 local function about(ctx)
   if not ctx.memory.about then
     local answer = ctx:http { path = "/xml/device_description.xml" }
@@ -73,7 +73,7 @@ local function about(ctx)
   return ctx.memory.about
 end
 
--- The title of the song. Some songs have no title, or one that is not XML.
+-- Return the title of the song. Some titles are missing or are not XML.
 local function title_of(position)
   local data = position.TrackMetaData and xml.decode(position.TrackMetaData)
   for _, each in ipairs(rows(data, "children", 1, "children")) do

@@ -1,4 +1,4 @@
--- Tasmota over HTTP, for homes without a broker. With a broker, the kind mqtt finds Tasmota by itself.
+-- Tasmota over HTTP, for homes without a broker. With a broker, the kind mqtt finds Tasmota devices automatically.
 --
 --   [adapters.heater]
 --   type = "tasmota_http"
@@ -9,7 +9,7 @@ local STATES = { ON = "on", OFF = "off" }
 local BITS = { [0] = "off", [1] = "on" }
 local MAX_RELAYS = 32
 
--- The sum of a list of phases, or the value itself.
+-- Return the sum of a list of phases. Return a single value unchanged.
 local function sum(value)
   if type(value) ~= "table" then return value end
   local found
@@ -19,8 +19,8 @@ local function sum(value)
   return found
 end
 
--- Send a command, with user and password in the query. Return the answer. Return nil and a sentence if Tasmota refuses,
--- and nil alone if an answer with status 200 cannot be read.
+-- Send a command, with user and password in the query. Return the answer. Return nil and a message if Tasmota refuses.
+-- Return only nil if an answer with status 200 is unreadable.
 local function ask(ctx, words)
   local login = ctx.settings.password and { user = ctx.settings.username or "admin", password = ctx.settings.password } or {}
   login.cmnd = words
@@ -35,7 +35,7 @@ end
 
 local WHITE = { capability = "color_temperature", actions = { "set" }, min = 2000, max = 6536, unit = "kelvin" }
 
--- Hue and saturation of a lamp in its colour mode: HSBColor is a text like "120,100,50".
+-- Return hue and saturation of a lamp in colour mode. HSBColor is a text like "120,100,50".
 local function color_of(state)
   local hue, saturation = (text(state.HSBColor) or ""):match("^(%d+),(%d+),%d+$")
   if hue and (tonumber(state.White) or 0) == 0 then return { hue = tonumber(hue), saturation = tonumber(saturation) } end
@@ -45,15 +45,15 @@ local SPEED, FULL_SPEED = "custom.tasmota_http.speed", 3
 
 local HALF_TURN = { low = -90, high = 90 }
 
--- Both ends of the slats in degrees, if the shutter has slats: TiltConfig starts with the two ends and the seconds of a turn.
+-- Return both end positions of the slats in degrees. TiltConfig begins with the two ends and the seconds of a turn.
 local function slats_of(told)
   local ends = part(told, "TiltConfig")
   local low, high, secs = math.tointeger(ends[1]), math.tointeger(ends[2]), tonumber(ends[3])
   if low and high and low ~= high and (secs or 0) > 0 then return { low = low, high = high } end
 end
 
--- Shutters: Status 13 names the relays that move each one, and whether its position counts from the open end (the last
--- digit of Opt). Return the relays.
+-- Read the shutters, and return their relays. Status 13 has the relays of each shutter. The last digit of Opt shows
+-- whether positions are counted from the open end.
 local function add_shutters(ctx, found, devices, about)
   local relays, inverted, slats = {}, {}, {}
   for name, each in parts(found, "StatusSNS") do
@@ -77,7 +77,7 @@ local function add_shutters(ctx, found, devices, about)
   return relays
 end
 
--- The fan of an iFan: four speeds; 0 is off. `on` restores the last other speed.
+-- The fan of an iFan has four speeds; 0 is off. `on` restores the last speed other than 0.
 local function add_fan(ctx, state, devices, about)
   local speed = math.tointeger(state.FanSpeed)
   if not speed then return end
@@ -87,8 +87,8 @@ local function add_fan(ctx, state, devices, about)
     attributes = { power = speed > 0 and "on" or "off", [SPEED] = speed } }
 end
 
--- Values of all connected sensors; of several with the same value, the first one by name counts. The temperature of a
--- chip is not that of its room.
+-- Return the values of all connected sensors. If several sensors have the same value, the first by name is used. The
+-- temperature of a chip is omitted, because it differs from the room temperature.
 local function read_sensors(sensors, attributes)
   local unit, pressure = sensors.TempUnit == "F" and "°F" or "°C", text(sensors.PressureUnit, "hPa")
   for name, each in parts(sensors) do
@@ -105,8 +105,8 @@ local function read_sensors(sensors, attributes)
   attributes.energy_today, attributes.energy_yesterday = measure(sum(meter.Today), "kWh", "today"), measure(sum(meter.Yesterday), "kWh", "yesterday")
 end
 
--- The state of a relay. An owner can replace the words ON and OFF (StateText). Status.Power then holds the state: a number
--- with one bit per relay, or, in newer firmware, a text with the binary digits of that number.
+-- Return the state of a relay. An owner can replace the words ON and OFF (StateText). Status.Power always has the state:
+-- a number with one bit per relay or, in newer firmware, a text with the binary digits of that number.
 local function power_of(status, number, word)
   local all = status.Power
   if STATES[word] then return STATES[word] end

@@ -6,7 +6,7 @@
 local QUERY = "{ viewer { homes { id appNickname currentSubscription { priceInfo { current { total currency level startsAt } "
   .. "today { total startsAt } tomorrow { total startsAt } } } } } }"
 
--- The rank of the present hour within its day (1 is the cheapest), the number of hours, and the mean of the day.
+-- Return the rank of the present hour (1 is the cheapest), the number of hours, and the mean price of the day.
 local function place(now, hours)
   local rank, sum, count = 1, 0, 0
   for _, hour in ipairs(hours) do

@@ -164,7 +164,7 @@ class Dispatcher:
         return [runner for runner, hooks in zip(runners, found, strict=True) if hook in hooks]
 
     def operations_of(self, adapter: str) -> tuple[str, ...]:
-        """Return the names of an adapter's operations, sorted. Empty before the adapter starts."""
+        """Return the names of an adapter's operations, sorted. Return an empty tuple before the adapter starts."""
         runner = self._runners.get(adapter)
         return () if runner is None or runner.adapter is None else tuple(sorted(runner.adapter.operations))
 

@@ -17,8 +17,8 @@ GOODBYE_SECS = 1.0
 """Time limit of the Close frame. After the limit, the connection is closed without the frame."""
 
 MESSAGES_AT_ONCE = 8
-"""Messages of one connection that are processed before other tasks can run. The state of a WLED strip takes a third
-of a millisecond."""
+"""Messages of one connection that are processed before other tasks can run. One state of a WLED strip takes a third
+of a millisecond to process."""
 
 LARGE_MESSAGE = 1 << 20
 """Size in bytes or characters from which other tasks can run before the message is parsed."""

@@ -121,7 +121,8 @@ _FIELDS: Fields = {
 
 
 def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS, *, repeat: bool | None = None) -> WebRequest:
-    """Check a request of `ctx:http`, limited to these seconds. Raises `Invalid` with the name of the wrong field."""
+    """Check a request of `ctx:http`. `secs` is the longest time limit that it can have. Raises `Invalid` with the
+    name of the wrong field."""
     findings = Findings(LUA)
     table = Table(raw if isinstance(raw, Mapping) else {}, findings)
     found = table.read(_FIELDS)

@@ -81,7 +81,7 @@ def setpoint_of(endpoint: Endpoint) -> int:
 
 
 def _amount(divisor: float, unit: str, digits: int = 2) -> Convert:
-    """Convert a number to a unit. The number counts parts of that unit."""
+    """Return a function that divides a number by `divisor` and adds the unit."""
 
     def convert(value: Any, _: Endpoint) -> Value:
         return {"value": round(number(value) / divisor, digits), "unit": unit}

@@ -91,8 +91,8 @@ end
 
 ---------------------------------------------------------------- first generation
 
--- A press raises the counter of its input. The first poll only reads the counters. An input next to an output is a device
--- only if it is detached from the output, or if it has counted a press.
+-- A press raises the counter of its input. The first poll only reads the counters. A device with outputs shows an input as
+-- a device only if the input is detached, or has counted a press.
 local function add_inputs(ctx, found, inputs)
   local counts, now, has_outputs = ctx.memory.counts, {}, #found > 0
   for number, input in ipairs(inputs) do

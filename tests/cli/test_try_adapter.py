@@ -51,7 +51,7 @@ async def test_a_poll_and_a_command_are_shown_recorded_and_replayed(tmp_path: Pa
         more = ("--command", "relay:1", ON, "--record", "it.json")
         code, said = await lares(tmp_path, "try-adapter", "tasmota_http", *url, *settings, *more)
     assert code == 0, said
-    assert "asked: GET /cm → 200" in said and 'power = "on"' in said and "done: power on" in said
+    assert "request: GET /cm → 200" in said and 'power = "on"' in said and "done: power on" in said
     recording = (tmp_path / "it.json").read_text()
     for form in (PASSWORD, "pw-9f%2F3a"):
         assert form not in recording + said
@@ -139,10 +139,10 @@ async def test_a_kind_that_listens_is_connected_and_a_secret_number_replays(tmp_
     async with Chatty() as vendor:
         stated = ("--set", f"base_url={vendor.url}", "pin=54321", "flag=true")
         code, said = await lares(tmp_path, "try-adapter", *stated, "mine", "--record", "it.json")
-    assert code == 0 and "battery = 71" in said and "asked: GET /***/ → 201" in said, said
-    assert '    query: {"a":"***"}' in said and '    came: {"told": "***"}' in said
+    assert code == 0 and "battery = 71" in said and "request: GET /***/ → 201" in said, said
+    assert '    query: {"a":"***"}' in said and '    response: {"told": "***"}' in said
     assert "54321" not in said + (tmp_path / "it.json").read_text()
-    went = ('sent over the connection: {"n":1,"id":1}', 'came over the connection: {"id": 1, "n": 71}')
+    went = ('sent over the connection: {"n":1,"id":1}', 'received over the connection: {"id": 1, "n": 71}')
     assert all(each in said for each in went), said
     for flag in ("true", "false"):
         code, said = await lares(tmp_path, "try-adapter", "mine", "--replay", "it.json", "--set", f"flag={flag}")

@@ -26,7 +26,7 @@ MAX_JSON_MARKS = 500_000
 _SLICE_BYTES = 1 << 18
 
 MAX_ELEMENTS, MAX_DEPTH = 10_000, 14
-"""Limit of elements in one text, and of their depth. Each element of XML is two levels of JSON."""
+"""Limit of elements in one text, and of their depth. Each element of XML needs two levels of JSON."""
 
 ALGORITHMS = ("md5", "sha1", "sha256")
 MAX_ROUNDS, MAX_LENGTH = 500_000, 1024

@@ -44,9 +44,9 @@ class Exchange(Struct, frozen=True, kw_only=True):
         """Return the exchange as lines for people."""
         asked, came = self.request, self.response
         size = "" if came is None else f"{came.status}, {len(came.body)} bytes"
-        lines = [f"asked: {asked.method} {asked.path} → {self.error or size}"]
+        lines = [f"request: {asked.method} {asked.path} → {self.error or size}"]
         lines += [f"    {name}: {orjson.dumps(value).decode()}" for name in _SENT if (value := getattr(asked, name))]
-        bodies = {"body": asked.body, "came": None if came is None else came.body}
+        bodies = {"body": asked.body, "response": None if came is None else came.body}
         return lines + [
             f"    {name}: {' '.join(body.decode(errors='replace').split())}" for name, body in bodies.items() if body
         ]
@@ -63,7 +63,7 @@ class Message(Struct, frozen=True, kw_only=True):
         """Return the message as a line for people."""
         shown = self.body if self.event is None else orjson.dumps(to_builtins(self.event))
         words = " ".join(shown.decode(errors="replace").split())
-        return f"{'sent' if self.sent else 'came'} over the connection: {words}"
+        return f"{'sent' if self.sent else 'received'} over the connection: {words}"
 
 
 class Recorder:

@@ -22,9 +22,9 @@ local function seconds(row, name)
 end
 
 -- Return the hours of the answer. Prices are in cents per kilowatt-hour, with surcharge and tax.
-local function read_hours(ctx, told)
+local function read_hours(ctx, fields)
   local hours = {}
-  for _, row in ipairs(told) do
+  for _, row in ipairs(fields) do
     local from, till = seconds(row, "start_timestamp"), seconds(row, "end_timestamp")
     if from and type(row.marketprice) == "number" then
       local cents = row.marketprice / 10

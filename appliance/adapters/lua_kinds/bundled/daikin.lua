@@ -72,21 +72,21 @@ end
 local function command(ctx, device, asked)
   local control, unread = ask(ctx, "/aircon/get_control_info")
   if not control then return nil, unread or NOT_DAIKIN end
-  local wish = { pow = control.pow, mode = control.mode, stemp = control.stemp, shum = control.shum or "0", f_rate = control.f_rate, f_dir = control.f_dir }
+  local goal = { pow = control.pow, mode = control.mode, stemp = control.stemp, shum = control.shum or "0", f_rate = control.f_rate, f_dir = control.f_dir }
   if asked.capability == "hvac_mode" then
-    wish.pow = asked.value == "off" and "0" or "1"
+    goal.pow = asked.value == "off" and "0" or "1"
     if asked.value ~= "off" then
-      wish.mode = NUMBERS[asked.value]
-      wish.stemp = control["dt" .. wish.mode] or wish.stemp        -- each mode stores its temperature, humidity, and fan speed
-      wish.shum = control["dh" .. wish.mode] or wish.shum
-      if wish.f_rate then wish.f_rate = control["dfr" .. wish.mode] or wish.f_rate end
+      goal.mode = NUMBERS[asked.value]
+      goal.stemp = control["dt" .. goal.mode] or goal.stemp        -- each mode stores its temperature, humidity, and fan speed
+      goal.shum = control["dh" .. goal.mode] or goal.shum
+      if goal.f_rate then goal.f_rate = control["dfr" .. goal.mode] or goal.f_rate end
     end
   elseif asked.capability == "target_temperature" then
     if not tonumber(control.stemp) then return nil, "the unit has no target temperature in its present mode" end
-    wish.stemp = string.format("%.1f", asked.value.value)
-  else wish.f_rate = RATES[asked.value]
+    goal.stemp = string.format("%.1f", asked.value.value)
+  else goal.f_rate = RATES[asked.value]
   end
-  local _, fault = ask(ctx, "/aircon/set_control_info", wish)
+  local _, fault = ask(ctx, "/aircon/set_control_info", goal)
   if fault then return nil, fault end
 end
 

@@ -53,10 +53,10 @@ end
 
 -- Return the value of a sensor, or nil if the bridge marks it as invalid. Newer firmware has a table for the value.
 local function reading(each, what, name)
-  local told = part(each, what)
-  local value = part(told, name .. "_report")[name]
-  if value == nil then value = told[name] end
-  if told[name .. "_valid"] == false then return nil end
+  local fields = part(each, what)
+  local value = part(fields, name .. "_report")[name]
+  if value == nil then value = fields[name] end
+  if fields[name .. "_valid"] == false then return nil end
   return value
 end
 
@@ -120,12 +120,12 @@ local function receive(ctx, event)
   for _, message in ipairs(rows(event, "data")) do
     asks = asks or message.type == "add" or message.type == "delete"
     for _, each in ipairs(rows(message, "data")) do
-      local owner, shown = part(each, "owner").rid or part(ctx.memory, "owners")[each.id], attributes_of(each)
+      local owner, attributes = part(each, "owner").rid or part(ctx.memory, "owners")[each.id], attributes_of(each)
       local pressed = part(each, "button", "button_report").event or part(each, "button").last_event           -- older firmware without a report
       if each.type == "zigbee_connectivity" then asks = true
       elseif owner and EVENTS[pressed] then
         events[#events + 1] = { id = owner, event = EVENTS[pressed], data = { button = each.id, raw = pressed } }
-      elseif owner and next(shown) then devices[#devices + 1] = { id = owner, attributes = shown }
+      elseif owner and next(attributes) then devices[#devices + 1] = { id = owner, attributes = attributes }
       end
     end
   end
@@ -133,15 +133,15 @@ local function receive(ctx, event)
 end
 
 local function command(ctx, device, asked)
-  local value, wish = asked.value, nil
+  local value, goal = asked.value, nil
   if asked.capability == "power" then
-    wish = { on = { on = asked.action == "on" } }
-  elseif asked.capability == "brightness" then wish = { on = { on = value > 0 }, dimming = value > 0 and { brightness = value } or nil }
-  elseif asked.capability == "color_xy" then wish = { color = { xy = value } }
-  else wish = { color_temperature = { mirek = value.unit == "mireds" and value.value or round(1000000 / value.value) } }
+    goal = { on = { on = asked.action == "on" } }
+  elseif asked.capability == "brightness" then goal = { on = { on = value > 0 }, dimming = value > 0 and { brightness = value } or nil }
+  elseif asked.capability == "color_xy" then goal = { color = { xy = value } }
+  else goal = { color_temperature = { mirek = value.unit == "mireds" and value.value or round(1000000 / value.value) } }
   end
-  if asked.transition_secs then wish.dynamics = { duration = math.floor(asked.transition_secs * 1000) } end
-  local answer = ctx:http { method = "PUT", path = "/clip/v2/resource/light/" .. tostring(part(ctx.memory, "lights")[device.id]), json = wish }
+  if asked.transition_secs then goal.dynamics = { duration = math.floor(asked.transition_secs * 1000) } end
+  local answer = ctx:http { method = "PUT", path = "/clip/v2/resource/light/" .. tostring(part(ctx.memory, "lights")[device.id]), json = goal }
   if answer.status >= 300 then                    -- with 207, the result is unknown until the next poll
     local reason = text(part(answer.json, "errors", 1).description)
     return nil, "the bridge refuses: " .. (reason and reason:sub(1, 200) or "status " .. answer.status)

@@ -144,9 +144,9 @@ local function first_generation(ctx)
   for number = 1, math.max(#relays, status.emeters and #meters or 0) do
     local relay, meter = relays[number], part(meters, number)
     meter = valid(meter, meter) or {}
-    local shown = electricity(part(relays, number).ison, meter.power, meter.voltage, meter.current, meter.total, parts_of_kwh)
-    if relay then add(found, "switch:" .. number - 1, "Switch", "plug", { "power" }, shown)
-    else add(found, "meter:" .. number - 1, "Sensor", "meter", nil, shown)
+    local attributes = electricity(part(relays, number).ison, meter.power, meter.voltage, meter.current, meter.total, parts_of_kwh)
+    if relay then add(found, "switch:" .. number - 1, "Switch", "plug", { "power" }, attributes)
+    else add(found, "meter:" .. number - 1, "Sensor", "meter", nil, attributes)
     end
   end
   for number, light in ipairs(rows(status, "lights")) do add_light(ctx, found, number, light) end
@@ -158,7 +158,7 @@ local function first_generation(ctx)
       valve_of(part(each, "target_t").value, part(each, "tmp").value, each.pos, charge(status)))
   end
   add_inputs(ctx, found, rows(status, "inputs"))
-  local own, told = {}, part(status, "sensor")
+  local own, fields = {}, part(status, "sensor")
   for number, each in parts(status, "ext_temperature") do
     add_sensor(found, sensor, "temperature:10" .. number, "temperature", valid(each, measure(each.tC, "°C")))
   end
@@ -170,7 +170,7 @@ local function first_generation(ctx)
   if not status.thermostats then own.battery = charge(status) end
   local is_shown = #found == 0 or next(own) ~= nil                             -- otherwise, this is the temperature of the chip
   if not has_addon and is_shown then own.temperature = valid(part(status, "tmp"), measure(part(status, "tmp").tC, "°C")) end
-  own.water_leak, own.smoke, own.contact, own.motion = status.flood, status.smoke, CONTACTS[told.state], MOTIONS[told.motion]
+  own.water_leak, own.smoke, own.contact, own.motion = status.flood, status.smoke, CONTACTS[fields.state], MOTIONS[fields.motion]
   own["custom.shelly.gas"] = valid(part(status, "concentration"), measure(part(status, "concentration").ppm, "ppm"))
   own["custom.shelly.gas_alarm"] = part(status, "gas_sensor").alarm_state
   if is_shown or has_addon then
@@ -185,52 +185,52 @@ end
 
 -- Return the names of channels by id. Without an answer, channels are numbered.
 local function read_settings(ctx)
-  local told = ctx:http { path = "/settings" }
+  local fields = ctx:http { path = "/settings" }
   local names = {}
   for list, id in pairs { relays = "switch", lights = "light", rollers = "cover", inputs = "input", emeters = "meter" } do
-    for number, each in ipairs(part(told.json, list)) do 
+    for number, each in ipairs(part(fields.json, list)) do 
       names[id .. ":" .. number - 1] = { name = text(part(each).name), mode = text(part(each).btn_type) }
     end
   end
-  return told.status == 200 and names or {}
+  return fields.status == 200 and names or {}
 end
 
 ---------------------------------------------------------------- second generation
 
 -- Return the mode of a thermostat: its type decides between heating and cooling.
-local function thermostat_of(told, kind)
+local function thermostat_of(fields, kind)
   local mode, moves = "heat", "heating"
   if kind == "cooling" then mode, moves = "cool", "cooling" end
-  return { target_temperature = measure(told.target_C, "°C"), temperature = measure(told.current_C, "°C"),
-    hvac_mode = ({ [true] = mode, [false] = "off" })[told.enable], hvac_state = ({ [true] = moves, [false] = "idle" })[told.output] }
+  return { target_temperature = measure(fields.target_C, "°C"), temperature = measure(fields.current_C, "°C"),
+    hvac_mode = ({ [true] = mode, [false] = "off" })[fields.enable], hvac_state = ({ [true] = moves, [false] = "idle" })[fields.output] }
 end
 
 -- Return the attributes of a part, from a whole answer or from a pushed part.
-local function attributes_of(what, told, counted, kind)
-  if what == "thermostat" then return thermostat_of(told, kind) end
-  local watts, total = told.apower or told.act_power or told.total_act_power, part(told, "aenergy").total
-  local shown = electricity(told.output, watts, told.voltage, told.current or told.total_current,
+local function attributes_of(what, fields, counted, kind)
+  if what == "thermostat" then return thermostat_of(fields, kind) end
+  local watts, total = fields.apower or fields.act_power or fields.total_act_power, part(fields, "aenergy").total
+  local attributes = electricity(fields.output, watts, fields.voltage, fields.current or fields.total_current,
     total or counted.total_act_energy or counted.total_act, 1000)
-  if what == "cover" then shown.power, shown.cover_position = nil, told.current_pos
+  if what == "cover" then attributes.power, attributes.cover_position = nil, fields.current_pos
   elseif what ~= "switch" and RPC[what] then
-    local rgb = part(told, "rgb")
-    shown.brightness, shown.color_rgb, shown.color_temperature = told.brightness, color(rgb[1], rgb[2], rgb[3]), measure(told.ct, "kelvin")
-    if told.mode == "rgb" then shown.color_mode, shown.color_temperature = "rgb", nil        -- the mode decides which colour is active
-    elseif told.mode == "cct" then shown.color_mode, shown.color_rgb = "color_temp", nil
-    elseif what == "rgb" and told.rgb then shown.color_mode = "rgb"
-    elseif what == "cct" and told.ct then shown.color_mode = "color_temp"
+    local rgb = part(fields, "rgb")
+    attributes.brightness, attributes.color_rgb, attributes.color_temperature = fields.brightness, color(rgb[1], rgb[2], rgb[3]), measure(fields.ct, "kelvin")
+    if fields.mode == "rgb" then attributes.color_mode, attributes.color_temperature = "rgb", nil        -- the mode decides which colour is active
+    elseif fields.mode == "cct" then attributes.color_mode, attributes.color_rgb = "color_temp", nil
+    elseif what == "rgb" and fields.rgb then attributes.color_mode = "rgb"
+    elseif what == "cct" and fields.ct then attributes.color_mode = "color_temp"
     end
-  elseif what == "temperature" then shown.temperature = measure(told.tC, "°C")
-  elseif what == "humidity" then shown.humidity = measure(told.rh, "%")
-  elseif what == "illuminance" then shown.illuminance = told.lux
-  elseif what == "smoke" then shown.smoke = told.alarm
-  elseif what == "flood" then shown.water_leak = told.alarm
-  elseif what == "devicepower" then shown.battery = part(told, "battery").percent
+  elseif what == "temperature" then attributes.temperature = measure(fields.tC, "°C")
+  elseif what == "humidity" then attributes.humidity = measure(fields.rh, "%")
+  elseif what == "illuminance" then attributes.illuminance = fields.lux
+  elseif what == "smoke" then attributes.smoke = fields.alarm
+  elseif what == "flood" then attributes.water_leak = fields.alarm
+  elseif what == "devicepower" then attributes.battery = part(fields, "battery").percent
   elseif what == "input" then
-    shown["custom.shelly.input"], shown["custom.shelly.percent"] = told.state, told.percent
-    shown["custom.shelly.count"] = part(told, "counts").total
+    attributes["custom.shelly.input"], attributes["custom.shelly.percent"] = fields.state, fields.percent
+    attributes["custom.shelly.count"] = part(fields, "counts").total
   end
-  return shown
+  return attributes
 end
 
 local CHIP = "temperature:0"           -- of a meter: inside its case
@@ -248,20 +248,20 @@ local function second_generation(ctx, config)
   local status, found, sensor, inputs, unknown = ctx:fetch("/rpc/Shelly.GetStatus", "sys", REASONS), {}, {}, {}, {}
   local owners, has_meter = {}, false
   for key in parts(status) do has_meter = has_meter or METERS[key:match("^%w+")] end
-  for key, told in parts(status) do                                         -- the first of two sensors is part of `sensor`
+  for key, fields in parts(status) do                                         -- the first of two sensors is part of `sensor`
     local what = key:match("^([%a%d_]+):%d+$")
     local kind = part(config, key).type
-    local shown = what and attributes_of(what, told, part(status, (key:gsub(":", "data:"))), kind)
-    if what == "switch" then add(found, key, "Switch", "plug", { SWITCH }, shown)
-    elseif what == "cover" then add_cover(found, key, told.current_pos, shown)
+    local attributes = what and attributes_of(what, fields, part(status, (key:gsub(":", "data:"))), kind)
+    if what == "switch" then add(found, key, "Switch", "plug", { SWITCH }, attributes)
+    elseif what == "cover" then add_cover(found, key, fields.current_pos, attributes)
     elseif what == "thermostat" then
       local modes = { capability = "hvac_mode", actions = { "set" }, values = { "off", kind == "cooling" and "cool" or "heat" } }
-      add(found, key, "Switch", "climate", { target(5, 35, 0.5), modes }, shown)
-    elseif RPC[what] then add(found, key, "Light", nil, commands_of(what, config[key]), shown)
-    elseif METERS[what] or what == "voltmeter" then add(found, key, "Sensor", "meter", nil, shown)
-    elseif what == "input" then inputs[#inputs + 1] = { key = key, shown = shown }
+      add(found, key, "Switch", "climate", { target(5, 35, 0.5), modes }, attributes)
+    elseif RPC[what] then add(found, key, "Light", nil, commands_of(what, config[key]), attributes)
+    elseif METERS[what] or what == "voltmeter" then add(found, key, "Sensor", "meter", nil, attributes)
+    elseif what == "input" then inputs[#inputs + 1] = { key = key, attributes = attributes }
     elseif SENSORS[what] and not (key == CHIP and has_meter) then
-      for name, value in pairs(shown) do
+      for name, value in pairs(attributes) do
         owners[key] = sensor[name] == nil and "sensor" or nil
         add_sensor(found, sensor, key, name, value)
       end
@@ -274,7 +274,7 @@ local function second_generation(ctx, config)
     local kind, number = part(config, input.key).type, input.key:match("%d+$")
     local is_free = not has_outputs or tonumber(number) >= 100 or kind and kind ~= "switch"
       or part(config, "switch:" .. number).mode == "detached" or part(config, "light:" .. number).mode == "detached"
-    if is_free then add(found, input.key, "Sensor", kind ~= "analog" and kind ~= "count" and "button" or nil, nil, input.shown) end
+    if is_free then add(found, input.key, "Sensor", kind ~= "analog" and kind ~= "count" and "button" or nil, nil, input.attributes) end
   end
   ctx.memory.owners, ctx.memory.is_gateway = owners, status.bthome ~= nil or status.blugw ~= nil
   report_unknown(ctx, unknown)
@@ -352,10 +352,10 @@ local function behind_gateway(ctx)
     local config, status = part(each, "config"), part(each, "status")
     local valve = key:find("^blutrv:") ~= nil
     if valve or key:find("^bthomedevice:") and not owned[key] then
-      local _, shown = component_of(ctx, key, status)
+      local _, attributes = component_of(ctx, key, status)
       local device = { id = key, name = text(config.name), kind = valve and "Switch" or "Sensor", class = valve and "climate" or nil,
         info = { manufacturer = "Shelly", serial = text(config.addr), firmware = text(status.fw_ver) },
-        commands = valve and { target(4, 30, 0.1) } or nil, attributes = shown, state = status.connected == false and "unavailable" or nil }
+        commands = valve and { target(4, 30, 0.1) } or nil, attributes = attributes, state = status.connected == false and "unavailable" or nil }
       devices[#devices + 1], by_address[text(config.addr, key)] = device, device
     end
   end
@@ -367,8 +367,8 @@ local function behind_gateway(ctx)
       memory.objects[key] = { device = device.id, object = math.tointeger(config.obj_id), number = (math.tointeger(config.idx) or 0) + 1 }
       if config.obj_id == BUTTON then memory.buttons[device.id] = true
       else
-        local _, shown = component_of(ctx, key, part(each, "status"))
-        for name, value in pairs(shown) do device.attributes[name] = value end
+        local _, attributes = component_of(ctx, key, part(each, "status"))
+        for name, value in pairs(attributes) do device.attributes[name] = value end
       end
     end
   end
@@ -518,23 +518,23 @@ local CHANGES = { config_changed = true, component_added = true, component_remov
 
 local function receive(ctx, message)
   if part(message, "error").code == 401 then return { send = login(ctx, message.error) } end
-  local told = part(message, "params")
+  local fields = part(message, "params")
   if message.method == "NotifyEvent" then
     local changed = false
-    for _, each in ipairs(rows(told, "events")) do changed = changed or CHANGES[each.event] end
+    for _, each in ipairs(rows(fields, "events")) do changed = changed or CHANGES[each.event] end
     if changed then ctx.memory.config, ctx.memory.read_at = nil, nil end
-    return { events = presses_of(ctx, rows(told, "events")), poll = changed == true }
+    return { events = presses_of(ctx, rows(fields, "events")), poll = changed == true }
   elseif message.method == "NotifyStatus" then
     local devices = {}
-    for key, each in parts(told) do
+    for key, each in parts(fields) do
       local what = key:match("^([%a%d_]+):%d+$")
-      local id, shown
-      if SILENT[what] then id, shown = component_of(ctx, key, each)
+      local id, attributes
+      if SILENT[what] then id, attributes = component_of(ctx, key, each)
       else
-        shown = what and attributes_of(what, each, {}, part(ctx.memory.config, key).type) or {}
+        attributes = what and attributes_of(what, each, {}, part(ctx.memory.config, key).type) or {}
         id = SENSORS[what] and part(ctx.memory.owners)[key] or key
       end
-      if id and next(shown) and part(ctx.memory, "ids")[id] then devices[#devices + 1] = { id = id, attributes = shown } end
+      if id and next(attributes) and part(ctx.memory, "ids")[id] then devices[#devices + 1] = { id = id, attributes = attributes } end
     end
     return { devices = devices }
   end

@@ -60,15 +60,15 @@ end
 local function about(ctx)
   if not ctx.memory.about then
     local answer = ctx:http { path = "/xml/device_description.xml" }
-    local told = {}
+    local details = {}
     for _, device in ipairs(rows(answer.status == 200 and xml.decode(answer.body), "children")) do
       if device.name == "device" then
-        for _, each in ipairs(device.children) do told[each.name] = each.text end
+        for _, each in ipairs(device.children) do details[each.name] = each.text end
       end
     end
-    if not next(told) then return {} end
-    ctx.memory.about = { name = text(told.roomName, told.friendlyName), info = {
-      manufacturer = "Sonos", model = told.modelName, firmware = told.softwareVersion, serial = told.serialNum } }
+    if not next(details) then return {} end
+    ctx.memory.about = { name = text(details.roomName, details.friendlyName), info = {
+      manufacturer = "Sonos", model = details.modelName, firmware = details.softwareVersion, serial = details.serialNum } }
   end
   return ctx.memory.about
 end

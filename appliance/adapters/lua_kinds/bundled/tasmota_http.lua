@@ -46,8 +46,8 @@ local SPEED, FULL_SPEED = "custom.tasmota_http.speed", 3
 local HALF_TURN = { low = -90, high = 90 }
 
 -- Return both end positions of the slats in degrees. TiltConfig begins with the two ends and the seconds of a turn.
-local function slats_of(told)
-  local ends = part(told, "TiltConfig")
+local function slats_of(fields)
+  local ends = part(fields, "TiltConfig")
   local low, high, secs = math.tointeger(ends[1]), math.tointeger(ends[2]), tonumber(ends[3])
   if low and high and low ~= high and (secs or 0) > 0 then return { low = low, high = high } end
 end
@@ -59,13 +59,13 @@ local function add_shutters(ctx, found, devices, about)
   for name, each in parts(found, "StatusSNS") do
     local number = tonumber(name:match("^Shutter(%d+)$"))
     if number then
-      local told = part(found, "StatusSHT", "SHT" .. number - 1)
-      local first = math.tointeger(told.Relay1) or 2 * number - 1
-      relays[first], relays[math.tointeger(told.Relay2) or first + 1] = true, true
-      inverted[tostring(number)] = (text(told.Opt) or ""):sub(-1) == "1"
+      local fields = part(found, "StatusSHT", "SHT" .. number - 1)
+      local first = math.tointeger(fields.Relay1) or 2 * number - 1
+      relays[first], relays[math.tointeger(fields.Relay2) or first + 1] = true, true
+      inverted[tostring(number)] = (text(fields.Opt) or ""):sub(-1) == "1"
       local position = math.tointeger(each.Position)
       if position and inverted[tostring(number)] then position = 100 - position end
-      local ends, degrees = slats_of(told), tonumber(each.Tilt)
+      local ends, degrees = slats_of(fields), tonumber(each.Tilt)
       slats[tostring(number)] = ends
       devices[#devices + 1] = about { id = "shutter:" .. number, kind = "Switch", class = "cover", name = first,
         commands = { "cover_position", ends and { capability = "cover_tilt", actions = { "open", "close", "set" } } },

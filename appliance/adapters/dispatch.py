@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -51,7 +52,11 @@ class Outcome(Struct, frozen=True, kw_only=True):
     error: LaresError | None = None
 
 
-_Batch = tuple[list[Device], Command | LaresError]
+class _Batch(NamedTuple):
+    """Devices that one call commands, with the command in the form that they accept, or the reason for a refusal."""
+
+    devices: list[Device]
+    command: Command | LaresError
 
 
 class Dispatcher:
@@ -90,13 +95,13 @@ class Dispatcher:
             raise needs_unit(command)
         queues: dict[AddressGate | None, _CommandQueue] = {}
         tasks: dict[str, asyncio.Task[dict[str, Outcome]]] = {}
-        for batch, checked in self._batches(devices, command):
-            runner = self._runners.get(batch[0].metadata.source)
+        for batch in self._batches(devices, command):
+            runner = self._runners.get(batch.devices[0].metadata.source)
             gate = None if runner is None else runner.gate
             queue = queues.setdefault(gate, _CommandQueue(1 if gate is None else gate.concurrency))
-            name = f"command to {', '.join(device.id for device in batch)}"
-            task = self._tasks.start(self._send(batch, command, checked, source, queue), name)
-            tasks |= dict.fromkeys((device.id for device in batch), task)
+            ids = [device.id for device in batch.devices]
+            task = self._tasks.start(self._send(batch, command, source, queue), f"command to {', '.join(ids)}")
+            tasks |= dict.fromkeys(ids, task)
         if tasks:
             await asyncio.wait(set(tasks.values()))
         return [
@@ -105,19 +110,16 @@ class Dispatcher:
         ]
 
     def _batches(self, devices: Sequence[Device], command: Command) -> list[_Batch]:
-        """Group the devices by call: each device with its command or error.
-
-        A batch has several devices only if their adapter takes many in one call.
-        """
+        """Group the devices by call. A batch has several devices only if their adapter takes many in one call."""
         together: dict[str, _Batch] = {}
         batches: list[_Batch] = []
         for device in devices:
             source, checked = device.metadata.source, _check(device, command, self._runners)
             takes_many = source in self._runners and self._runners[source].takes_many
-            if takes_many and source in together and together[source][1] == checked:
-                together[source][0].append(device)
+            if takes_many and source in together and together[source].command == checked:
+                together[source].devices.append(device)
             else:
-                batches.append(([device], checked))
+                batches.append(_Batch([device], checked))
                 together[source] = batches[-1]
         return batches
 
@@ -175,34 +177,31 @@ class Dispatcher:
         self._publish(outcome, None, command, source)
         return outcome
 
-    async def _send(
-        self, batch: list[Device], command: Command, checked: Command | LaresError, source: str, queue: _CommandQueue
-    ) -> dict[str, Outcome]:
+    async def _send(self, batch: _Batch, command: Command, source: str, queue: _CommandQueue) -> dict[str, Outcome]:
         """Command the devices of one batch. Publish every outcome for the audit."""
-        outcomes = {device.id: _given_up(device) for device in batch}
+        devices, checked = batch
         if isinstance(checked, Command):
             command = checked
-        for device in batch:
+        outcomes = {device.id: _given_up(device) for device in devices}
+        for device in devices:
             self._bus.publish(CommandStarted(source=source, device_id=device.id, command=command))
         try:
-            errors = await self._command(batch, checked, queue)
-            for device in batch:
-                error = errors[device.id]
-                outcomes[device.id] = _ok(device) if error is None else _failure(device, command, error)
+            errors = await self._command(devices, checked, queue)
+            outcomes = {device.id: _outcome(device, command, errors[device.id]) for device in devices}
         finally:
-            for device in batch:
+            for device in devices:
                 self._publish(outcomes[device.id], device.room_id, command, source)
         return outcomes
 
     async def _command(
-        self, batch: list[Device], checked: Command | LaresError, queue: _CommandQueue
-    ) -> dict[str, Exception | None]:
+        self, devices: list[Device], checked: Command | LaresError, queue: _CommandQueue
+    ) -> Mapping[str, Exception | None]:
         """Return the error of each device. A fault in an adapter fails only the adapter's devices."""
-        ids = [device.id for device in batch]
-        if not isinstance(checked, Command):
-            return dict.fromkeys(ids, checked)
+        ids = [device.id for device in devices]
         try:
-            runner = self._runners[batch[0].metadata.source]
+            if not isinstance(checked, Command):
+                raise checked
+            runner = self._runners[devices[0].metadata.source]
             return dict(zip(ids, await queue.send(runner, ids, checked), strict=True))
         except Exception as error:
             return dict.fromkeys(ids, error)
@@ -259,24 +258,22 @@ def _check(device: Device, command: Command, runners: Mapping[str, AdapterRunner
     return command
 
 
-def _ok(device: Device) -> Outcome:
-    return Outcome(device_id=device.id, status=Status.OK)
-
-
-def _given_up(device: Device) -> Outcome:
-    return _failed(device, Status.ERROR, Stopping("the hub is stopping; the result of the command is unknown"))
-
-
-def _failure(device: Device, command: Command, error: Exception) -> Outcome:
-    """Return the outcome of an error. Errors are logged, except outages: the publisher logs an outage once."""
+def _outcome(device: Device, command: Command, error: Exception | None) -> Outcome:
+    """Return the outcome of a command. Errors are logged, except outages: the publisher logs an outage once."""
+    if error is None:
+        return Outcome(device_id=device.id, status=Status.OK)
     if isinstance(error, Unsupported):
         return _failed(device, Status.UNSUPPORTED, error)
     if not isinstance(error, AdapterFailed | Invalid | StoreFailed):
         log.error("%s: %s failed: %s: %s", device.id, command, type(error).__name__, error, exc_info=error)
-        return _failed(device, Status.ERROR, AdapterFailed(f"the adapter failed ({type(error).__name__}: {error})"))
-    if not isinstance(error, Unreachable):
+        error = AdapterFailed(f"the adapter failed ({type(error).__name__}: {error})")
+    elif not isinstance(error, Unreachable):
         log.info("%s: %s failed: %s", device.id, command, error)
     return _failed(device, Status.ERROR, error)
+
+
+def _given_up(device: Device) -> Outcome:
+    return _failed(device, Status.ERROR, Stopping("the hub is stopping; the result of the command is unknown"))
 
 
 def _failed(device: Device, status: Status, error: LaresError) -> Outcome:

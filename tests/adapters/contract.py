@@ -80,8 +80,8 @@ class Subject:
     kinds in Lua for one section. `fewer` removes a device at the vendor, and `more` returns it, if the kind has
     more than one. A kind that is not `is_polled` keeps a connection: while it is lost, commands fail, and only
     callers notice garbage. `change` makes the device show something else at the vendor, which then becomes its
-    attribute `changed`. If a polled vendor also pushes this change, `is_connected` returns whether the adapter listens
-    now. `happen` lets the vendor send the `event`. `lose` disconnects the device from its bridge, and `find`
+    attribute `changed`. If a polled vendor also pushes this change, `is_connected` returns whether the adapter
+    listens now. `happen` lets the vendor send the `event`. `lose` disconnects the device from its bridge, and `find`
     reconnects it. `is_online_later` is set if devices announce their presence in a separate message, which can
     arrive after the adapter's start."""
 

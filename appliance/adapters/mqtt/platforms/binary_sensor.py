@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.adapters.mqtt.platforms.entity import Entity, Update
+from appliance.adapters.mqtt.platforms.entity import Entity, Update, is_unknown
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, shown_text
 from appliance.errors import Invalid
 from appliance.home.classes import BINARY_SENSORS
@@ -34,10 +34,10 @@ class BinarySensor(Entity):
     def _parse(self, text: str) -> Update:
         if text in (self._on, self._off):
             return self.showing(text == self._on)
-        if text in ("None", ""):
-            return self.showing(None) if text else {}
-        if text in self._ignored:
+        if text == "" or text in self._ignored:
             return {}
+        if is_unknown(text):
+            return self.showing(None)
         raise Invalid(f"{text[:40]!r} is neither {self._on!r} nor {self._off!r}")
 
 

@@ -115,7 +115,7 @@ class Cover(Entity):
             tilt: Any = state.get("tilt_position")
             shown = self._parse_position(str(position)) if is_number(position) else {}
             return {**shown, "cover_tilt": self._tilt.percent(tilt)} if is_number(tilt) else shown
-        percent = self._scale.percent(parse_number(text))
+        percent = self._scale.percent(parse_number(text, "cover_position"))
         if self._door and self.config.topic("state_topic") is None:
             return {"cover_position": percent, self._door: "closed" if percent == 0 else "open"}
         return {"cover_position": percent}

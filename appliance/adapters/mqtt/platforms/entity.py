@@ -322,14 +322,17 @@ def is_unknown(text: str) -> bool:
     return text.lower() in UNKNOWN
 
 
-def parse_number(text: str) -> int | float:
-    """Return the number in a text, as an integer if it is written as one. Raise `Invalid` for other texts."""
+def parse_number(text: str, *attributes: str) -> int | float:
+    """Return the number in a text, as an integer if it is written as one.
+
+    Raise `UnknownValue` for other texts; these attributes then become unknown.
+    """
     try:
         value = math.nan if "_" in text else float(text)  # Python takes 1_000
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or abs(value) > 1e18:
-        raise Invalid(f"{text[:40]!r} is not a number")
+        raise UnknownValue(text, "a number", dict.fromkeys(attributes))
     return int(text) if text.strip().lstrip("+-").isdigit() else value
 
 
@@ -349,7 +352,7 @@ def number_parser(
 ) -> Callable[[str], Update]:
     """Return a parser for the numbers of one attribute, each converted by `convert`.
 
-    A text for an unknown value makes the attribute unknown, or is ignored if `ignores_unknown` is set.
+    Any other text makes the attribute unknown, unless `ignores_unknown` is set.
     """
 
     def parse(text: str) -> Update:
@@ -357,7 +360,7 @@ def number_parser(
             return {} if ignores_unknown else {attribute: None}
         if text == "":
             return {}
-        value = parse_number(text)
+        value = parse_number(text, *(() if ignores_unknown else (attribute,)))
         return {attribute: value if convert is None else convert(value)}
 
     return parse

@@ -27,7 +27,7 @@ class Number(Input):
     def parse(self, text: str) -> Update:
         if text == self.config.text("payload_reset", "None") or is_unknown(text):
             return {self.custom: None}
-        return {self.custom: plain_number(parse_number(text))} if text else {}
+        return {self.custom: plain_number(parse_number(text, self.custom))} if text else {}
 
     def set_value(self, command: Command) -> Intent:
         value = plain_number(command.value)

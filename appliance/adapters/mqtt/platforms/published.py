@@ -38,8 +38,10 @@ class PublishedDevice:
         return fields | self.sends(f"{name}_command", key, value) if key in self.specs else fields
 
     def switched(self, key: str, payloads: Mapping[str, str], otherwise: str = "") -> Fields:
-        """Return the fields of a switch that uses the same texts for commands and states. `payloads` contains the
-        payloads for on and off, in this order."""
+        """Return the fields of a switch that uses the same texts for commands and states.
+
+        `payloads` contains the payloads by the template literals of the values, first for on, then for off.
+        """
         shown, (on, off) = expression(key), payloads.values()
         is_on, is_off = (f"{shown} == {value}" for value in payloads)
         state = f"{{% if {is_on} %}}{on}{{% elif {is_off} %}}{off}{{% else %}}{otherwise}{{% endif %}}"

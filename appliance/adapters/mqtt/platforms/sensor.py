@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.adapters.mqtt.platforms.entity import Entity, UnknownValue, Update, is_unknown, parse_number
+from appliance.adapters.mqtt.platforms.entity import Entity, Update, is_unknown, parse_number
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, shown_text
 from appliance.errors import Invalid
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
@@ -68,10 +68,7 @@ class Sensor(Entity):
             raise Invalid(f"{text[:40]!r} is not one of the announced options")
         if key == "air_quality" or not (key or self._is_number):
             return {self.label: text[:1000]}
-        try:
-            number = parse_number(text)
-        except Invalid:
-            raise UnknownValue(text, "a number", {self.label: None}) from None
+        number = parse_number(text, self.label)
         return {self.label: self._measurement(key, number) if key else number}
 
     def _measurement(self, key: str, number: float) -> Value:

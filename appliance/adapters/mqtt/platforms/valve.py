@@ -46,7 +46,7 @@ class Valve(Entity):
             return {self.custom: None}
         if not self._reports_position:
             unknown_word(text, self._states, {self.custom: None})
-        return {self.custom: self._scale.percent(parse_number(text))}
+        return {self.custom: self._scale.percent(parse_number(text, self.custom))}
 
     def _write(self, command: Command) -> Intent:
         if command.action == "stop":

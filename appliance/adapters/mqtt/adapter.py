@@ -1,4 +1,4 @@
-"""The adapter for a broker: keeps the connection, builds devices from announcements, and sends commands."""
+"""The adapter for a broker: keeps the connection, processes messages, and sends commands."""
 
 from __future__ import annotations
 
@@ -10,43 +10,24 @@ from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation, Picture
-from appliance.adapters.mqtt.announcements import parse_config
 from appliance.adapters.mqtt.budget import Budget
-from appliance.adapters.mqtt.client import Broker, BrokerConnection, Subscriptions, keep_connected
-from appliance.adapters.mqtt.device import MqttDevice
-from appliance.adapters.mqtt.fields import MAX_QUICK_CHARS, parse_templates
+from appliance.adapters.mqtt.client import Broker, BrokerConnection, keep_connected
+from appliance.adapters.mqtt.discovery import Discovery
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.mqtt.live_devices import MQTT_RESULT_SECS, LiveDevices
-from appliance.adapters.mqtt.messages import Outgoing, outgoing_of
+from appliance.adapters.mqtt.messages import outgoing_of
 from appliance.adapters.mqtt.notification import shown_messages
 from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.refusals import Reports
 from appliance.adapters.mqtt.router import Router
-from appliance.adapters.mqtt.tasmota import discovery as tasmota
 from appliance.adapters.mqtt.templates.template import SIMPLE_TEMPLATES
-from appliance.errors import Invalid, StoreFailed, Unreachable
+from appliance.errors import StoreFailed, Unreachable
 from appliance.event_loop import in_steps
 from appliance.home.commands import Command
-from appliance.home.model import Device
 from appliance.home.values import Value
 from appliance.imports import import_ahead
 from appliance.tasks import run_together
-
-QUIET_SECS = 0.1
-"""Seconds without a new configuration before devices are built."""
-
-SETTLE_SECS = 1.0
-"""Seconds without a new configuration, once all retained ones have arrived."""
-
-MAX_GATHER_SECS = 0.5
-"""Seconds after which devices are built even if configurations still arrive."""
-
-RETURN_SECS = 10.0
-"""Seconds after a birth message in which announcers without retained configurations can announce themselves again."""
-
-BIRTH_SECS = 300.0
-"""Minimum seconds between two birth messages, because each one makes every announcer publish its states again."""
 
 TICK_SECS = 0.25
 """Seconds between two checks for expired values and parked messages."""
@@ -97,17 +78,10 @@ class MqttAdapter(Adapter):
         self._zone = context.timezone
         self._broker: Broker
         self._hub_id = ""
-        self._born_at, self._is_born = -math.inf, False
-        self._config_at = 0.0
-        self._has_new_configs = False
-        self._is_complete = False
-        self._seen_configs: set[str] = set()
-        self._requested: set[str] = set()
+        self._discovery: Discovery
         self._budget = Budget(self.clock, self._report_parked)
         self._costly: set[str] = set()
-        self._subscriptions: Subscriptions
         self._has_read = False
-        self._has_warned = False
         self._dropped, self._dropped_at = 0, -math.inf
         self._status: str | None = None
         self._is_status_lost, self._status_at = False, -math.inf
@@ -120,6 +94,7 @@ class MqttAdapter(Adapter):
         is_full, prefix = self._settings.include_config_entities, self._settings.discovery_prefix
         router = Router(self.name, prefix, hub_id, includes_config_entities=is_full)
         self.live = LiveDevices(router, self.publish, self.clock, self._zone)
+        self._discovery = Discovery(self._settings, self.live, self.inbox, self.publish, self.clock)
         self._pictures = self.live.pictures
         self.live.stopped_at = stopped_at(self._secrets)
         # If this hub publishes its devices, the publisher's connection has the status topic and the last will.
@@ -183,18 +158,9 @@ class MqttAdapter(Adapter):
     async def _session(self, connection: BrokerConnection) -> None:
         """Build devices and process messages until the connection is lost."""
         self.inbox.clear()
-        self._is_born = self._is_complete = self._is_status_lost = False
-        self._seen_configs.clear()
-        self._requested.clear()
+        self._is_status_lost = False
         self._budget.parked.clear()
-        self.live.router.names.known = {
-            device.id.removeprefix(f"{self.name}:"): identifier
-            for device in self.publish.devices().values()
-            if isinstance(identifier := device.metadata.vendor_specific.get("identifier"), str)
-        }
-        self._subscriptions = Subscriptions(self._discovery_topics(), lambda: self.live.router.filters)
-        self.live.remember_devices()
-        self.live.router.known = frozenset(self.publish.devices())
+        self._discovery.begin(() if self._status is None else (self._status,))
         # Publish before subscribing: afterwards, the acknowledgement would come after all retained messages.
         await connection.publish_status("online")
         self.connection = connection
@@ -202,114 +168,10 @@ class MqttAdapter(Adapter):
             self.publish.availability(id_, is_available=False)  # no message of these devices has arrived yet
         self.publish.answered()
         try:
-            await run_together(self._subscriptions.keep(connection), self._follow(connection))
+            building = self._discovery.keep_building(connection)
+            await run_together(self._discovery.subscriptions.keep(connection), building)
         finally:
             self.connection = None
-
-    async def _follow(self, connection: BrokerConnection) -> None:
-        """Build devices from announcements until cancelled."""
-        now = began = self._config_at = self.clock.monotonic()
-        gather, settled_at = MAX_GATHER_SECS, math.inf
-        while True:
-            await self.clock.sleep(QUIET_SECS)
-            if self._has_new_configs and (now - self._config_at >= QUIET_SECS or now - began >= gather):
-                self._has_new_configs = False
-                await self._rebuild(complete=now >= settled_at)
-                if now >= settled_at:
-                    await self._request_states(connection)
-                # Building many devices takes long. In a flood, leave most of the time for reading.
-                began, gather = self.clock.monotonic(), max(MAX_GATHER_SECS, 4 * (self.clock.monotonic() - now))
-            if now < settled_at:
-                self._report_progress()
-                if self._is_quiet(now):
-                    settled_at = now
-                    await self._finish_discovery(connection)
-            elif not self._is_complete:
-                await self._find_missing(connection)
-            now = self.clock.monotonic()
-            if self._is_status_lost and now - self._status_at >= MIN_STATUS_SECS:
-                self._is_status_lost, self._status_at = False, now
-                log.warning("%s: another client changed %s; it is published again", self.name, self._status)
-                await connection.publish_status("online")
-
-    def _is_quiet(self, now: float) -> bool:
-        """Return whether the broker has acknowledged the subscriptions, and neither configurations nor messages
-        wait."""
-        return self._subscriptions.is_current and now - self._config_at >= SETTLE_SECS and not len(self.inbox)
-
-    def _report_progress(self) -> None:
-        """Publish the progress of the start for `GET /adapters/{id}`."""
-        seen, waiting = len(self._seen_configs), len(self.inbox)
-        built = len(self.live.router.devices)
-        self.publish.progressed(f"{seen} announcements accepted, {waiting} messages waiting, {built} devices created")
-
-    def _discovery_topics(self) -> list[str]:
-        topics = [f"{self._settings.discovery_prefix}/{levels}/config" for levels in ("+/+", "+/+/+")]
-        topics += [] if self._status is None else [self._status]
-        return topics + list(tasmota.DISCOVERY_FILTERS) if self._settings.tasmota else topics
-
-    async def _finish_discovery(self, connection: BrokerConnection) -> None:
-        """Request configurations and states that are not retained, once all retained configurations have arrived."""
-        await self._rebuild(complete=True)
-        if not self._seen_configs and not self._has_warned:
-            self._has_warned = True
-            log.warning(
-                "%s: the broker %s has no announcement below %s/; check discovery_prefix and its access list",
-                *(self.name, self._settings.host, self._settings.discovery_prefix),
-            )
-        self.publish.started()
-        self.publish.answered()
-        await self._find_missing(connection)
-        await self._request_states(connection)
-
-    async def _request_states(self, connection: BrokerConnection) -> None:
-        """Request the states of devices that do not retain them, once per device and connection."""
-        for topic, payload in list(self.live.router.state_requests(self._requested)):
-            await connection.publish(Outgoing(topic, payload))
-
-    async def _find_missing(self, connection: BrokerConnection) -> None:
-        """Send the birth message once it is due. Later, forget the devices that did not announce themselves again."""
-        now = self.clock.monotonic()
-        if not self._is_born and now - self._born_at >= BIRTH_SECS:
-            self._is_born, self._born_at = True, now
-            await connection.publish(Outgoing(f"{self._settings.discovery_prefix}/status", "online"))
-        elif self._is_born and now - self._born_at >= RETURN_SECS:
-            await self._forget_missing()
-
-    async def _forget_missing(self) -> None:
-        """Forget devices that are no longer announced. If nothing at all is announced, the broker has lost its
-        messages, so keep all devices."""
-        self._is_complete = True
-        if self._seen_configs:
-            await in_steps(self.clock, self.live.router.forget_configs_except(self._seen_configs))
-        self.live.router.known = frozenset()
-        await self._rebuild(complete=True)
-
-    async def _rebuild(self, *, complete: bool) -> None:
-        """Rebuild devices whose announcements changed, publish them in steps, and subscribe to their topics.
-
-        A known device without an announcement becomes unavailable once all retained configurations have arrived. It
-        is removed if it has not announced itself within `RETURN_SECS` after a birth message.
-        """
-        rebuilt: list[MqttDevice] = []
-        await in_steps(self.clock, self.live.router.rebuild(rebuilt))
-        await self._subscriptions.renew()
-        await in_steps(self.clock, self.live.replay(rebuilt))
-        await in_steps(self.clock, self._publish_rebuilt(rebuilt))
-        if complete:
-            built, refused, known = self.live.router.devices, self.live.router.refused, self.publish.devices()
-            absent = known.keys() - built
-            kept = [id_ for id_ in absent if not self._is_complete or _topics_of(known[id_]) & refused.keys()]
-            self.live.forget_restored()
-            self.publish.full_list((), present=(*built, *kept))
-            for id_ in kept:
-                self.publish.availability(id_, is_available=False)
-
-    def _publish_rebuilt(self, devices: Iterable[MqttDevice]) -> Iterator[None]:
-        for device in devices:
-            if self.live.router.devices.get(device.id) is device:
-                self.live.show(device)
-            yield
 
     async def _keep_reading(self) -> None:
         while True:
@@ -338,18 +200,8 @@ class MqttAdapter(Adapter):
         if received.topic == self._status:
             self._is_status_lost = received.payload != b"online"
             return
-        if not self.live.router.is_config(received.topic):
-            yield from self.live.process(received)
-            return
-        if received.payload:
-            self._seen_configs.add(received.topic)
-        self._config_at = self.clock.monotonic()
-        if len(received.payload) > MAX_QUICK_CHARS:
-            with contextlib.suppress(Invalid):
-                yield from parse_templates(parse_config(received.payload))
-                yield
-        if self.live.router.take_config(received.topic, received.payload):
-            self._has_new_configs = True
+        reader = self._discovery if self.live.router.is_config(received.topic) else self.live
+        yield from reader.process(received)
 
     def _report_parked(self, topic: str) -> None:
         """Report a device, or the topic of a configuration, whose messages cost too much. Report each only once."""
@@ -368,8 +220,18 @@ class MqttAdapter(Adapter):
                 noted_at, self._has_read = self.clock.monotonic(), False
                 if self.connection is not None:
                     self.publish.answered()
+            await self._restore_status()
             self._reports.report(self.live.router.refused, self.live.router.limits)
             await in_steps(self.clock, self.live.flush())
+
+    async def _restore_status(self) -> None:
+        """Publish the status again if another client changed it, at most once in `MIN_STATUS_SECS`."""
+        now = self.clock.monotonic()
+        if self._is_status_lost and self.connection is not None and now - self._status_at >= MIN_STATUS_SECS:
+            self._is_status_lost, self._status_at = False, now
+            log.warning("%s: another client changed %s; it is published again", self.name, self._status)
+            with contextlib.suppress(Unreachable):
+                await self.connection.publish_status("online")
 
     def _report_dropped(self) -> None:
         """Log the number of dropped messages, at most once per minute."""
@@ -381,12 +243,6 @@ class MqttAdapter(Adapter):
                 *(self.name, dropped - self._dropped),
             )
             self._dropped, self._dropped_at = dropped, now
-
-
-def _topics_of(device: Device) -> set[str]:
-    """Return the configuration topics of a device."""
-    topics = device.metadata.vendor_specific.get("config_topics")
-    return {each for each in topics if isinstance(each, str)} if isinstance(topics, list) else set()
 
 
 def build(settings: Mqtt, context: AdapterContext) -> Adapter:

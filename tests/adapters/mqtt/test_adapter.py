@@ -11,7 +11,7 @@ from typing import Any
 import aiomqtt
 import pytest
 
-from appliance.adapters.mqtt import adapter as mqtt_adapter
+from appliance.adapters.mqtt import discovery
 from appliance.adapters.mqtt.live_devices import MQTT_RESULT_SECS
 from appliance.errors import BadAnswer, Unanswered
 from appliance.home import events
@@ -70,7 +70,7 @@ async def test_a_press_is_one_event_and_a_retained_one_none(broker: Broker) -> N
 async def test_after_an_outage_a_device_without_announcement_is_unavailable_until_it_has_had_time_to_return(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mqtt_adapter, "RETURN_SECS", 2.0)
+    monkeypatch.setattr(discovery, "RETURN_SECS", 2.0)
     switch, stored = capture("ha-mqtt-discoverable/switch"), "mqtt:stored"
     broker.stop()
     home = BrokerHome(broker)
@@ -92,7 +92,7 @@ async def test_after_an_outage_a_device_without_announcement_is_unavailable_unti
             await announce(client, home, capture("zigbee2mqtt/mccgq11lm"))
             await until(lambda: any(isinstance(each, events.AdapterStarted) for each in home.events))
             assert home.attributes("mqtt:node_7f3a")["state"] == "online"
-            monkeypatch.setattr(mqtt_adapter, "BIRTH_SECS", 0.0)  # so that the last request is old enough
+            monkeypatch.setattr(discovery, "BIRTH_SECS", 0.0)  # so that the last request is old enough
             await until(lambda: not home.registry.find_devices(["mqtt:node_7f3a", stored]))
 
 

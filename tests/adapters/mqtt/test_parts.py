@@ -14,8 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.adapters.device_http import DeviceSession
-from appliance.adapters.mqtt.adapter import BIRTH_SECS, RETURN_SECS, MqttAdapter
-from appliance.adapters.mqtt.client import Subscriptions
+from appliance.adapters.mqtt.discovery import BIRTH_SECS, RETURN_SECS, Discovery
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
 from appliance.adapters.mqtt.library import Client
@@ -339,21 +338,20 @@ async def test_announcers_are_asked_to_repeat_at_most_once_in_five_minutes(
     session: DeviceSession, clock: VirtualClock, prefix: str
 ) -> None:
     context = context_of("mqtt", session, clock)
-    adapter = MqttAdapter(context, replace(PLAIN, discovery_prefix=prefix))
-    adapter.live = LiveDevices(new_catalog(), context.publish, clock)
-    adapter._subscriptions = Subscriptions([], frozenset)
+    live = LiveDevices(new_catalog(), context.publish, clock)
+    discovery = Discovery(replace(PLAIN, discovery_prefix=prefix), live, Inbox(), context.publish, clock)
     connection: Any = Noted()
     for pause, count, is_asked in (
         (0, 1, True), (1, 1, False), (BIRTH_SECS - 3 * RETURN_SECS - 2, 1, False), (RETURN_SECS + 1, 2, True),
         (BIRTH_SECS / 2, 2, False),
     ):  # fmt: skip
-        adapter._is_born = adapter._is_complete = False  # a new session
+        discovery._is_born = discovery._is_complete = False  # a new session
         await clock.advance(pause, sleepers=0)
-        await adapter._finish_discovery(connection)
+        await discovery._finish(connection)
         assert connection.sent == [Outgoing(f"{prefix}/status", "online")] * count
         await clock.advance(RETURN_SECS, sleepers=0)
-        await adapter._find_missing(connection)
-        assert adapter._is_complete == adapter._is_born == is_asked, "nobody is forgotten who was not asked"
+        await discovery._find_missing(connection)
+        assert discovery._is_complete == discovery._is_born == is_asked, "nobody is forgotten who was not asked"
 
 
 async def test_a_cancellation_together_with_the_brokers_answer_is_not_lost() -> None:

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from appliance.adapters.device_http import DeviceSession
-from appliance.adapters.mqtt.adapter import MqttAdapter
-from appliance.adapters.mqtt.client import Subscriptions
-from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.discovery import Discovery
+from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.errors import Unreachable
 from appliance.home import events
@@ -99,13 +97,12 @@ async def test_a_device_whose_configuration_broke_while_the_hub_was_away_is_unav
     known = RestartingHub(session, clock)
     known.receive("x", b"21")
     known.publish.lost(Unreachable("the hub was stopped"))
-    adapter = MqttAdapter(replace(context_of("mqtt", session, clock), publish=known.publish), PLAIN)
-    adapter.live = LiveDevices(new_catalog(), known.publish, clock)
-    adapter._subscriptions = Subscriptions([], frozenset)
-    adapter.live.router.take_config("homeassistant/sensor/x/config", b"{")
+    live = LiveDevices(new_catalog(), known.publish, clock)
+    discovery = Discovery(PLAIN, live, Inbox(), known.publish, clock)
+    live.router.take_config("homeassistant/sensor/x/config", b"{")
     for _ in range(2):
         known.publish.answered()
-        await adapter._rebuild(complete=True)
+        await discovery._rebuild(complete=True)
         assert known.shown == {**VALUE, "state": "unavailable"}
 
 

@@ -1,0 +1,195 @@
+"""The discovery of a broker's devices: when they are built, asked to announce themselves, and forgotten."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+from collections.abc import Iterable, Iterator
+
+from appliance.adapters.mqtt.announcements import parse_config
+from appliance.adapters.mqtt.client import BrokerConnection, Subscriptions
+from appliance.adapters.mqtt.device import MqttDevice
+from appliance.adapters.mqtt.fields import MAX_QUICK_CHARS, parse_templates
+from appliance.adapters.mqtt.inbox import Inbox, Received
+from appliance.adapters.mqtt.kind import Mqtt
+from appliance.adapters.mqtt.live_devices import LiveDevices
+from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.mqtt.tasmota import discovery as tasmota
+from appliance.adapters.publisher import Publisher
+from appliance.clock import Clock
+from appliance.errors import Invalid
+from appliance.event_loop import in_steps
+from appliance.home.model import Device
+
+QUIET_SECS = 0.1
+"""Seconds without a new configuration before devices are built."""
+
+SETTLE_SECS = 1.0
+"""Seconds without a new configuration, once all retained ones have arrived."""
+
+MAX_GATHER_SECS = 0.5
+"""Seconds after which devices are built even if configurations still arrive."""
+
+RETURN_SECS = 10.0
+"""Seconds after a birth message in which announcers without retained configurations can announce themselves again."""
+
+BIRTH_SECS = 300.0
+"""Minimum seconds between two birth messages, because each one makes every announcer publish its states again."""
+
+log = logging.getLogger("adapters")
+
+
+class Discovery:
+    """Builds the devices of one broker from its configurations.
+
+    A connection has two steps. First, all retained configurations arrive. Then the hub publishes a birth message, and
+    forgets the known devices that have not announced themselves within `RETURN_SECS`.
+    """
+
+    def __init__(self, settings: Mqtt, live: LiveDevices, inbox: Inbox, publish: Publisher, clock: Clock) -> None:
+        self.subscriptions = Subscriptions([], frozenset)
+        self._settings = settings
+        self._live = live
+        self._inbox = inbox
+        self._publish = publish
+        self._clock = clock
+        self._seen: set[str] = set()
+        self._requested: set[str] = set()
+        self._config_at = 0.0
+        self._has_new = False
+        self._born_at, self._is_born = -math.inf, False
+        self._is_complete = False
+        self._has_warned = False
+
+    def begin(self, more_topics: Iterable[str]) -> None:
+        """Prepare for a new connection, which also subscribes to these topics."""
+        self._is_born = self._is_complete = False
+        self._seen.clear()
+        self._requested.clear()
+        router, known = self._live.router, self._publish.devices()
+        router.names.known = {
+            device.id.removeprefix(f"{self._publish.name}:"): identifier
+            for device in known.values()
+            if isinstance(identifier := device.metadata.vendor_specific.get("identifier"), str)
+        }
+        router.known = frozenset(known)
+        self._live.remember_devices()
+        topics = [f"{self._settings.discovery_prefix}/{levels}/config" for levels in ("+/+", "+/+/+")]
+        topics += tasmota.DISCOVERY_FILTERS if self._settings.tasmota else ()
+        self.subscriptions = Subscriptions([*topics, *more_topics], lambda: router.filters)
+
+    def process(self, received: Received) -> Iterator[None]:
+        """Process a configuration in steps."""
+        if received.payload:
+            self._seen.add(received.topic)
+        self._config_at = self._clock.monotonic()
+        if len(received.payload) > MAX_QUICK_CHARS:
+            with contextlib.suppress(Invalid):
+                yield from parse_templates(parse_config(received.payload))
+                yield
+        if self._live.router.take_config(received.topic, received.payload):
+            self._has_new = True
+
+    async def keep_building(self, connection: BrokerConnection) -> None:
+        """Build devices from configurations until cancelled."""
+        now = began = self._config_at = self._clock.monotonic()
+        gather, settled_at = MAX_GATHER_SECS, math.inf
+        while True:
+            await self._clock.sleep(QUIET_SECS)
+            if self._has_new and (now - self._config_at >= QUIET_SECS or now - began >= gather):
+                self._has_new = False
+                await self._rebuild(complete=now >= settled_at)
+                if now >= settled_at:
+                    await self._request_states(connection)
+                # Building many devices takes long. In a flood, leave most of the time for reading.
+                began, gather = self._clock.monotonic(), max(MAX_GATHER_SECS, 4 * (self._clock.monotonic() - now))
+            if now < settled_at:
+                self._report_progress()
+                if self._is_quiet(now):
+                    settled_at = now
+                    await self._finish(connection)
+            elif not self._is_complete:
+                await self._find_missing(connection)
+            now = self._clock.monotonic()
+
+    def _is_quiet(self, now: float) -> bool:
+        """Return whether the broker has acknowledged the subscriptions, and neither configurations nor messages
+        wait."""
+        return self.subscriptions.is_current and now - self._config_at >= SETTLE_SECS and not len(self._inbox)
+
+    def _report_progress(self) -> None:
+        """Publish the progress of the start for `GET /adapters/{id}`."""
+        seen, waiting, built = len(self._seen), len(self._inbox), len(self._live.router.devices)
+        self._publish.progressed(
+            f"{seen} announcements accepted, {waiting} messages waiting, {built} devices created"
+        )
+
+    async def _finish(self, connection: BrokerConnection) -> None:
+        """Request configurations and states that are not retained, once all retained configurations have arrived."""
+        await self._rebuild(complete=True)
+        if not self._seen and not self._has_warned:
+            self._has_warned = True
+            log.warning(
+                "%s: the broker %s has no announcement below %s/; check discovery_prefix and its access list",
+                *(self._publish.name, self._settings.host, self._settings.discovery_prefix),
+            )
+        self._publish.started()
+        self._publish.answered()
+        await self._find_missing(connection)
+        await self._request_states(connection)
+
+    async def _request_states(self, connection: BrokerConnection) -> None:
+        """Request the states of devices that do not retain them, once per device and connection."""
+        for topic, payload in list(self._live.router.state_requests(self._requested)):
+            await connection.publish(Outgoing(topic, payload))
+
+    async def _find_missing(self, connection: BrokerConnection) -> None:
+        """Send the birth message once it is due. Later, forget the devices that did not announce themselves again."""
+        now = self._clock.monotonic()
+        if not self._is_born and now - self._born_at >= BIRTH_SECS:
+            self._is_born, self._born_at = True, now
+            await connection.publish(Outgoing(f"{self._settings.discovery_prefix}/status", "online"))
+        elif self._is_born and now - self._born_at >= RETURN_SECS:
+            await self._forget_missing()
+
+    async def _forget_missing(self) -> None:
+        """Forget devices that are no longer announced. If nothing at all is announced, the broker has lost its
+        messages, so keep all devices."""
+        self._is_complete = True
+        if self._seen:
+            await in_steps(self._clock, self._live.router.forget_configs_except(self._seen))
+        self._live.router.known = frozenset()
+        await self._rebuild(complete=True)
+
+    async def _rebuild(self, *, complete: bool) -> None:
+        """Rebuild devices whose announcements changed, publish them in steps, and subscribe to their topics.
+
+        A known device without an announcement becomes unavailable once all retained configurations have arrived. It
+        is removed if it has not announced itself within `RETURN_SECS` after a birth message.
+        """
+        rebuilt: list[MqttDevice] = []
+        await in_steps(self._clock, self._live.router.rebuild(rebuilt))
+        await self.subscriptions.renew()
+        await in_steps(self._clock, self._live.replay(rebuilt))
+        await in_steps(self._clock, self._publish_rebuilt(rebuilt))
+        if complete:
+            built, refused, known = self._live.router.devices, self._live.router.refused, self._publish.devices()
+            absent = known.keys() - built
+            kept = [id_ for id_ in absent if not self._is_complete or _topics_of(known[id_]) & refused.keys()]
+            self._live.forget_restored()
+            self._publish.full_list((), present=(*built, *kept))
+            for id_ in kept:
+                self._publish.availability(id_, is_available=False)
+
+    def _publish_rebuilt(self, devices: Iterable[MqttDevice]) -> Iterator[None]:
+        for device in devices:
+            if self._live.router.devices.get(device.id) is device:
+                self._live.show(device)
+            yield
+
+
+def _topics_of(device: Device) -> set[str]:
+    """Return the configuration topics of a device."""
+    topics = device.metadata.vendor_specific.get("config_topics")
+    return {each for each in topics if isinstance(each, str)} if isinstance(topics, list) else set()

@@ -185,9 +185,7 @@ def test_a_missing_venv_is_a_fault(environment: Environment) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "", '{"locks": {"run', "[]", "{}"])
-def test_a_venv_with_an_incomplete_stamp_is_a_fault(
-    environment: Environment, package: Path, text: str | None
-) -> None:
+def test_an_incomplete_stamp_is_a_fault(environment: Environment, package: Path, text: str | None) -> None:
     if text is not None:
         environment.stamp.write_text(text)
     assert environment.find_fault((environment.runtime_lock,)) == "it was not finished"
@@ -232,9 +230,7 @@ def test_a_missing_file_is_a_fault(
 
 
 @pytest.mark.parametrize("script", ["echo cpython-310", "exit 127"])
-def test_another_or_a_broken_python_in_the_venv_is_a_fault(
-    environment: Environment, package: Path, script: str
-) -> None:
+def test_another_or_a_broken_python_is_a_fault(environment: Environment, package: Path, script: str) -> None:
     environment.write_stamp(digests((environment.runtime_lock,)))
     environment.python.unlink()
     environment.python.write_text(f"#!/bin/sh\n{script}\n")
@@ -275,9 +271,7 @@ def test_installing_shows_each_package_and_hides_other_output_of_pip(
     ]
 
 
-def test_a_failed_installation_shows_the_reason_and_leaves_no_stamp(
-    clone: Path, environment: Environment, package: Path
-) -> None:
+def test_a_failed_installation_shows_the_reason(clone: Path, environment: Environment, package: Path) -> None:
     environment.write_stamp(digests((environment.runtime_lock,)))
     fake_python(clone, f"{PIP}\necho 'ERROR: [Errno 28] No space left on device'; exit 1")
     done = run(clone, "test")
@@ -519,9 +513,7 @@ def test_each_version_of_python_is_found_once_and_an_unusable_one_reported(
     assert f"{tmp_path}/bin/python3.11 lacks ensurepip, so it is skipped" in capsys.readouterr().out
 
 
-def test_a_skipped_test_is_a_failure_unless_its_reason_is_allowed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_skipped_test_fails_unless_its_reason_is_allowed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "nginx").touch(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(skips, "FOLDERS", ())
@@ -543,9 +535,7 @@ def test_a_skipped_test_is_a_failure_unless_its_reason_is_allowed(
     ("reason", "fails", "code"),
     [("not today", False, checks.SKIPPED), ("not today", True, checks.SKIPPED), ("only root may", False, 0)],
 )
-def test_an_unlisted_skip_fails_the_run_without_a_second_attempt(
-    tmp_path: Path, reason: str, fails: bool, code: int
-) -> None:
+def test_an_unlisted_skip_fails_the_run(tmp_path: Path, reason: str, fails: bool, code: int) -> None:
     text = (
         f'import pytest\n\ndef test_it():\n    pytest.skip("{reason}")\n\ndef test_other():\n    assert not {fails}\n'
     )

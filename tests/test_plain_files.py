@@ -40,9 +40,7 @@ def enlarge(path: Path) -> None:
     ],
     ids=["pipe", "socket", "folder", "device", "circle", "huge", "nothing"],
 )
-def test_anything_but_a_plain_file_is_refused_at_once(
-    tmp_path: Path, make: Callable[[Path], None], sentence: str
-) -> None:
+def test_other_than_plain_files_are_refused(tmp_path: Path, make: Callable[[Path], None], sentence: str) -> None:
     file = tmp_path / "default.toml"
     make(file)
     with pytest.raises(OSError, match=sentence) as refused:

@@ -157,9 +157,7 @@ async def test_success_and_cancellation_are_not_logged(caplog: pytest.LogCapture
     assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
-async def test_awaited_work_is_finished_without_its_callers(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_awaited_work_is_finished_without_its_callers(caplog: pytest.LogCaptureFixture) -> None:
     begun, may_end, done = asyncio.Event(), asyncio.Event(), []
 
     async def work(error: Exception | None) -> str:

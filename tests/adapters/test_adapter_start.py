@@ -124,9 +124,7 @@ def test_each_section_is_an_adapter_of_its_kind_under_its_name(session: DeviceSe
     ]
 
 
-async def test_publishers_wait_for_the_card_and_start_once_it_takes_their_ids(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_publishers_start_once_the_card_stores_their_ids(caplog: pytest.LogCaptureFixture) -> None:
     clock, steps = VirtualClock(), list[str]()
     refusals = [StoreFailed("the change cannot be stored now"), StoreFailed("it cannot be stored now")]
 

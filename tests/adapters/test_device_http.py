@@ -105,7 +105,7 @@ async def test_any_status_but_success_is_a_refusal_with_its_usual_name(
 
 @pytest.mark.parametrize("status", [301, 308])
 @pytest.mark.parametrize("place", ["{}/elsewhere", "http://[::", "", "file:///etc/passwd"])
-async def test_a_redirect_is_a_refusal_and_never_followed(
+async def test_a_redirect_is_never_followed(
     session: DeviceSession, clock: VirtualClock, status: int, place: str
 ) -> None:
     async with RawVendor(GOOD) as other:
@@ -222,7 +222,7 @@ async def test_the_answer_to_a_repeated_request_is_returned(session: DeviceSessi
         ("http://256.1.1.1", "256.1.1.1 - is not a canonical IPv4 address"),
     ],
 )
-async def test_an_impossible_address_is_unreachable(
+async def test_a_bad_address_is_unreachable(
     session: DeviceSession, clock: VirtualClock, url: str, reason: str
 ) -> None:
     http, outcome = await _ask(session, clock, url)
@@ -240,9 +240,7 @@ async def test_a_device_that_does_not_speak_tls_is_unreachable_over_https(
 
 
 @pytest.mark.slow
-async def test_a_good_answer_cut_at_any_byte_is_an_answer_or_one_of_two_errors(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
+async def test_an_incomplete_answer_is_an_answer_or_an_error(session: DeviceSession, clock: VirtualClock) -> None:
     head = GOOD.index(b"\r\n\r\n") + 4
     for end in range(len(GOOD)):
         async with RawVendor(GOOD[:end]) as vendor:
@@ -254,7 +252,7 @@ async def test_a_good_answer_cut_at_any_byte_is_an_answer_or_one_of_two_errors(
     "byte",
     [b"\n", *(pytest.param(each, marks=pytest.mark.slow) for each in (b"\x00", b"\r", b"\xff", b" ", b":", b"9"))],
 )
-async def test_a_good_answer_with_any_wrong_byte_is_an_answer_or_one_of_two_errors(
+async def test_a_wrong_byte_is_an_answer_or_an_error(
     session: DeviceSession, clock: VirtualClock, byte: bytes
 ) -> None:
     for place in range(len(GOOD)):
@@ -318,7 +316,7 @@ async def test_an_odd_form_of_a_good_answer_is_read(
         (gzip.compress(PLAIN, mtime=0)[:-9], "answered with a gzip body that is incomplete"),
     ],
 )
-async def test_a_compressed_body_is_bounded_and_complete(
+async def test_a_compressed_body_is_bounded(
     session: DeviceSession, clock: VirtualClock, body: bytes, reason: str
 ) -> None:
     async with RawVendor(_coded("gzip", body)) as vendor:
@@ -390,9 +388,7 @@ async def test_a_device_that_is_busy_twice_refuses(session: DeviceSession, clock
         assert isinstance(outcome, HttpRefused) and len(vendor.heads) == 2
 
 
-async def test_the_host_header_of_a_device_by_name_is_its_address(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
+async def test_the_host_header_of_a_named_device_is_its_address(session: DeviceSession, clock: VirtualClock) -> None:
     async with RawVendor(GOOD) as vendor:
         named = vendor.url.replace("127.0.0.1", "localhost")
         for sends_address in (False, True):
@@ -472,9 +468,7 @@ class OnceAConnection(PeerCounter):
         return web.Response()
 
 
-async def test_a_request_is_repeated_if_the_device_closed_the_kept_connection(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
+async def test_a_request_is_repeated_after_a_closed_connection(session: DeviceSession, clock: VirtualClock) -> None:
     async with OnceAConnection() as vendor:
         http = HttpClient(session, vendor.url, clock)
         for _ in range(3):
@@ -588,9 +582,7 @@ async def test_responses_without_a_request_end_the_connection(session: DeviceSes
         await ended.wait()
 
 
-async def test_a_websocket_can_be_closed_while_the_other_side_sends(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
+async def test_a_websocket_can_be_closed_while_messages_arrive(session: DeviceSession, clock: VirtualClock) -> None:
     async def flood(request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
@@ -680,9 +672,7 @@ async def test_an_answer_other_than_an_event_stream_is_reported(
                 assert not [each async for each in events]
 
 
-async def test_headers_are_sent_with_every_request_and_no_secret_is_shown(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
+async def test_headers_are_sent_and_no_secret_is_shown(session: DeviceSession, clock: VirtualClock) -> None:
     access = HttpAccess(username="me", password="ü", headers={"X-Api": "7"})
     async with RawVendor(OK + b"Connection: close\r\nContent-Length: 0\r\n\r\n") as vendor:
         client = HttpClient(session, vendor.url, clock, access)
@@ -710,9 +700,7 @@ async def test_queries_and_forms_are_encoded(session: DeviceSession, clock: Virt
     assert b"Content-Type: application/x-www-form-urlencoded" in vendor.heads[1]
 
 
-async def test_an_invalid_certificate_file_is_reported(
-    session: DeviceSession, clock: VirtualClock, tmp_path: Path
-) -> None:
+async def test_an_invalid_ca_file_is_reported(session: DeviceSession, clock: VirtualClock, tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     file.write_text("nothing")
     for path in (file, tmp_path / "absent.pem"):

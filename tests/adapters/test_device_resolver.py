@@ -34,9 +34,7 @@ MEANINGS = (
 
 
 @each_row(("name", "address", "is_right"), MEANINGS)
-def test_a_name_resolves_neither_to_this_machine_nor_to_an_empty_address(
-    name: str, address: str, is_right: bool
-) -> None:
+def test_a_name_never_resolves_to_this_machine(name: str, address: str, is_right: bool) -> None:
     assert may_mean(name, address) is is_right
 
 
@@ -67,7 +65,7 @@ class TwoFaced:
         (["169.254.169.254"], ["127.0.0.1"]),
     ],
 )
-async def test_a_name_of_this_machine_is_never_connected_to(
+async def test_no_name_connects_to_this_machine(
     monkeypatch: pytest.MonkeyPatch, answers: tuple[list[str], ...]
 ) -> None:
     network = TwoFaced(*answers)
@@ -87,9 +85,7 @@ async def test_a_name_of_this_machine_is_never_connected_to(
         assert here.requests == []
 
 
-async def test_a_connection_uses_its_checked_address_and_the_next_one_is_checked_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_each_connection_uses_a_newly_checked_address(monkeypatch: pytest.MonkeyPatch) -> None:
     network = TwoFaced(["192.0.2.7"], ["127.0.0.1"])
     tried: list[Any] = []
 

@@ -111,7 +111,7 @@ async def test_a_failed_device_has_a_message_and_the_others_are_commanded(
 
 
 @pytest.mark.parametrize("shares_outages", [True, False])
-async def test_a_silent_device_of_a_bridge_fails_no_command_to_another(
+async def test_a_silent_device_fails_no_command_to_another(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, shares_outages: bool
 ) -> None:
     """Commands to other devices succeed, from any sender; commands to the silent device fail at once."""
@@ -236,9 +236,7 @@ async def test_a_call_of_a_hook_reaches_its_listeners_and_their_errors_are_repor
 
 
 @pytest.mark.parametrize("payload", [{}, {"device_id": "a:1"}, {"deep": {"er": [1, None, "x"]}}])
-async def test_an_operation_gets_the_payload_and_its_result_is_returned(
-    desk: Desk, payload: dict[str, Value]
-) -> None:
+async def test_an_operation_gets_the_payload_and_returns_its_result(desk: Desk, payload: dict[str, Value]) -> None:
     assert await desk.dispatcher.invoke("a:echo", payload) == payload
 
 

@@ -100,9 +100,7 @@ def test_every_kelvin_of_a_light_is_shown_within_one_mired(kelvin: int) -> None:
     assert abs(kelvin_of(clamped_mireds(kelvin)) - kelvin) <= kelvin**2 / 1_000_000
 
 
-async def test_every_light_at_the_address_is_reported_by_its_index(
-    adapter: ElgatoAdapter, light: LightSimulator
-) -> None:
+async def test_every_light_is_reported_by_its_index(adapter: ElgatoAdapter, light: LightSimulator) -> None:
     light.lights = [SimulatedLight(on=True, brightness=1, temperature=143), SimulatedLight(hue=358.0, saturation=6.5)]
     report = await adapter.poll()
     info = Info(manufacturer="Elgato", model="Elgato Key Light", firmware="1.0.3", serial="LARES0000001")
@@ -162,7 +160,7 @@ async def test_a_light_without_details_has_no_name(
         ("state-color.json", {"power": "on", "brightness": 50}),
     ],
 )
-async def test_real_lights_are_reported(
+async def test_captured_lights(
     adapter: ElgatoAdapter, light: LightSimulator, capture: str, attributes: dict[str, Any]
 ) -> None:
     light.faults.body = (CAPTURES / capture).read_bytes()
@@ -187,9 +185,7 @@ WRONG_ANSWERS: Mapping[str, Sequence[bytes]] = {
 }
 
 
-async def test_an_answer_unlike_a_light_is_a_bad_answer_and_not_repeated(
-    adapter: ElgatoAdapter, light: LightSimulator
-) -> None:
+async def test_an_answer_unlike_a_light_is_not_repeated(adapter: ElgatoAdapter, light: LightSimulator) -> None:
     for sentence, bodies in WRONG_ANSWERS.items():
         for body in bodies:
             light.faults.body = body
@@ -276,7 +272,7 @@ async def test_a_command_reads_writes_one_field_and_reads_again(
     assert light.requests == [GET, PUT, GET, GET]
 
 
-async def test_the_other_lights_are_written_with_the_values_just_read(
+async def test_other_lights_are_written_with_the_values_just_read(
     adapter: ElgatoAdapter, light: LightSimulator
 ) -> None:
     others = [
@@ -306,9 +302,7 @@ async def test_unknown_fields_are_written_back(adapter: ElgatoAdapter, light: Li
 
 
 @pytest.mark.parametrize("bad", [None, {}, {"on": "yes"}, {"on": 1, "brightness": 900}])
-async def test_an_invalid_light_does_not_block_commands_to_its_neighbours(
-    adapter: ElgatoAdapter, light: LightSimulator, bad: Any
-) -> None:
+async def test_an_invalid_light_blocks_no_neighbour(adapter: ElgatoAdapter, light: LightSimulator, bad: Any) -> None:
     light.lights = [bad, SimulatedLight(temperature=213)]
     answer = await send(adapter, SECOND, ON)
     assert answer.error is None and answer.report is not None
@@ -317,9 +311,7 @@ async def test_an_invalid_light_does_not_block_commands_to_its_neighbours(
     assert light.writes[0]["lights"][0] == ({"on": 1} if isinstance(bad, dict) and "brightness" in bad else {})
 
 
-async def test_power_and_brightness_leave_a_colour_and_a_temperature_ends_it(
-    adapter: ElgatoAdapter, light: LightSimulator
-) -> None:
+async def test_only_a_temperature_ends_a_colour(adapter: ElgatoAdapter, light: LightSimulator) -> None:
     light.lights = [SimulatedLight(hue=10.0, saturation=20.0)]
     await send(adapter, FIRST, ON)
     await send(adapter, FIRST, brightness(7))
@@ -546,9 +538,7 @@ def test_an_error_names_what_is_not_a_light(raw: Any, fault: str) -> None:
         (COLOUR, "saturation", True, "saturation must be a number, not true"),
     ],
 )
-def test_a_wrong_field_is_reported_and_the_rest_of_the_light_is_used(
-    lamp: dict[str, Any], name: str, value: Any, fault: str
-) -> None:
+def test_a_wrong_field_does_not_hide_the_light(lamp: dict[str, Any], name: str, value: Any, fault: str) -> None:
     light, whole = LightState.parse({**lamp, name: value}), LightState.parse(lamp)
     assert light.wrong == {name: fault}
     assert light == replace(whole, wrong=light.wrong, **{{"temperature": "mired"}.get(name, name): None})

@@ -136,9 +136,7 @@ WEB: dict[str, tuple[str, tuple[str, str, dict[str, str], str]]] = {
 
 
 @pytest.mark.parametrize(("lines", "expected"), WEB.values(), ids=WEB)
-async def test_a_web_service_receives_the_message_escaped_for_its_place(
-    session: DeviceSession, lines: str, expected: Request
-) -> None:
+async def test_a_message_is_escaped_for_its_place(session: DeviceSession, lines: str, expected: Request) -> None:
     received: list[Request] = []
     async with listening([], received) as url:
         answer = await send(section(lines.format(url=url), session, InstantClock()), title="Door")
@@ -156,9 +154,7 @@ async def test_a_web_service_receives_the_message_escaped_for_its_place(
         ("url = '{url}/'", "ü" * 4096, "ü" * 4096),
     ],
 )
-async def test_a_text_is_cut_to_the_services_limit(
-    session: DeviceSession, lines: str, text: str, expected: str
-) -> None:
+async def test_a_text_is_cut_to_the_limit(session: DeviceSession, lines: str, text: str, expected: str) -> None:
     received: list[Request] = []
     async with listening([], received) as url:
         more = f"url = '{url}'\n" if "url" not in lines else ""
@@ -204,9 +200,7 @@ async def test_a_message_has_three_attempts_with_pauses_and_then_an_error_withou
         ("[]", ""),
     ],
 )
-async def test_a_refusal_has_the_service_s_own_words_without_secrets(
-    session: DeviceSession, text: str, reason: str
-) -> None:
+async def test_a_refusal_quotes_the_service_without_secrets(session: DeviceSession, text: str, reason: str) -> None:
     async with listening([403] * 3, [], text) as url:
         adapter = section(f"url = '{url}/hooks/{{token}}'\ntoken = '{TOKEN}'", session, InstantClock())
         with pytest.raises(BadAnswer) as failed:
@@ -281,7 +275,7 @@ async def test_a_service_gets_buttons_if_its_body_has_them(session: DeviceSessio
         "url = '{url}/'\n" + BUTTONS,
     ],
 )
-async def test_a_message_omits_buttons_without_a_key_or_place(
+async def test_buttons_without_a_key_are_omitted(
     session: DeviceSession, caplog: pytest.LogCaptureFixture, lines: str
 ) -> None:
     received: list[Request] = []
@@ -318,9 +312,7 @@ async def test_messages_are_sent_one_after_another(session: DeviceSession) -> No
     assert [body for _, _, _, body in received] == ["0", "0", "0", "1", "2", "3", "4"]
 
 
-async def test_messages_beyond_the_limit_per_hour_are_combined(
-    session: DeviceSession, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_excess_messages_are_combined(session: DeviceSession, caplog: pytest.LogCaptureFixture) -> None:
     received: list[Request] = []
     clock = VirtualClock()
     async with listening([], received) as url:
@@ -495,9 +487,7 @@ async def mail_server(
 
 
 @pytest.mark.parametrize("tls", ["starttls", "tls", "none"])
-async def test_mail_arrives_with_subject_text_and_a_login_after_the_handshake(
-    session: DeviceSession, certificate: Path, tls: str
-) -> None:
+async def test_mail_arrives_after_handshake_and_login(session: DeviceSession, certificate: Path, tls: str) -> None:
     async with mail_server(certificate, tls) as (server, lines):
         adapter = section(f"{lines}\nusername = 'me'\npassword = 'pw-secret'", session, InstantClock())
         await send(adapter, "Die Tür\n.\nist auf", title="Tür\r\nBcc: x@evil.example")
@@ -546,17 +536,13 @@ async def test_no_password_is_sent_over_an_untrusted_certificate(session: Device
     assert not server.logins and not server.mails
 
 
-async def test_a_temporarily_refused_mail_is_sent_with_the_next_attempt(
-    session: DeviceSession, certificate: Path
-) -> None:
+async def test_a_temporarily_refused_mail_is_sent_again(session: DeviceSession, certificate: Path) -> None:
     async with mail_server(certificate, "starttls", {"DATA": ["451 later"]}) as (server, lines):
         assert await send(section(lines, session, InstantClock())) == {"status": "sent"}
     assert (server.connections, len(server.mails)) == (2, 1)
 
 
-async def test_accepted_recipients_get_a_mail_once_even_if_another_is_refused(
-    session: DeviceSession, certificate: Path
-) -> None:
+async def test_accepted_recipients_get_a_mail_once(session: DeviceSession, certificate: Path) -> None:
     async with mail_server(certificate, "starttls", {"RCPT": ["550 who"]}) as (server, lines):
         with pytest.raises(AdapterFailed, match=r"\Athe mail server localhost rejected a@home\.example: 550 who; "):
             await send(section(lines, session, InstantClock()))

@@ -127,9 +127,7 @@ async def test_any_answer_restarts_the_count(bench: Bench, between: str | BadAns
     assert bench.power == ("off", "offline")
 
 
-async def test_an_invalid_answer_ends_an_outage_and_is_another_error(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_invalid_answer_ends_an_outage_as_an_error(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     await bench.poll(GONE)
     await bench.poll(GONE)
@@ -141,9 +139,7 @@ async def test_an_invalid_answer_ends_an_outage_and_is_another_error(
     assert [record.message for record in caplog.records] == ["stub: answers again", f"stub: {WRONG}"]
 
 
-async def test_wrong_answers_are_not_an_outage_and_are_reported_once(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_wrong_answers_are_reported_once_as_errors(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     said = events.SystemErrorReported(message=f"stub: {WRONG}")
     assert await bench.poll(WRONG) == [_errored(str(WRONG)), said]
     for _ in range(5):
@@ -153,9 +149,7 @@ async def test_wrong_answers_are_not_an_outage_and_are_reported_once(
     assert said in await bench.poll(WRONG)
 
 
-async def test_an_address_that_answers_polls_but_pushes_nothing_is_reported_once(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_address_without_pushes_is_reported_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     tries = 0
 
     @asynccontextmanager
@@ -225,9 +219,7 @@ async def test_a_command_with_a_first_answer_is_not_an_outage(bench: Bench) -> N
 
 
 @pytest.mark.parametrize("stale", ["report", GONE, WRONG])
-async def test_a_poll_that_began_before_the_end_of_a_command_is_dropped(
-    bench: Bench, stale: str | AdapterFailed
-) -> None:
+async def test_a_poll_from_before_the_end_of_a_command_is_dropped(bench: Bench, stale: str | AdapterFailed) -> None:
     outcome = stale if isinstance(stale, Exception) else bench.seen("off")
     polling = asyncio.ensure_future(bench.link.poll())
     await bench.adapter.begun(bench.adapter.polls, 2)
@@ -238,9 +230,7 @@ async def test_a_poll_that_began_before_the_end_of_a_command_is_dropped(
     assert (bench.happened, bench.device, bench.link.misses) == before
 
 
-async def test_a_poll_that_began_during_a_command_is_dropped_even_if_it_ends_later(
-    bench: Bench,
-) -> None:
+async def test_a_poll_that_began_during_a_command_is_dropped_even_if_it_ends_later(bench: Bench) -> None:
     commanding = asyncio.ensure_future(bench.link.ask("stub:1", ON))
     await bench.adapter.begun(bench.adapter.commands)
     polling = asyncio.ensure_future(bench.link.poll())
@@ -448,9 +438,7 @@ async def test_silence_counts_from_before_a_restart(session: DeviceSession, afte
         ([WRONG], str(WRONG)),
     ],
 )
-async def test_a_command_is_confirmed_by_polls_until_the_device_shows_it(
-    bench: Bench, seen: list[Any], error: str | None
-) -> None:
+async def test_a_command_is_confirmed_by_polls(bench: Bench, seen: list[Any], error: str | None) -> None:
     answers = iter(seen)
 
     async def poll() -> Report:

@@ -103,7 +103,7 @@ async def test_a_stick_without_a_power_state_is_shown_as_on(adapter: RokuAdapter
     assert _bare(await adapter.poll()) == _report("on", None, None, None)
 
 
-async def test_a_refusing_tv_and_a_missing_tv_have_different_errors(
+async def test_refusing_and_missing_tvs_are_told_apart(
     adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock
 ) -> None:
     tv.faults.status = 403
@@ -170,16 +170,14 @@ OTHER_ROOTS: Sequence[str] = (
         (b"Den &amp; Kitchen&#233;", "Den & Kitchen\xe9"),
     ],
 )
-async def test_an_invalid_name_in_the_document_is_repaired(
-    adapter: RokuAdapter, tv: TvSimulator, name: bytes, shown: str
-) -> None:
+async def test_an_invalid_name_is_repaired(adapter: RokuAdapter, tv: TvSimulator, name: bytes, shown: str) -> None:
     inside = b"<power-mode>Ready</power-mode><user-device-name>" + name + b"</user-device-name>"
     tv.faults.body = b'<?xml version="1.0" encoding="UTF-8" ?><device-info>' + inside + b"</device-info>"
     [seen] = (await adapter.poll()).observations
     assert (seen.name, seen.attributes) == (shown, {"power": "off"})
 
 
-async def test_a_refusal_of_a_tv_by_name_has_both_remedies(
+async def test_a_refusal_of_a_named_tv_has_both_remedies(
     session: DeviceSession, tv: TvSimulator, clock: VirtualClock
 ) -> None:
     settings = RokuTv(ip_address="localhost", port=tv.port)
@@ -201,9 +199,7 @@ WRONG_ANSWERS: Mapping[str, Sequence[bytes | str]] = {
 }
 
 
-async def test_an_answer_unlike_a_tv_is_a_bad_answer_and_no_key_is_pressed(
-    adapter: RokuAdapter, tv: TvSimulator
-) -> None:
+async def test_without_an_answer_of_a_tv_no_key_is_pressed(adapter: RokuAdapter, tv: TvSimulator) -> None:
     for sentence, bodies in WRONG_ANSWERS.items():
         for body in bodies:
             tv.faults.body = body if isinstance(body, bytes) else body.encode()

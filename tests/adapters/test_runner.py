@@ -78,9 +78,7 @@ async def test_polls_begin_one_interval_apart_or_after_the_one_before(
     assert adapter.times == pytest.approx([number * max(interval, takes) for number in range(5)])
 
 
-async def test_an_unanswered_adapter_is_polled_at_growing_intervals(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
+async def test_a_silent_adapter_is_polled_at_growing_intervals(session: DeviceSession, clock: VirtualClock) -> None:
     adapter = Watched(session, clock, interval=2.0)
     adapter.outcome = GONE
     async with Post(adapter).runner:
@@ -131,9 +129,7 @@ async def test_a_poll_that_does_not_end_is_abandoned_and_the_next_one_begins(
 
 
 @given(st.integers(0, 10_000), st.floats(1, 86_400))
-def test_back_off_stays_between_the_interval_and_a_minute_or_the_interval_if_that_is_longer(
-    misses: int, interval: float
-) -> None:
+def test_back_off_is_between_the_interval_and_a_minute(misses: int, interval: float) -> None:
     delay = delay_after(misses, interval)
     if misses < 2:
         assert delay == (min(interval, 2.0) if misses else interval), "the second of two unanswered polls comes soon"
@@ -154,9 +150,7 @@ async def test_a_device_that_stops_answering_is_lost_within_seconds_whatever_its
         assert adapter.times == [0.0, second] and adapter.publish.is_lost
 
 
-async def test_a_refused_connection_of_pushes_is_a_reason_to_poll(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
+async def test_a_refused_push_connection_causes_a_poll(session: DeviceSession, clock: VirtualClock) -> None:
     @asynccontextmanager
     async def refused() -> AsyncIterator[Any]:
         raise GONE

@@ -281,9 +281,7 @@ def test_every_error_of_a_section_has_its_line() -> None:
 
 
 @pytest.mark.slow
-async def test_confirmed_commands_survive_a_kill_and_a_changed_configuration_drops_values_that_no_longer_fit(
-    tmp_path: Path,
-) -> None:
+async def test_confirmed_commands_survive_a_kill(tmp_path: Path) -> None:
     process.configure(tmp_path, HOME)
     async with process.running(tmp_path) as hub:
         await hub.ready()

@@ -52,9 +52,7 @@ async def test_recorded_strips_become_a_device_and_one_for_each_segment(
         assert "RSVD" not in effects.values and set(effects.values) <= set(raw["effects"])
 
 
-async def test_colours_effects_and_brightness_are_written_to_their_segment(
-    session: DeviceSession, clock: VirtualClock
-) -> None:
+async def test_commands_are_written_to_their_segment(session: DeviceSession, clock: VirtualClock) -> None:
     async with WledSimulator() as strip:
         adapter = _adapter(session, strip.url, clock)
         for command in (
@@ -150,7 +148,7 @@ async def test_a_busy_strip_is_written_once_more(session: DeviceSession, clock: 
     ("part", "value"),
     [("info", None), ("info", "x"), ("effects", None), ("effects", 7), ("palettes", "\ud800")],
 )
-async def test_a_strip_without_an_optional_part_is_read_and_commanded(
+async def test_optional_parts_can_be_missing(
     session: DeviceSession, clock: VirtualClock, part: str, value: Any
 ) -> None:
     async with WledSimulator() as strip:

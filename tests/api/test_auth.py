@@ -22,20 +22,21 @@ KEYS = [key_of(READER, Role.READ), key_of(WRITER, Role.WRITE)]
 NO_TOKEN = "authentication required"
 
 
+Make = Callable[..., Authenticator]
+
+
 @pytest.fixture
-def make_authenticator() -> Iterator[Callable[..., Authenticator]]:
+def make() -> Iterator[Make]:
     made: list[Authenticator] = []
 
-    def make(
-        master_key: str | None = None,
-        keys: list[Key] = KEYS,
-        first_used: Callable[[str], None] | None = None,
+    def add(
+        master_key: str | None = None, keys: list[Key] = KEYS, first_used: Callable[[str], None] | None = None
     ) -> Authenticator:
         find = {key.name: key for key in keys}.get
         made.append(Authenticator(find, master_key=master_key, first_used=first_used))
         return made[-1]
 
-    yield make
+    yield add
     for each in made:
         each.close()
 
@@ -73,49 +74,39 @@ def who(principal: Principal) -> tuple[str, Role]:
 
 
 class TestTokens:
-    async def test_the_master_key_is_an_admin_without_a_hash(
-        self, make_authenticator: Callable[..., Authenticator]
-    ) -> None:
+    async def test_the_configured_key_is_an_admin(self, make: Make) -> None:
         before = hashing_threads()
-        assert who(await make_authenticator(MASTER_KEY).identify(MASTER_KEY)) == ("master", Role.ADMIN)
+        assert who(await make(MASTER_KEY).identify(MASTER_KEY)) == ("master", Role.ADMIN)
         assert hashing_threads() <= before
 
-    async def test_a_token_identifies_the_principal_of_its_key(
-        self, make_authenticator: Callable[..., Authenticator]
-    ) -> None:
-        keys = make_authenticator()
+    async def test_a_token_identifies_its_key(self, make: Make) -> None:
+        keys = make()
         assert who(await keys.identify(READER.text)) == ("key_reader", Role.READ)
         assert who(await keys.identify(WRITER.text)) == ("key_writer", Role.WRITE)
 
-    async def test_a_key_whose_hash_is_broken_opens_nothing(
-        self, make_authenticator: Callable[..., Authenticator]
-    ) -> None:
-        keys = make_authenticator(None, [keep("reader", Role.READ, "$argon2id$broken")])
+    async def test_a_key_with_a_broken_hash_is_invalid(self, make: Make) -> None:
+        keys = make(None, [keep("reader", Role.READ, "$argon2id$broken")])
         with pytest.raises(Unauthenticated):
             await keys.identify(READER.text)
 
 
 class TestCost:
-    async def test_an_unknown_key_id_costs_no_hash(self, make_authenticator: Callable[..., Authenticator]) -> None:
-        before, keys = hashing_threads(), make_authenticator(MASTER_KEY)
+    async def test_an_unknown_key_id_costs_no_hash(self, make: Make) -> None:
+        before, keys = hashing_threads(), make(MASTER_KEY)
         for number in range(200):
             for token in (f"not-a-token-{number}", guess(number, f"stranger{number}")):
                 with pytest.raises(Unauthenticated):
                     await keys.identify(token)
         assert hashing_threads() <= before
 
-    async def test_a_token_is_hashed_once_and_then_known(
-        self, make_authenticator: Callable[..., Authenticator]
-    ) -> None:
-        keys = make_authenticator()
+    async def test_a_token_is_hashed_only_once(self, make: Make) -> None:
+        keys = make()
         first = await keys.identify(READER.text)
         keys.close()
         assert await keys.identify(READER.text) is first
 
-    async def test_the_loop_continues_while_a_token_is_checked(
-        self, make_authenticator: Callable[..., Authenticator]
-    ) -> None:
-        keys = make_authenticator()
+    async def test_a_check_does_not_block_the_loop(self, make: Make) -> None:
+        keys = make()
         with busy(keys):
             checking = asyncio.ensure_future(keys.identify(READER.text))
             for _ in range(10):
@@ -123,38 +114,30 @@ class TestCost:
             assert not checking.done()
         assert (await checking).key_id == "key_reader"
 
-    async def test_simultaneous_requests_with_one_token_share_one_check(
-        self, make_authenticator: Callable[..., Authenticator]
-    ) -> None:
+    async def test_simultaneous_requests_share_a_check(self, make: Make) -> None:
         used: list[str] = []
-        keys = make_authenticator(first_used=used.append)
+        keys = make(first_used=used.append)
         burst = await asyncio.gather(*(keys.identify(READER.text) for _ in range(10 * MAX_WAITING_CHECKS)))
         assert {principal.key_id for principal in burst} == {"key_reader"}
         assert used == ["key_reader"]
 
-    async def test_too_many_simultaneous_guesses_at_one_key_are_rejected_with_a_time(
-        self, make_authenticator: Callable[..., Authenticator]
-    ) -> None:
-        keys = make_authenticator()
+    async def test_too_many_guesses_are_rejected(self, make: Make) -> None:
+        keys = make()
         guesses = [keys.identify(guess(number)) for number in range(MAX_WAITING_CHECKS + 3)]
         received = await asyncio.gather(*guesses, return_exceptions=True)
         assert [type(each) for each in received] == [Unauthenticated] * MAX_WAITING_CHECKS + [TooManyChecks] * 3
         assert str(received[-1]) == "too many keys wait to be checked; try again in a second"
 
-    async def test_guesses_at_one_key_do_not_block_another(
-        self, make_authenticator: Callable[..., Authenticator]
-    ) -> None:
-        keys = make_authenticator(MASTER_KEY)
+    async def test_guesses_at_a_key_block_no_other(self, make: Make) -> None:
+        keys = make(MASTER_KEY)
         guesses = [asyncio.ensure_future(keys.identify(guess(number))) for number in range(MAX_WAITING_CHECKS)]
         await asyncio.sleep(0)
         assert (await keys.identify(MASTER_KEY)).key_id == "master"
         assert (await keys.identify(WRITER.text)).key_id == "key_writer"
         await asyncio.gather(*guesses, return_exceptions=True)
 
-    async def test_a_known_token_is_accepted_however_many_guesses_wait(
-        self, make_authenticator: Callable[..., Authenticator]
-    ) -> None:
-        keys = make_authenticator()
+    async def test_a_known_token_waits_for_no_guess(self, make: Make) -> None:
+        keys = make()
         await keys.identify(READER.text)
         with busy(keys):
             guesses = [
@@ -165,18 +148,14 @@ class TestCost:
             assert not guesses[0].done()
         await asyncio.gather(*guesses, return_exceptions=True)
 
-    async def test_a_finished_check_allows_another_one(
-        self, make_authenticator: Callable[..., Authenticator]
-    ) -> None:
-        keys = make_authenticator()
+    async def test_a_finished_check_allows_another(self, make: Make) -> None:
+        keys = make()
         guesses = [keys.identify(guess(number)) for number in range(MAX_WAITING_CHECKS)]
         await asyncio.gather(*guesses, return_exceptions=True)
         assert (await keys.identify(READER.text)).key_id == "key_reader"
 
-    async def test_a_cancelled_caller_does_not_cancel_the_others(
-        self, make_authenticator: Callable[..., Authenticator]
-    ) -> None:
-        keys = make_authenticator()
+    async def test_a_cancelled_caller_cancels_no_other(self, make: Make) -> None:
+        keys = make()
         with busy(keys):
             one, other = (asyncio.ensure_future(keys.identify(READER.text)) for _ in range(2))
             await asyncio.sleep(0)
@@ -184,10 +163,8 @@ class TestCost:
         assert (await other).key_id == "key_reader"
         assert one.cancelled()
 
-    async def test_cancelled_guesses_count_until_they_are_checked(
-        self, make_authenticator: Callable[..., Authenticator]
-    ) -> None:
-        keys = make_authenticator()
+    async def test_cancelled_guesses_still_count(self, make: Make) -> None:
+        keys = make()
         with busy(keys):
             guesses = [asyncio.ensure_future(keys.identify(guess(number))) for number in range(MAX_WAITING_CHECKS)]
             await asyncio.sleep(0)
@@ -199,11 +176,9 @@ class TestCost:
 
 
 class TestFirstUse:
-    async def test_a_first_use_is_logged_once_and_only_for_valid_tokens(
-        self, make_authenticator: Callable[..., Authenticator]
-    ) -> None:
+    async def test_the_first_use_is_logged(self, make: Make) -> None:
         used: list[str] = []
-        keys = make_authenticator(MASTER_KEY, first_used=used.append)
+        keys = make(MASTER_KEY, first_used=used.append)
         for token in (guess(1), "nonsense"):
             with pytest.raises(Unauthenticated):
                 await keys.identify(token)
@@ -239,9 +214,7 @@ def keys(stored: KeysByName) -> Iterator[Authenticator]:
 
 
 class TestRevocation:
-    async def test_a_known_token_is_rejected_once_its_key_is_deleted(
-        self, stored: KeysByName, keys: Authenticator
-    ) -> None:
+    async def test_a_known_token_of_a_deleted_key_is_rejected(self, stored: KeysByName, keys: Authenticator) -> None:
         principal = await keys.identify(READER.text)
         keys.recheck(principal)
         del stored["reader"]
@@ -256,9 +229,7 @@ class TestRevocation:
         stored["writer"] = KEYS[1]
         assert (await keys.identify(WRITER.text)).role is Role.WRITE
 
-    async def test_a_key_that_is_revoked_during_its_check_is_invalid(
-        self, stored: KeysByName, keys: Authenticator
-    ) -> None:
+    async def test_a_key_revoked_during_its_check_is_invalid(self, stored: KeysByName, keys: Authenticator) -> None:
         with busy(keys):
             asking = asyncio.ensure_future(keys.identify(READER.text))
             await asyncio.sleep(0)
@@ -266,9 +237,7 @@ class TestRevocation:
         with pytest.raises(Unauthenticated, match=NO_TOKEN):
             await asking
 
-    async def test_a_check_of_the_old_key_does_not_apply_to_its_successor(
-        self, stored: KeysByName, keys: Authenticator
-    ) -> None:
+    async def test_a_check_does_not_apply_to_a_new_key(self, stored: KeysByName, keys: Authenticator) -> None:
         with busy(keys):
             before = asyncio.ensure_future(keys.identify(OLD.text))
             await asyncio.sleep(0)
@@ -279,9 +248,7 @@ class TestRevocation:
         assert [type(each) for each in received] == [Unauthenticated, Unauthenticated]
         assert who(await keys.identify(new.text)) == ("master", Role.ADMIN)
 
-    async def test_a_replaced_master_key_is_rejected_and_the_new_one_accepted(
-        self, stored: KeysByName, keys: Authenticator
-    ) -> None:
+    async def test_a_replaced_master_key_is_rejected(self, stored: KeysByName, keys: Authenticator) -> None:
         await keys.identify(OLD.text)
         new = KeyToken.make("master")
         stored["master"] = key_of(new, Role.ADMIN)
@@ -289,9 +256,7 @@ class TestRevocation:
             await keys.identify(OLD.text)
         assert (await keys.identify(new.text)).key is stored["master"]
 
-    async def test_the_cache_is_not_larger_than_the_number_of_keys(
-        self, stored: KeysByName, keys: Authenticator
-    ) -> None:
+    async def test_the_cache_is_as_large_as_the_number_of_keys(self, stored: KeysByName, keys: Authenticator) -> None:
         await keys.identify(OLD.text)
         for _ in range(5):
             stored["reader"] = replace(KEYS[0])

@@ -141,9 +141,7 @@ def test_only_a_peer_that_connects_repeatedly_without_a_request_is_rejected() ->
 
 
 @pytest.mark.slow
-async def test_idle_connections_of_four_addresses_are_closed_for_new_ones_and_stream_readers_are_kept(
-    quiet_log: pytest.LogCaptureFixture,
-) -> None:
+async def test_idle_connections_are_closed_for_new_ones(quiet_log: pytest.LogCaptureFixture) -> None:
     async with open_app() as app, read_events(app.url) as reader, sockets_to(app) as sockets:
         for address in range(2, 6):
             await sockets.dial(f"127.0.0.{address}", 500, b"GET /health HTTP/1.1\r\n" if address == 3 else b"")
@@ -238,9 +236,7 @@ async def test_a_request_that_is_being_answered_is_not_idle() -> None:
             assert (await waiting.reply(SLACK)).status == 200
 
 
-async def test_without_file_descriptors_a_flood_is_one_line_and_the_hub_continues(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_without_file_descriptors_a_flood_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     async with open_app(adapters={}) as app, call(app.url) as caller:
@@ -320,9 +316,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize("stated", NAMED, ids=str)
-def test_a_request_over_a_trusted_proxy_counts_for_its_last_untrusted_hop(
-    stated: tuple[tuple[str, str], ...],
-) -> None:
+def test_a_request_over_a_proxy_counts_for_its_last_untrusted_hop(stated: tuple[tuple[str, str], ...]) -> None:
     assert BEHIND.client_of("127.0.0.1", Header(stated)) == (NAMED[stated] or "a client of 127.0.0.1")
 
 

@@ -133,9 +133,7 @@ def check(reply: Reply, *, to_head: bool = False) -> None:
 
 
 @pytest.mark.parametrize("what", MALFORMED)
-async def test_malformed_requests_are_refused_in_json(
-    shared: App, quiet_log: pytest.LogCaptureFixture, what: str
-) -> None:
+async def test_malformed_requests_are_refused(shared: App, quiet_log: pytest.LogCaptureFixture, what: str) -> None:
     data, status = MALFORMED[what]
     async with call(shared.url) as caller:
         reply = await caller.ask(data)
@@ -178,9 +176,7 @@ async def test_unusual_requests_are_answered(shared: App, quiet_log: pytest.LogC
         assert {name for name, _ in reply.headers} == {"content-type", "content-length", "connection"}
 
 
-async def test_an_unexpected_body_does_not_become_the_next_request(
-    shared: App, quiet_log: pytest.LogCaptureFixture
-) -> None:
+async def test_an_unexpected_body_is_not_the_next_request(shared: App, quiet_log: pytest.LogCaptureFixture) -> None:
     smuggled = request("GET", "/devices", KEY)
     for path, status in (("/health", 200), ("/devices", 401), ("/nothing", 401)):
         async with call(shared.url) as caller:
@@ -208,7 +204,7 @@ async def test_the_type_that_a_body_claims_does_not_matter(shared: App) -> None:
 
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["with its length", "in chunks"])
 @pytest.mark.parametrize("path", ["/rooms", "/groups", "/devices/roku_tv:tv/room", "/devices/roku_tv:tv/command"])
-async def test_a_body_has_at_most_64_kibibytes(
+async def test_a_body_has_a_limit(
     shared: App, quiet_log: pytest.LogCaptureFixture, path: str, is_chunked: bool
 ) -> None:
     limit = MAX_SMALL_BODY_BYTES
@@ -240,7 +236,7 @@ async def test_a_body_over_the_configured_limit_names_the_key() -> None:
     ids=["a body of many chunks", "many requests", "many refused"],
 )
 @pytest.mark.slow
-async def test_reading_many_requests_of_one_client_does_not_block_the_loop(
+async def test_many_requests_do_not_block_the_loop(
     shared: App, sent: bytes, statuses: list[int], least_turns: int
 ) -> None:
     async with call(shared.url) as caller:
@@ -250,7 +246,7 @@ async def test_reading_many_requests_of_one_client_does_not_block_the_loop(
 
 
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["with its length", "in chunks"])
-async def test_an_unused_body_is_discarded_after_the_answer(
+async def test_an_unused_body_is_discarded(
     shared: App, quiet_log: pytest.LogCaptureFixture, is_chunked: bool
 ) -> None:
     await shared.post("/rooms", {"id": "hall", "name": "Hall"})
@@ -394,7 +390,7 @@ async def test_every_error_has_a_status_and_its_own_message() -> None:
     ],
     ids=lambda error: type(error).__name__,
 )
-async def test_an_unexpected_error_is_500_and_one_line_in_the_log(
+async def test_an_unexpected_error_is_500_and_one_log_line(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -404,9 +400,7 @@ async def test_an_unexpected_error_is_500_and_one_line_in_the_log(
     assert entry.exc_info is not None and entry.exc_info[1] is error and entry.levelno == logging.ERROR
 
 
-async def test_a_failing_listing_is_500_in_json_and_the_hub_continues(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_failing_listing_is_500_in_json_and_the_hub_continues(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     async with open_app() as app:
         await app.post("/rooms", {"id": "hall", "name": "Hall"})

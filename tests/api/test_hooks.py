@@ -185,7 +185,7 @@ async def test_creating_a_key_warns_if_nothing_listens(shared: App) -> None:
     assert of(await shared.get("/hooks/nobody", token=made["key"])) == (404, MISSING)
 
 
-async def test_a_key_of_a_hook_survives_a_restart_and_its_secret_is_in_no_log(
+async def test_a_hook_key_survives_a_restart_and_is_in_no_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")

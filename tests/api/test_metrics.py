@@ -84,9 +84,7 @@ async def test_promtool_accepts_the_metrics(app: App) -> None:
 
 
 @pytest.mark.slow
-async def test_a_scrape_a_second_with_200_devices_costs_less_than_a_hundredth_of_a_core(
-    app: App, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_scrape_per_second_is_cheap(app: App, capsys: pytest.CaptureFixture[str]) -> None:
     seen = tuple(
         Observation(
             device_id=f"many:{n}",

@@ -229,9 +229,7 @@ ORDER = [
 @pytest.mark.parametrize(
     ("method", "path", "token", "status"), [row[1:] for row in ORDER], ids=[row[0] for row in ORDER]
 )
-async def test_a_request_is_checked_in_order(
-    shared: App, method: str, path: str, token: str | None, status: int
-) -> None:
+async def test_checks_have_an_order(shared: App, method: str, path: str, token: str | None, status: int) -> None:
     assert (await shared.ask(method, path, data=b"{", token=token)).status == status
 
 
@@ -247,9 +245,7 @@ async def test_a_request_is_checked_in_order(
         ("/groups/nothing", ""),
     ],
 )
-async def test_a_missing_resource_is_reported_before_an_invalid_query_or_body(
-    shared: App, path: str, query: str
-) -> None:
+async def test_a_missing_resource_is_reported_before_query_and_body(shared: App, path: str, query: str) -> None:
     for body in (b"", b"x", b"x" * (2 << 20)):
         answer = await shared.get(f"{path}?{query}", data=body)
         assert (answer.status, answer.json["error"].split()[1:]) == (404, ["'nothing'", "not", "found"])
@@ -387,9 +383,7 @@ class TestTheEventStream:
             assert (await caller.ask(request("PATCH", f"/events?token={MASTER}"))).status == 401
 
 
-async def test_on_a_kept_connection_each_request_has_the_present_rights_of_its_key(
-    shared: App,
-) -> None:
+async def test_on_a_kept_connection_each_request_has_the_present_rights_of_its_key(shared: App) -> None:
     made = {role: (await shared.post("/auth/keys", {"label": role, "role": role})).json for role in ("read", "admin")}
     mine = {role: f"Authorization: Bearer {key['key']}" for role, key in made.items()}
     end = request("DELETE", f"/auth/keys/{made['read']['id']}", mine["admin"])
@@ -414,9 +408,7 @@ async def test_on_a_kept_connection_each_request_has_the_present_rights_of_its_k
         assert [(await other.reply()).status for _ in range(2)] == [204, 401]
 
 
-async def test_repeated_headers_are_identified_once_per_connection(
-    shared: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_repeated_headers_are_checked_once_per_connection(shared: App, monkeypatch: pytest.MonkeyPatch) -> None:
     identify, asked = Authenticator.identify, list[str | None]()
 
     async def count(self: Authenticator, token: str | None) -> Principal:

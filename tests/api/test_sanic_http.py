@@ -60,7 +60,7 @@ def test_the_pages_of_sanic_are_not_imported() -> None:
     assert shown.stdout.strip() == "set()"
 
 
-async def test_a_start_does_not_log_sanic(
+async def test_a_start_logs_nothing_of_sanic(
     caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)

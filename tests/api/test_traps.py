@@ -101,18 +101,14 @@ class TestStopping:
         ],
         ids=["half a line", "half a head", "half a body", "half a chunk", "half a body after its answer"],
     )
-    async def test_incomplete_requests_do_not_delay_the_stop(
-        self, quiet_log: pytest.LogCaptureFixture, half: bytes
-    ) -> None:
+    async def test_incomplete_requests_delay_no_stop(self, quiet_log: pytest.LogCaptureFixture, half: bytes) -> None:
         async with ending(ApiLimits(stop_secs=0.5)) as (app, stack), call(app.url) as caller:
             await caller.send(half)
             assert (await app.get("/health")).status == 200
             await stop(stack, SLACK)
             await caller.rest()
 
-    async def test_three_hundred_streams_get_a_close_frame_even_if_one_is_stuck(
-        self, quiet_log: pytest.LogCaptureFixture
-    ) -> None:
+    async def test_three_hundred_streams_get_a_close_frame(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with AsyncExitStack() as readers, ending(ApiLimits(stop_secs=0.5)) as (app, stack):
             streams = [await readers.enter_async_context(read_events(app.url)) for _ in range(299)]
             stuck = await readers.enter_async_context(read_events(app.url, small=True))
@@ -171,9 +167,7 @@ class TestLettingGo:
             assert await caller.rest() == b""
             trickle.cancel()
 
-    async def test_an_unwanted_body_that_never_arrives_ends_the_connection(
-        self, quiet_log: pytest.LogCaptureFixture
-    ) -> None:
+    async def test_an_unwanted_missing_body_ends_the_connection(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with open_app(limits=ApiLimits(body_secs=0.3)) as app, call(app.url) as caller:
             assert (await caller.ask(request("GET", "/health", "Content-Length: 10"))).status == 200
             assert await caller.rest(0.3 + LINGER_SECS + SLACK) == b""
@@ -196,9 +190,7 @@ class TestLettingGo:
             assert await caller.rest() == b""
             trickle.cancel()
 
-    async def test_a_late_head_is_408_even_if_the_timer_of_sanic_is_first(
-        self, quiet_log: pytest.LogCaptureFixture
-    ) -> None:
+    async def test_a_late_head_is_408_even_after_sanics_timer(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with open_app(limits=ApiLimits(head_secs=0.3)) as app, call(app.url) as caller:
             await caller.send(b"GET /health HTTP/1.1\r\nX: ")
             await asyncio.sleep(0.05)
@@ -213,9 +205,7 @@ class TestLettingGo:
                 assert (await caller.ask(request("GET", "/health"))).status == 200
                 assert await caller.rest(0.3 + SLACK) == b""
 
-    async def test_a_client_that_requests_and_never_reads_is_disconnected(
-        self, quiet_log: pytest.LogCaptureFixture
-    ) -> None:
+    async def test_a_client_that_never_reads_is_disconnected(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with open_app(limits=ApiLimits(stall_secs=0.3)) as app, call(app.url, small=True) as caller:
             make(app.hub.registry, lambda layout, _: layout.put_room(Room(id="large", name="x" * 1000)))
             caller.stop_reading()
@@ -306,9 +296,7 @@ async def test_a_client_that_disconnects_anywhere_leaves_nothing(quiet_log: pyte
         assert (await app.get("/health")).status == 200
 
 
-async def test_an_event_that_cannot_be_encoded_is_reported_to_every_reader(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_an_unencodable_event_is_reported_to_every_reader(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     async with open_app() as app, read_events(app.url) as one, app.stream() as other:
         broken = Room(id="hall", name=cast("str", object()))

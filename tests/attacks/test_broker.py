@@ -83,9 +83,7 @@ ATTACKS: dict[str, Callable[[], Iterator[Announcement]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("attack", ATTACKS)
-async def test_a_hub_answers_under_attack_from_its_broker_and_starts_again(
-    broker: Broker, tmp_path: Path, attack: str
-) -> None:
+async def test_a_hub_answers_under_attack_from_its_broker(broker: Broker, tmp_path: Path, attack: str) -> None:
     configure(tmp_path, f'[adapters.mqtt]\nhost = "127.0.0.1"\nport = {broker.port}\nusername = "{USER}"\n'
                         f'password = "{PASSWORD}"\n')  # fmt: skip
     innocent = "/devices/mqtt:innocent"

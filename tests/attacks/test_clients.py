@@ -114,9 +114,7 @@ async def is_well_anew(app: App) -> None:
 
 class TestTwoThousandSockets:
     @pytest.mark.slow
-    async def test_connections_from_one_address_leave_room_for_others(
-        self, quiet_log: pytest.LogCaptureFixture
-    ) -> None:
+    async def test_one_address_leaves_connections_for_others(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with open_app() as app, call(app.url) as caller, sockets_to(app) as sockets:
             await sockets.dial("127.0.0.2", 2000)
             await is_well(caller)

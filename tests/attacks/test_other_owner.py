@@ -80,7 +80,7 @@ def text_of(archive: Path) -> bytes:
 
 
 @pytest.mark.parametrize("lay", [pipe, huge, link, hard_link, deaf], ids=lambda each: str(each.__name__))
-def test_every_command_ends_and_reveals_nothing_whatever_is_in_a_place(
+def test_every_command_ends_and_reveals_nothing(
     theirs: Path, open_folder: Path, lay: Callable[[Path, Path], None]
 ) -> None:
     secret, archive = open_folder / "secret.lua", open_folder / "home.tar.gz"
@@ -127,9 +127,7 @@ while True:
 
 
 @pytest.mark.parametrize("place", ["data", "config", "out"])
-def test_root_follows_no_link_in_a_folder_that_becomes_a_link_and_back(
-    theirs: Path, open_folder: Path, place: str
-) -> None:
+def test_root_follows_no_folder_that_becomes_a_link(theirs: Path, open_folder: Path, place: str) -> None:
     other = open_folder / "other"
     other.mkdir(mode=0o777)
     (other / "default.toml").write_text(f"# {SECRET}")

@@ -80,7 +80,7 @@ async def neighbours(url: str, path: str, lamp_url: str) -> AsyncIterator[Neighb
 
 
 @pytest.mark.parametrize("path", [*BODIES, *STREAMS, *SOCKETS])
-async def test_an_attack_is_one_line_and_the_neighbour_is_unaffected(
+async def test_an_attack_is_one_line_without_effect_on_neighbours(
     path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with hostile_vendor(20_000) as url:

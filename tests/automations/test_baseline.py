@@ -119,9 +119,7 @@ def test_an_unobserved_change_is_dated_by_the_latest_report() -> None:
         ([3, 4, 5, 6], 1),
     ],
 )
-def test_a_range_counts_from_when_the_value_entered_it_over_gaps_and_restarts(
-    values: list[int | None], seconds: int
-) -> None:
+def test_a_range_counts_from_its_entry_over_gaps_and_restarts(values: list[int | None], seconds: int) -> None:
     it = Bench()
     it.clock.set(START)
     times = it.times()

@@ -344,9 +344,7 @@ def instant_of(facts: Mapping[str, bool]) -> datetime:
 
 
 @given(trees=st.lists(TREES, max_size=3), facts=FACTS)
-def test_conditions_agree_with_a_direct_evaluation_and_name_the_same_branch(
-    trees: list[Any], facts: dict[str, bool]
-) -> None:
+def test_conditions_agree_with_a_direct_evaluation(trees: list[Any], facts: dict[str, bool]) -> None:
     conditions = [stated(tree) for tree in trees]
     if any("deep" in fault for fault in faults(*conditions)):
         return

@@ -78,7 +78,7 @@ def report_error(it: Bench, message: str = "oh") -> None:
 
 
 @pytest.mark.parametrize("clock_is_set_by_hours", [0, 5, -5])
-async def test_one_trigger_of_a_burst_runs_and_the_others_get_a_reason(
+async def test_one_trigger_of_a_burst_runs_and_others_are_explained(
     tmp_path: Path, clock_is_set_by_hours: int
 ) -> None:
     async with bench(tmp_path, automation(**COOL)) as it:
@@ -134,9 +134,7 @@ async def test_a_cooldown_survives_reload_and_restart(tmp_path: Path) -> None:
         ("queued", 1, "mode: queued allows 3 to wait, and 3 already do"),
     ],
 )
-async def test_triggers_beyond_the_mode_are_dropped_with_a_reason(
-    mode: Any, begin: int, reason: str, tmp_path: Path
-) -> None:
+async def test_excess_triggers_are_dropped_with_a_reason(mode: Any, begin: int, reason: str, tmp_path: Path) -> None:
     async with bench(tmp_path, automation(mode=mode)) as it:
         await hold(it)
         burst(it, 7)
@@ -223,9 +221,7 @@ async def test_a_run_by_hand_uses_no_place_and_no_cooldown(tmp_path: Path) -> No
         assert it.outcomes()[-1] == IN_PROGRESS
 
 
-async def test_an_end_that_cannot_be_recorded_is_answered_and_frees_its_place(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_unrecorded_end_frees_its_place(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with bench(tmp_path, automation(mode="single")) as it:
         it.history.fails = True
         assert await by_hand(it) == OK
@@ -234,9 +230,7 @@ async def test_an_end_that_cannot_be_recorded_is_answered_and_frees_its_place(
         assert await by_hand(it) == OK == it.outcomes()[-1]
 
 
-async def test_an_event_that_was_skipped_after_a_disable_is_not_a_duplicate_later(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_skipped_event_is_not_a_duplicate_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     queued = automation(TICK, mode="queued", state={"dedupe_window_secs": 600, "cooldown_secs": 0})
     async with bench(tmp_path, queued) as it:
         it.stage.ends_at_once = False

@@ -82,9 +82,7 @@ async def test_a_change_of_the_triggers_attribute_fires_with_both_values(tmp_pat
         ),
     ],
 )
-async def test_each_event_fires_its_triggers(
-    trigger: dict[str, Any], happens: Any, fires: int, tmp_path: Path
-) -> None:
+async def test_an_event_fires_its_triggers(trigger: dict[str, Any], happens: Any, fires: int, tmp_path: Path) -> None:
     async with bench(tmp_path, automation(trigger)) as it:
         happens(it)
         await it.drain()
@@ -231,9 +229,7 @@ async def test_an_interval_that_resumes_keeps_its_phase_over_a_restart(
         assert it.instants == fires
 
 
-async def test_a_resumable_interval_on_a_box_without_a_clock_resumes_as_soon_as_the_time_is_known(
-    tmp_path: Path,
-) -> None:
+async def test_a_resumable_interval_waits_for_the_time(tmp_path: Path) -> None:
     card = Card()
     it_resumes = automation(every(600), **RESUMES)
     async with bench(tmp_path, it_resumes, card=card) as it:
@@ -337,9 +333,7 @@ async def test_each_of_hundreds_of_waiting_executions_that_cannot_begin_ends(tmp
         await until(lambda: it.parts.figures()["ended"]["error"] == 500)
 
 
-async def test_a_schedule_that_cannot_be_computed_affects_only_itself(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_failing_schedule_affects_only_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     class Broken:
         def next_after(self, instant: datetime) -> datetime | None:
             raise ZeroDivisionError("by mistake")

@@ -121,9 +121,7 @@ async def play(folder: Path, trigger: dict[str, Any], steps: list[Any], device_c
         ),
     ],
 )
-async def test_gaps_alarms_and_first_values(
-    trigger: dict[str, Any], steps: list[Any], fires: int, tmp_path: Path
-) -> None:
+async def test_examples_of_gaps(trigger: dict[str, Any], steps: list[Any], fires: int, tmp_path: Path) -> None:
     assert len(await play(tmp_path, trigger, steps)) == fires
 
 

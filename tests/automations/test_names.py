@@ -400,9 +400,7 @@ def test_stored_names_in_another_form_are_ignored(caplog: pytest.LogCaptureFixtu
         (None, "b", None),
     ],
 )
-def test_a_value_of_a_type_that_the_device_does_not_show_is_reported(
-    shown: Any, equals: Any, said: str | None
-) -> None:
+def test_a_value_of_a_type_that_a_device_never_shows_is_reported(shown: Any, equals: Any, said: str | None) -> None:
     it = device({} if shown is None else {"custom.x.y": shown}, "mqtt:x")
     known = HomeNames(adapters=["mqtt"]).with_devices(
         [it], Layout(), {"mqtt:x": PastNames(attributes={"custom.x.y"})}

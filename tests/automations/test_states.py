@@ -103,9 +103,7 @@ YEARS = 56 * 365 * 86_400
         (COOL, (0, ("ok", 0), Policy(cooldown_secs=5), 4, 5), ["", cooling(1), ""]),
     ],
 )
-def test_running_executions_and_the_reasons_against_others(
-    policy: Policy, steps: tuple[Any, ...], said: list[str]
-) -> None:
+def test_refusals_next_to_running_executions(policy: Policy, steps: tuple[Any, ...], said: list[str]) -> None:
     assert refusals(policy, *steps) == said
 
 
@@ -125,9 +123,7 @@ def test_running_executions_and_the_reasons_against_others(
         ({"value": "\ud800"}, {"value": "\ud801"}, False),
     ],
 )
-def test_the_whole_event_except_its_time_is_compared(
-    one: dict[str, Any], other: dict[str, Any], is_same: bool
-) -> None:
+def test_events_are_compared_without_their_time(one: dict[str, Any], other: dict[str, Any], is_same: bool) -> None:
     assert (fingerprint(one) == fingerprint(other)) is is_same
 
 
@@ -271,9 +267,7 @@ STEPS = ("flush", "card", "one", "two")
 
 
 @pytest.mark.parametrize("steps", [*permutations(STEPS), *permutations(("flush", "card", "one"))], ids=" ".join)
-async def test_a_fired_wait_is_removed_from_the_card_before_its_execution_begins(
-    steps: tuple[str, ...], tmp_path: Path
-) -> None:
+async def test_a_fired_wait_is_removed_before_its_execution_begins(steps: tuple[str, ...], tmp_path: Path) -> None:
     """Play two waits of one automation with a flush, a slow card, and one or both waits firing."""
     clock, bus, disk = VirtualClock(), Bus(), HeldDisk(tmp_path)
     async with Document(disk, clock) as document:

@@ -98,9 +98,7 @@ async def test_white_space_around_a_name_is_ignored(tmp_path: Path, trigger: dic
 
 
 @pytest.mark.parametrize(("hours", "late"), [(0.05, None), (5, 5 * 3600 - 300)])
-async def test_a_timer_continues_after_a_restart_and_fires_late_once(
-    hours: float, late: float | None, tmp_path: Path
-) -> None:
+async def test_a_timer_continues_after_a_restart(hours: float, late: float | None, tmp_path: Path) -> None:
     card = Card()
     async with bench(tmp_path, automation(OFF), card=card) as it:
         await start(it)
@@ -134,9 +132,7 @@ async def test_a_clock_step_does_not_move_a_timer_even_after_a_restart(tmp_path:
 
 
 @pytest.mark.parametrize("secs", [-3600, 3600])
-async def test_a_timer_that_ends_before_the_adapters_start_fires_then_even_if_the_clock_was_set(
-    tmp_path: Path, secs: float
-) -> None:
+async def test_a_timer_that_ends_before_the_adapters_start_fires_then(tmp_path: Path, secs: float) -> None:
     async with bench(tmp_path, automation(OFF)) as it:
         await start(it, secs=30)
         it.parts.timers.pause(NO_DEVICES)
@@ -150,9 +146,7 @@ async def test_a_timer_that_ends_before_the_adapters_start_fires_then_even_if_th
 
 
 @pytest.mark.parametrize(("change", "left"), [("restart", 360), ("cancel", None), ("restart in vain", 720)])
-async def test_a_clock_step_during_a_write_keeps_the_timer_and_its_times(
-    tmp_path: Path, change: str, left: float | None
-) -> None:
+async def test_a_clock_step_during_a_write_keeps_the_timer(tmp_path: Path, change: str, left: float | None) -> None:
     card = SlowCard()
     async with bench(tmp_path, automation(OFF), card=card) as it:
         await start(it, secs=720)
@@ -172,9 +166,7 @@ async def test_a_clock_step_during_a_write_keeps_the_timer_and_its_times(
         assert [each.get("late_secs") for each in it.events] == ([] if left is None else [None])
 
 
-async def test_timers_wait_for_the_time_and_earlier_ones_continue(
-    tmp_path: Path,
-) -> None:
+async def test_timers_wait_for_the_time_and_earlier_ones_continue(tmp_path: Path) -> None:
     card = Card()
     async with bench(tmp_path, automation(OFF), card=card) as it:
         await start(it, secs=600)
@@ -233,9 +225,7 @@ async def test_the_payloads_of_all_timers_are_bounded(tmp_path: Path) -> None:
             await start(it, "more yet", 5, payload)
 
 
-async def test_a_timer_without_a_listener_waits_up_to_a_day_over_restarts(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_unheard_timer_waits_up_to_a_day(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     card, other = Card(), automation({**OFF, "name": "other"}, "b")
     async with bench(tmp_path, other, card=card) as it:
         it.clock.recheck_secs = 3600.0
@@ -268,9 +258,7 @@ async def test_a_timer_without_a_listener_waits_up_to_a_day_over_restarts(
         assert "timer 'off' is removed: no automation has listened for it for a day" in caplog.text
 
 
-async def test_a_timer_without_a_listener_waits_a_day_of_real_time_whatever_the_clock_shows(
-    tmp_path: Path,
-) -> None:
+async def test_a_timer_without_a_listener_waits_a_day_of_real_time(tmp_path: Path) -> None:
     card, other = Card(), automation({**OFF, "name": "other"}, "b")
     async with bench(tmp_path, other, card=card, start=BOOT, believed_after=NOW) as it:
         await start(it, secs=60)
@@ -302,9 +290,7 @@ async def test_a_timer_that_is_due_when_the_clock_becomes_trusted_ends_once(tmp_
         assert len(it.parts.timers.list_all()) == 1
 
 
-async def test_a_restarted_timer_is_kept_longer_than_the_old_one(
-    tmp_path: Path,
-) -> None:
+async def test_a_restarted_timer_is_kept_longer_than_the_old_one(tmp_path: Path) -> None:
     async with bench(tmp_path, automation({**OFF, "name": "other"}), start=BOOT, believed_after=NOW) as it:
         await start(it, secs=60)
         await it.pass_by(100)
@@ -355,9 +341,7 @@ async def test_timers_that_end_together_are_one_record(tmp_path: Path) -> None:
         assert len(it.fired) == 100 and card.puts == 1
 
 
-async def test_a_timer_is_due_by_the_clock_once_it_is_trusted_though_the_adapters_start_before(
-    tmp_path: Path,
-) -> None:
+async def test_a_timer_follows_the_clock_once_it_is_trusted(tmp_path: Path) -> None:
     card = Card()
     async with bench(tmp_path, automation(OFF), card=card) as it:
         await start(it, secs=86_400)

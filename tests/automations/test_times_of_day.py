@@ -194,7 +194,7 @@ def test_a_local_date_has_its_own_sunrise_and_sunset(
         (67.0, "2026-12-21", False, False),
     ],
 )
-def test_a_polar_day_or_night_is_known_and_has_no_event(
+def test_a_polar_day_or_night_has_no_event(
     latitude: float, day: str, is_polar_day: bool, is_polar_night: bool
 ) -> None:
     found = sun_day(Locale(timezone=load_zone("UTC"), latitude=latitude, longitude=18.96), date.fromisoformat(day))
@@ -400,7 +400,7 @@ def test_an_offset_moves_the_only_end_for_a_year(place: str, minutes: int) -> No
         ("sunset", None, TROMSO, None),
     ],
 )
-def test_an_offset_that_leaves_no_time_is_reported(
+def test_an_impossible_offset_is_reported(
     after: str | None, before: str | None, locale: Locale, warning: str | None
 ) -> None:
     assert position(after, before, locale).find_empty() == warning

@@ -97,9 +97,7 @@ def celsius(value: float) -> dict[str, Any]:
         (Matcher(above=20), 19, celsius(21), True),
     ],
 )
-def test_a_change_matches_if_the_value_becomes_the_expected_one(
-    matcher: Matcher, before: Any, after: Any, fires: bool
-) -> None:
+def test_a_change_to_the_expected_value_matches(matcher: Matcher, before: Any, after: Any, fires: bool) -> None:
     assert (brightness(matcher).match(shift(before, after)) is not None) is fires
 
 
@@ -165,9 +163,7 @@ RANGE = Matcher(above=50)
         (brightness(Matcher(equals=5), duration_secs=5), (5, 5, 6, 7), ["none", "none", "none"]),
     ],
 )
-def test_a_wait_begins_continues_restarts_or_ends(
-    trigger: DeviceTrigger, values: tuple[Any, ...], steps: list[str]
-) -> None:
+def test_waits_continue_restart_or_end(trigger: DeviceTrigger, values: tuple[Any, ...], steps: list[str]) -> None:
     assert path(trigger, *values) == steps
 
 

@@ -167,11 +167,7 @@ async def test_each_of_several_triggers_fires_with_its_id(tmp_path: Path) -> Non
 )
 @pytest.mark.parametrize("is_restarted", [True, False])
 async def test_a_wait_is_kept_only_for_an_equivalent_trigger(
-    edited: dict[str, Any] | None,
-    is_kept: bool,
-    is_restarted: bool,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
+    edited: dict[str, Any] | None, is_kept: bool, is_restarted: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "automations")
     card = Card()

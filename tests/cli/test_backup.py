@@ -128,9 +128,7 @@ def entries(page: Mapping[str, Any] = PAGE, state: Any = HOME) -> dict[str, byte
 
 
 class TestBackup:
-    def test_a_backup_has_state_configuration_and_lua_for_this_user_only(
-        self, tmp_path: Path, command: Command
-    ) -> None:
+    def test_a_backup_has_the_whole_home_for_this_user_only(self, tmp_path: Path, command: Command) -> None:
         (home(tmp_path, {**HOME, "counter/card": CARD}) / "config" / "scenes").mkdir()
         (tmp_path / "config" / "scenes" / "dusk.lua").write_text("return {}\n")
         old = os.umask(0)
@@ -208,9 +206,7 @@ class TestBackup:
         assert code == 65 and "it has no intact snapshot" in result
         assert not (tmp_path / "b").exists()
 
-    def test_a_configuration_outside_a_config_folder_is_backed_up_alone(
-        self, tmp_path: Path, command: Command
-    ) -> None:
+    def test_a_file_outside_a_config_folder_is_backed_up_alone(self, tmp_path: Path, command: Command) -> None:
         (home(tmp_path) / "mine.toml").write_text(LOOPBACK)
         for word in ("backup", "restore"):
             file = str(pack(tmp_path / "b", entries()))
@@ -267,9 +263,7 @@ class TestMasterKey:
         list(zip([*WAYS.values(), *NO_KEY.values()], itertools.cycle(WAYS.values()), strict=False)),
         ids=[*WAYS, *map("no-{}".format, NO_KEY)],
     )
-    def test_the_boxs_master_key_is_kept_whatever_the_backup_contains(
-        self, tmp_path: Path, command: Command, there: str, here: str
-    ) -> None:
+    def test_the_boxs_master_key_is_kept(self, tmp_path: Path, command: Command, there: str, here: str) -> None:
         (tmp_path / "other").mkdir()
         home(tmp_path / "other", text=there.replace(SECRET, "the-key-of-the-other-box"))
         home(tmp_path, text=here)
@@ -293,7 +287,7 @@ class TestMasterKey:
             f'auth = {{ master_key = "{SECRET}", more = 1 }}\n',
         ],
     )
-    def test_a_key_that_cannot_be_removed_is_an_error_without_a_backup(
+    def test_a_key_that_cannot_be_removed_prevents_a_backup(
         self, tmp_path: Path, command: Command, text: str
     ) -> None:
         home(tmp_path, text=text)
@@ -311,9 +305,7 @@ class TestMasterKey:
             assert key_of(with_key("[api]\n", key, ""), "") == key
             assert without_key(with_key("[auth]\n", key, ""), "") == f"[auth]\n{LEFT_OUT}\n"
 
-    def test_a_broken_configuration_is_not_replaced_because_its_key_would_be_lost(
-        self, tmp_path: Path, command: Command
-    ) -> None:
+    def test_a_restore_never_replaces_a_broken_configuration(self, tmp_path: Path, command: Command) -> None:
         pack(tmp_path / "b", entries())
         before = everything(home(tmp_path, text="[auth\n"))
         code, result = command(tmp_path, "restore", "b")
@@ -406,7 +398,7 @@ class TestRestore:
         assert stored_values(tmp_path) == {}
 
     @pytest.mark.parametrize("has_folder", [False, True])
-    def test_a_named_configuration_may_be_missing_after_a_failure(
+    def test_a_named_configuration_can_be_missing(
         self, tmp_path: Path, command: Command, *, has_folder: bool
     ) -> None:
         pack(tmp_path / "b", entries())
@@ -429,9 +421,7 @@ class TestRestore:
         assert key_of((tmp_path / "config" / "home.toml").read_text(), "") == SECRET
 
     @pytest.mark.parametrize("folder", [0o750, 0o755])
-    def test_files_get_the_permissions_of_the_replaced_ones(
-        self, tmp_path: Path, command: Command, folder: int
-    ) -> None:
+    def test_files_keep_the_permissions_of_replaced_ones(self, tmp_path: Path, command: Command, folder: int) -> None:
         (home(tmp_path) / "config").chmod(folder)
         (tmp_path / "config" / "default.toml").chmod(0o640)
         pack(tmp_path / "b", {**entries(), "config/lua/new.lua": b""})
@@ -607,7 +597,7 @@ class TestHostileArchives:
     """Whatever the file contains, the error is one sentence, and the box does not change."""
 
     @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
-    def test_a_hostile_archive_is_refused_and_nothing_changes(
+    def test_a_hostile_archive_changes_nothing(
         self, tmp_path: Path, command: Command, make: Callable[[Path], Path]
     ) -> None:
         folder = tmp_path / "box"
@@ -638,7 +628,7 @@ class TestHostileArchives:
         assert everything(tmp_path) == before
 
     @pytest.mark.parametrize("make", REPACKED.values(), ids=REPACKED)
-    def test_an_archive_that_was_packed_again_is_restored(
+    def test_a_repacked_archive_is_restored(
         self, tmp_path: Path, command: Command, make: Callable[[Path], Path]
     ) -> None:
         file = make(tmp_path / "b")
@@ -664,9 +654,7 @@ class TestHostileArchives:
                     assert replace(found, packed=None) == replace(whole, packed=None)
 
     @pytest.mark.parametrize("newer", [{"format": archive.ARCHIVE_FORMAT + 1}, {"store_format": STORE_FORMAT + 1}])
-    def test_a_newer_archive_is_78_with_a_remedy(
-        self, tmp_path: Path, command: Command, newer: dict[str, int]
-    ) -> None:
+    def test_a_newer_archive_has_a_remedy(self, tmp_path: Path, command: Command, newer: dict[str, int]) -> None:
         file = pack(tmp_path / "b", entries({**PAGE, **newer, "version": "9.1"}))
         before = everything(home(tmp_path))
         code, result = command(tmp_path, "restore", str(file))
@@ -722,9 +710,7 @@ class TestHalfway:
         assert everything(tmp_path) == before
         assert stored_values(tmp_path) == old
 
-    def test_a_configuration_folder_that_cannot_be_renamed_keeps_everything(
-        self, tmp_path: Path, command: Command
-    ) -> None:
+    def test_an_immovable_configuration_folder_keeps_everything(self, tmp_path: Path, command: Command) -> None:
         folder = tmp_path.joinpath(*["d" * 250] * 13)
         folder.mkdir(parents=True)
         home(folder)

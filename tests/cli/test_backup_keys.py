@@ -65,9 +65,7 @@ def test_a_box_without_a_stored_master_key_gets_none(tmp_path: Path, command: Co
         {name: value for name, value in TABLET.items() if name != "hash"},
     ],
 )
-def test_an_invalid_key_makes_an_archive_that_cannot_be_restored(
-    tmp_path: Path, command: Command, record: Any
-) -> None:
+def test_an_archive_with_an_invalid_key_is_refused(tmp_path: Path, command: Command, record: Any) -> None:
     pack(home(tmp_path) / "b", entries(state={**HOME, "key/key_a": record}))
     before = everything(tmp_path)
     code, result = command(tmp_path, "restore", "b")

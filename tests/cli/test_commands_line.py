@@ -457,9 +457,7 @@ class TestTheFirstKey:
     """The key of a box that was never configured."""
 
     @pytest.mark.slow
-    def test_the_first_key_is_in_a_private_file_until_its_first_use_and_survives_a_restart(
-        self, tmp_path: Path
-    ) -> None:
+    def test_the_first_key_is_in_a_private_file_until_its_first_use(self, tmp_path: Path) -> None:
         data = box(tmp_path) / "data"
         with lares(tmp_path, "run") as running:
             url = running.url()
@@ -530,9 +528,7 @@ class TestSignals:
     """Signals that end a hub, and events that do not."""
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-    def test_the_first_signal_stops_the_hub_in_order_even_with_clients(
-        self, tmp_path: Path, number: signal.Signals
-    ) -> None:
+    def test_the_first_signal_stops_the_hub_in_order(self, tmp_path: Path, number: signal.Signals) -> None:
         with lares(box(tmp_path), "run", variables=WITH_KEY) as running:
             with connection(running.url()) as idle, connection(running.url()) as used:
                 used.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -271,9 +271,7 @@ def refuse(*_: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_clock_that_was_never_set_needs_care(
-    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unset_clock_needs_care(tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Clock, "now", lambda _: datetime(1970, 1, 1, tzinfo=UTC))
     found = Findings(command(home(tmp_path), "doctor"))
     assert found.code == 1 and found.cares == ["clock"]
@@ -324,9 +322,7 @@ def unsynchronised(tmp_path: Path) -> dict[str, str]:
     return {**WITH_KEY, "PYTHONPATH": f"{folder}:{ROOT}"}
 
 
-def test_clock_trust_takes_effect_in_a_running_hub_and_after_a_restart(
-    tmp_path: Path, unsynchronised: dict[str, str]
-) -> None:
+def test_clock_trust_takes_effect_at_once_and_after_a_restart(tmp_path: Path, unsynchronised: dict[str, str]) -> None:
     home(tmp_path, WRONG, LOOPBACK)
     with lares(tmp_path, variables=unsynchronised) as hub:
         clock = ask(hub.url(), "GET", "/diagnostics")["clock"]

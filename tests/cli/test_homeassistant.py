@@ -566,9 +566,7 @@ def test_an_action_is_translated(entities: Entities, action: Any, expected: list
     ],
 )
 @pytest.mark.slow
-def test_a_broken_file_is_one_sentence(
-    home: Path, folder: Path, name: str, text: str, code: int, sentence: str
-) -> None:
+def test_a_broken_file_is_an_error(home: Path, folder: Path, name: str, text: str, code: int, sentence: str) -> None:
     (folder / name).write_text(text)
     result = bring(home, folder)
     assert (result.code, "Traceback" in result.err) == (code, False), result.err
@@ -920,7 +918,7 @@ def test_the_result_of_a_wait_can_be_used(entities: Entities) -> None:
         ({"trigger": "time_pattern", "minutes": "05"}, {"expression": "0 5 * * * *"}),
     ],
 )
-def test_newer_and_rare_triggers_are_translated(
+def test_rare_triggers_are_translated(
     entities: Entities, trigger: Mapping[str, Any], expected: Mapping[str, Any]
 ) -> None:
     [found] = triggers.translate(trigger, entities)

@@ -206,7 +206,7 @@ def test_names_and_contents_of_files_are_shown_harmlessly(
     assert is_clean(text) and text.strip(), repr(text)
 
 
-def test_an_error_of_ours_shows_no_hostile_text(
+def test_a_crash_shows_no_hostile_text(
     home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def fail(*_: Any) -> Any:

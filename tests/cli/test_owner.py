@@ -73,9 +73,7 @@ def test_a_restore_by_root_belongs_to_the_user_and_stays_in_the_home(theirs: Pat
     ],
     ids=" ".join,
 )
-def test_a_data_directory_that_is_a_link_is_refused(
-    theirs: Path, open_folder: Path, arguments: tuple[str, ...]
-) -> None:
+def test_a_link_as_data_directory_is_refused(theirs: Path, open_folder: Path, arguments: tuple[str, ...]) -> None:
     archive = open_folder / "home.tar.gz"
     assert ended(theirs, "backup", str(archive)).code == 0
     hub = open_folder / "other"

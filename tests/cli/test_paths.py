@@ -18,11 +18,7 @@ CONFIG = "config/default.toml"
 
 
 def room_assignments(
-    root: Path,
-    *,
-    config: str | None = None,
-    data: str | None = None,
-    environment: Mapping[str, str] | None = None,
+    root: Path, *, config: str | None = None, data: str | None = None, environment: Mapping[str, str] | None = None
 ) -> HubPaths:
     """Return places with a working folder `here` and an executable's folder `beside`, under the root."""
     return HubPaths(

@@ -157,9 +157,7 @@ def test_without_a_hub_each_command_reports_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lives", [False, True])
-def test_a_hanging_hub_and_a_busy_hub_have_different_errors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lives: bool
-) -> None:
+def test_hanging_and_busy_hubs_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lives: bool) -> None:
     monkeypatch.setattr(hub_client, "HUB_PATIENCE_SECS", 1.0 if lives else 0.05)
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(tmp_path / "control.sock"))
@@ -290,7 +288,7 @@ def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
         assert set(done.stdout.split()) == offered and done.stderr == "", typed
 
 
-def test_progress_shows_only_what_takes_a_while_and_only_on_a_terminal(
+def test_only_slow_steps_show_progress_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(terminal, "PROGRESS_AFTER_SECS", 0.0)

@@ -94,9 +94,7 @@ def old(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.release
-def test_a_restore_that_is_killed_anywhere_leaves_one_home_or_the_other(
-    tmp_path: Path, old: Path, archive: Path
-) -> None:
+def test_a_killed_restore_leaves_one_home_or_the_other(tmp_path: Path, old: Path, archive: Path) -> None:
     seen, code, count = set(), 137, 0
     while code == 137:
         box = tmp_path / f"box{count}"
@@ -114,9 +112,7 @@ def test_a_restore_that_is_killed_anywhere_leaves_one_home_or_the_other(
 
 @pytest.mark.parametrize(("fault", "code"), [("int", 130), ("io", os.EX_IOERR)])
 @pytest.mark.slow
-def test_an_error_after_the_exchange_leaves_one_home_or_the_other(
-    old: Path, archive: Path, fault: str, code: int
-) -> None:
+def test_an_error_after_the_exchange_leaves_one_home(old: Path, archive: Path, fault: str, code: int) -> None:
     (old / "config" / ".restored").write_text("of a restore that the start of a hub has finished")
     assert cut(old, archive, 10**6, fault) == code
     values, text = present(old)
@@ -149,7 +145,7 @@ def test_a_cut_after_the_exchange_is_finished_by_the_next_start(tmp_path: Path, 
 
 
 @pytest.mark.slow
-def test_between_a_cut_and_the_next_start_every_command_uses_the_new_home(
+def test_after_a_cut_every_command_uses_the_new_home(
     tmp_path: Path, old: Path, archive: Path, command: Command
 ) -> None:
     prepare(old / "data", NEW, old / "config" / ".restored", "token", own=[])

@@ -131,7 +131,7 @@ def test_stored_cooldowns_apply_only_from_the_present_time(tmp_path: Path) -> No
         ("2027-03-27T00:00", 71, [f"2027-03-{day}:00.000Z" for day in ("27T01:30", "28T01:00", "29T00:30")]),
     ],
 )
-def test_a_day_on_which_the_clocks_change_has_each_time_once(
+def test_a_day_with_a_clock_change_has_each_time_once(
     start: str, hours: int, instants: list[str], tmp_path: Path
 ) -> None:
     furnish(tmp_path, BERLIN, NIGHTS)

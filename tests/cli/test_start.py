@@ -79,9 +79,7 @@ def test_sigterm_during_a_start_is_an_orderly_stop(tmp_path: Path) -> None:
 TARGETS = ("cpython-311-aarch64-linux-gnu", "cpython-311-x86_64-linux-musl")
 
 
-def test_the_version_lists_each_target_of_the_file(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_version_lists_each_target(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     file = ModuleType("lares_file")
     vars(file)["TARGETS"] = TARGETS
     monkeypatch.setitem(sys.modules, "lares_file", file)

@@ -78,9 +78,7 @@ async def test_the_watchdog_is_notified_twice_per_period(ear: Ear, tmp_path: Pat
 @pytest.mark.parametrize(
     "environment", [{}, {"WATCHDOG_USEC": "x"}, {"WATCHDOG_USEC": "0"}, {"WATCHDOG_USEC": "9", "WATCHDOG_PID": "1"}]
 )
-async def test_without_a_watchdog_for_this_process_no_message_is_sent(
-    ear: Ear, tmp_path: Path, environment: dict[str, str]
-) -> None:
+async def test_without_a_watchdog_no_message_is_sent(ear: Ear, tmp_path: Path, environment: dict[str, str]) -> None:
     await Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify"), **environment}, VirtualClock()).feed_watchdog()
     assert ear.received() == []
 

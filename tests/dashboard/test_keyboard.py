@@ -46,9 +46,7 @@ STEP = """() => {
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])
-async def test_tab_reaches_every_control_of_every_view_and_shows_where_it_is(
-    browser: Browser, tmp_path: Path, width: int
-) -> None:
+async def test_tab_reaches_every_control_visibly(browser: Browser, tmp_path: Path, width: int) -> None:
     folder = tmp_path / "config" / "automations"
     folder.mkdir(parents=True)
     (folder / "good_morning.lua").write_text(AUTOMATION)

@@ -416,9 +416,7 @@ def shows(app: App, attribute: str, value: Any) -> bool:
     return bool(app.hub.registry.get_device("virtual:hall").attributes[attribute] == value)
 
 
-async def test_only_an_admin_can_simulate_sensors_of_a_virtual_device(
-    browser: Browser,
-) -> None:
+async def test_only_an_admin_can_simulate_sensors_of_a_virtual_device(browser: Browser) -> None:
     adapters = config.parse(HOME, "x", {}).adapters
     async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
         await visit.open("#/device/virtual%3Ahall")

@@ -96,9 +96,7 @@ async def late(route: Route) -> None:
     await route.continue_()
 
 
-async def test_every_kind_of_trigger_and_condition_is_described_in_every_language(
-    browser: Browser, tmp_path: Path
-) -> None:
+async def test_triggers_and_conditions_are_described_in_every_language(browser: Browser, tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, {"automations/all.lua": everything()}), toml=PLACED) as app:
         await home(app)
         async with visiting(browser, app, locale="de-DE") as visit:

@@ -64,7 +64,7 @@ async def prepare(app: App) -> None:
 
 
 @pytest.mark.parametrize(("scheme", "locale"), [("light", "en-GB"), ("dark", "de-DE")])
-async def test_every_view_is_readable_at_every_width_and_text_size(
+async def test_every_view_is_readable_at_every_size(
     browser: Browser, tmp_path: Path, scheme: Any, locale: str
 ) -> None:
     axe = script(AXE)

@@ -244,9 +244,7 @@ base_url = "http://192.168.1.20:9123"
 """
 
 
-async def test_an_adapter_is_tested_added_changed_and_removed_without_other_changes(
-    browser: Browser, tmp_path: Path
-) -> None:
+async def test_an_adapter_is_tested_added_changed_and_removed(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "config" / "default.toml"
     file.parent.mkdir()
     file.write_text(CONFIG)
@@ -347,9 +345,7 @@ RECIPES: dict[str, dict[str, str | bool]] = {
 }
 
 
-async def test_a_broker_a_shelly_and_five_automations_are_made_on_the_page_alone(
-    browser: Browser, tmp_path: Path
-) -> None:
+async def test_a_broker_a_shelly_and_automations_are_made_on_the_page(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "config" / "default.toml"
     shutil.copytree(ROOT / "config" / "scripts", file.parent / "scripts")
     file.write_text("")

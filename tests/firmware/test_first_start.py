@@ -45,15 +45,13 @@ def test_imported_modules_are_compiled_as_python_would(folder: Path) -> None:
         assert marshal.loads(ours[16:]) == marshal.loads(theirs[16:])  # noqa: S302 - both were made here
 
 
-def test_bytecode_of_another_python_is_not_unpacked(
-    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bytecode_of_other_pythons_is_skipped(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lares_unpack, "MAGIC", "ffffffff")
     lares_unpack.unpack(str(archive), str(tmp_path / "x"))
     assert content(tmp_path / "x") == expected() and not compiled(tmp_path / "x")
 
 
-def test_everything_is_synced_before_the_folder_has_its_name(
+def test_files_are_synced_before_the_folder_is_named(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[str] = []

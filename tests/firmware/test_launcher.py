@@ -79,7 +79,7 @@ class TestChoice:
         assert self.choose(archive, first, second, third) == second
         assert not third.exists()
 
-    def test_without_a_usable_folder_an_error_has_the_reasons(
+    def test_without_a_folder_the_error_has_the_reasons(
         self, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / "file").touch()
@@ -223,9 +223,7 @@ class TestUnpacked:
     @pytest.mark.parametrize(
         "harm", [harm_emptied, harm_lost, harm_edited, harm_list, harm_list_of_another_sort, harm_no_list]
     )
-    def test_damage_is_repaired_at_the_next_start(
-        self, archive: Path, folder: Path, harm: Callable[[Path], None]
-    ) -> None:
+    def test_the_next_start_repairs_damage(self, archive: Path, folder: Path, harm: Callable[[Path], None]) -> None:
         harm(folder)
         assert not lares_launcher.is_whole(str(folder))
         assert started(archive, folder)

@@ -38,9 +38,7 @@ def test_the_file_prints_its_version(python: Path, single_file: Path, tmp_path: 
     assert "x86_64-linux-musl" in done.stdout
 
 
-def test_the_worker_is_confined_and_loads_no_library_of_the_machine(
-    python: Path, single_file: Path, tmp_path: Path
-) -> None:
+def test_the_worker_is_confined_and_loads_no_glibc(python: Path, single_file: Path, tmp_path: Path) -> None:
     configure(tmp_path)
     (tmp_path / "data").mkdir()
     write(tmp_path, {"scenes/a.lua": scene("a", "ctx:sleep(0.01)")})

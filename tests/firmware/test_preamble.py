@@ -81,9 +81,7 @@ def test_a_suitable_box_starts(boot: Path, version: str, tag: str, glibc: str) -
         ("2.7.18", "", "glibc 2.31", "Python 2.7.18"),
     ],
 )
-def test_an_unsupported_python_gets_the_requirements(
-    boot: Path, version: str, tag: str, glibc: str, has: str
-) -> None:
+def test_an_old_python_gets_the_requirements(boot: Path, version: str, tag: str, glibc: str, has: str) -> None:
     done = start(boot, version, tag, glibc)
     assert (done.returncode, done.stdout) == (69, "")
     assert done.stderr.startswith(f"{NEEDS}; {sys.executable} is Python ") and has in done.stderr

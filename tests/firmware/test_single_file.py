@@ -115,9 +115,7 @@ def test_the_file_has_no_unused_content(single_file: Path) -> None:
         assert f"--- {project}" in licences
 
 
-def test_the_file_runs_with_a_bare_python_without_environment_home_and_network(
-    single_file: Path, tmp_path: Path, alone: list[str]
-) -> None:
+def test_the_file_runs_with_a_bare_python_alone(single_file: Path, tmp_path: Path, alone: list[str]) -> None:
     code = "import sys; sys.exit(__import__('importlib.util').util.find_spec('sanic') is not None)"
     assert subprocess.run([BARE_PYTHON, "-I", "-S", "-c", code]).returncode == 0
     folder = tmp_path / "box"
@@ -188,9 +186,7 @@ def test_a_full_or_noexec_folder_is_skipped(single_file: Path, tmp_path: Path) -
     assert list((tmp_path / "other" / "program").glob("*/files.json"))
 
 
-def test_an_emptied_file_is_repaired_at_the_next_start_and_a_changed_one_after_a_failure(
-    single_file: Path, tmp_path: Path
-) -> None:
+def test_damaged_files_are_repaired(single_file: Path, tmp_path: Path) -> None:
     command = [BARE_PYTHON, str(single_file), "check"]
     environment = {"STATE_DIRECTORY": str(tmp_path)}
     configure(tmp_path)

@@ -272,7 +272,7 @@ async def test_commands_and_executions_survive_a_restart(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
-async def test_a_failing_card_stops_only_the_writing(
+async def test_a_failing_card_stops_only_writes(
     number: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     box = Box(tmp_path)
@@ -299,9 +299,7 @@ async def test_a_failing_card_stops_only_the_writing(
         assert len(await box.values("temperature", Resolution.HOUR)) == 9, "nothing was lost"
 
 
-async def test_lines_that_fail_for_another_reason_are_kept_too(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_lines_are_kept_after_any_failure(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     box = Box(tmp_path)
     async with box.run():
         box.show(power="on", temperature=20)

@@ -107,9 +107,7 @@ def test_a_step_can_be_outside_the_range() -> None:
         ([BUTTON], body(BUTTON, 1), "… custom.mqtt.restart set; its actions are: press"),
     ],
 )
-def test_an_unsupported_action_is_refused_with_the_supported_ones(
-    specs: list[CommandSpec], command: Command, said: str
-) -> None:
+def test_an_unsupported_action_is_refused(specs: list[CommandSpec], command: Command, said: str) -> None:
     with pytest.raises(Unsupported) as failed:
         check_offered("x", specs, command)
     assert str(failed.value) == said.replace("…", "device 'x' does not offer")

@@ -74,9 +74,7 @@ SAID = {
 """The report of each scene in a home without devices."""
 
 
-async def test_bundled_scenes_report_an_empty_home_and_do_nothing(
-    clock: VirtualClock, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_bundled_scenes_report_an_empty_home(clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "scripts")
     async with open_app(root=ROOT, adapters={}, clock=clock) as app:
         assert sorted(SAID) == SCENES

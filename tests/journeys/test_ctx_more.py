@@ -266,9 +266,7 @@ async def test_cancel_ends_sleeping_and_waiting_executions(tmp_path: Path) -> No
         assert (await app.post("/automations/none/cancel")).status == 404
 
 
-async def test_a_waiting_scene_does_not_begin_after_its_caller_is_cancelled(
-    tmp_path: Path,
-) -> None:
+async def test_a_waiting_scene_does_not_begin_after_its_caller_is_cancelled(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         running = [asyncio.ensure_future(run(app, id_)) for id_ in ("sleepy", "nests")]
         await until(lambda: app.hub.scenes.figures()["waiting"] == 1)

@@ -100,9 +100,7 @@ async def test_an_unchanged_poll_updates_only_last_seen_and_is_not_published(qui
     assert await quiet.device(LIGHT) == {**before, "last_seen": "2026-01-01T12:00:03.000Z"}
 
 
-async def test_a_change_on_the_device_updates_both_times_and_is_published_once(
-    quiet: App, clock: VirtualClock
-) -> None:
+async def test_a_change_updates_both_times_and_is_published_once(quiet: App, clock: VirtualClock) -> None:
     quiet.light.lights[0].brightness = 7
     async with quiet.stream() as frames:
         await clock.advance(2, sleepers=3)

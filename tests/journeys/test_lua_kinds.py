@@ -83,9 +83,7 @@ async def says(app: App, fault: str | None) -> None:
     await until_async(asked)
 
 
-async def test_a_broken_kind_at_the_start_is_reported_and_runs_once_it_is_repaired(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_broken_kind_runs_once_it_is_repaired(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write(tmp_path, {"adapters/mine.lua": "return {\n  name = 7,\n}\n"})
     adapters = {"kitchen": section("mine", {}, "kitchen")}
     async with open_app(adapters=adapters, root=tmp_path) as app:

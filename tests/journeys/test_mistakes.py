@@ -27,9 +27,7 @@ def lay_out(root: Path, kind: str, mistake: Mistake) -> str:
 
 
 @pytest.mark.parametrize(("kind", "mistake"), CHECKED)
-def test_check_reports_each_mistake(
-    kind: str, mistake: Mistake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_reports_each(kind: str, mistake: Mistake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     reported = lay_out(tmp_path, kind, mistake)
     code = check(argparse.Namespace(config=str(tmp_path / "config/default.toml"), data_dir=None))
     assert (code, capsys.readouterr().out) == (78, f"{reported}\n")

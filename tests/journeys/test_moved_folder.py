@@ -58,11 +58,7 @@ def list_contents(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("take_away", [move, replace, restore_copy, replace_by_link])
 @pytest.mark.parametrize("compacts", [False, True], ids=["append", "compaction"])
 async def test_a_missing_data_directory_is_503_and_one_line_and_never_written(
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    take_away: Callable[[Path], Path],
-    *,
-    compacts: bool,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, take_away: Callable[[Path], Path], *, compacts: bool
 ) -> None:
     caplog.set_level(logging.INFO)
     folder = tmp_path / "Data"
@@ -117,9 +113,7 @@ TAKEN_AWAY = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("take", "give_back"), TAKEN_AWAY.values(), ids=TAKEN_AWAY)
-async def test_an_unmounted_data_directory_is_503_until_it_returns(
-    tmp_path: Path, take: str, give_back: str | None
-) -> None:
+async def test_an_unmounted_folder_is_503_until_it_returns(tmp_path: Path, take: str, give_back: str | None) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may mount a file system")
     configure(tmp_path)

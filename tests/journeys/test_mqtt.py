@@ -33,9 +33,7 @@ async def shown(app: App, path: str, holds: Any) -> Any:
 
 
 @pytest.mark.slow
-async def test_a_zigbee_plug_is_shown_and_switched_over_http_and_survives_a_restart(
-    broker: Broker, tmp_path: Path
-) -> None:
+async def test_a_zigbee_plug_is_switched_over_http_and_survives_a_restart(broker: Broker, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     device_id = "mqtt:zigbee2mqtt_0x00158d000000a108"
@@ -97,9 +95,7 @@ async def test_a_camera_shows_its_picture_to_readers(broker: Broker) -> None:
 
 
 @pytest.mark.slow
-async def test_values_of_a_sensor_survive_restarts_until_its_removal_or_expiry(
-    broker: Broker, tmp_path: Path
-) -> None:
+async def test_sensor_values_survive_restarts_until_removal_or_expiry(broker: Broker, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     settings = {"mqtt": replace(PLAIN, port=broker.port)}
@@ -136,9 +132,7 @@ async def test_values_of_a_sensor_survive_restarts_until_its_removal_or_expiry(
 
 
 @pytest.mark.slow
-async def test_a_value_that_did_not_change_for_long_does_not_expire_early_after_a_restart(
-    broker: Broker, tmp_path: Path
-) -> None:
+async def test_an_unchanged_value_does_not_expire_early_after_a_restart(broker: Broker, tmp_path: Path) -> None:
     clock = JumpingClock(datetime(2026, 12, 1, 12, tzinfo=UTC))
     config = {"unit_of_measurement": "m", "device": {"identifiers": ["a"]}}
     home: Any = {"adapters": {"mqtt": replace(PLAIN, port=broker.port)}, "data_dir": tmp_path, "clock": clock}

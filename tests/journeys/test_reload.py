@@ -102,9 +102,7 @@ async def test_a_reload_with_errors_lists_all_of_every_file_and_changes_nothing(
     assert (await lua.post("/scenes/changed/execute")).status == 404
 
 
-async def test_a_broken_or_deleted_file_runs_in_its_old_version_until_a_reload_accepts_it(
-    lua: App, tmp_path: Path
-) -> None:
+async def test_a_broken_or_deleted_file_runs_on_until_a_reload_accepts_it(lua: App, tmp_path: Path) -> None:
     for broken in ("return {", "", scene("one", "error('new')"), scene("else")):
         write(tmp_path, {"scenes/one.lua": broken})
         assert (await lua.post("/scenes/one/execute")).status == 200
@@ -199,7 +197,7 @@ RETURNED: tuple[tuple[str, str | None], ...] = (
 """Possible results of a file, and the sentence of the error; None for a scene."""
 
 
-async def test_whatever_a_file_returns_is_a_scene_or_an_error_with_a_sentence(
+async def test_any_result_of_a_file_is_a_scene_or_an_error(
     lua: App, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     for text, message in RETURNED:
@@ -223,7 +221,7 @@ async def test_an_endless_file_is_one_error_and_the_others_are_checked(tmp_path:
         assert ["scripts.max_cpu_secs" in each["message"] for each in answer["errors"]] == [False, True]
 
 
-async def test_a_hub_starts_without_its_broken_files_and_lists_them(
+async def test_a_hub_starts_without_broken_files_and_lists_them(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(tmp_path, {**GOOD, "scenes/broken.lua": "return {\n  id = 1,\n  name = 'B',\n  execute = print\n}\n"})
@@ -331,9 +329,7 @@ async def test_scripts_are_all_compiled_and_none_is_run(lua: App, tmp_path: Path
     assert reported == [("config/scripts/deep/er/still.lua", 2), ("config/scripts/loops.lua", 1)]
 
 
-async def test_a_script_is_read_when_it_is_required_and_a_broken_one_fails_only_that(
-    lua: App, tmp_path: Path
-) -> None:
+async def test_a_broken_script_fails_only_executions_that_require_it(lua: App, tmp_path: Path) -> None:
     uses = 'local two = require("deep.math").two\n    if two ~= 2 then error("two is " .. two) end'
     write(tmp_path, {"scenes/uses.lua": scene("uses", uses)})
     assert await reload(lua) == done(3)

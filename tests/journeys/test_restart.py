@@ -116,9 +116,7 @@ class TestWhatIsThereAgain:
         async with living(tmp_path, clock) as app:
             assert (await app.device(LIGHT))["room_id"] is None, "a room took its places along"
 
-    async def test_restored_devices_are_offline_until_seen_and_then_online_with_one_frame_each(
-        self, tmp_path: Path, clock: VirtualClock
-    ) -> None:
+    async def test_restored_devices_are_offline_until_seen(self, tmp_path: Path, clock: VirtualClock) -> None:
         async with living(tmp_path, clock) as app:
             await furnish(app)
             before = await devices_of(app)
@@ -163,9 +161,7 @@ class TestWhatIsThereAgain:
             members = (await app.get("/groups/all/devices")).json
             assert [each["id"] for each in members] == [SECOND, TV, LIGHT]
 
-    async def test_devices_of_a_disabled_adapter_are_not_restored_but_their_rooms_are(
-        self, tmp_path: Path, clock: VirtualClock
-    ) -> None:
+    async def test_devices_of_a_disabled_adapter_are_not_restored(self, tmp_path: Path, clock: VirtualClock) -> None:
         async with living(tmp_path, clock) as app:
             await furnish(app)
         async with TvSimulator(clock=clock) as tv:
@@ -211,9 +207,7 @@ class TestWhatIsWritten:
             assert (await app.command(LIGHT, "brightness", "set", 35)).status == 200
         assert written == [True]
 
-    async def test_an_hour_of_unchanged_polls_and_a_stop_write_nothing(
-        self, tmp_path: Path, clock: VirtualClock
-    ) -> None:
+    async def test_an_hour_of_equal_polls_and_a_stop_write_nothing(self, tmp_path: Path, clock: VirtualClock) -> None:
         async with living(tmp_path, clock) as app:
             await furnish(app)
         async with living(tmp_path, clock) as app:

@@ -19,7 +19,7 @@ IDLE = 2
 """The number of tasks that sleep in a hub without adapters: the recorder and the scheduler."""
 
 
-async def test_safe_mode_ends_after_ten_minutes_without_a_crash(
+async def test_safe_mode_ends_by_itself(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, clock: VirtualClock
 ) -> None:
     caplog.set_level(logging.INFO, "hub")

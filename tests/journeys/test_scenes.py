@@ -181,9 +181,7 @@ async def _all(tasks: list[asyncio.Task[Received]]) -> list[Received]:
     return [await task for task in tasks]
 
 
-async def test_restart_ends_the_running_execution_after_its_sleep_and_its_client_gets_an_error(
-    lua: App, clock: VirtualClock
-) -> None:
+async def test_restart_ends_the_running_execution_after_its_sleep(lua: App, clock: VirtualClock) -> None:
     first = start(lua, "restart")
     await asleep(clock, 1)
     second = start(lua, "restart")

@@ -85,9 +85,7 @@ async def test_a_hub_under_load_stops_in_order_within_five_seconds(tmp_path: Pat
             assert {room["id"] for room in await again.get("/rooms")} >= set(acknowledged)
 
 
-async def test_clients_of_a_sleeping_scene_get_an_error_at_the_stop_and_no_execution_begins(
-    tmp_path: Path,
-) -> None:
+async def test_clients_of_a_sleeping_scene_get_an_error_at_the_stop(tmp_path: Path) -> None:
     configure(tmp_path)
     for name, text in {"scenes/s": SLEEPER, "automations/a": SLEEPING, "automations/b": EVERY_SECOND}.items():
         file = tmp_path / "config" / f"{name}.lua"
@@ -125,9 +123,7 @@ COMMAND_TO_TV = 'ctx:command("roku_tv:tv", { capability = "power", action = "off
     ],
     ids=["a command", "a short sleep", "a long sleep", "a wait", "a loop without an end"],
 )
-async def test_running_commands_of_an_automation_have_the_same_time_as_a_request(
-    tmp_path: Path, lua: str, *, is_finished: bool
-) -> None:
+async def test_a_stop_gives_automations_the_time_of_a_request(tmp_path: Path, lua: str, *, is_finished: bool) -> None:
     file = tmp_path / "config" / "automations" / "busy.lua"
     configure(tmp_path)
     file.parent.mkdir()

@@ -82,9 +82,7 @@ TABLE = [
 
 
 @pytest.mark.slow
-async def test_each_wrong_name_has_the_same_warning_in_every_place(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_each_wrong_name_has_one_warning_everywhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     hourly = "{ type = 'interval', every_secs = 3600 }"
     texts = {
         f"automations/a{number:02}.lua": automation(f"a{number:02}", trigger or hourly, call, more=more)

@@ -84,9 +84,7 @@ async def test_a_sleep_takes_its_time_on_the_hubs_clock(stage: Stage) -> None:
     assert stage.clock.monotonic() - before == pytest.approx(3600.5)
 
 
-async def test_a_log_line_has_its_level_its_fields_and_the_name(
-    stage: Stage, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_log_line_has_level_fields_and_name(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "scripts")
     calls = [f"ctx:log('{level}', 'hello %s', {{count = 5, list = {{1}}}})" for level in SCRIPT_LOG_LEVELS]
     await stage.play(" ".join([*calls, "ctx:log('info', 'list', {1, 2})"]), "automation:dusk")
@@ -100,7 +98,7 @@ async def test_a_log_line_has_its_level_its_fields_and_the_name(
     assert fields_of(last) == {"fields": [1, 2], "automation": "dusk"}
 
 
-async def test_messages_without_targets_are_logged_and_a_flood_is_limited(
+async def test_messages_without_targets_are_logged_and_limited(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "notify")

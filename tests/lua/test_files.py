@@ -171,9 +171,7 @@ async def test_at_a_start_a_file_has_an_error_only_if_it_fails_twice(tmp_path: P
     assert (await catalog.reload())[1] == list(catalog.rejected) and len(tries) == 6
 
 
-async def test_a_reload_that_raises_is_reported_as_failed_and_the_next_one_runs(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_reload_that_raises_is_reported_and_the_next_one_runs(caplog: pytest.LogCaptureFixture) -> None:
     outcomes: list[tuple[int, list[Fault]] | Exception] = [KeyError("lost"), (3, [])]
 
     async def work() -> tuple[int, list[Fault]]:

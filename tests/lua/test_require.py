@@ -93,9 +93,7 @@ async def test_an_error_in_a_script_has_its_own_file_and_line(pool: WorkerPool) 
         assert str(failure.value).startswith(said), str(failure.value)
 
 
-async def test_a_script_runs_once_per_execution_and_is_read_again_in_the_next(
-    scripts: Path, pool: WorkerPool
-) -> None:
+async def test_a_script_is_read_and_run_once_per_execution(scripts: Path, pool: WorkerPool) -> None:
     (scripts / "m.lua").write_text("print('run') return {}")
     assert (await run(pool, "print(require 'm' == require 'm')")).printed == ["run", "true"]
     (scripts / "m.lua").write_text("print('edited') return {}")

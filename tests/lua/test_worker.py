@@ -30,9 +30,7 @@ def pid_of(pool: WorkerPool) -> int:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
-async def test_executions_that_sleep_end_at_once_with_their_worker(
-    number: signal.Signals,
-) -> None:
+async def test_executions_that_sleep_end_at_once_with_their_worker(number: signal.Signals) -> None:
     reasons: list[str] = []
     async with open_pool(on_kill=reasons.append) as pool:
         asleep = Notes(lambda *_: asyncio.Event().wait())
@@ -64,9 +62,7 @@ async def test_an_execution_begun_before_a_lost_worker_is_noticed_runs_in_a_new_
     assert figures["kills"] == 1 and "ended unexpectedly (SIGKILL, perhaps for lack of memory)" in str(figures)
 
 
-async def test_a_worker_that_ends_early_is_replaced_only_for_the_next_execution(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_an_early_end_of_a_worker_starts_no_other_until_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("appliance.lua.worker_pool.MIN_SPARE_AGE_SECS", 3600.0)
     async with open_pool() as pool:
         await run(pool, TRIVIAL)

@@ -52,9 +52,7 @@ def test_a_cut_tears_short_records_at_every_byte(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     "bounds", [COARSE, pytest.param(Bounds(torn_bytes=200), marks=pytest.mark.release)], ids=["coarse", "fine"]
 )
-def test_a_cut_keeps_changes_longer_than_blocks_and_preallocation(
-    bounds: Bounds, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cut_keeps_long_changes(bounds: Bounds, capsys: pytest.CaptureFixture[str]) -> None:
     proof = Proof(make_roomy, bounds, twice=300)
     proof.prove(plain(make_roomy, histories.large).disk)
     report("large changes", proof, capsys)
@@ -63,9 +61,7 @@ def test_a_cut_keeps_changes_longer_than_blocks_and_preallocation(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["journal.000002.json", "snapshot.000002.json"])
-def test_a_cut_while_starting_from_damage_keeps_the_damaged_files(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cut_during_a_start_keeps_the_damaged_files(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     proof = Proof(bounds=COARSE, twice=60)
     owner = damaged(name)
     histories.reopening(owner)
@@ -84,9 +80,7 @@ def test_a_cut_while_changes_share_a_sync_keeps_the_confirmed_ones(capsys: pytes
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bounds", BOTH, ids=["coarse", "fine"])
-def test_a_cut_at_any_point_of_every_history_keeps_confirmed_changes(
-    bounds: Bounds, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cut_at_any_point_keeps_confirmed_changes(bounds: Bounds, capsys: pytest.CaptureFixture[str]) -> None:
     proof = Proof(bounds=bounds, twice=500)
     for history in (histories.small, histories.compacting, histories.brief):
         proof.prove(plain(make, history).disk)
@@ -96,9 +90,7 @@ def test_a_cut_at_any_point_of_every_history_keeps_confirmed_changes(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bounds", BOTH, ids=["coarse", "fine"])
-def test_a_cut_at_any_point_after_a_kill_keeps_confirmed_changes(
-    bounds: Bounds, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cut_after_a_kill_keeps_confirmed_changes(bounds: Bounds, capsys: pytest.CaptureFixture[str]) -> None:
     proof = Proof(bounds=bounds, twice=500)
     for disk, begin in dying(make, histories.compacting):
         proof.prove(disk, begin)

@@ -189,9 +189,7 @@ def modes(folder: Path) -> set[int]:
     return {file.stat().st_mode & 0o777 for file in folder.iterdir()}
 
 
-async def test_a_journal_longer_than_its_snapshot_is_compacted(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_long_journal_is_compacted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "store")
     disk = Disk(tmp_path)
     async with Document(disk, Clock()) as document:
@@ -267,9 +265,7 @@ async def test_a_value_without_json_fails_only_its_caller(disk: GatedDisk, docum
     assert await reread(disk) == {"a": 1, "b": 2}
 
 
-async def test_a_failing_card_at_the_start_is_reported_and_so_is_its_recovery(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_failing_card_at_the_start_and_its_recovery_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     disk = RecordingDisk()
     disk.fault = lambda index, operation: "EIO"

@@ -81,7 +81,7 @@ async def test_the_master_key_is_separate_and_can_be_replaced(box: Box) -> None:
 
 
 @pytest.mark.parametrize("begin", [lambda keys: keys.put(SHELF), lambda keys: keys.remove("key_desk")])
-async def test_a_begun_change_is_finished_even_if_its_caller_leaves(
+async def test_a_change_is_finished_without_its_caller(
     box: Box, begin: Callable[[Keys], asyncio.Future[None]]
 ) -> None:
     async with box.opened(DESK) as keys:

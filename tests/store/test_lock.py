@@ -184,9 +184,7 @@ async def test_the_third_crash_within_five_minutes_starts_safe_mode(clock: Virtu
     assert [await start(card, clock) for _ in range(5)] == [False, False, True, True, True]
 
 
-async def test_distant_crashes_do_not_count_and_orderly_stops_write_nothing(
-    clock: VirtualClock,
-) -> None:
+async def test_distant_crashes_do_not_count_and_orderly_stops_write_nothing(clock: VirtualClock) -> None:
     card = Card()
     assert not any([await start(card, clock, secs=151) for _ in range(6)])
     untouched = Card()

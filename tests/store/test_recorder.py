@@ -147,7 +147,7 @@ async def test_a_half_written_entry_is_written_at_the_stop(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("error", [StoreFailed("no room"), ZeroDivisionError("by mistake")])
-async def test_entries_of_a_failed_flush_are_in_the_next_one(
+async def test_the_next_flush_has_the_failed_entries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     async def fail(prepare: Any) -> None:
@@ -187,9 +187,7 @@ async def test_a_clock_before_the_date_of_this_version_is_not_trusted(tmp_path: 
     assert await written_at(tmp_path, early, 1) == (False, timestamp(MADE_AT))
 
 
-async def test_a_corrected_clock_is_trusted_after_a_restart(
-    tmp_path: Path,
-) -> None:
+async def test_a_corrected_clock_is_trusted_after_a_restart(tmp_path: Path) -> None:
     clock = VirtualClock(LATER + timedelta(days=3650))
     async with recording(tmp_path, clock) as (recorder, document):
         document.remember("some/thing", {"number": 1})
@@ -203,9 +201,7 @@ async def test_a_corrected_clock_is_trusted_after_a_restart(
     )
 
 
-async def test_a_value_without_json_is_reported_once_and_blocks_no_other(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_value_without_json_is_reported_once_and_blocks_no_other(caplog: pytest.LogCaptureFixture) -> None:
     bus, clock = Bus(), VirtualClock()
     async with Document(RecordingDisk(), clock) as document:
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
@@ -235,9 +231,7 @@ async def test_a_durable_value_replaces_a_waiting_one_unless_it_fails(tmp_path: 
         assert dict(document.items("timer/")) == {"a": {"end": 2}, "b": {"end": 3}, "c": {"end": 1}}
 
 
-async def test_a_waiting_value_survives_a_flush_and_a_durable_value_that_both_fail(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_waiting_value_survives_two_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = asyncio.Event()
 
     async def fail(prepare: Any) -> None:

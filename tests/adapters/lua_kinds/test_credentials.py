@@ -70,7 +70,7 @@ def _response(said: dict[str, str], path: str) -> str:
         ({"token_file": "token"}, "/plain", (200, "Bearer from-file")),
     ],
 )
-async def test_credentials_follow_the_section(
+async def test_credentials_are_sent(
     tmp_path: Path, values: dict[str, Any], path: str, expected: tuple[int, str]
 ) -> None:
     (tmp_path / "token").write_text("from-file\n")

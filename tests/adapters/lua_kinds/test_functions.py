@@ -90,9 +90,7 @@ async def test_a_slow_hub_is_not_an_outage_of_the_device(pool: WorkerPool, tmp_p
         ((401, ""), "set the password"),
     ],
 )
-async def test_an_unexpected_answer_is_described_in_the_error(
-    pool: WorkerPool, tmp_path: Path, answer: Any, sentence: str
-) -> None:
+async def test_the_error_describes_the_answer(pool: WorkerPool, tmp_path: Path, answer: Any, sentence: str) -> None:
     poll = 'ctx:fetch("/x", "here", { [401] = "set the password" }) return {}'
     it = await start(pool, tmp_path, kind(poll), Vendor({"/x": answer}))
     with pytest.raises((AdapterFailed, BadAnswer), match=sentence):
@@ -122,9 +120,7 @@ async def test_an_unexpected_answer_is_described_in_the_error(
         ("ctx:getdevice(1)", r"\(method 'getdevice'\)$"),
     ],
 )
-async def test_an_error_of_the_file_names_file_and_line(
-    pool: WorkerPool, tmp_path: Path, poll: str, sentence: str
-) -> None:
+async def test_an_error_names_file_and_line(pool: WorkerPool, tmp_path: Path, poll: str, sentence: str) -> None:
     it = await start(pool, tmp_path, kind(poll), Vendor({}))
     with pytest.raises((AdapterFailed, BadAnswer), match=sentence):
         await it.poll()
@@ -262,7 +258,7 @@ async def test_bodies_are_bytes_in_both_directions(pool: WorkerPool, tmp_path: P
     assert it.registry.get_device("it:a").name == "ff00c3POST"
 
 
-async def test_kept_values_survive_a_restart_and_appear_in_no_text(
+async def test_kept_values_survive_and_are_hidden(
     pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     poll = """
@@ -366,7 +362,7 @@ async def test_invalid_devices_are_dropped_and_reported_once(pool: WorkerPool, t
 @pytest.mark.parametrize(
     ("field", "entry", "most"), [("attributes", "x", 1000), ("commands", '"power"', 250), ("events", '"press"', 100)]
 )
-async def test_the_parts_of_one_device_are_bounded(
+async def test_parts_of_a_device_are_bounded(
     pool: WorkerPool, tmp_path: Path, field: str, entry: str, most: int
 ) -> None:
     poll = f"""
@@ -433,9 +429,7 @@ async def test_a_silent_kind_without_poll_is_offline_after_its_limit(pool: Worke
     assert states == ["online", "online", "offline", "online"]
 
 
-async def test_a_row_with_only_an_id_keeps_the_attributes_and_missing_devices_are_removed(
-    pool: WorkerPool, tmp_path: Path
-) -> None:
+async def test_a_row_with_only_an_id_keeps_the_attributes(pool: WorkerPool, tmp_path: Path) -> None:
     poll = f"""
       ctx.memory.n = (ctx.memory.n or 0) + 1
       if ctx.memory.n == 1 then return {{ {DEVICE}, {{ id = "b", kind = "Sensor" }} }} end
@@ -456,9 +450,7 @@ KEPT_ROWS = (
 
 
 @pytest.mark.parametrize("row", KEPT_ROWS)
-async def test_a_row_without_attributes_keeps_the_attributes_of_the_device(
-    pool: WorkerPool, tmp_path: Path, row: str
-) -> None:
+async def test_a_row_without_attributes_keeps_them(pool: WorkerPool, tmp_path: Path, row: str) -> None:
     poll = f"""
       ctx.memory.n = (ctx.memory.n or 0) + 1
       if ctx.memory.n == 2 then return {{ {row} }} end
@@ -549,7 +541,7 @@ async def test_a_file_that_does_not_list_toggle_gets_on_or_off(
 
 
 @pytest.mark.parametrize("obeys", [True, False])
-async def test_after_an_unreadable_answer_to_a_write_the_state_is_read(
+async def test_an_unreadable_answer_to_a_write_is_followed_by_a_poll(
     pool: WorkerPool, tmp_path: Path, obeys: bool
 ) -> None:
     poll = f'local device = {DEVICE} device.attributes.power = ctx:fetch("/state").power return {{ device }}'
@@ -654,9 +646,7 @@ COMMANDED: tuple[tuple[str, str | None, Any], ...] = (
 
 
 @pytest.mark.parametrize(("body", "error", "shown"), COMMANDED)
-async def test_results_of_a_command(
-    pool: WorkerPool, tmp_path: Path, body: str, error: str | None, shown: Any
-) -> None:
+async def test_command_results(pool: WorkerPool, tmp_path: Path, body: str, error: str | None, shown: Any) -> None:
     poll = f'local device = {DEVICE} device.attributes.power = ctx.memory.power or "off" return {{ device }}'
     it = await start(pool, tmp_path, kind(poll, f"command = function(ctx, device, command) {body} end,"), Vendor({}))
     await it.poll()
@@ -726,9 +716,7 @@ async def test_operations_are_functions_with_their_own_timeout(pool: WorkerPool,
         ("return {\n name = 'x',\n poll = function() end\n base = 1 }", ["mine.lua:4: '}' expected"]),
     ],
 )
-async def test_a_file_with_errors_is_refused_with_their_lines(
-    pool: WorkerPool, tmp_path: Path, text: str, faults: list[str]
-) -> None:
+async def test_errors_have_their_lines(pool: WorkerPool, tmp_path: Path, text: str, faults: list[str]) -> None:
     with pytest.raises(ConfigFailed) as failed:
         await start(pool, tmp_path, text, Vendor({}))
     for fault in faults:
@@ -783,7 +771,7 @@ async def test_an_endless_function_is_stopped_and_its_line_named(pool: WorkerPoo
             await it.poll()
 
 
-async def test_a_file_that_replaces_a_bundled_kind_is_one_log_line(
+async def test_a_replaced_kind_is_one_log_line(
     pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / "config" / "adapters"

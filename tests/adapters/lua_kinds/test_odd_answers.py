@@ -389,7 +389,7 @@ async def test_an_older_hue_bridge_lacks_some_types(pool: WorkerPool, tmp_path: 
     assert set(await it.poll()) == {"lamp1", "lamp2"}
 
 
-async def test_a_bridge_without_lamps_is_logged_once(
+async def test_an_empty_bridge_is_logged_once(
     pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     vendor = HueBridge()

@@ -424,7 +424,7 @@ async def test_a_toggle_of_the_first_generation_is_sent_as_on_or_off(pool: Worke
     assert [each.query["turn"] for each in plug.asked if each.path == "/relay/0"] == ["on"]
 
 
-async def test_parts_without_a_device_are_named_once(
+async def test_unknown_parts_are_named_once(
     pool: WorkerPool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     vendor = second({"switch:0": {"output": True}, "fan:0": {"speed": 3}, "script:1": {"running": True}})

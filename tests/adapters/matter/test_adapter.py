@@ -190,9 +190,7 @@ async def test_a_brightness_switches_on() -> None:
         assert it.registry.get_device(LAMP_ID).attributes == {"power": "on", "brightness": 30, "state": "online"}
 
 
-async def test_a_device_without_an_answer_to_a_command_is_read_and_then_unavailable_until_it_reports(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_silent_device_is_read_and_then_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "COMMAND_TIMEOUT_SECS", 0.1)  # the order of due tasks on a busy machine must not matter
     async with trial(IMPATIENT) as it:
         it.vendor.faults.silent = True
@@ -315,9 +313,7 @@ async def test_a_device_is_paired_shared_identified_and_unpaired() -> None:
         ("identify", {"device_id": 7}, "device_id must be a string"),
     ],
 )
-async def test_invalid_payloads_of_an_operation_are_refused(
-    operation: str, payload: dict[str, Any], sentence: str
-) -> None:
+async def test_invalid_payloads_are_refused(operation: str, payload: dict[str, Any], sentence: str) -> None:
     async with trial(SUBJECT) as it:
         with pytest.raises(LaresError) as refusal:
             await it.dispatcher.invoke(f"matter:{operation}", payload)

@@ -466,9 +466,7 @@ def test_an_invalid_device_does_not_hide_the_others(home: HearingHome, junk: Any
         home.live.handle(event, {"node_id": 9, "endpoint_id": 1, "cluster_id": 59, "event_id": 6, "data": junk})
 
 
-def test_each_of_several_changes_in_one_report_is_shown_in_order_and_before_the_press_after_it(
-    home: HearingHome,
-) -> None:
+def test_changes_and_presses_in_one_report_are_shown_in_order(home: HearingHome) -> None:
     home.hear(_first_piece())
     path = [5, "1/69/0"]
     before = len(home.happened)

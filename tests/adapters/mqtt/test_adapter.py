@@ -115,9 +115,7 @@ async def test_a_hub_that_publishes_no_devices_has_a_status(broker: Broker) -> N
             assert (message.payload, message.retain) == (b"offline", True)
 
 
-async def test_a_missing_result_is_reported_and_a_late_one_does_not_change_the_state(
-    broker: Broker,
-) -> None:
+async def test_a_missing_result_is_reported_and_a_late_one_does_not_change_the_state(broker: Broker) -> None:
     switch, device_id = capture("ha-mqtt-discoverable/switch"), "mqtt:node_7f3a"
     state = "hmd/switch/Werkstatt-Node/Pumpe/state"
     async with broker.client() as client, BrokerHome(broker) as home:
@@ -164,9 +162,7 @@ async def test_a_wrong_password_and_an_unknown_certificate_are_reported(broker: 
 
 
 @pytest.mark.slow
-async def test_a_flood_with_unusable_announcements_completes_and_reports_its_progress(
-    broker: Broker,
-) -> None:
+async def test_a_flood_with_unusable_announcements_completes_and_reports_its_progress(broker: Broker) -> None:
     async with broker.client() as client:
         for number in range(5_000):
             device = {"identifiers": [f"d{number // 5}"], "name": f"D {number // 5}", "model": "x" * 200}

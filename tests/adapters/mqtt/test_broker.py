@@ -144,7 +144,7 @@ async def test_a_server_that_is_not_a_broker_is_reported_and_a_packet_that_is_to
         (False, "; port must be the broker's MQTT port, not one for websockets or HTTP"),
     ],
 )
-async def test_a_port_of_another_server_is_reported_with_a_remedy(
+async def test_a_port_of_another_server_is_reported(
     is_reset: bool, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub, "BROKER_TIMEOUT_SECS", 0.5)

@@ -383,11 +383,7 @@ BOUNDS: list[tuple[str, dict[str, Any], str, dict[str, Any], list[str]]] = [
 
 @each_row(("component", "keys", "attribute", "bounds", "problems"), BOUNDS)
 def test_impossible_bounds_are_reported_and_replaced_by_the_default(
-    component: str,
-    keys: dict[str, Any],
-    attribute: str,
-    bounds: dict[str, Any],
-    problems: list[str],
+    component: str, keys: dict[str, Any], attribute: str, bounds: dict[str, Any], problems: list[str]
 ) -> None:
     _, offer = announced(live_devices(), component, {**TOPICS, **keys}, {}, problems).offers[attribute]
     assert {key: value for key, value in offer.schema.items() if key != "type"} == bounds

@@ -83,7 +83,7 @@ def test_ten_thousand_chained_identifiers_are_one_device_in_few_steps() -> None:
     ("component", "state", "device_class", "attribute"),
     [("vacuum", '{"battery_level": 61}', "battery", "battery"), ("binary_sensor", "ON", "presence", "presence")],
 )
-def test_if_two_entities_have_an_attribute_the_more_specific_one_provides_it(
+def test_the_more_specific_entity_provides_an_attribute(
     component: str, state: str, device_class: str, attribute: str
 ) -> None:
     other = {"battery": ("sensor", "42", 42), "presence": ("device_tracker", "away", False)}[attribute]

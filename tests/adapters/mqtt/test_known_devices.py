@@ -40,9 +40,7 @@ BROKEN = (
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_broken_configuration_of_a_known_device_changes_nothing_and_is_one_log_line(
-    broker: Broker, form: str
-) -> None:
+async def test_a_broken_configuration_of_a_known_device_changes_nothing(broker: Broker, form: str) -> None:
     topic, good = FORMS[form]
     async with broker.client() as client, BrokerHome(broker) as home:
 

@@ -83,9 +83,7 @@ async def test_a_lamp_is_announced_publishes_its_state_and_accepts_commands(brok
         assert await next_message(client, "lares/here/status") == "offline"
 
 
-async def test_a_retained_command_is_ignored_and_the_next_one_obeyed(
-    broker: Broker, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_retained_command_is_ignored(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
     base = "lares/here/devices/elgato_lights:light:0"
     async with broker.client() as client, BrokerHome(broker) as home:
         dim = '{"capability":"brightness","action":"set","value":55}'
@@ -99,9 +97,7 @@ async def test_a_retained_command_is_ignored_and_the_next_one_obeyed(
             assert (shown["power"], shown["brightness"]) == ("on", 20)
 
 
-async def test_events_are_published_as_in_the_event_stream_except_those_from_mqtt(
-    broker: Broker,
-) -> None:
+async def test_events_are_published_as_in_the_event_stream_except_those_from_mqtt(broker: Broker) -> None:
     async with broker.client() as client, BrokerHome(broker) as home:
         lamp = Lamp(home.registry, LAMP)
         await client.subscribe("lares/here/events", qos=1)
@@ -323,7 +319,7 @@ async def test_a_message_that_another_client_changes_is_published_again_once(bro
             assert {*publisher._republished_at} == {f"{base}/state", "lares/here/status"}
 
 
-async def test_an_unforeseen_error_while_publishing_ends_only_the_connection(
+async def test_an_error_while_publishing_ends_only_the_connection(
     broker: Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
     faults = [RuntimeError("one"), RuntimeError("two")]

@@ -115,9 +115,7 @@ def test_an_entity_without_readers_does_not_wait_for_a_first_value() -> None:
         ("humidifier", "command_topic", "target_humidity_command_topic", "custom.mqtt.target_humidity"),
     ],
 )
-def test_the_name_of_an_entity_with_a_target_labels_the_target(
-    component: str, switch: str, target: str, labelled: str
-) -> None:
+def test_an_entitys_name_labels_its_target(component: str, switch: str, target: str, labelled: str) -> None:
     catalog, device = new_catalog(), {"identifiers": ["d"]}
     take(catalog, (config(f"{component}/x", name="Cellar", device=device, **{switch: "a", target: "b"}),))
     assert catalog.devices["mqtt:d"].labels == {labelled: "Cellar"}
@@ -143,9 +141,7 @@ def test_detached_switches_of_a_tasmota_are_states_or_presses_by_their_mode() ->
         assert not catalog.refused
 
 
-async def test_a_device_that_is_announced_again_gets_the_last_readable_message(
-    clock: VirtualClock,
-) -> None:
+async def test_a_device_that_is_announced_again_gets_the_last_readable_message(clock: VirtualClock) -> None:
     live = live_devices(clock)
     state = "lares/there/devices/x/state"
     for text, payload, expected in (
@@ -162,7 +158,7 @@ async def test_a_device_that_is_announced_again_gets_the_last_readable_message(
 
 
 @pytest.mark.parametrize("is_replayed_first", [True, False])
-async def test_a_command_is_answered_after_a_new_announcement_of_its_device(
+async def test_a_command_survives_a_new_announcement_of_its_device(
     clock: VirtualClock, is_replayed_first: bool
 ) -> None:
     live = live_devices(clock)
@@ -197,9 +193,7 @@ class Interrupted(Noted):
         await super().publish(message)
 
 
-async def test_the_assumed_result_of_a_command_is_shown_by_the_newly_announced_device(
-    clock: VirtualClock,
-) -> None:
+async def test_the_assumed_result_of_a_command_is_shown_by_the_newly_announced_device(clock: VirtualClock) -> None:
     live = live_devices(clock)
     shown = live._publish.find
     device = {"identifiers": ["x"]}
@@ -267,9 +261,7 @@ executes it."""
 
 @pytest.mark.parametrize("is_announced_anew", [False, True])
 @pytest.mark.parametrize("name", MOVING)
-async def test_a_command_to_a_slow_cover_is_complete_when_it_begins_to_move(
-    clock: VirtualClock, name: str, is_announced_anew: bool
-) -> None:
+async def test_a_moving_cover_completes_its_command(clock: VirtualClock, name: str, is_announced_anew: bool) -> None:
     topic, fields, states, command, (moved_topic, moved) = MOVING[name]
     live = live_devices(clock)
     connection: Any = Noted()
@@ -334,9 +326,7 @@ async def test_a_payload_beyond_256_kib_is_refused_and_reported_once(clock: Virt
 
 
 @pytest.mark.parametrize("prefix", ["homeassistant", "ha"])
-async def test_announcers_are_asked_to_repeat_at_most_once_in_five_minutes(
-    session: DeviceSession, clock: VirtualClock, prefix: str
-) -> None:
+async def test_requests_to_announce_are_limited(session: DeviceSession, clock: VirtualClock, prefix: str) -> None:
     context = context_of("mqtt", session, clock)
     live = LiveDevices(new_catalog(), context.publish, clock)
     discovery = Discovery(replace(PLAIN, discovery_prefix=prefix), live, Inbox(), context.publish, clock)
@@ -402,9 +392,7 @@ def test_two_ids_have_different_configuration_topics() -> None:
     assert len({discovery_id(each) for each in short}) == len(short)
 
 
-def test_large_messages_and_configurations_are_processed_in_steps(
-    clock: VirtualClock,
-) -> None:
+def test_large_messages_and_configurations_are_processed_in_steps(clock: VirtualClock) -> None:
     live, keys = live_devices(clock), {"state_topic": "x", "device": {"identifiers": ["x"]}}
     announce(live, *(config(f"sensor/x{number}", unique_id=f"x{number}", **keys) for number in range(150)))
     assert len(list(live.process(Received("x", b"1", is_retained=False)))) == 149

@@ -126,9 +126,7 @@ async def test_an_announcement_without_a_picture_is_refused_with_the_reason(
     assert reason in refusal.reason and not cameras.live.router.devices
 
 
-async def test_another_picture_is_an_event_at_most_once_a_second_and_changes_no_attribute(
-    cameras: Cameras, clock: VirtualClock
-) -> None:
+async def test_another_picture_is_an_event_at_most_once_a_second(cameras: Cameras, clock: VirtualClock) -> None:
     cameras.announce("x", name="Hall")
     cameras.send("x", JPEG, retain=True)
     cameras.live.tick()
@@ -148,9 +146,7 @@ async def test_another_picture_is_an_event_at_most_once_a_second_and_changes_no_
     assert cameras.device("x").updated_at == updated_at
 
 
-async def test_an_empty_message_or_the_end_of_the_announcement_removes_the_picture(
-    cameras: Cameras,
-) -> None:
+async def test_an_empty_message_or_the_end_of_the_announcement_removes_the_picture(cameras: Cameras) -> None:
     cameras.announce("x", name="Hall")
     for payload, shown in ((JPEG, {"custom.mqtt.x": "image/jpeg"}), (b"", {}), (PNG, {"custom.mqtt.x": "image/png"})):
         cameras.send("x", payload)

@@ -194,7 +194,7 @@ def test_firmware_is_installed_only_if_a_payload_for_it_is_announced() -> None:
         ({"payload_close": None, "reports_position": True}, ("set",), None),
     ],
 )
-def test_a_valve_accepts_only_commands_with_a_payload(
+def test_valve_commands_need_a_payload(
     more: dict[str, Any], actions: tuple[str, ...], values: list[str] | None
 ) -> None:
     live = live_devices()

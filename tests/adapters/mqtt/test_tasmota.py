@@ -375,9 +375,7 @@ NAMES: list[tuple[dict[str, Any], dict[str, str]]] = [
 
 
 @each_row(("config", "names"), NAMES)
-def test_outputs_have_the_names_of_their_owner_and_of_the_device(
-    config: dict[str, Any], names: dict[str, str]
-) -> None:
+def test_outputs_have_names_of_the_owner_and_the_device(config: dict[str, Any], names: dict[str, str]) -> None:
     live = live_devices()
     announce(live, *TasmotaDevice({}, {}, **config).announcements[:2])
     assert {each.id.removeprefix(ID): each.name for each in live.router.devices.values()} == names

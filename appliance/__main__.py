@@ -3,7 +3,7 @@
 import gc
 import sys
 
-gc.disable()  # Collection starts again when the command has been imported: almost nothing before that is garbage
+gc.disable()  # Garbage collection stays off while the command is imported, because imports leave almost no garbage
 
 from appliance.cli.main import main  # noqa: E402
 

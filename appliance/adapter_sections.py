@@ -25,14 +25,15 @@ from appliance.lua.kind_catalog import KindCatalog
 log = logging.getLogger("hub")
 
 OpenPublishers = Callable[[str, Mqtt, Collection[str]], Awaitable[list[AbstractAsyncContextManager[Any]]]]
-"""Returns the parts that publish the home on the broker of this section; also gets the names of all MQTT sections."""
+"""Returns the publishers for an MQTT section. The arguments are its name, its settings, and the names of all MQTT
+sections."""
 
 
 class AdapterSections:
-    """While entered, runs the enabled sections, and publishes the home on the brokers of MQTT sections.
+    """Runs the enabled sections while the context is open, and publishes the home on the brokers of MQTT sections.
 
-    `settings` are the running sections, and `names` all sections, enabled or not. `last_changes` are the differences
-    that the last reload found.
+    `settings` contains the running sections; `names` contains all section names, including disabled sections.
+    `last_changes` contains the differences that the last reload found.
     """
 
     def __init__(
@@ -74,11 +75,10 @@ class AdapterSections:
         await self._start.__aexit__()
 
     async def find_config_changes(self) -> ConfigChanges:
-        """Compare the configuration file with the running hub."""
         return await self._file.compare(self.settings)
 
     async def reload(self) -> tuple[int, list[Fault]]:
-        """Start, stop or replace the sections that differ in the file, and reload the kinds in Lua."""
+        """Start, stop, or replace the sections that differ in the file, and reload the kinds in Lua."""
         self.last_changes = {}
         found, changes, faults = await self._read()
         if found is not None:
@@ -97,7 +97,8 @@ class AdapterSections:
         return count, [*faults, *in_files]
 
     async def _read(self) -> tuple[Config | None, SectionChanges, list[Fault]]:
-        """Return the configuration if its sections are usable, their changes, and the faults."""
+        """Return the configuration, the changed sections, and the faults. The configuration is None if a section is
+        unusable."""
         if not self._file.is_readable:
             return None, {}, []
         try:
@@ -129,7 +130,7 @@ class AdapterSections:
         await self._publish_home(name, settings)
 
     async def _stop_section(self, name: str, successor: Any) -> None:
-        """Stop the section; its devices stay if a section of the same kind replaces it."""
+        """Stop the section. Keep its devices if a section of the same kind replaces it."""
         self._dispatcher.remove(name)
         await self._start.stop(name)
         self._health.remove(name)

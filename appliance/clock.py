@@ -1,4 +1,4 @@
-"""Time, passed in as a `Clock` so that tests and simulations can control it; and whether the clock can be trusted."""
+"""The clock, passed in as an object so that tests and simulations can control the time."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _REAL_TIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Clock:
-    """The machine's time; all code reads time from an instance. Subclasses may simulate it.
+    """The machine's time. All code reads the time from an instance; subclasses can simulate it.
 
-    Waits for an instant check the clock every `recheck_secs` seconds, because it may be set.
+    Code that waits for an instant checks the clock every `recheck_secs` seconds, because the clock may be set.
     """
 
     recheck_secs = 1.0
@@ -25,21 +25,20 @@ class Clock:
     """The present instant, in UTC."""
 
     monotonic: Callable[[], float] = staticmethod(partial(time.clock_gettime, _REAL_TIME))
-    """Seconds on a clock that is never set and that continues while the machine sleeps; only differences have a
-    meaning."""
+    """Seconds on a clock that is never set and continues while the machine sleeps. Only differences are meaningful.
+    """
 
     def is_synchronised(self) -> bool:
-        """Return whether the kernel states that the clock is synchronised, usually by NTP. Return False if that is
-        unknown.
-        """
+        """Return whether the kernel reports a synchronised clock, usually by NTP. Return False if the state is
+        unknown."""
         return _adjtimex() not in (_CLOCK_ERROR, _FAILED)
 
     async def sleep(self, seconds: float) -> None:
-        """Return after this many seconds."""
+        """Wait for this number of seconds."""
         await asyncio.sleep(seconds)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
-        """Wait for the event, at most this many seconds; return whether it was set."""
+        """Wait for the event for at most `seconds`; return whether the event was set."""
         try:
             async with asyncio.timeout(seconds):
                 await event.wait()
@@ -49,7 +48,7 @@ class Clock:
 
 
 _CLOCK_ERROR, _FAILED = 5, -1
-"""Results of adjtimex(2): the clock is not synchronised; the call is not allowed."""
+"""Results of adjtimex(2) for an unsynchronised clock, and for a call that is not allowed."""
 
 _TIMEX_BYTES = 512
 """More than the size of `struct timex` on any machine. If all bytes are zero, the call only reads and changes
@@ -69,9 +68,9 @@ def _adjtimex() -> int:
 
 
 class ClockSteps:
-    """Detects that the clock was set, by comparison with monotonic time, and converts earlier times.
+    """Compares the clock with monotonic time to detect that the clock was set, and corrects earlier times.
 
-    `began` is when this object was made, by the clock at the last `poll`.
+    `began` is the creation time of this object, corrected by each `poll`.
     """
 
     TOLERANCE = timedelta(seconds=1)
@@ -82,9 +81,8 @@ class ClockSteps:
         self.began = clock.now()
 
     def poll(self) -> timedelta:
-        """Return how far the clock was set since the last call, negative if it was set back. Return 0 for drift
-        within `TOLERANCE`.
-        """
+        """Return the step of the clock since the last call: negative if it was set back, 0 if the step is below
+        `TOLERANCE`."""
         offset = self._measure()
         step, self._offset = offset - self._offset, offset
         if abs(step) < self.TOLERANCE:
@@ -93,9 +91,9 @@ class ClockSteps:
         return step
 
     def redate(self, at: datetime, step: timedelta) -> datetime:
-        """Return the time corrected for the clock, which has just been set by `step`.
+        """Return a past time, corrected for a clock that has just been set by `step`.
 
-        A time before this object was made is unchanged.
+        A time before the creation of this object stays unchanged.
         """
         return at + step if self.began <= at + step <= self._clock.now() else at
 
@@ -109,10 +107,11 @@ def timestamp(instant: datetime) -> str:
 
 
 def to_millis(instant: datetime) -> int:
-    """Return whole milliseconds since 1970."""
+    """Return the whole milliseconds since 1970 in UTC."""
     return (instant - EPOCH) // _MILLISECOND
 
 
 def from_millis(milliseconds: float) -> datetime:
-    """Return the instant, in UTC, this many milliseconds after 1970 began; raises `OverflowError` or `ValueError`."""
+    """Return the instant in UTC for milliseconds since 1970. Raise `OverflowError` or `ValueError` if it is out of
+    range."""
     return EPOCH + milliseconds * _MILLISECOND

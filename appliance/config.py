@@ -1,4 +1,4 @@
-"""Configuration: one TOML file and the environment, checked in full, as frozen data; and the line of each key."""
+"""The configuration: one TOML file and the environment, checked completely and returned as frozen data."""
 
 from __future__ import annotations
 
@@ -33,11 +33,10 @@ BIND_ADDRESS = ("api", "bind_address")
 
 
 class Config(Sections, frozen=True, kw_only=True):
-    """The whole configuration. `adapters` holds the enabled sections by name; sections of kinds in Lua are
-    `LuaSection`, which the files of the kinds have yet to check. `watch_adapters`: whether the files of kinds are
-    watched.
+    """The whole configuration. `adapters` contains the enabled sections by name. A section of a kind in Lua is a
+    `LuaSection`; the kind's file checks it later. If `watch_adapters` is true, the hub watches the files of kinds.
 
-    Relative paths in it start at `root`, the parent of the configuration's folder.
+    Relative paths in the configuration start at `root`, the parent of the configuration folder.
     """
 
     file: str
@@ -60,7 +59,7 @@ def bundled_config() -> Path:
 
 
 def load(file: Path, environment: Mapping[str, str]) -> Config:
-    """Load the configuration of file and environment; raise `ConfigFailed` with every fault."""
+    """Load the configuration from file and environment. Raise `ConfigFailed` with all faults."""
     try:
         text = read_plain(file, MAX_CONFIG_BYTES).decode()
     except OSError as error:
@@ -77,7 +76,8 @@ LUA_FOLDERS = ("scenes", "automations", "scripts")
 
 
 def _absent_folders(found: Config, line_of: Callable[[ValuePath], int]) -> Iterator[Fault]:
-    """Return the missing folders of Lua files, except the default ones: they are misspelt, or on a missing disk."""
+    """Return a sentence for each missing folder of Lua files. Default folders may be missing; others are misspelt or
+    on a missing disk."""
     for name in LUA_FOLDERS:
         section, path = getattr(found, name), (name, "directory")
         folder, is_usual = found.root / section.directory, section.directory == section.FIELDS["directory"].default
@@ -86,7 +86,7 @@ def _absent_folders(found: Config, line_of: Callable[[ValuePath], int]) -> Itera
 
 
 def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
-    """Like `load`, for a text that was already read; faults name the file `name`."""
+    """Parse a configuration text. Faults name the file `name`; otherwise, this is like `load`."""
     raw = parse_toml(text, name)
     root, line_of = Table(raw, Findings(TOML)), line_finder(text)
     sections = _read_section(root, Sections)
@@ -114,7 +114,7 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
 def _risks(
     adapters: Mapping[str, Any], file: str, line_of: Callable[[tuple[str | int, ...]], int]
 ) -> Iterator[Fault]:
-    """Return the risks in adapter sections."""
+    """Return warnings about risky settings in adapter sections."""
     for name, settings in adapters.items():
         if (found := kind_of(settings).warn(settings)) is not None:
             path = ("adapters", name, found[0])
@@ -135,7 +135,7 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
 
 
 def _read_section(table: Table, of: type[S]) -> S:
-    """Return the settings of the section and its inner sections; a wrong key is noted and gets its default."""
+    """Return the settings of the section and its inner sections. Record a fault for a wrong key; use its default."""
     values = table.read({key: each for key, each in of.FIELDS.items() if not each.is_section})
     for name, each in of.FIELDS.items():
         if each.is_section:
@@ -146,7 +146,7 @@ def _read_section(table: Table, of: type[S]) -> S:
 
 
 def _section_in(table: Table, name: str) -> Table | None:
-    """Return the inner section of this name; note a value of another type and return None."""
+    """Return the inner section. For a value of another type, record a fault and return None."""
     return table.table(name, f"a section, [{dotted((*table.path, name))}]")
 
 
@@ -162,11 +162,11 @@ _BESIDE = (
     ("locale", "longitude", "latitude"),
     ("history", "influx_token", "influx_url"),
 )
-"""Keys that mean nothing without another key: the section, the key, the other key."""
+"""Keys that have no effect without another key: the section, the key, and the other key."""
 
 
 def _check_pairs(root: Table) -> None:
-    """Note a key without the other key that it needs."""
+    """Record a fault for each key without the other key that it needs."""
     for section, key, other in _BESIDE:
         table = root.raw(section)
         if isinstance(table, dict) and key in table and other not in table:
@@ -195,20 +195,20 @@ def _read_adapters(root: Table, file: Path, line_of: Callable[[ValuePath], int])
 
 
 def list_lua_kinds(file: Path) -> list[str]:
-    """Return the names of kinds in Lua: bundled ones, and those in the folder of this configuration file."""
+    """Return the names of the bundled kinds in Lua, and of the kinds in the folder of this configuration file."""
     names = {*list_bundled_kinds(), *(each.stem for each in (file.absolute().parent / "adapters").glob("*.lua"))}
     return sorted(each for each in names if KIND_NAME.fullmatch(each) and each not in KINDS)
 
 
 def list_kinds(file: Path) -> list[str]:
-    """Return the names of all kinds that sections of this configuration file can have now."""
+    """Return the names of all kinds that sections of this file can use."""
     return [*KINDS, *list_lua_kinds(file)]
 
 
 def _read_adapter(
     adapters: Table, name: str, lua_kinds: Collection[str], file: Path, line_of: Callable[[ValuePath], int]
 ) -> Any:
-    """Return the settings of a section; None if it is disabled or has faults, which are noted."""
+    """Return the settings of a section. Return None if the section is disabled or has faults; record the faults."""
     faults = adapters.findings.faults
     before = len(faults)
     if re.fullmatch(r"[a-z0-9_]+", name) is None:
@@ -232,13 +232,14 @@ def _read_adapter(
         return None
     try:
         return KINDS[kind].settings(**{key + "_" * iskeyword(key): found[key] for key in fields})
-    except Invalid as fault:  # keys that cannot be combined
+    except Invalid as fault:  # the kind rejects a combination of keys
         adapters.fault(name, str(fault))
         return None
 
 
 def _read_kind(adapters: Table, name: str, raw: Any, lua_kinds: Collection[str]) -> str | None:
-    """Return the kind that the section states or is named after; note an unknown kind and return None."""
+    """Return the kind in the section's `type`, or the kind with the section's name. Record a fault for an unknown
+    kind and return None."""
     every = (*KINDS, *lua_kinds)
     kinds = " or ".join(every)
     if isinstance(raw, dict) and "type" in raw:
@@ -260,7 +261,7 @@ def _read_kind(adapters: Table, name: str, raw: Any, lua_kinds: Collection[str])
 
 
 def _choose_key(in_file: Auth, environment: Mapping[str, str], faults: list[Fault]) -> Auth:
-    """Return the master key that takes precedence; add its faults to the list."""
+    """Return the master key with the highest precedence; add its faults to the list."""
     key, source = environment.get("LARES_MASTER_KEY"), "LARES_MASTER_KEY"
     try:
         if not key:
@@ -277,7 +278,7 @@ def _choose_key(in_file: Auth, environment: Mapping[str, str], faults: list[Faul
 
 
 def _weaknesses(auth: Auth) -> list[Fault]:
-    """Return why a key is easy to guess."""
+    """Return the reason why a key is easy to guess, or None."""
     key = auth.master_key
     if key is None:
         return []

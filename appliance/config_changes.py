@@ -1,4 +1,4 @@
-"""Changes of the configuration file that the running hub has not applied, and how to apply them."""
+"""Changes in the configuration file that the running hub has not applied yet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LoadConfig = Callable[[], Config]
 """Reads the file again; raises `ConfigFailed`."""
 
 SectionChanges = Mapping[str, str]
-"""`started`, `stopped` or `replaced`, by the name of the section."""
+"""The change of each section by name: `started`, `stopped`, or `replaced`."""
 
 
 class ConfigChanges(Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class ConfigChanges(Struct, frozen=True, kw_only=True):
     changed_at: datetime | None = None
 
     def sentences(self) -> list[str]:
-        """Return the differences and what to do, one sentence each."""
+        """Return one sentence for each difference and the action that it needs."""
         at = "" if self.changed_at is None else f" at {timestamp(self.changed_at)}"
         found = []
         if self.faults:
@@ -50,7 +50,7 @@ class ConfigChanges(Struct, frozen=True, kw_only=True):
         return found + self.at_next_start()
 
     def at_next_start(self) -> list[str]:
-        """Return the sentence about the keys that wait for the next start, if there are any."""
+        """Return a sentence about the keys that take effect at the next start, or an empty list."""
         if not self.next_start:
             return []
         keys = ", ".join(self.next_start)
@@ -58,7 +58,7 @@ class ConfigChanges(Struct, frozen=True, kw_only=True):
 
 
 def compare_sections(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
-    """Return how the enabled adapter sections differ, by name."""
+    """Return the changes between the enabled adapter sections by name."""
     changes = {name: "stopped" for name in before if name not in after}
     changes |= {name: "started" for name in after if name not in before}
     kept = (name for name in after if name in before)
@@ -67,12 +67,12 @@ def compare_sections(before: Mapping[str, Any], after: Mapping[str, Any]) -> dic
 
 
 def _key_of(settings: Any) -> Any:
-    """Return a value that is equal for equal sections; for a kind in Lua, it is the text of the section."""
+    """Return a value for comparing sections. For a kind in Lua, compare the kind and the text of the section."""
     return (settings.kind, settings.raw) if isinstance(settings, LuaSection) else settings
 
 
 def compare_keys(before: Config, after: Config) -> tuple[str, ...]:
-    """Return the dotted names of the keys outside of adapter sections that differ."""
+    """Return the dotted names of changed keys outside the adapter sections."""
     watch = () if before.watch_adapters == after.watch_adapters else (f"adapters.{WATCH_KEY}",)
     return (*_compare(Sections, before, after, ""), *watch)
 
@@ -88,9 +88,9 @@ def _compare(of: type[Settings], before: Any, after: Any, prefix: str) -> Iterat
 
 
 class ConfigFile:
-    """The configuration file, compared with `started`, the configuration at the start of this run.
+    """The configuration file, and `started`, the configuration at the start of this run.
 
-    `load` reads the file; None if there is no file, as in tests and simulations.
+    `load` reads the file; it is None if there is no file, as in tests and simulations.
     """
 
     def __init__(self, started: Config, load: LoadConfig | None) -> None:
@@ -101,7 +101,6 @@ class ConfigFile:
 
     @property
     def is_readable(self) -> bool:
-        """Whether there is a file to read."""
         return self._load is not None
 
     async def read(self) -> Config:
@@ -112,8 +111,8 @@ class ConfigFile:
         return found
 
     async def compare(self, running: Mapping[str, Any]) -> ConfigChanges:
-        """Compare the file with the running adapter sections and with the start; unchanged files are read only
-        once."""
+        """Compare the file with the running adapter sections and with the configuration at the start. Read an
+        unchanged file only once."""
         if self._load is None:
             return ConfigChanges(file=self._started.file)
         return await asyncio.to_thread(self._compare, running)
@@ -147,8 +146,8 @@ class ConfigFile:
         return self._last[1]
 
     def _identify(self) -> Any:
-        """Return an identity that changes with the file, or with the folder of kinds, which determines the valid
-        types."""
+        """Return a value that changes with the file or the folder of kinds. That folder determines the valid types of
+        sections."""
         found = []
         for path in (self._file, self._file.parent / "adapters"):
             try:

@@ -1,4 +1,4 @@
-"""The tree of errors. The class shows the caller what to do; the message is a sentence for a person."""
+"""All errors. The class tells the caller how to react; the message is a sentence for a person."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 MAX_SHOWN_ID_CHARS = 256
-"""The number of characters of an id that a message repeats; no existing id is longer."""
+"""Maximum number of characters of an id in a message. No valid id is longer."""
 
 Resource = Literal[
     "adapter",
@@ -28,31 +28,29 @@ Resource = Literal[
     "variable",
     "version",
 ]
-"""The kinds of resources of a `NotFound`. Each has its code, `<resource>_not_found`."""
+"""The resources of a `NotFound`. Each has the code `<resource>_not_found`."""
 
 
 class LaresError(Exception):
-    """Any foreseen failure. `str()` returns the sentence to show.
-
-    `code` is for programs: snake_case, and stable over versions. `api/codes.py` lists the codes of answers.
-    """
+    """Any foreseen failure. `str()` returns the sentence for a person. `code` is for programs: it is snake_case and
+    never changes. `api/codes.py` lists the codes of responses."""
 
     code: str = "internal"
 
     @property
     def lines(self) -> Sequence[str]:
-        """The sentences, one per line; any other line break in them came from outside."""
+        """The sentences of the message, one per line. Other line breaks in the message come from outside."""
         return (str(self),)
 
 
 class Invalid(LaresError):
-    """A given value is not allowed: change the request."""
+    """A value in the request is not allowed."""
 
     code = "invalid_value"
 
 
 class UnfitValue(Invalid):
-    """The value of a command does not fit its capability. `command` is the unchecked request."""
+    """The capability does not allow the value of the command. `command` is the unchecked request."""
 
     def __init__(self, message: str, command: Any) -> None:
         super().__init__(message)
@@ -60,25 +58,25 @@ class UnfitValue(Invalid):
 
 
 class MalformedRequest(Invalid):
-    """The request is not JSON, not an object, or lacks a required field: change its form."""
+    """The request is not JSON, is not an object, or lacks a required field."""
 
     code = "invalid_request"
 
 
 class TooLarge(Invalid):
-    """The body, or the text in it, is larger than the route accepts."""
+    """The body, or a text in the body, is larger than the route accepts."""
 
     code = "body_too_large"
 
 
 class UnknownContentCoding(Invalid):
-    """The body is compressed: send it uncompressed."""
+    """The body is compressed; the hub accepts only uncompressed bodies."""
 
     code = "unknown_content_coding"
 
 
 class Overloaded(LaresError):
-    """Bodies of other requests take up the memory for them: try again in a second."""
+    """Other requests use all memory for bodies; retry after a second."""
 
     code = "overloaded"
 
@@ -96,9 +94,9 @@ class UpgradeRequired(Invalid):
 
 
 class NotFound(LaresError):
-    """No resource has this id; if the name is too long for an id, the message shows only its beginning.
+    """No resource has this id. The message shows only the beginning of a name that is too long for an id.
 
-    `known` are existing ids, for a hint with the nearest one.
+    `known` contains existing ids; the message suggests the most similar one.
     """
 
     def __init__(self, what: Resource, name: str, known: Iterable[str] = ()) -> None:
@@ -115,7 +113,7 @@ class AliasTaken(LaresError):
 
 
 class NoPicture(NotFound):
-    """The device exists but has no picture now: it never shows one, or has sent none since the hub started."""
+    """The device exists, but has sent no picture since the hub started."""
 
     def __init__(self, device_id: str, attribute: str | None) -> None:
         super().__init__("picture", device_id)
@@ -124,43 +122,43 @@ class NoPicture(NotFound):
 
 
 class DroppedByMode(LaresError):
-    """The mode of the scene or automation allows no further execution now: try again later."""
+    """The mode of the scene or automation allows no further execution at present."""
 
     code = "dropped_by_mode"
 
 
 class Unsupported(LaresError):
-    """A well-formed command that this device does not offer."""
+    """The command is valid, but the device does not offer it."""
 
     code = "unsupported"
 
 
 class Unauthenticated(LaresError):
-    """No valid key came with the request."""
+    """The request has no valid API key."""
 
     code = "authentication_required"
 
 
 class TooManyChecks(Unauthenticated):
-    """Too many tokens wait for their hash: try again in a second."""
+    """Too many requests wait for the check of their API keys; retry after a second."""
 
     code = "rate_limited"
 
 
 class AuthenticationUnavailable(LaresError):
-    """There is no memory or thread to check a key with now; the key may be valid: try again."""
+    """The hub has no memory or thread left to check the API key. The key may be valid; retry later."""
 
     code = "authentication_unavailable"
 
 
 class Forbidden(LaresError):
-    """The key is valid, but its role may not use the route."""
+    """The API key is valid, but its role does not allow the route."""
 
     code = "insufficient_permissions"
 
 
 class RateLimited(LaresError):
-    """The key has written too often: try again in `wait_secs` seconds."""
+    """The API key has sent too many requests; retry after `wait_secs` seconds."""
 
     code = "rate_limited"
 
@@ -170,25 +168,25 @@ class RateLimited(LaresError):
 
 
 class NotReady(LaresError):
-    """The hub is still starting: try again."""
+    """The hub is still starting; retry later."""
 
     code = "not_ready"
 
 
 class Stopping(LaresError):
-    """The hub is stopping; whether the work was done is unknown."""
+    """The hub is stopping; the result of the request is unknown."""
 
     code = "stopping"
 
 
 class AdapterFailed(LaresError):
-    """A vendor's device did not do the command."""
+    """The device did not execute the command."""
 
     code = "adapter_failed"
 
 
 class Busy(AdapterFailed):
-    """Too many commands wait for the device's address; this command was not sent: try again."""
+    """Too many commands wait for the device's address, so the command was not sent; retry later."""
 
     code = "busy"
 
@@ -200,30 +198,29 @@ class Unreachable(AdapterFailed):
 
 
 class BadAnswer(AdapterFailed):
-    """The device answered with a refusal, or not in its protocol."""
+    """The device refused the request, or its answer violates the protocol."""
 
     code = "device_refused"
 
 
 class Unreadable(BadAnswer):
-    """The device's answer cannot be read: the effect of a write is unknown."""
+    """The device's answer is unreadable; the effect of a write is unknown."""
 
 
 class Unanswered(BadAnswer):
-    """The device is reachable, but did not answer this request: it hung up, or took too long. That is not an
-    outage."""
+    """The device is reachable, but closed the connection or did not answer in time. This is not an outage."""
 
     code = "device_unreachable"
 
 
 class StoreFailed(LaresError):
-    """The change could not be stored and is not in force: try again."""
+    """The change could not be stored and has no effect; retry later."""
 
     code = "store_unavailable"
 
 
 class Fault(Struct, frozen=True, order=True):
-    """One thing to fix: `file:line: message`, or `file: message` when the line is 0."""
+    """One problem in a file. Its text is `file:line: message`, or `file: message` if the line is 0."""
 
     file: str
     line: int
@@ -235,10 +232,8 @@ class Fault(Struct, frozen=True, order=True):
 
 
 class ScriptFailed(LaresError):
-    """A Lua file failed. `status` is `timeout` if a limit of time ended it.
-
-    The message begins with the place, unless it `is_sentence`: then the file itself raised it for the user.
-    """
+    """A Lua file failed. `status` is `timeout` if a time limit ended the execution. The message begins with the place
+    in the file. If `is_sentence` is true, the script raised the message for the user, without a place."""
 
     code = "script_failed"
 
@@ -252,13 +247,13 @@ class ScriptFailed(LaresError):
 
 
 class ExecutionCancelled(LaresError):
-    """The execution was cancelled from outside before it was done."""
+    """The execution was cancelled before its end."""
 
     code = "cancelled"
 
 
 class ConfigFailed(LaresError):
-    """The configuration cannot be used. `faults` has all faults, in the order of their places."""
+    """The configuration is invalid. `faults` contains all faults in the order of their places."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__("\n".join(str(fault) for fault in faults))
@@ -271,7 +266,7 @@ class ConfigFailed(LaresError):
 
 
 class InvalidFile(Invalid):
-    """A text that has faults, and is neither saved nor simulated."""
+    """The text has faults, so it is neither saved nor simulated."""
 
     code = "invalid_file"
 
@@ -284,7 +279,7 @@ class InvalidFile(Invalid):
 
 
 class FileChanged(LaresError):
-    """The file no longer has the version that the request states."""
+    """The file no longer has the version in the request."""
 
     code = "file_changed"
 
@@ -302,7 +297,8 @@ class FileExists(LaresError):
 
 
 class StartFailed(LaresError):
-    """The hub cannot start here. `exit_code` is one of sysexits(3); `more` are further lines."""
+    """The hub or a command cannot start. `exit_code` is a code of sysexits(3); `more` contains further lines of the
+    message."""
 
     def __init__(self, message: str, exit_code: int, *more: str) -> None:
         super().__init__("\n".join((message, *more)))
@@ -311,5 +307,4 @@ class StartFailed(LaresError):
 
     @property
     def lines(self) -> Sequence[str]:
-        """The message and the lines after it."""
         return self._lines

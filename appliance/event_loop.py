@@ -1,4 +1,4 @@
-"""The event loop: measured turns, which stay short even if many sockets are ready or work is long."""
+"""The event loop. It measures its turns, and keeps them short if many sockets are ready or a task works for long."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from appliance.clock import Clock
 T = TypeVar("T")
 
 STEP_SECS = 0.001
-"""Seconds of work before other tasks run; after a much longer step, they get as much time as it took."""
+"""Seconds of work before other tasks run. After a much longer step, other tasks get the same time as the step."""
 
 REQUEST_TURNS = 3
-"""Turns of the loop that a request takes; it gets them together, without a step of work in each."""
+"""Turns of the loop that a request needs. A request gets them together, without a step of work between them."""
 
 MAX_EVENTS_PER_TURN = 32
-"""Sockets that one turn of the loop serves; hundreds that are ready together would block everything else for 30
-ms."""
+"""Sockets that one turn of the loop serves. Hundreds of sockets in one turn would block all tasks for 30 ms."""
 
 MIN_LAG_SECS = 0.05
 """Shorter waits for the loop are too short to notice."""
@@ -29,10 +28,10 @@ LAG_WINDOW_SECS = 10.0
 
 
 class LoopLag:
-    """How long ready callbacks wait for the loop: for the end of its turn, and for the processor.
+    """The time that ready callbacks wait for the end of a turn, and for the processor.
 
     `max_secs` is the longest wait since the start, `last_secs` the longest of the last ten seconds, and `total_secs`
-    the sum of waits longer than `MIN_LAG_SECS`. `turns` counts the turns.
+    the sum of waits longer than `MIN_LAG_SECS`. `turns` is the number of turns.
     """
 
     def __init__(self) -> None:
@@ -42,8 +41,8 @@ class LoopLag:
         self._longest = 0.0
 
     def note(self, now: float, secs: float) -> None:
-        """Note a wait that has just ended. A wait of at most `least_secs` need not be noted before the time
-        `ends_at`."""
+        """Record a wait that has just ended. Before the time `ends_at`, callers can omit waits of at most
+        `least_secs`."""
         self._longest, self.max_secs = max(self._longest, secs), max(self.max_secs, secs)
         self.total_secs += secs if secs > MIN_LAG_SECS else 0.0
         if now >= self.ends_at:
@@ -58,7 +57,8 @@ _Events = list[tuple[selectors.SelectorKey, int]]
 class _Selector(selectors.EpollSelector):
     """Returns at most `MAX_EVENTS_PER_TURN` events per call; the next call returns the others.
 
-    The time between two calls is a turn of the loop. `lag` measures it; a separate timer would wake an idle hub.
+    A turn of the loop is the time between two calls. The selector measures turns in `lag`, because a separate timer
+    would wake an idle hub.
     """
 
     def __init__(self, lag: LoopLag) -> None:
@@ -68,7 +68,7 @@ class _Selector(selectors.EpollSelector):
         self._returned_at = time.perf_counter()
 
     def select(self, timeout: float | None = None) -> _Events:
-        """Return the sockets that are ready; if none is, wait for the first."""
+        """Return the ready sockets; wait if no socket is ready."""
         asked_at, lag = time.perf_counter(), self._lag
         lag.turns += 1
         if (secs := asked_at - self._returned_at) > lag.least_secs or asked_at >= lag.ends_at:
@@ -84,26 +84,24 @@ class _Selector(selectors.EpollSelector):
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """A loop whose turns are measured, and stay short even if many sockets are ready."""
-
     def __init__(self) -> None:
         self.lag = LoopLag()
         super().__init__(_Selector(self.lag))
 
     @property
     def has_waiting(self) -> bool:
-        """Whether other callbacks wait for the one that runs now, those of sockets that became ready included."""
+        """Whether other callbacks wait for the present callback, including callbacks of sockets that are ready."""
         return bool(self._ready)  # type: ignore[attr-defined]
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Do the same as `asyncio.run`, on a loop whose turns stay short even if many sockets are ready."""
+    """Run the coroutine as `asyncio.run` does, on a loop with measured, short turns."""
     with asyncio.Runner(loop_factory=_Loop) as runner:
         return runner.run(work)
 
 
 def loop_lag() -> LoopLag:
-    """Return the lag of the running loop; only loops started by `run` are measured."""
+    """Return the lag of the running loop. It is empty unless `run` started the loop."""
     loop = asyncio.get_running_loop()
     return loop.lag if isinstance(loop, _Loop) else LoopLag()
 

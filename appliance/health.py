@@ -18,7 +18,7 @@ from appliance.home.bus import Bus
 log = logging.getLogger("adapters")
 
 MAX_LISTED_DROPS = 200
-"""Dropped attributes that are listed per adapter."""
+"""Maximum number of listed dropped attributes per adapter."""
 
 _KINDS = (
     events.AdapterStarted,
@@ -31,7 +31,7 @@ _KINDS = (
 
 
 class AdapterStatus(StrEnum):
-    """The result of an adapter's first poll and of its latest poll or command; see `AdapterHealth.status`."""
+    """The state of an adapter; see `AdapterHealth.status`."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -39,13 +39,14 @@ class AdapterStatus(StrEnum):
 
 
 class AdapterHealth(Struct, frozen=True, kw_only=True):
-    """The health of one adapter. `is_well`: whether the last poll or command succeeded, None before the first; a
-    start that asks nothing counts as a success.
+    """The health of one adapter. `is_well` is true if the last poll or command succeeded, or if the adapter started
+    without a request; it is None before the first result.
 
-    `file_fault` is the fault of the last saved file of a kind in Lua; an older version may run. Times are in UTC,
-    None for never. `answers` and `failures` are counts since the start; `timed` of the answers together took
-    `timed_secs`. `dropped` are values that the catalog does not allow, listed once per device and attribute while the
-    device exists. `operations` are the adapter's own operations.
+    `file_fault` is the fault in the last saved file of a kind in Lua; an older version of the file may be in use.
+    Times are in UTC, or None if the event never happened. `answers` and `failures` are counts since the start.
+    `timed_secs` is the total duration of `timed` of these answers. `dropped` contains values that the catalog does
+    not allow, once per device and attribute while the device exists. `operations` contains the names of the adapter's
+    operations.
     """
 
     name: str
@@ -65,14 +66,14 @@ class AdapterHealth(Struct, frozen=True, kw_only=True):
 
     @property
     def status(self) -> AdapterStatus:
-        """Starting until the first poll has ended; then running or degraded."""
+        """`starting` until the first poll ends; then `running` or `degraded`."""
         if not self.has_started:
             return AdapterStatus.STARTING
         return AdapterStatus.RUNNING if self.is_well else AdapterStatus.DEGRADED
 
 
 class Health:
-    """The health of the enabled adapters."""
+    """Tracks the health of each enabled adapter by its events."""
 
     def __init__(self, adapters: Iterable[str], bus: Bus) -> None:
         self._adapters = {name: AdapterHealth(name=name) for name in adapters}
@@ -81,31 +82,27 @@ class Health:
         bus.listen(self._on_drop, events.ObservationDropped, events.DropEnded, events.DeviceRemoved)
 
     def list_adapters(self) -> list[AdapterHealth]:
-        """Return every adapter, by name."""
+        """Return all adapters, sorted by name."""
         return [self._adapters[name] for name in sorted(self._adapters)]
 
     def get_adapter(self, name: str) -> AdapterHealth:
-        """Return the adapter of this name."""
         if name not in self._adapters:
             raise NotFound("adapter", name)
         return self._adapters[name]
 
     def add(self, name: str) -> None:
-        """Add an adapter that starts while the hub runs; the hub stays ready."""
+        """Add an adapter that starts while the hub runs. The hub stays ready."""
         self._adapters[name] = AdapterHealth(name=name)
         self._late.add(name)
 
     def remove(self, name: str) -> None:
-        """Remove an adapter that was stopped."""
         self._adapters.pop(name, None)
 
     def list_missing(self) -> list[str]:
-        """Return the adapters whose first poll after the start has not ended; the hub is ready when there are
-        none."""
+        """Return the adapters without a finished first poll. The hub is ready if the list is empty."""
         return [each.name for each in self.list_adapters() if not each.has_started and each.name not in self._late]
 
     def have_all_started(self) -> bool:
-        """Return whether the first poll of each adapter has ended."""
         return not self.list_missing()
 
     def _on_drop(self, event: events.Event) -> None:
@@ -158,5 +155,5 @@ class Health:
             self._update(name, dropped=kept)
 
     def _update(self, name: str, **changes: Any) -> None:
-        if name in self._adapters:  # a stopped adapter can still report
+        if name in self._adapters:  # a stopped adapter can still publish events
             self._adapters[name] = replace(self._adapters[name], **changes)

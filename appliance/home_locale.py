@@ -18,7 +18,7 @@ from appliance.tables.fields import Settings, key
 
 TZDATA = Path(import_module("tzdata").__path__[0])
 JOINED_ZONES = "zones.joined"
-"""The name of the file with all zones; its first line is JSON with the offset and size of each."""
+"""The name of the file with all zones. Its first line is JSON with the offset and size of each zone."""
 
 
 @cache
@@ -29,7 +29,7 @@ def zone_names() -> frozenset[str]:
 
 @cache
 def load_zone(name: str) -> ZoneInfo:
-    """Load the zone of this name from the bundled data, never from the box's own, which may be old."""
+    """Load the zone from the bundled data. The data of the operating system may be outdated."""
     if name not in zone_names():
         near = nearest(name, zone_names())
         hint = "names look like Europe/Berlin" if near is None else f"did you mean {near}"
@@ -41,7 +41,7 @@ def load_zone(name: str) -> ZoneInfo:
 
 
 def find_zone(name: str) -> tuple[Path, int, int]:
-    """Return the file of this zone, its offset there, and its size; in the single file, one file holds all."""
+    """Return the file that contains the zone's data, and the offset and size of the data in the file."""
     joined = TZDATA / JOINED_ZONES
     try:
         with joined.open("rb") as file:
@@ -53,7 +53,7 @@ def find_zone(name: str) -> tuple[Path, int, int]:
 
 
 def _zone(value: Any) -> ZoneInfo:
-    """Return the zone of this name; raise `Invalid` for an unknown one."""
+    """Return the zone. Raise `Invalid` for an unknown name."""
     name = string(value)
     try:
         return load_zone(name)
@@ -62,7 +62,7 @@ def _zone(value: Any) -> ZoneInfo:
 
 
 class Locale(Settings, frozen=True, kw_only=True):
-    """The home's zone, and its coordinates in degrees (north and east are positive) if they are known."""
+    """The home's time zone and, if known, its coordinates in degrees; north and east are positive."""
 
     timezone: ZoneInfo = key(_zone, load_zone("UTC"))
     latitude: float | None = key(number_within(-90, 90), required=False)
@@ -70,15 +70,13 @@ class Locale(Settings, frozen=True, kw_only=True):
 
     @property
     def is_placed(self) -> bool:
-        """Whether both coordinates are known."""
         return self.latitude is not None and self.longitude is not None
 
     def local(self, instant: datetime) -> datetime:
-        """Return the local time at the instant."""
         return instant.astimezone(self.timezone)
 
     def noon(self, day: date) -> datetime:
-        """Return noon of a local date, in UTC."""
+        """Return the instant of noon on a local date, in UTC."""
         return datetime(day.year, day.month, day.day, 12, tzinfo=self.timezone).astimezone(UTC)
 
     def clock(self, instant: datetime) -> str:
@@ -86,6 +84,6 @@ class Locale(Settings, frozen=True, kw_only=True):
         return self.local(instant).strftime("%H:%M")
 
     def days_around(self, instant: datetime, before: int, after: int) -> list[date]:
-        """Return the local dates from some days before the instant to some days after it."""
+        """Return local dates around the instant, from `before` days earlier to `after` days later."""
         today = self.local(instant).date()
         return [today + timedelta(days=n) for n in range(-before, after + 1)]

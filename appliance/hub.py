@@ -1,4 +1,4 @@
-"""The hub: the parts of the home in the order in which they start; they stop in reverse order."""
+"""The hub: it starts the parts of the home in order, and stops them in reverse order."""
 
 from __future__ import annotations
 
@@ -73,10 +73,11 @@ log = logging.getLogger("hub")
 
 
 class Hub:
-    """The running hub. Within its context, every part is an attribute. Only the packages api and cli use this class.
+    """The running hub. While its context is open, its parts are attributes. Only the packages api and cli use this
+    class.
 
-    A hub that `is_safe` runs no automations, regardless of the configuration. `frame_of` encodes the frames that the
-    hub publishes elsewhere. `load` reads the configuration again.
+    If `is_safe` is true, the hub runs no automations, regardless of the configuration. `frame_of` encodes events for
+    other brokers. `load` reads the configuration again.
     """
 
     automations: Automations
@@ -113,16 +114,16 @@ class Hub:
     ) -> None:
         self._load = load
         self.safe_because = STARTED_SAFE if is_safe else None
-        """The reason why no automation runs although they are enabled; None if they run."""
+        """The reason why the hub runs no automations although they are enabled, or None."""
         self._config = config
         self._frame_of = frame_of
         self._stack = AsyncExitStack()
         self.start_errors: list[events.SystemErrorReported] = []
         self._calls: Mapping[str, CtxCall] = {}
         self.has_files = config.files.enabled
-        """Whether the files of the home can be read and saved over HTTP."""
+        """Whether clients can read and save the files of the home over HTTP."""
         self.worker_starts = asyncio.Event()
-        """Set one turn before the Lua worker starts, or once the hub has started."""
+        """Set before the Lua worker starts, at the latest when the hub has started."""
         self.folders: Mapping[str, LuaFolder] = {
             "scenes": config.scenes,
             "automations": replace(config.automations, enabled=False) if is_safe else config.automations,
@@ -153,7 +154,7 @@ class Hub:
             session = await enter(LateSession())
             self.history = await enter(self._build_history(session))
             self.recorder.on_beat = self.history.beat
-            stack.push_async_callback(self.recorder.flush)  # a stop may end inside the history, which takes longer
+            stack.push_async_callback(self.recorder.flush)  # the history may take too long to stop
             self.pool = await enter(self._build_pool())
             self._unfinished = await enter(UnfinishedExecutions(self.document, self.clock))
             file, describe = Path(config.file), self.pool.describe
@@ -215,7 +216,7 @@ class Hub:
         )
 
     def _report_start(self) -> None:
-        """Publish the faults of the start, and keep them for the first reader of events, which connects later."""
+        """Publish the faults of the start, and keep them for clients that connect later."""
         rejected = (*self.scenes.catalog.rejected, *self.automations.catalog.rejected, *self.kinds.rejected)
         for fault in rejected:
             log.warning("left out: %s", fault)
@@ -239,12 +240,13 @@ class Hub:
         ]
 
     async def trust_clock(self) -> None:
-        """Trust the clock from now on, also over restarts; return once that is stored, or raise `StoreFailed`."""
+        """Trust the clock from now on, including after restarts. Return when the decision is stored, or raise
+        `StoreFailed`."""
         await self.recorder.trust_clock()
         self.schedule.recheck()
 
     def note_stop(self) -> None:
-        """Note that the process was asked to end, so that an interruption from now on does not count as a crash."""
+        """Record that the process was asked to stop, so that a later kill is not treated as a crash."""
         self._store.note_stop()
 
     def begin_to_stop(self) -> None:
@@ -253,11 +255,11 @@ class Hub:
         self.automations.engine.disarm()
 
     def is_working(self, until: float) -> bool:
-        """Return whether an execution is in progress that may end by `until`, in seconds of the monotonic clock."""
+        """Return whether a running execution may end before `until`, in seconds of the monotonic clock."""
         return any(executor.is_working(until) for executor in self.executors)
 
     def abort_all(self) -> None:
-        """Cancel the executions and commands in progress; callers that wait for them get an error."""
+        """Cancel all running executions and commands. Their callers get an error."""
         for executor in self.executors:
             executor.cancel_all()
         self.dispatcher.abort_all()
@@ -309,7 +311,7 @@ class Hub:
         self._calls = CtxCalls(environment, self.timers, self.scenes.run, config.notify.targets).table()
 
     async def _reload_automations(self, *, only_sound: bool = False) -> tuple[int, list[Fault]]:
-        """Reload the automations; if that succeeds, safe mode after crashes ends."""
+        """Reload the automations. A successful reload ends the safe mode that follows crashes."""
         count, faults = await self.automations.engine.reload(only_sound=only_sound)
         if self.safe_because == CRASHED_OFTEN and not faults:
             self._end_safe_mode("the automations were reloaded")
@@ -328,12 +330,12 @@ class Hub:
             self._end_safe_mode(f"the hub ran for {SAFE_SECS / 60:g} minutes without a crash; automations run again")
 
     def _places(self) -> HomeNames:
-        """Return the names that are known while files are loaded."""
+        """Return the names that are already known while files are loaded."""
         layout = self.registry.layout
         return HomeNames(adapters=self.adapter_sections.names, rooms=layout.rooms, groups=layout.groups)
 
     async def _surroundings(self) -> object:
-        """Return everything, except its text, on which the definition of a file depends."""
+        """Return the inputs of a file's definition except its own text: scripts, and names of the home."""
         scripts = folder_of(self._config.scripts, self._config.root, is_deep=True)
         return (await read_folder(scripts)).sources, self._places()
 
@@ -343,7 +345,7 @@ class Hub:
     async def _view_names(
         self, past: Mapping[str, PastNames], removed: Mapping[str, RemovedDevice]
     ) -> tuple[HomeNames, list[Asset[AutomationDefinition]]]:
-        """Return the names of the home, including the past of devices, and the enabled automations."""
+        """Return the names of the home, including past names of devices, and the enabled automations."""
         folder = folder_of(self._config.scripts, self._config.root, is_deep=True)
         scripts = (await read_folder(folder)).sources
         scenes, assets = self.scenes.catalog.list_assets(), self.automations.catalog.list_assets()
@@ -437,7 +439,7 @@ class Hub:
     async def _open_publishers(
         self, name: str, settings: Mqtt, every_broker: Collection[str]
     ) -> list[AbstractAsyncContextManager[Any]]:
-        """Return the parts that publish the home on the broker of the section."""
+        """Return the publishers of the home for the broker of the section."""
         home = HomeAccess(
             registry=self.registry,
             bus=self.bus,
@@ -465,7 +467,7 @@ class Hub:
         return Context(self.registry, self.dispatcher, self.clock, label, self._calls, self.failed_calls)
 
     def _is_ours(self, device: Device) -> bool:
-        """Return whether an enabled adapter may have created the stored device."""
+        """Return whether an enabled adapter can have created the stored device."""
         settings = self._config.adapters.get(device.metadata.source)
         return settings is not None and device.kind in kind_of(settings).device_kinds
 

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 FIRST_ANSWER_SECS = 0.05
-"""Seconds in which imports leave the processor to clients that waited for the hub."""
+"""Delay of imports in seconds after the start, so that waiting clients get the processor first."""
 
 
 @contextmanager
 def frozen_imports() -> Iterator[None]:
-    """Collect no garbage while importing, which creates almost none, then freeze existing objects."""
+    """Disable garbage collection during imports, which create almost no garbage; then freeze all existing objects."""
     gc.disable()
     try:
         yield
@@ -24,12 +24,12 @@ def frozen_imports() -> Iterator[None]:
 
 
 async def import_ahead(modules: Iterable[str]) -> None:
-    """Import the modules on a thread, one after another, so that the loop continues meanwhile.
+    """Import the modules one after another on a thread, so that the event loop continues.
 
-    Libraries that the first response does not need, and that take long to import (aiohttp, aiomqtt, argon2, astral,
-    croniter, defusedxml, jinja2, watchfiles), are imported inside functions, at their first use. Otherwise, they
-    would multiply the start time. This function imports some of them once the hub answers requests, so that no
-    request waits for them.
+    Some libraries take long to import, and the first response does not need them: aiohttp, aiomqtt, argon2, astral,
+    croniter, defusedxml, jinja2, and watchfiles. Functions import these libraries at the first use, because they
+    would multiply the start time. When the hub answers requests, this function imports some of them, so that no
+    request waits for an import.
     """
     for module in modules:
         await asyncio.to_thread(importlib.import_module, module)

@@ -17,10 +17,10 @@ from appliance.log_limit import IS_MUTED, RepetitionLimit
 
 MAX_LOG_ENTRIES = 2000
 MAX_LOG_BUFFER_BYTES = 2 << 20
-"""Bytes of all entries together; a script may log lines of 8 KiB."""
+"""Maximum bytes of all entries together; a script can log lines of 8 KiB."""
 
 LOG_ENTRY_BYTES = 400
-"""Bytes of an entry in addition to its texts."""
+"""Memory of an entry in bytes, in addition to its texts."""
 
 LOG_LEVELS: Mapping[str, int] = {
     "debug": logging.DEBUG,
@@ -28,20 +28,19 @@ LOG_LEVELS: Mapping[str, int] = {
     "warning": logging.WARNING,
     "error": logging.ERROR,
 }
-"""The levels of a query; each includes the more severe ones."""
+"""The levels of a query. Each level includes the more severe levels."""
 
 _OWN = "own_fields"
-"""The attribute of a record that holds its fields, so that these may have any name."""
+"""The attribute of a log record that contains its fields, so that fields can have any name."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", _OWN}
 
 MAX_FIELD_DEPTH = 32
-"""Levels of nesting in the value of a field; deeper values become text."""
+"""Maximum nesting of a field's value; deeper values become text."""
 
 
 class LogEntry(Struct, frozen=True, kw_only=True):
-    """One entry. `number` counts from 1, `part` is the logger's name, `fields` are the entry's own fields as JSON
-    values."""
+    """A log entry. `number` counts from 1; `part` is the logger's name; `fields` contains JSON values."""
 
     number: int
     at: datetime
@@ -52,9 +51,9 @@ class LogEntry(Struct, frozen=True, kw_only=True):
 
 
 class LogQuery(Struct, frozen=True, kw_only=True):
-    """Which entries to list: of this level or more severe, of this part, with this text, after this number.
+    """A selection of log entries: a minimum level, a part, a text, and the number of the last known entry.
 
-    Upper and lower case are the same in `contains`.
+    `contains` ignores case.
     """
 
     level: str = "debug"
@@ -64,7 +63,7 @@ class LogQuery(Struct, frozen=True, kw_only=True):
     after: int = 0
 
     def matches(self, entry: LogEntry) -> bool:
-        """Return whether the entry is one of them."""
+        """Return whether the selection contains the entry."""
         return (
             entry.number > self.after
             and logging.getLevelName(entry.level.upper()) >= LOG_LEVELS[self.level]
@@ -74,10 +73,10 @@ class LogQuery(Struct, frozen=True, kw_only=True):
 
 
 class LogBuffer(logging.Handler):
-    """Keeps the last entries of the root logger while its context is open. It may be used from any thread.
+    """Keeps the last entries of the root logger while the context is open. All threads may use it.
 
-    Repeated lines are counted instead of kept. If there is no room, the oldest entry of the largest combination of
-    part and level is dropped, so that one error outlives a flood from a script.
+    Repeated lines are counted instead of kept. If the buffer is full, it drops the oldest entry of the part and level
+    with the most bytes, so that an error survives a flood from a script.
     """
 
     def __init__(self) -> None:
@@ -96,7 +95,7 @@ class LogBuffer(logging.Handler):
         logging.getLogger().removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Add the entry; the oldest entries are dropped to make room."""
+        """Add the entry, and drop old entries if the buffer is full."""
         if IS_MUTED.get():
             return
         try:
@@ -120,11 +119,11 @@ class LogBuffer(logging.Handler):
         return self._bytes.total() > MAX_LOG_BUFFER_BYTES and sum(map(len, self._entries.values())) > 1
 
     def count_by_level(self) -> dict[str, int]:
-        """Return how many entries of each level there were since the start."""
+        """Return the number of entries per level since the start."""
         return {level: self._by_level[level] for level in LOG_LEVELS}
 
     def list_entries(self, query: LogQuery) -> list[LogEntry]:
-        """Return the entries that match, newest first."""
+        """Return the matching entries, newest first."""
         self.acquire()
         try:
             entries = sorted((each for kind in self._entries.values() for each in kind), key=lambda each: each.number)
@@ -134,12 +133,13 @@ class LogBuffer(logging.Handler):
 
 
 def own_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `extra` of a log call for fields of any name, even `name`, which every record already has."""
+    """Return the `extra` argument of a log call. Fields can have any name, even `name`, which every record already
+    has."""
     return {_OWN: fields}
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
-    """Return the record's own fields; `error` is its exception, with the traceback from level error on."""
+    """Return the record's fields. `error` is its exception; the traceback is included from level error on."""
     fields: dict[str, Any] = {key: value for key, value in vars(record).items() if key not in _STANDARD}
     fields |= vars(record).get(_OWN, {})
     if record.exc_info and record.exc_info[1] is not None:
@@ -151,17 +151,17 @@ def fields_of(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def text_of(entry: LogEntry) -> str:
-    """Return `message key=value`, in the form for people."""
+    """Return the entry as text: `message key=value`."""
     return entry.message + fields_text(entry.fields)
 
 
 def fields_text(fields: Mapping[str, Any]) -> str:
-    """Return ` key=value` for each field; lists and tables as JSON."""
+    """Return ` key=value` for each field."""
     return "".join(f" {key}={value_text(value)}" for key, value in fields.items())
 
 
 def value_text(value: Any) -> str:
-    """Return the value in the form for people: lists and tables as JSON, everything else as text."""
+    """Return the value as text; lists and dictionaries as JSON."""
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else str(value)
 
 

@@ -10,25 +10,25 @@ from contextvars import ContextVar
 from msgspec import Struct
 
 IS_MUTED = ContextVar("is_muted", default=False)
-"""Whether log lines of the present task are suppressed because it simulates the home."""
+"""Whether the log ignores lines of the present task, because the task simulates the home."""
 
 INTERVAL_SECS = 60.0
 
 MAX_SAME_LINES = 20
-"""Lines of the same text in one interval."""
+"""Maximum number of lines with the same text per interval."""
 
 MAX_SAME_KIND = 100
-"""Lines of one part and one place in the code in one interval, regardless of the names in them."""
+"""Maximum number of lines per interval from one part and one place in the code, regardless of their texts."""
 
 MAX_KINDS = 2048
-"""Texts and places that are remembered; the least recently seen are forgotten first."""
+"""Maximum number of remembered texts and places. The least recent ones are forgotten first."""
 
 MAX_TEXT_CHARS = 10_000
-"""The length of a line; a script may log a line of 8 KiB."""
+"""Maximum length of a line; a script can log a line of 8 KiB."""
 
 
 class _Window(Struct):
-    """The number of lines of one kind since the interval began, and how many of them were suppressed."""
+    """The numbers of written and suppressed lines of one kind since the interval began."""
 
     began: float
     written: int = 0
@@ -36,11 +36,11 @@ class _Window(Struct):
 
 
 class RepetitionLimit(logging.Filter):
-    """Lets the first lines of a kind through; one line per minute gives the number of the others.
+    """Passes the first lines of a kind; then one line per minute reports the number of suppressed lines.
 
-    A line is limited twice: by its text, and, for each part, by the place in the code that wrote it, so that failing
-    scenes do not hide a failing automation. Lines of scripts, which all come from one place, are limited by their
-    text alone, and may repeat more often.
+    Two limits apply to a line: one to its text, and one to its part and its place in the code. So failing scenes do
+    not hide a failing automation. All lines of scripts come from one place in the code, so only the limit of their
+    text applies, and it is higher.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class RepetitionLimit(logging.Filter):
         self._windows: OrderedDict[object, _Window] = OrderedDict()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether to write the line; the first line after suppressed ones gives their number."""
+        """Return whether to write the line. The first line after suppressed lines reports their number."""
         limited = None if IS_MUTED.get() else self.limit(record)
         if limited is None:
             return False
@@ -56,7 +56,7 @@ class RepetitionLimit(logging.Filter):
         return True
 
     def limit(self, record: logging.LogRecord) -> logging.LogRecord | None:
-        """Return the record to write, a new one if its text changes; None suppresses it."""
+        """Return the record to write, a copy if the text changes, or None to suppress the line."""
         text, is_any_text, now = record.getMessage(), record.msg == "%s", record.created
         if len(text) > MAX_TEXT_CHARS:
             text = text[: MAX_TEXT_CHARS - 1] + "…"
@@ -72,8 +72,8 @@ class RepetitionLimit(logging.Filter):
         return _with_text(record, f"{text} (and {count} more like it before)") if count else record
 
     def _take(self, kind: object, limit: int, now: float) -> int | None:
-        """Return None to suppress the line; otherwise return the number of lines of its kind that were suppressed in
-        the previous interval."""
+        """Count the line. Return None to suppress it, otherwise the number of suppressed lines of this kind in the
+        previous interval."""
         window = self._windows.get(kind)
         if window is None or not 0 <= now - window.began < INTERVAL_SECS:
             held_back = 0 if window is None else window.held_back

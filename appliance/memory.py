@@ -1,4 +1,4 @@
-"""The memory of the process: keeps garbage collections short, and returns memory that a flood took."""
+"""Keeps garbage collections short, and returns memory to the system after a flood of requests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from resource import getpagesize
 from appliance.clock import Clock
 
 COLLECTION_THRESHOLDS = (700, 10, 50)
-"""The numbers of objects, and then of collections of the previous generation, that trigger a collection.
+"""The thresholds of garbage collection: objects for the first generation, collections of the previous generation for
+the others.
 
 A full collection in a home of 2,000 devices blocks the loop for 100 ms, so it must be rare.
 """
@@ -19,18 +20,18 @@ TRIM_SECS = 10.0
 """Seconds between two checks of the process's memory."""
 
 GROWTH_BYTES = 3 << 20
-"""Growth above the smallest size seen that makes a search for unused pages worthwhile."""
+"""Growth above the smallest process size that justifies a search for unused pages."""
 
 LARGE_BYTES = 1 << 20
-"""Blocks of this size or more get their own mappings, so that each is returned when it is freed."""
+"""Blocks of at least this size get their own mappings, so that the system gets each block back when it is freed."""
 
 _ARENA_MAX, _MMAP_THRESHOLD, _TRIM_THRESHOLD = -8, -3, -1
 
 
 def limit_allocator() -> None:
-    """Let all threads share one pool, and return large blocks to the system; only glibc has these settings.
+    """Let all threads share one memory pool, and return large blocks to the system. Only glibc has these settings.
 
-    By default, each thread has its own pool, and after the first block of 12 MB glibc keeps later ones.
+    By default, each thread has its own pool, and glibc keeps large blocks after the first block of 12 MB.
     """
     gc.set_threshold(*COLLECTION_THRESHOLDS)
     if (mallopt := _find("mallopt")) is not None:
@@ -40,16 +41,16 @@ def limit_allocator() -> None:
 
 
 def keep_present() -> None:
-    """Exclude the present objects from garbage collections, which would take long in a home with many devices.
+    """Exclude all present objects from garbage collections, which would take long in a home with many devices.
 
-    They are still freed when nothing refers to them, except for reference cycles.
+    Excluded objects are still freed when their last reference disappears, except in reference cycles.
     """
     gc.collect()
     gc.freeze()
 
 
 async def return_unused(clock: Clock) -> None:
-    """Return unused pages to the system while the process is larger than before; run until cancelled."""
+    """Run until cancelled; whenever the process has grown, return unused pages to the system."""
     if (trim := _find("malloc_trim")) is None:
         return
     least = resident_bytes()
@@ -61,7 +62,7 @@ async def return_unused(clock: Clock) -> None:
 
 
 def resident_bytes() -> int:
-    """Return the resident memory of this process; 0 if the system does not show it."""
+    """Return the resident memory of this process in bytes, or 0 if the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * getpagesize()
     except OSError:

@@ -1,4 +1,4 @@
-"""Scenes: Lua files that people or automations start. Their parsing, catalog and executions."""
+"""Scenes: Scenes: Lua files that people or automations start. This module parses, lists, and executes them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from appliance.tables.fields import Field, Fields, Table
 
 
 class Scene(Struct, frozen=True, kw_only=True):
-    """The definition in one scene file, except its function."""
+    """The definition of a scene without its function."""
 
     id: str
     name: str
@@ -32,7 +32,7 @@ class Scene(Struct, frozen=True, kw_only=True):
 
 
 def scene_parser(default_max: int) -> Callable[[Table], Scene]:
-    """Return the parser of scenes; `default_max` is used if a mode states no max."""
+    """Return the parser of scenes. A mode without a maximum gets `default_max`."""
     fields: Fields = {
         "id": Field(text(MAX_ID_CHARS)),
         "name": Field(text(MAX_NAME_CHARS)),
@@ -57,21 +57,19 @@ def build_catalog(
     inspect: Inspect | None = None,
     surroundings: Surroundings | None = None,
 ) -> Catalog[Scene]:
-    """Return the catalog of the section's folder, empty until it is loaded.
-
-    `inspect` gives warnings about a file's text.
-    """
+    """Return the catalog of the scene folder, which is empty until it is loaded. `inspect` returns warnings about a
+    file."""
     folder, parse = folder_of(section, root), scene_parser(default_max)
     return Catalog("scene", folder, pool.describe, parse, inspect, surroundings=surroundings)
 
 
 class Scenes(ExecutableFiles[Scene]):
-    """The scenes in use, their executions, and the executions' history."""
+    """The loaded scenes, their executions, and the history of executions."""
 
     def __init__(self, catalog: Catalog[Scene], executor: Executor) -> None:
         super().__init__(catalog, executor)
         self._waits: list[tuple[str, str]] = []
-        """The waits for scenes: the label of the waiting execution, and that of the scene."""
+        """Executions that wait for scenes: the label of the waiting execution, and the label of the scene."""
 
     async def __aenter__(self) -> Scenes:
         await self.catalog.load()
@@ -81,13 +79,13 @@ class Scenes(ExecutableFiles[Scene]):
         await self.executor.__aexit__()
 
     def list_scenes(self) -> list[Scene]:
-        """Return every scene by id."""
+        """Return all scenes, sorted by id."""
         return self.catalog.list_definitions()
 
     def execute(self, id_: str, chain: tuple[str, ...] = ()) -> Execution:
         """Start, queue, or drop the scene according to its mode. Returns at once.
 
-        `chain` are the labels of the executions that led to it.
+        `chain` contains the labels of the executions that caused this execution.
         """
         asset = self.catalog.get(id_)
         mode = asset.definition.mode
@@ -103,9 +101,10 @@ class Scenes(ExecutableFiles[Scene]):
         )
 
     async def run(self, id_: str, chain: tuple[str, ...]) -> ExecutionEntry:
-        """Start the scene and wait until it ends; if the waiting task is cancelled, cancel the execution.
+        """Start the scene and wait for its end. If the waiting task is cancelled, cancel the execution.
 
-        Raises `Invalid` if the scene would wait in a queue for an execution that waits for a member of the chain.
+        Raise `Invalid` if the scene would wait in a queue for an execution that itself waits for a member of the
+        chain.
         """
         execution = self.execute(id_, chain)
         wait = (chain[-1], execution.request.label)
@@ -123,7 +122,7 @@ class Scenes(ExecutableFiles[Scene]):
             self._waits.remove(wait)
 
     def _find_circle(self, chain: tuple[str, ...], label: str) -> tuple[str, ...]:
-        """Return the circle of waits from the chain through this scene; empty if there is none."""
+        """Return the circle of waits from the chain through this scene, or an empty list."""
         paths: list[tuple[str, ...]] = [(label,)]
         for path in paths:
             if path[-1] in chain:

@@ -1,4 +1,4 @@
-"""Settings: the keys of each section of the configuration, as frozen data, with the check of every key."""
+"""The keys of each section of the configuration as frozen data, and the check of each key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT_ADDRESS = Address(host="127.0.0.1", port=3000)
 
 
 def check_master_key(value: Any) -> str:
-    """Return the master key if it is valid; the message of the fault never shows it."""
+    """Return the master key if it is valid. The message of a fault never contains the key."""
     if not isinstance(value, str) or re.fullmatch(r"[\x21-\x7e]+", value) is None:
         expected = "not be empty" if value == "" else "be a string of visible ASCII characters without spaces"
         raise Invalid(f"must {expected}")
@@ -24,7 +24,7 @@ def check_master_key(value: Any) -> str:
 
 
 def check_token(value: Any) -> str:
-    """Return the token, or scheme and token, if it is valid; the message of the fault never shows it."""
+    """Return the token, or scheme and token, if it is valid. The message of a fault never contains the token."""
     if not isinstance(value, str) or re.fullmatch(r"([A-Za-z]+ )?[\x21-\x7e]+", value) is None:
         raise Invalid('must be a token, or a scheme and a token like "Bearer …"')
     return value
@@ -35,7 +35,7 @@ _target = matching(r"[a-z0-9_]+:[a-z0-9_]+", 'operations like "phone:send"')
 
 
 class RateLimit(Settings, frozen=True, kw_only=True):
-    """`[api.rate_limit]`: what one key may write."""
+    """`[api.rate_limit]`: the rate of writing requests per API key."""
 
     enabled: bool = key(boolean, default=False)
     requests_per_second: float = key(number_within(0.001, 1_000_000), 100)
@@ -43,7 +43,7 @@ class RateLimit(Settings, frozen=True, kw_only=True):
 
 
 class CorsSettings(Settings, frozen=True, kw_only=True):
-    """`[api.cors]`: the web pages of other origins that may use the API in a browser."""
+    """`[api.cors]`: the origins of other web pages that may use the API in a browser."""
 
     enabled: bool = key(boolean, default=False)
     allowed_origins: tuple[str, ...] = key(listed(origin), ())
@@ -62,7 +62,8 @@ class Api(Settings, frozen=True, kw_only=True):
 
 
 class Auth(Settings, frozen=True, kw_only=True):
-    """`[auth]`, or the key from the environment; `source` and `line` are its origin (0: no line)."""
+    """`[auth]`, or the master key from the environment. `source` and `line` are the key's origin; without a line,
+    `line` is 0."""
 
     master_key: str | None = key(check_master_key, required=False, secret=True)
     source: str = ""
@@ -105,7 +106,7 @@ class HistorySettings(Settings, frozen=True, kw_only=True):
 
 
 class Notify(Settings, frozen=True, kw_only=True):
-    """`[notify]`: the operations that `ctx:notify` invokes, `<section>:<operation>`."""
+    """`[notify]`: the operations that `ctx:notify` invokes, as `<section>:<operation>`."""
 
     targets: tuple[str, ...] = key(listed(_target), ())
 
@@ -117,7 +118,7 @@ class Persistence(Settings, frozen=True, kw_only=True):
 
 
 class LuaFolder(Settings, frozen=True, kw_only=True):
-    """A section with a folder of Lua files; `directory` is as configured."""
+    """A section with a folder of Lua files. `directory` is the configured text."""
 
     enabled: bool = key(boolean, default=True)
     directory: str
@@ -131,7 +132,7 @@ class ScenesSettings(LuaFolder, frozen=True, kw_only=True):
 
 
 class AutomationRunner(Settings, frozen=True, kw_only=True):
-    """`[automations.runner]`: settings for every execution, also of scenes."""
+    """`[automations.runner]`: settings for all executions, including scenes."""
 
     default_max_concurrent: int = key(whole(1, 1000), 8)
     backstop_timeout_secs: float = key(number_within(0.1, 604_800), 3600)
@@ -147,7 +148,7 @@ class AutomationsSettings(LuaFolder, frozen=True, kw_only=True):
 
 
 class ScriptsSettings(LuaFolder, frozen=True, kw_only=True):
-    """`[scripts]`. The limits hold for every execution of Lua."""
+    """`[scripts]`. The limits apply to each execution of Lua."""
 
     directory: str = key(_directory, "config/scripts")
     max_memory_mb: int = key(whole(1, 1024), 16)
@@ -156,7 +157,7 @@ class ScriptsSettings(LuaFolder, frozen=True, kw_only=True):
 
 
 class Sections(Settings, frozen=True, kw_only=True):
-    """All sections of the configuration's file except adapters."""
+    """All sections of the configuration file except adapters."""
 
     api: Api = section(Api)
     auth: Auth = section(Auth)

@@ -1,4 +1,4 @@
-"""Simulated time, which advances from one awaited instant to the next."""
+"""Simulated time, which jumps from one awaited instant to the next."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from appliance.clock import Clock
 
 SETTLE_ITERATIONS = 20
-"""Iterations of the event loop for tasks that are ready, before simulated time advances."""
+"""Iterations of the event loop for ready tasks before simulated time advances."""
 
 MAX_WAKINGS_AT_ONCE = 2_000
-"""Consecutive waits without an advance of simulated time, before `run` gives up."""
+"""Maximum number of consecutive waits that end without an advance of simulated time."""
 
 BUSY_POLL_SECS = 0.001
 """Real seconds between two calls of `is_busy`."""
@@ -44,15 +44,15 @@ class SimulatedClock(Clock):
         return self._elapsed
 
     def is_synchronised(self) -> bool:
-        """Return True: simulated time is always right."""
+        """Return True, because simulated time is always right."""
         return True
 
     async def sleep(self, seconds: float) -> None:
-        """Return after this many simulated seconds."""
+        """Wait for this number of simulated seconds."""
         await self._alarm(seconds)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
-        """Wait for the event, at most this many simulated seconds; return whether it was set."""
+        """Wait for the event for at most `seconds` of simulated time; return whether the event was set."""
         if event.is_set():
             return True
         alarm = self._alarm(seconds)
@@ -69,8 +69,8 @@ class SimulatedClock(Clock):
     async def run(self, until: datetime, is_busy: Callable[[], bool]) -> bool:
         """Advance from one awaited instant to the next until `until`, and stop there.
 
-        No time passes while `is_busy()` is true, because work takes real time. Return False if `until` was not
-        reached, because `stop` was called, or too many waits ended at one instant.
+        No time passes while `is_busy()` is true, because work takes real time. Return False if `stop` was called, or
+        if too many waits ended at one instant.
         """
         end, wakings, instant = (until - self._start).total_seconds(), 0, self._elapsed
         while not self._is_stopped and wakings < MAX_WAKINGS_AT_ONCE:
@@ -91,7 +91,6 @@ class SimulatedClock(Clock):
         return False
 
     def stop(self) -> None:
-        """Stop the simulated time."""
         self._is_stopped = True
 
     def _alarm(self, seconds: float) -> asyncio.Future[None]:

@@ -1,5 +1,4 @@
-"""Background tasks with an owner: they end with their owner, and every failure is logged. Also runs the event
-loop."""
+"""Background tasks that end with their owner, time limits, and back-off. Every failure of a task is logged."""
 
 from __future__ import annotations
 
@@ -17,29 +16,29 @@ from appliance.errors import LaresError
 T = TypeVar("T")
 
 CANCEL_GRACE_SECS = 1.0
-"""Seconds for a cancelled task to end."""
+"""Seconds that a cancelled task gets to end."""
 
 STALL_SECS = 0.25
-"""The length of a step of a `time_limit`; a step that is later than this does not count."""
+"""The length of a step of a `time_limit`. The limit ignores a step that takes more than twice this time."""
 
 
 log = logging.getLogger("tasks")
 
 
 class _Result(Struct, Generic[T], frozen=True):
-    """The return value of work that raised nothing."""
+    """The return value of successful work."""
 
     value: T
 
 
 class Tasks:
-    """Owns the tasks that it starts. Leaving the context cancels running ones and waits for their end."""
+    """Owns the tasks that it starts. Leaving the context cancels running tasks and waits for their end."""
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[Any]] = set()
 
     def start(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
-        """Run the work in the background; failures are logged under `name`."""
+        """Run the work in the background, and log a failure under `name`."""
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._running.add(task)
         task.add_done_callback(self._ended)
@@ -48,7 +47,7 @@ class Tasks:
     async def finish(self, work: Coroutine[Any, Any, T], name: str) -> T:
         """Return the result of the work, which continues even if the caller is cancelled.
 
-        If the work raises an exception, raise the same exception; log it, like `start`, unless it is a `LaresError`.
+        If the work raises an exception, raise the same exception, and log it unless it is a `LaresError`.
         """
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._running.add(task)
@@ -64,12 +63,12 @@ class Tasks:
             await asyncio.wait(remaining)
 
     def cancel(self) -> None:
-        """Ask every task that runs to end."""
+        """Cancel all running tasks."""
         for task in tuple(self._running):
             task.cancel()
 
     def _finished(self, task: asyncio.Task[Any]) -> None:
-        if not task.cancelled() and isinstance(task.exception(), LaresError):  # the caller gets it
+        if not task.cancelled() and isinstance(task.exception(), LaresError):  # the caller handles it
             self._running.discard(task)
         else:
             self._ended(task)
@@ -82,10 +81,11 @@ class Tasks:
 
 @asynccontextmanager
 async def time_limit(seconds: float) -> AsyncIterator[None]:
-    """Like `asyncio.timeout`, for answers from outside: time in which this process was stalled does not count.
+    """Limit the time to wait for an answer from outside, like `asyncio.timeout`, but ignore the time in which this
+    process was stalled.
 
-    Data that arrived during a stall is read after it, and is in time. Stalls are subtracted until their sum exceeds
-    the limit; all later time counts, so that a loop that is always late at most doubles a limit.
+    Data that arrives during a stall can only be read afterwards, so the data is in time. The sum of ignored stalls is
+    at most `seconds`, so a loop that is always late doubles a limit at most.
     """
     loop = asyncio.get_running_loop()
     timer: asyncio.Handle
@@ -113,10 +113,10 @@ async def time_limit(seconds: float) -> AsyncIterator[None]:
 
 
 async def end_within(work: Awaitable[T], seconds: float) -> T:
-    """Return the result of the work or raise its exception; raise `TimeoutError` after a `time_limit`.
+    """Return the result of the work or raise its exception. Raise `TimeoutError` after a `time_limit`.
 
-    The work is cancelled then, or when the caller is; after `CANCEL_GRACE_SECS`, it is left to itself. If the work
-    returns a value although it is cancelled, that value is the result.
+    The timeout, or the cancellation of the caller, cancels the work, and waits `CANCEL_GRACE_SECS` for its end. If
+    the cancelled work still returns a value, that value is the result.
     """
     loop = asyncio.get_running_loop()
     task, has_ended = loop.create_task(_ending_of(work)), loop.create_future()
@@ -135,7 +135,7 @@ async def end_within(work: Awaitable[T], seconds: float) -> T:
 
 
 async def end(task: asyncio.Task[Any]) -> None:
-    """Cancel a task and wait `CANCEL_GRACE_SECS` for its end."""
+    """Cancel a task and wait for its end, at most `CANCEL_GRACE_SECS`."""
     if not task.done():
         task.cancel()
         await asyncio.wait({task}, timeout=CANCEL_GRACE_SECS)
@@ -144,7 +144,7 @@ async def end(task: asyncio.Task[Any]) -> None:
 async def _ending_of(work: Awaitable[T]) -> _Result[T] | BaseException:
     """Return the result of the work or its exception.
 
-    Never raise: if the exception were one that ends the process, the caller's task could not catch it.
+    Never raise, because the caller's task could not catch exceptions that end the process.
     """
     try:
         return _Result(await work)
@@ -153,10 +153,10 @@ async def _ending_of(work: Awaitable[T]) -> _Result[T] | BaseException:
 
 
 async def run_together(*works: Coroutine[Any, Any, None]) -> None:
-    """Run the works concurrently until all have ended; if one fails, cancel the others and raise its exception.
+    """Run the coroutines concurrently until all have ended. If one fails, cancel the others and raise its exception.
 
-    Does not use `asyncio.TaskGroup`: in Python 3.11.2, which Debian 12 has, it leaves the caller counted as cancelled
-    after a failure, and the caller's next `asyncio.timeout` then ends it instead of raising `TimeoutError`.
+    This function does not use `asyncio.TaskGroup`. In Python 3.11.2 (Debian 12), a failed group leaves the caller
+    marked as cancelled, and the caller's next `asyncio.timeout` cancels it instead of raising `TimeoutError`.
     """
     loop = asyncio.get_running_loop()
     tasks = [loop.create_task(work, name=getattr(work, "__qualname__", None)) for work in works]  # shows a long turn
@@ -177,11 +177,10 @@ MAX_BACK_OFF_SECS = 60.0
 """Maximum number of seconds between two tries, unless another maximum is given."""
 
 JITTER = 0.25
-"""The random part of a back-off, so that parts that failed together do not retry together."""
+"""The random share of a back-off, so that parts that failed together do not retry together."""
 
 
 def back_off(failures: int, first: float = 1.0, most: float = MAX_BACK_OFF_SECS) -> float:
-    """Return the seconds to wait after this many consecutive failures: `first`, doubled with each further failure up
-    to `most`, less a random part of up to a quarter.
-    """
+    """Return the seconds to wait after a number of consecutive failures. The pause is `first`, doubled with each
+    further failure up to `most`, and reduced by a random share of up to a quarter."""
     return min(first * 2.0 ** min(max(failures - 1, 0), 16), most) * (1 - JITTER * random.random())

@@ -1,4 +1,4 @@
-"""The version, defined only here, and its build time: a clock that shows an earlier time is wrong."""
+"""The version, which is defined only here, and its build time. A clock that shows an earlier time is wrong."""
 
 from datetime import UTC, datetime
 

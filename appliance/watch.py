@@ -1,4 +1,4 @@
-"""Watches folders: saved Lua files cause one callback, regardless of how an editor saves them."""
+"""Watches folders of Lua files. Each save causes one callback, however the editor writes the file."""
 
 from __future__ import annotations
 
@@ -20,22 +20,24 @@ DEBOUNCE_SECS = 0.3
 """Seconds without a change before the callback is called."""
 
 MAX_DEBOUNCE_SECS = 3.0
-"""Seconds after which it is called even if changes continue."""
+"""Seconds after which the callback is called even if changes continue."""
 
 IMPORT_DELAY_SECS = 0.25
-"""Seconds before `watchfiles` is imported, so that a starting hub answers first; no changes are missed."""
+"""Seconds before the import of `watchfiles`, so that a starting hub answers first. Changes in this time are detected
+later."""
 
 POLL_INTERVAL_MS = 5000
-"""Interval of checks whether a folder was replaced, and whether a missing one was created."""
+"""Interval in seconds of checks for replaced and created folders."""
 
 STEP_MS = 200
-"""Interval at which `watchfiles` reads the system's notices of changes."""
+"""Interval in milliseconds at which `watchfiles` reads the system's notifications."""
 
 log = logging.getLogger("watch")
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """A folder to watch (with subfolders if `is_deep`), and the function to call when its Lua files have changed."""
+    """A folder to watch, and the function to call when its Lua files have changed. If `is_deep` is true, subfolders
+    are watched as well."""
 
     folder: Path
     is_deep: bool
@@ -43,8 +45,7 @@ class Target(Struct, frozen=True, kw_only=True):
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def holds(self, path: Path) -> bool:
-        """Return whether a change at the path may concern one of the target's Lua files; a subfolder may contain
-        some."""
+        """Return whether a change at the path can affect one of the target's Lua files."""
         if path == self.folder:
             return True
         if not path.is_relative_to(self.folder) or path.name.startswith("."):
@@ -54,7 +55,7 @@ class Target(Struct, frozen=True, kw_only=True):
         return self.is_deep and path.suffix == ""
 
     def list_linked(self) -> frozenset[tuple[Path, int, int]]:
-        """Return the Lua files that are links, with the inode and modification time of their targets."""
+        """Return the linked Lua files, with the inodes and modification times of the linked files."""
         found = set()
         with suppress(OSError):
             for file in self.folder.rglob("*.lua") if self.is_deep else self.folder.glob("*.lua"):
@@ -64,7 +65,7 @@ class Target(Struct, frozen=True, kw_only=True):
         return frozenset(found)
 
     def list_files(self) -> frozenset[tuple[Path, int]]:
-        """Return the existing Lua files, with their modification times in nanoseconds."""
+        """Return the modification times of the Lua files in nanoseconds."""
         with suppress(OSError):
             files = self.folder.rglob("*.lua") if self.is_deep else self.folder.glob("*.lua")
             return frozenset((file, file.lstat().st_mtime_ns) for file in files)
@@ -73,7 +74,7 @@ class Target(Struct, frozen=True, kw_only=True):
 
 FileChanges = Iterable[tuple[object, str]]
 WatchFunction = Callable[..., Iterator[FileChanges]]
-"""`watchfiles.watch`, or its replacement in a test."""
+"""The type of `watchfiles.watch`, which tests replace."""
 
 
 def _watch(*folders: Path, stop_event: threading.Event, **more: Any) -> Iterator[FileChanges]:
@@ -85,7 +86,7 @@ def _watch(*folders: Path, stop_event: threading.Event, **more: Any) -> Iterator
 
 
 class Watcher:
-    """While entered, watches its targets on one thread; without targets, it uses no thread."""
+    """Watches the targets on one thread while the context is open. Without targets, no thread runs."""
 
     def __init__(self, targets: Sequence[Target], clock: Clock, watch: WatchFunction = _watch) -> None:
         self._targets = targets
@@ -122,18 +123,18 @@ class Watcher:
                 target.changed.clear()
             try:
                 await target.on_change()
-            except Exception as error:  # the next change may be a better one
+            except Exception as error:  # the next change may succeed
                 log.error("the reaction to a change of %s failed: %s: %s", target.folder, type(error).__name__, error)
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Watch the existing folders on a thread, and start over when one was created, removed, or replaced."""
+        """Watch the existing folders on a thread. Start again when a folder is created, removed, or replaced."""
         polling = None
         seen = self._identify()
         self._linked = [target.list_linked() for target in self._targets]
         while not self._stop.is_set():
             try:
                 self._watch_folders(seen, loop, polling)
-            except FileNotFoundError:  # it was removed just now
+            except FileNotFoundError:  # the folder was removed just now
                 self._stop.wait(POLL_INTERVAL_MS / 10_000)
             except Exception as error:  # usually because of the system's limits on watching
                 if polling:
@@ -150,7 +151,7 @@ class Watcher:
             loop.call_soon_threadsafe(self._ended.set)
 
     def _watch_folders(self, seen: dict[Path, Any], loop: asyncio.AbstractEventLoop, polling: bool | None) -> None:
-        """Schedule callbacks for changes in these folders, until one of them is replaced or removed."""
+        """Schedule callbacks for changes in these folders until a folder is replaced or removed."""
         if not seen:
             self._stop.wait(POLL_INTERVAL_MS / 1000)
             return
@@ -172,24 +173,23 @@ class Watcher:
             for target in self._targets:
                 if target in early or any(target.holds(path) for path in paths):
                     self._schedule_reload(target, loop)
-            is_lost = not paths.isdisjoint(seen)  # one is gone, and another may have its place and its number
+            is_lost = not paths.isdisjoint(seen)  # a folder is gone, and another folder may have its path and inode
             if is_lost or self._stop.is_set() or self._identify() != seen:
                 return
 
     def _changed_early(self) -> list[Target]:
-        """Return the targets that changed between entering the context and the beginning of the watch. A second call
-        returns nothing.
-        """
+        """Return the targets that changed between the entry of the context and the start of the watch. A second call
+        returns an empty set."""
         before, self._before = self._before, []
         return [target for target, then in zip(self._targets, before, strict=False) if target.list_files() != then]
 
     def _changed_behind_links(self) -> list[Target]:
-        """Return the targets with a link whose target changed since the last call."""
+        """Return the targets with a link to a file that changed since the last call."""
         before, self._linked = self._linked, [target.list_linked() for target in self._targets]
         return [each for each, one, other in zip(self._targets, before, self._linked, strict=True) if one != other]
 
     def _identify(self) -> dict[Path, tuple[int, int]]:
-        """Return the existing folders, with device and inode."""
+        """Return the device and inode of each existing folder."""
         found = {}
         for target in self._targets:
             with suppress(OSError):

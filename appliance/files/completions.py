@@ -1,4 +1,4 @@
-"""The names that an editor can complete in Lua files: devices, places, variables, and the methods of `ctx`."""
+"""The methods of `ctx` for completions in editors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PARAMETER = re.compile(r"@param (\w+\??)")
 
 
 class CtxCompletion(Struct, frozen=True, kw_only=True):
-    """A method of `ctx`; an argument that can be omitted ends in `?`."""
+    """A method of `ctx`. The name of an optional argument ends in `?`."""
 
     name: str
     arguments: list[str]
@@ -23,7 +23,7 @@ class CtxCompletion(Struct, frozen=True, kw_only=True):
 
 @cache
 def list_methods() -> list[CtxCompletion]:
-    """Return the methods of `ctx` by name, as `config/library/lares.lua` describes them for editors."""
+    """Return the methods of `ctx` from `config/library/lares.lua`, sorted by name."""
     text = (bundled_config() / "library" / "lares.lua").read_text("utf-8")
     found = {match[2]: match[1] for match in _METHOD.finditer(text)}
     return [

@@ -1,5 +1,4 @@
-"""Checks one text in the place of a file of the home: its faults, and warnings about names that the home does not
-have."""
+"""Checks a new text of a file, and returns faults and warnings, for example about unknown names."""
 
 from __future__ import annotations
 
@@ -27,14 +26,14 @@ from appliance.scenes import Scene
 
 
 class CheckedText(Struct, frozen=True, kw_only=True):
-    """The faults and warnings of a text, by line."""
+    """The faults and warnings of a text."""
 
     errors: tuple[Fault, ...] = ()
     warnings: tuple[Fault, ...] = ()
 
 
 class FileChecks:
-    """Checks texts in the home as it is now. `names` returns the names that the home has."""
+    """Checks texts against the present home. `names` returns the names of the home."""
 
     def __init__(
         self,
@@ -55,7 +54,7 @@ class FileChecks:
         self._names = names
 
     async def check(self, place: FilePlace, text: bytes) -> CheckedText:
-        """Return the faults of the text and, without faults, warnings about it."""
+        """Return the faults of the text, or warnings if there are no faults."""
         source = Source(name=place.path, text=text)
         checks = {
             "scene": self._check_scene,
@@ -115,7 +114,7 @@ class FileChecks:
         return [_split(warning, self._config.file, source.name) for warning in found.warnings]
 
     async def _names_with(self, source: Source) -> HomeNames:
-        """Return the names of the home with this text in place of the file's."""
+        """Return the names of the home, in which this text replaces the file."""
         return (await self._names()).with_source(source)
 
     async def _find_undefined(self, source: Source) -> list[Fault]:
@@ -127,6 +126,6 @@ class FileChecks:
 
 
 def _split(warning: str, file: str, name: str) -> Fault:
-    """Return the fault in the text of a warning: `file:line: message`."""
+    """Parse the text of a warning: `file:line: message`."""
     line, _, message = warning.removeprefix(f"{file}:").partition(": ")
     return Fault(name, int(line), message) if line.isdecimal() else Fault(name, 0, warning.removeprefix(f"{file}: "))

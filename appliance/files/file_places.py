@@ -1,4 +1,4 @@
-"""The files of the home that can be read and saved: their paths, kinds, and places on the disk."""
+"""The files of the home that clients can read and save: their paths, kinds, and places on the disk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 class FilePlace(Struct, frozen=True, kw_only=True):
     """A file of the home.
 
-    `kind` is scene, automation, script, adapter, or config; `folder` holds files of this kind.
+    `kind` is scene, automation, script, adapter, or config. `folder` contains the files of this kind.
     """
 
     kind: str
@@ -39,12 +39,15 @@ class FilePlace(Struct, frozen=True, kw_only=True):
         return list(self.file.parents[:depth])
 
     def read(self) -> bytes | None:
-        """Return the file's content, None if it does not exist.
+        """Return the file's content, or None if it does not exist.
 
-        Raise `Invalid` for a link, or for anything that is not a file.
+        Raise `Invalid` for a link, a folder, or a special file.
         """
         try:
-            for each in (*reversed(self.inner_folders()), self.file):  # a link comes before the missing part in it
+            for each in (
+                *reversed(self.inner_folders()),
+                self.file,
+            ):  # a link can hide a missing folder
                 if stat.S_ISLNK(os.lstat(each).st_mode):
                     raise Invalid(f"{self.path} is a link; change its target on the box")
             return read_plain(self.file, MAX_FILE_BYTES)
@@ -55,8 +58,7 @@ class FilePlace(Struct, frozen=True, kw_only=True):
 
 
 class FilePlaces:
-    """The configuration file, and the folder of each kind of Lua file. `config_path` is the path of the
-    configuration."""
+    """Knows the configuration file (`config_path`), and the folder of each kind of Lua file."""
 
     def __init__(self, config: Config) -> None:
         self._file = Path(config.file).absolute()
@@ -74,7 +76,7 @@ class FilePlaces:
         return f"{self._folders['adapter']}/{kind}.lua"
 
     def get(self, path: str) -> FilePlace:
-        """Return the place of a file that may be saved; raise `Invalid` for any other path."""
+        """Return the place of a file that can be saved. Raise `Invalid` for other paths."""
         if path == self.config_path:
             return self._config_place()
         if len(path) > MAX_PATH_CHARS or _CONTROL.search(path) is not None:
@@ -95,7 +97,7 @@ class FilePlaces:
         raise Invalid(f"{path} is not a file of {folders}, and not {self.config_path}")
 
     def list_all(self) -> list[FilePlace]:
-        """Return the places of all files that may exist, valid or not."""
+        """Return the places of all files that exist, even if their names are invalid, and of the configuration."""
         places = [self._config_place()]
         for kind, name in self._folders.items():
             folder = self._root / name

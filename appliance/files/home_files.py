@@ -1,4 +1,4 @@
-"""Lists, reads, saves, and deletes the Lua files of the home and its configuration; keeps their previous texts."""
+"""Lists, reads, saves, and deletes the home's Lua files and configuration, and keeps previous texts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from appliance.tables.toml_lines import line_finder
 from appliance.tasks import Tasks
 
 MAX_SAVED_BYTES = 256 << 10
-"""Bytes of a text that can be saved."""
+"""Maximum size of a saved text in bytes."""
 
 
 class _VersionKey(Struct, frozen=True):
@@ -69,11 +69,11 @@ class SavedFile(Struct, frozen=True, kw_only=True):
 
 
 class HomeFiles:
-    """The files of the home. Saves and deletions run one at a time, and finish even if their caller is cancelled.
+    """The files of the home. Saves and deletions run one after another, and finish even if their caller is cancelled.
 
-    `run` runs work on the thread that writes to the card. `reload_sound` reloads the catalog of a kind of file; files
-    with faults keep their loaded definitions. `secret_settings` returns the names of the secret settings of kinds in
-    Lua, by section.
+    `run` runs work on the thread that writes to the card. `reload_sound` contains a function per kind of file that
+    reloads the valid files; files with faults keep their loaded definitions. `secret_settings` returns the secret
+    settings of kinds in Lua by section.
     """
 
     def __init__(
@@ -112,26 +112,26 @@ class HomeFiles:
         await self._tasks.__aexit__()
 
     async def list_files(self) -> list[FileEntry]:
-        """Return every file, by path."""
+        """Return all files, sorted by path."""
         return await asyncio.to_thread(lambda: sorted(self._entries(), key=lambda each: each.path))
 
     async def read(self, path: str) -> FileText:
-        """Return the file's text; raise `NotFound`."""
+        """Return the file's text. Raise `NotFound`."""
         place, data = await self._find(path)
         return FileText(path=place.path, text=self._shown(place, data), version=self._version_of(data))
 
     async def check(self, path: str, text: str) -> CheckedText:
-        """Return the faults and warnings of the text in place of the file's text; nothing is written."""
+        """Return the faults and warnings of a new text of the file, without writing."""
         place = self.places.get(path)
         faults, full = await self._with_secrets(place, _encode(text))
         return await self.checks.check(place, full) if not faults else CheckedText(errors=tuple(faults))
 
     async def exists(self, path: str) -> bool:
-        """Return whether there is a file, or anything else, at the path."""
+        """Return whether the path exists, also as a folder or a link."""
         return await asyncio.to_thread(os.path.lexists, self.places.get(path).file)
 
     async def with_secrets(self, path: str, text: str) -> str:
-        """Return the text with the stored secrets in place of their marks."""
+        """Return the text, in which the stored secrets replace their marks."""
         return (await self._with_secrets(self.places.get(path), _encode(text)))[1].decode()
 
     async def save(self, path: str, text: str, version: str | None = None) -> SavedFile:
@@ -143,8 +143,8 @@ class HomeFiles:
         return await self._tasks.finish(self._save(place, lambda _: data, version), f"save of {path}")
 
     async def change_config(self, change: Callable[[str], str], version: str | None = None) -> SavedFile:
-        """Save the configuration as the function changes its text, which includes its secrets; raise what `save`
-        raises."""
+        """Apply the function to the text of the configuration, which contains the secrets, and save the result. Raise
+        the exceptions of `save`."""
         place = self.places.get(self.places.config_path)
 
         def apply(before: bytes | None) -> bytes:
@@ -153,13 +153,13 @@ class HomeFiles:
         return await self._tasks.finish(self._save(place, apply, version), f"change of {place.path}")
 
     async def read_config(self) -> tuple[str, str, str]:
-        """Return the configuration: its text, its text without secrets, and its version."""
+        """Return the configuration's text, its text without secrets, and its version."""
         place = self.places.get(self.places.config_path)
         data = await asyncio.to_thread(place.read) or b""
         return _text_of(place, data), self._shown(place, data), self._version_of(data)
 
     async def delete(self, path: str) -> None:
-        """Delete the file; its versions stay, and its last text becomes a version. Raise `NotFound` or
+        """Delete the file. Keep its versions, and store its last text as a version. Raise `NotFound` or
         `StoreFailed`."""
         place = self.places.get(path)
         await self._tasks.finish(self._delete(place), f"deletion of {path}")
@@ -167,7 +167,7 @@ class HomeFiles:
     async def list_versions(self, path: str) -> list[FileVersion]:
         """Return the previous texts of the file, newest first.
 
-        Raise `NotFound` if there is neither file nor version.
+        Raise `NotFound` if neither the file nor a version exists.
         """
         found: list[FileVersion] = await self._run(partial(self._saved.list_versions, path))
         if not found:
@@ -175,7 +175,7 @@ class HomeFiles:
         return found
 
     async def read_version(self, path: str, n: int) -> str:
-        """Return the previous text of this number; raise `NotFound`."""
+        """Return the previous text with this number. Raise `NotFound`."""
         found: list[FileVersion] = await self._run(partial(self._saved.list_versions, path))
         version = next((each for each in found if each.n == n), None)
         if version is None:
@@ -211,7 +211,7 @@ class HomeFiles:
             await self._reload(place)
 
     def _replace(self, place: FilePlace, full: bytes, before: bytes | None, version: str | None) -> None:
-        """On the writing thread, replace the file, unless it changed during the check."""
+        """Replace the file unless it changed during the check. Runs on the writing thread."""
         present = place.read()
         if present != before:
             self._require_version(place, present, version)
@@ -236,7 +236,8 @@ class HomeFiles:
             raise FileChanged(place.path)
 
     async def _with_secrets(self, place: FilePlace, data: bytes) -> tuple[list[Fault], bytes]:
-        """Return the text with the stored secrets in place of their marks, and a fault for each mark without one."""
+        """Return a fault for each mark without a stored secret, and the text in which the stored secrets replace
+        their marks."""
         if place.kind != "config":
             return [], data
         stored = await asyncio.to_thread(place.read)
@@ -282,7 +283,7 @@ class HomeFiles:
 
 
 def _at_next_start(place: FilePlace, data: bytes, key: str) -> Fault:
-    """Return the warning about changed keys of the configuration that a reload does not apply."""
+    """Return the warning about a changed key of the configuration that a reload does not apply."""
     line = line_at(tuple(key.split(".")), line_finder(data.decode(errors="replace")))
     return Fault(place.path, line, f"{key} takes effect when the hub starts again")
 

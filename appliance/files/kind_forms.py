@@ -1,4 +1,5 @@
-"""The settings of every kind of adapter, for forms: from the code and files of the kinds, and from their manual."""
+"""The settings of all kinds of adapters, for forms. They come from the code or the Lua file of a kind, and from the
+bundled configuration."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ RARE = frozenset(
         *("discovery_prefix", "tasmota", "publish", "hub_id", "include_config_entities", "method", "body"),
     }
 )
-"""Settings that most sections omit; a form shows them last."""
+"""Settings that most sections omit. A form shows them last."""
 
 _NOT_IN_FORMS = ("type", "enabled")
 _COMMENTED = re.compile(r"(?:# )?([a-z][a-z0-9_]*) = (.*)")
@@ -32,7 +33,7 @@ _TYPES = {"integer": "integer", "number": "number", "boolean": "boolean", "array
 
 
 class KindSetting(Struct, frozen=True, kw_only=True):
-    """A setting of a section. `example` is a usual value; `is_rare`: most sections omit it."""
+    """A setting of a section. `example` is a usual value. If `is_rare` is true, most sections omit the setting."""
 
     name: str
     type: str
@@ -48,7 +49,7 @@ class KindSetting(Struct, frozen=True, kw_only=True):
 
 
 class KindForm(Struct, frozen=True, kw_only=True):
-    """A kind with its settings, required ones first. `fault` is the reason why its file cannot be used."""
+    """A kind with its settings, required settings first. `fault` is the reason why its Lua file is unusable."""
 
     name: str
     title: str
@@ -58,14 +59,14 @@ class KindForm(Struct, frozen=True, kw_only=True):
 
 
 class Note(Struct, frozen=True):
-    """The description of a key in the manual, and its value there."""
+    """The description and the example value of a key in the bundled configuration."""
 
     description: str
     example: Any
 
 
 async def list_kinds(catalog: KindCatalog) -> list[KindForm]:
-    """Return every kind that a section can have now, by name."""
+    """Return all kinds that a section can have at present, sorted by name."""
     definitions, faults = await catalog.read_all()
     forms = [_form_of_python(name) for name in KINDS]
     forms += [_form_of_lua(name, each) for name, each in definitions.items()]
@@ -134,7 +135,7 @@ def _type_of(field: Field[Any], schema: Mapping[str, Any]) -> str:
 
 @cache
 def read_manual() -> Mapping[str, Mapping[str, Note]]:
-    """Return the notes about the keys of each kind in the bundled configuration, which serves as their manual."""
+    """Return the notes about the keys of each kind from the comments of the bundled configuration."""
     known: dict[str, Fields] = {name: kind.settings.FIELDS for name, kind in KINDS.items()}
     found: dict[str, dict[str, Note]] = {name: {} for name in KINDS}
     section, words = "", list[str]()

@@ -29,12 +29,12 @@ _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?:\s+\S+)?\Z")
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 
 OF_HOME = ("device", "room", "group")
-"""The types of fields whose defaults are only samples: the form must ask for things of the home."""
+"""Types of fields with things of the home. Their defaults are only samples, so the form must ask for a value."""
 
 
 class RecipeField(Struct, frozen=True, kw_only=True):
-    """A field. `of` are the attributes of a device, the range of a number, or the words of a choice, as written in
-    the comment."""
+    """A field of a recipe. `of` contains the attributes of a device, the range of a number, or the words of a choice,
+    as written in the comment."""
 
     name: str
     type: str
@@ -51,7 +51,7 @@ class RecipeField(Struct, frozen=True, kw_only=True):
 
 
 class FieldFault(Invalid):
-    """A field of a recipe that cannot be read, with its line."""
+    """A field of a recipe is invalid; `line` is its line."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -94,7 +94,7 @@ def read_fields(text: str, tokens: Sequence[LuaToken]) -> list[RecipeField]:
 
 
 def _is_comment(tokens: Sequence[LuaToken], line: int) -> bool:
-    """Return whether no token begins on this line, as on a comment line."""
+    """Return whether the line contains no token of Lua, because it is a comment."""
     return all(token.line != line for token in tokens)
 
 
@@ -195,4 +195,4 @@ _CHECKS: Mapping[str, Callable[[RecipeField, Any], Any]] = {
     "text": _check_text,
     "choice": _check_choice,
 }
-"""The check of a value, by the type of the field."""
+"""The check of a value by the type of its field."""

@@ -28,7 +28,7 @@ log = logging.getLogger("files")
 
 
 class Recipe(Struct, frozen=True, kw_only=True):
-    """A recipe; `kind` is automation or scene."""
+    """A recipe. `kind` is automation or scene."""
 
     id: str
     name: str
@@ -39,7 +39,7 @@ class Recipe(Struct, frozen=True, kw_only=True):
 
 
 def read_recipe(source: Source) -> Recipe:
-    """Return the recipe in the file; raise `Invalid` with the line of a wrong field."""
+    """Return the recipe in the file. Raise `FieldFault` with the line of an invalid field."""
     text = source.chunk.decode()
     tokens = [*tokens_of(source.chunk)]
     texts = _fields_of_result(tokens)
@@ -56,11 +56,10 @@ def read_recipe(source: Source) -> Recipe:
 
 
 def fill(recipe: Recipe, id_: str, name: str, values: Mapping[str, Any]) -> str:
-    """Return the text of the recipe with these values, and with its own id and name; raise `Invalid` for a wrong
-    value.
+    """Return the text of the recipe with these values and with a new id and name. Raise `Invalid` for a wrong value.
 
-    Texts that are the recipe's id, or begin with it and a dot, are names of timers and variables: they get the new
-    id.
+    Names of timers and variables are equal to the recipe's id, or begin with it and a dot. The new id replaces the
+    old one in them.
     """
     names = [field.name for field in recipe.fields]
     if unknown := [each for each in values if each not in names]:
@@ -76,7 +75,7 @@ def fill(recipe: Recipe, id_: str, name: str, values: Mapping[str, Any]) -> str:
 
 
 class Recipes:
-    """The recipes that come with Lares, and those in `config/recipes/` of the home, which replace bundled ones of the
+    """The bundled recipes, and the recipes of the home in `config/recipes/`, which replace bundled recipes of the
     same name."""
 
     def __init__(self, files: HomeFiles, config: Path, scenes: str, automations: str) -> None:
@@ -85,21 +84,21 @@ class Recipes:
         self._folders = {"scene": scenes.rstrip("/"), "automation": automations.rstrip("/")}
 
     async def list_recipes(self) -> list[Recipe]:
-        """Return every usable recipe by id."""
+        """Return all usable recipes, sorted by id."""
         recipes, faults = await asyncio.to_thread(self._read)
         for fault in faults:
             log.warning("%s", fault)
         return [recipes[id_] for id_ in sorted(recipes)]
 
     async def get(self, id_: str) -> Recipe:
-        """Return a recipe; raise `NotFound` if there is no usable one of this id."""
+        """Return the usable recipe with this id. Raise `NotFound`."""
         recipes, _ = await asyncio.to_thread(self._read)
         if id_ not in recipes:
             raise NotFound("recipe", id_)
         return recipes[id_]
 
     async def use(self, recipe: Recipe, file: str, name: str, values: Mapping[str, Any]) -> SavedFile:
-        """Save a new automation or scene made from the recipe, after the checks of a save."""
+        """Check and save a new automation or scene from the recipe."""
         folder = self._folders[recipe.kind]
         stem = file.removeprefix(f"{folder}/").removesuffix(".lua")
         if _FILE.fullmatch(stem) is None:
@@ -110,7 +109,7 @@ class Recipes:
         return await self._files.save(path, fill(recipe, stem, name, values), "")
 
     def _read(self) -> tuple[dict[str, Recipe], list[Fault]]:
-        """Return every recipe by id, and the faults of the home's own recipes."""
+        """Return all recipes by id, and the faults of the home's recipes."""
         bundled = {
             id_: recipe
             for name in ("scenes", "recipes")
@@ -122,13 +121,13 @@ class Recipes:
 
 
 def own_recipes(config: Path) -> Folder:
-    """Return the folder of a home's own recipes, next to the file of the configuration."""
+    """Return the folder of the home's recipes, which is next to the configuration file."""
     folder = config.absolute().parent
     return Folder(path=folder / "recipes", name=f"{folder.name}/recipes")
 
 
 def check_recipes(folder: Folder) -> tuple[dict[str, Recipe], list[Fault]]:
-    """Return the recipes of the folder by id, and the faults of the other files; reads the disk."""
+    """Read the folder. Return its recipes by id, and the faults of invalid files."""
     contents = folder.read()
     recipes, faults = {}, list(contents.faults)
     for source in contents.sources:
@@ -142,7 +141,7 @@ def check_recipes(folder: Folder) -> tuple[dict[str, Recipe], list[Fault]]:
 
 
 def _fields_of_result(tokens: Sequence[LuaToken]) -> dict[str, str | None]:
-    """Return the fields of the returned table by name, with the value only if it is a plain text."""
+    """Return the fields of the returned Lua table. A value is None if it is not a plain text."""
     start = max((n for n, token in enumerate(tokens) if token.word == "return" and token.column == 0), default=0)
     found: dict[str, str | None] = {}
     depth = 0
@@ -156,7 +155,7 @@ def _fields_of_result(tokens: Sequence[LuaToken]) -> dict[str, str | None]:
 
 
 def _renamed(recipe: Recipe, id_: str, name: str) -> dict[tuple[int, int], str]:
-    """Return where the recipe's id or name occurs in texts and comments, with the new words."""
+    """Return the positions of the recipe's id and name in texts and comments, and the new texts for them."""
     starts = line_starts(recipe.text)
     found: dict[tuple[int, int], str] = {}
     before = ("", "")
@@ -177,7 +176,7 @@ def _renamed(recipe: Recipe, id_: str, name: str) -> dict[tuple[int, int], str]:
 
 
 def _literal(value: Any) -> str:
-    """Return the value in the syntax of Lua."""
+    """Return the value in Lua syntax."""
     if isinstance(value, list):
         return "{ " + ", ".join(map(_literal, value)) + " }" if value else "{}"
     if isinstance(value, str):

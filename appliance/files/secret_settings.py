@@ -26,13 +26,15 @@ _SECRETS = frozenset[str]().union(
 
 
 class SecretSettings:
-    """The secret settings of Lares, and those of kinds in Lua, which `of_kinds` returns by section."""
+    """The secret settings of Lares and of kinds in Lua. `of_kinds` returns the secret settings of kinds in Lua by
+    section."""
 
     def __init__(self, of_kinds: Callable[[], Mapping[str, frozenset[str]]]) -> None:
         self._of_kinds = of_kinds
 
     def tester(self, *texts: bytes) -> IsSecret:
-        """Return a function that tests whether a path of keys is secret; the texts give the kinds of sections."""
+        """Return a function that tests whether a path of keys is secret. The configuration texts show the kinds of
+        sections."""
         of_kinds = self._of_kinds()
         kinds = {name: kind for text in texts for name, kind in _kinds_stated(text.decode(errors="replace"))}
         every = _SECRETS.union(*of_kinds.values())
@@ -53,7 +55,7 @@ class SecretSettings:
 
 
 def _kinds_stated(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the `type` of each section of an adapter that has one, as far as its lines show it."""
+    """Yield the name and the `type` of each adapter section that states a type on a line of its own."""
     section = ""
     for line in text.splitlines():
         if (header := re.match(r"\s*\[+\s*adapters\s*\.\s*[\"']?(\w+)", line)) is not None:

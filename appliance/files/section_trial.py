@@ -1,4 +1,5 @@
-"""Tries a section of an adapter before it is saved: in an empty home, with its device or with a recording of it."""
+"""Tries an adapter section before it is saved. The trial runs in an empty home, with the device or with a recording
+of it."""
 
 from __future__ import annotations
 
@@ -31,18 +32,17 @@ from appliance.lua.worker_pool import WorkerPool
 from appliance.tasks import Tasks
 
 MAX_TRIAL_SECS = 10.0
-"""Seconds after which a section that has not answered counts as failed."""
+"""Seconds after which a trial without an answer has failed."""
 
 SETTLE_SECS = 0.5
-"""Seconds for a section to show its devices after its first answer."""
+"""Seconds after the first answer in which a section can report its devices."""
 
 MAX_LINES, MAX_LINE_CHARS, MAX_DEVICES = 400, 1000, 500
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """The result of a trial. `error` is None if the device answered. `lines` are the requests and answers of a kind
-    in Lua; `recording` replays them; neither contains a secret.
-    """
+    """The result of a trial. `error` is None if the device answered. `lines` contains the requests and responses of a
+    kind in Lua, and `recording` can replay them. Both contain no secrets."""
 
     error: str | None
     devices: tuple[Device, ...]
@@ -52,7 +52,7 @@ class Trial(Struct, frozen=True, kw_only=True):
 
 
 class SectionTrials:
-    """Runs one trial at a time. `folder` holds the kinds of the home; `build_pool` starts a Lua worker."""
+    """Runs one trial at a time. `folder` contains the kinds of the home. `build_pool` starts a Lua worker."""
 
     def __init__(
         self,
@@ -75,10 +75,11 @@ class SectionTrials:
         self._is_running = False
 
     async def run(self, name: str, settings: Any, *, kind: Source | None = None, replay: Any = None) -> Trial:
-        """Start the section and return the result. `kind` is used in place of its file, `replay` in place of its
+        """Start the section and return the result. `kind` replaces the file of the kind, and `replay` replaces the
         device.
 
-        Raise `Busy`, `Invalid` for data that are not a recording, or `ConfigFailed` with faults of file and settings.
+        Raise `Busy` during another trial, `Invalid` for an invalid recording, or `ConfigFailed` with the faults of
+        file and settings.
         """
         if self._is_running:
             raise Busy("another section is being tried; wait until that has ended")
@@ -96,7 +97,7 @@ class SectionTrials:
         from appliance.adapters.lua_kinds.recorder import Recorder  # noqa: PLC0415
         from appliance.adapters.lua_kinds.web_request import Origins  # noqa: PLC0415
 
-        IS_MUTED.set(True)  # the home has no such section
+        IS_MUTED.set(True)  # the log must not show lines of a section that the home does not have
         home = TrialHome(name, self._clock, self._secrets_of(name))
         if not isinstance(settings, LuaSection):
             await self._attempt(home, partial(kind_of(settings).build, settings), self._context(home, None))
@@ -121,7 +122,7 @@ class SectionTrials:
             return _result(home, redact, recorder.lines(), recording)
 
     async def _attempt(self, home: TrialHome, build: Build, context: AdapterContext) -> None:
-        """Run the adapter until it has shown its devices, has failed, or the time is up."""
+        """Run the adapter until it has reported its devices, has failed, or the time limit is reached."""
         async with AdapterRunner(build, context):
             with suppress(TimeoutError):
                 async with asyncio.timeout(MAX_TRIAL_SECS):

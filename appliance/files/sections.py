@@ -1,4 +1,5 @@
-"""The adapter sections of the configuration, for forms: list, change, and remove them; try one before it is saved."""
+"""Lists, changes, and removes the adapter sections of the configuration for forms, and tries a section before it is
+saved."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from appliance.lua.source import Source
 
 
 class Section(Struct, frozen=True, kw_only=True):
-    """A section as written in the file, with secrets hidden."""
+    """A section of the configuration file, with hidden secrets."""
 
     name: str
     kind: str
@@ -30,7 +31,7 @@ class Section(Struct, frozen=True, kw_only=True):
 
 
 class Sections:
-    """The sections of `[adapters.*]`."""
+    """The adapter sections of the configuration file."""
 
     def __init__(self, files: HomeFiles, trials: SectionTrials) -> None:
         self._files = files
@@ -38,7 +39,7 @@ class Sections:
         self._file = files.places.config_path
 
     async def list_sections(self) -> tuple[str, list[Section]]:
-        """Return the version of the file, and its sections by name; raise `Invalid` if the file is not TOML."""
+        """Return the version of the file and its sections by name. Raise `Invalid` if it is not TOML."""
         _, shown, version = await self._files.read_config()
         stated = await asyncio.to_thread(_adapters_in, shown)
         return version, [_section_of(name, raw) for name, raw in sorted(stated.items()) if isinstance(raw, dict)]
@@ -46,9 +47,9 @@ class Sections:
     async def save(
         self, name: str, kind: str, values: Mapping[str, Any], version: str | None, *, is_new: bool
     ) -> SavedFile:
-        """Change or add a section. None removes a key; keys that are not given stay, and so does a hidden secret.
+        """Change or add a section. None removes a key. Missing keys and hidden secrets stay unchanged.
 
-        Raise `FileExists` if a new section already exists, and what `HomeFiles.save` raises.
+        Raise `FileExists` if a new section already exists, and the exceptions of `HomeFiles.save`.
         """
 
         def change(text: str) -> str:
@@ -60,7 +61,7 @@ class Sections:
         return await self._files.change_config(change, version)
 
     async def remove(self, name: str, version: str | None = None) -> SavedFile:
-        """Remove a section; raise `NotFound`, and what `HomeFiles.save` raises."""
+        """Remove a section. Raise `NotFound`, and the exceptions of `HomeFiles.save`."""
 
         def change(text: str) -> str:
             if name not in _adapters_in(text):
@@ -72,9 +73,10 @@ class Sections:
     async def try_section(
         self, name: str, kind: str, values: Mapping[str, Any], *, text: str | None = None, replay: Any = None
     ) -> Trial:
-        """Start the section as it would be saved, in an empty home. `text` is used in place of the file of its kind.
+        """Start the changed section in an empty home. `text` replaces the Lua file of its kind.
 
-        Raise `InvalidFile` with faults of file and settings, `Busy`, or `Invalid` for an unusable recording.
+        Raise `InvalidFile` with the faults of file and settings, `Busy` during another trial, or `Invalid` for an
+        invalid recording.
         """
         stored, _, _ = await self._files.read_config()
         source, faulty = None, self._file
@@ -103,7 +105,7 @@ class Sections:
 
 
 def _adapters_in(text: str) -> dict[str, Any]:
-    """Return the sections of a text; raise `Invalid` if it is not TOML."""
+    """Return the adapter sections of a text. Raise `Invalid` if it is not TOML."""
     try:
         stated = config.parse_toml(text, "the configuration").get("adapters", {})
     except ConfigFailed as failed:
@@ -119,7 +121,7 @@ def _section_of(name: str, raw: Mapping[str, Any]) -> Section:
 
 
 def _changes(name: str, kind: str, values: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys whose values differ from the given ones, or that are missing in the section."""
+    """Return the keys whose values are new or differ from `stated`."""
     type_ = None if kind == name and "type" not in stated else kind
     kept = {key: value for key, value in values.items() if not (value == HIDDEN and key in stated)}
     found = {"type": type_, **kept} if type_ is not None else kept

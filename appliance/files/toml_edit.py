@@ -1,4 +1,4 @@
-"""Changes one adapter section of a TOML text. Its other keys, and all other lines, comments, and their order stay."""
+"""Changes an adapter section in a TOML text, and keeps all other keys, lines, and comments in their order."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def set_keys(text: str, name: str, values: Mapping[str, Any]) -> str:
-    """Return the text with these keys of `[adapters.NAME]`; None removes a key. A new section is the last one.
+    """Set keys of `[adapters.NAME]`, and return the changed text. None removes a key. A new section is added at the
+    end.
 
-    Raise `Invalid` if the section cannot be changed this way.
+    Raise `Invalid` if the section is not written as `[adapters.NAME]`.
     """
     if "\r\n" in text:
         return set_keys(text.replace("\r\n", "\n"), name, values).replace("\n", "\r\n")
@@ -52,7 +53,8 @@ def set_keys(text: str, name: str, values: Mapping[str, Any]) -> str:
 
 
 def remove_section(text: str, name: str) -> str:
-    """Return the text without `[adapters.NAME]` and the sections in it; raise `Invalid` if it has no such section."""
+    """Return the text without `[adapters.NAME]` and its inner sections. Raise `Invalid` if the section does not
+    exist."""
     if "\r\n" in text:
         return remove_section(text.replace("\r\n", "\n"), name).replace("\n", "\r\n")
     layout = _Layout.of(text)
@@ -65,7 +67,7 @@ def remove_section(text: str, name: str) -> str:
             continue
         inside = [each.end for each in layout.values if header.end < each.start < next_start]
         end = _end_of_line(text, max(inside, default=header.end))
-        while text[end + 1 : end + 2] == "#" and end + 1 < next_start:  # comments that follow without an empty line
+        while text[end + 1 : end + 2] == "#" and end + 1 < next_start:  # they belong to the next section
             end = _end_of_line(text, end + 1)
         rest = text[end:].lstrip("\n")
         start = text.rfind("\n", 0, header.start) + 1
@@ -104,7 +106,7 @@ def _key(name: str) -> str:
 
 
 def _literal(value: Any) -> str:
-    """Return a JSON value in TOML, on one line."""
+    """Return a JSON value as TOML on one line."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

@@ -1,5 +1,4 @@
-"""Finds the values and section headers of a TOML text by their positions, so that a change leaves everything else as
-it is."""
+"""Finds the positions of values and section headers in a TOML text, so that a change keeps the rest of the text."""
 
 from __future__ import annotations
 
@@ -10,7 +9,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 KeyPath = tuple[str, ...]
-"""The names of the sections and keys around a value; for items of arrays, the position, from 0."""
+"""The path of a value: the names of its sections and keys. For items of arrays, the path contains the position from 0
+on."""
 
 MAX_DEPTH = 32
 
@@ -27,7 +27,7 @@ _HEADER = re.compile(r"\[\[?[ \t]*")
 
 
 class TomlPart(Struct, frozen=True):
-    """A value, a header, or a comment: its path and its place."""
+    """A value, a header, or a comment, with its path and its position in the text."""
 
     path: KeyPath
     start: int
@@ -35,9 +35,9 @@ class TomlPart(Struct, frozen=True):
 
 
 class TomlScanner:
-    """Finds the parts of a TOML text; raises `ValueError` if it is not TOML.
+    """Finds the parts of a TOML text. Raises `ValueError` if the text is not TOML.
 
-    `headers` and `comments` are complete after `values`; a comment has the path of the section around it.
+    `headers` and `comments` are complete after a call of `values`. A comment has the path of its section.
     """
 
     def __init__(self, text: str) -> None:
@@ -49,7 +49,7 @@ class TomlScanner:
         self.comments: list[TomlPart] = []
 
     def values(self) -> Iterator[TomlPart]:
-        """Yield every value, including tables, arrays, and the values inside them."""
+        """Yield all values, including tables, arrays, and the values in them."""
         self._skip_space()
         while self._at < len(self._text):
             if self._text[self._at] == "[":

@@ -1,4 +1,4 @@
-"""Secrets in a TOML text: hides them, and restores them if a text still has the mark. Comments and order stay."""
+"""Replaces the secrets in a TOML text by marks, and marks by secrets. All other parts of the text stay unchanged."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from msgspec import Struct
 from appliance.files.toml_scan import KeyPath, TomlPart, TomlScanner
 
 HIDDEN = "***"
-"""The mark in place of a secret."""
+"""The mark that replaces a secret."""
 
 IsSecret = Callable[[KeyPath], bool]
 
 ANY_SECTION = ""
-"""Replaces the section of a key in a comment, which may be meant for any section."""
+"""The section in the path of a key in a comment, because the comment can apply to any section."""
 
 _NAME = r"[A-Za-z0-9_-]+"
 _LINE = re.compile(rf"[ \t]*({_NAME})[ \t]*=[ \t]*([^\r\n]*)")
@@ -28,7 +28,7 @@ _CLOSERS = {'"""': '"""', "'''": "'''", "[": "]", "{": "}"}
 
 
 class _Secret(Struct, frozen=True):
-    """A secret of a text. `number` counts comments with the same path, from 1; 0 means a value in force."""
+    """A secret of a text. `number` counts the comments with the same path from 1 on; 0 means an active value."""
 
     path: KeyPath
     start: int
@@ -37,17 +37,18 @@ class _Secret(Struct, frozen=True):
 
 
 def hide(text: str, is_secret: IsSecret) -> str:
-    """Return the text with the mark in place of every secret."""
+    """Replace all secrets in the text by marks."""
     for value in reversed(_secrets_in(text, is_secret)):
         text = f'{text[: value.start]}"{HIDDEN}"{text[value.end :]}'
     return text
 
 
 def put_back(text: str, stored: str, is_secret: IsSecret) -> tuple[str, list[tuple[int, str]]]:
-    """Return the text with the secrets of the stored text in place of its marks, and a line and a sentence for each
+    """Replace the marks in the text by the secrets of the stored text. Also return a line and a sentence for each
     unknown mark.
 
-    A mark means the secret of the same section and key, in force or in a comment. An unknown mark of a comment stays.
+    A mark represents the secret of the same section and key, active or in a comment. An unknown mark in a comment
+    stays unchanged.
     """
     known = {(each.path, each.number): stored[each.start : each.end] for each in _secrets_in(stored, is_secret)}
     faults = []
@@ -64,12 +65,13 @@ def put_back(text: str, stored: str, is_secret: IsSecret) -> tuple[str, list[tup
 
 
 def _find(known: Mapping[tuple[KeyPath, int], str], value: _Secret) -> str | None:
-    """Return the stored secret of a mark; if its line became a comment, or the reverse, return the other secret."""
+    """Return the stored secret of a mark. If the line became a comment, or a comment became active, return the secret
+    of its previous form."""
     return next((known[value.path, n] for n in (value.number, 0, 1) if (value.path, n) in known), None)
 
 
 def _secrets_in(text: str, is_secret: IsSecret) -> list[_Secret]:
-    """Return the secret values in order, only the outermost ones."""
+    """Return the outermost secret values in order."""
     scanner = TomlScanner(text)
     try:
         values, comments = [*scanner.values()], scanner.comments
@@ -85,7 +87,7 @@ def _secrets_in(text: str, is_secret: IsSecret) -> list[_Secret]:
 
 
 class _Comments:
-    """Finds the values that comments give for a secret key, line by line, including values of several lines."""
+    """Finds the values of secret keys in comments, including values with several lines."""
 
     def __init__(self, text: str, is_secret: IsSecret) -> None:
         self._text = text
@@ -96,7 +98,7 @@ class _Comments:
         self._closer = ""
 
     def find(self, comments: list[TomlPart]) -> Iterator[_Secret]:
-        """Yield the secrets, in order."""
+        """Yield the secrets in order."""
         before = TomlPart((), 0, -1)
         for comment in comments:
             if comment.path != before.path or self._text[before.end : comment.start].strip():
@@ -121,7 +123,7 @@ class _Comments:
             yield self._count(start + stated.start(2), start + stated.end(2))
 
     def _inside(self, at: int, start: int, line: str) -> Iterator[_Secret]:
-        """Yield the rest of the line that begins at `start`, up to the end of the value."""
+        """Yield the rest of the value in the line that begins at `start`."""
         end = line.rfind(self._closer, at - start)
         content = line[at - start : None if end < 0 else end].strip()
         self._closer = self._closer if end < 0 else ""
@@ -135,7 +137,7 @@ class _Comments:
 
 
 def _parts_by_line(text: str) -> tuple[list[TomlPart], list[TomlPart]]:
-    """Return the values and comments of a text that is not TOML, as far as single lines show them."""
+    """Return the values and comments that single lines of an invalid TOML text contain."""
     section: KeyPath = ()
     values, comments, start = [], [], 0
     for line in text.splitlines(keepends=True):

@@ -20,27 +20,26 @@ from appliance.history.series import HOUR_MS, ValueParts, split_number
 HOURS_A_DAY = 24
 
 MAX_PARTS = 3
-"""The maximum number of parts of one hour, each in its own line: a write splits an hour, and a restart splits it
-again."""
+"""Maximum number of lines for the parts of one hour. A write splits an hour, and a restart splits it again."""
 
 PartHour = tuple[ValueParts, Hour]
-"""An hour of numbers, or a part of one, and the other parts of the values."""
+"""An hour of numbers, or a part of an hour, and the parts of the values next to the number."""
 
 UNBOUNDED = 1 << 30
-"""A limit that omits no entry."""
+"""A limit that is never reached."""
 
 
 class AttributeValues(Struct, frozen=True, kw_only=True):
-    """Entries, newest first, and the resolution of the coarsest entry: hours if memory does not reach back far
-    enough."""
+    """Entries, newest first, and the resolution of the coarsest entry. It is an hour if memory does not contain the
+    whole period."""
 
     resolution: Resolution
     entries: list[AttributeEntry]
 
 
 class AttributeReader:
-    """Reads values of attributes. `card` is None if there is no history on the card; days begin at midnight in
-    `zone`, and hours at `grid_ms`, as on the card."""
+    """Reads values of attributes. `card` is None if the card stores no history. Days begin at midnight in `zone`;
+    hours begin at `grid_ms`, as on the card."""
 
     def __init__(
         self, devices: DeviceHistory, card: CardHistory | None, clock: Clock, zone: tzinfo, grid_ms: int
@@ -54,7 +53,7 @@ class AttributeReader:
     async def list_values(
         self, device_id: str, attribute: str, period: Period, resolution: Resolution
     ) -> AttributeValues:
-        """Return the attribute's values in the period; empty if none are known."""
+        """Return the attribute's known values in the period."""
         if resolution in (Resolution.HOUR, Resolution.DAY):
             is_by_day = resolution is Resolution.DAY
             known = await self._read_card(device_id, attribute, period, HOURS_A_DAY if is_by_day else 1)
@@ -69,7 +68,7 @@ class AttributeReader:
     async def _list_raw(
         self, device_id: str, attribute: str, period: Period, resolution: Resolution
     ) -> AttributeValues:
-        """Return every value in memory, preceded by older values from the card."""
+        """Return all values in memory, and older values from the card."""
         recent = self._devices.list_values(device_id, attribute, period, resolution)
         since = self._devices.known_since(device_id, attribute)
         is_covered = since is not None and period.start is not None and since <= period.start
@@ -85,14 +84,14 @@ class AttributeReader:
         return AttributeValues(resolution=coarsest, entries=_newest(entries, period))
 
     async def _read_card(self, device_id: str, attribute: str, period: Period, hours: int = 1) -> CardValues:
-        """Return the card's values, one entry per group of hours; an hour can have several parts."""
+        """Return enough values from the card for one entry per group of hours. An hour can have several parts."""
         if self._card is None:
             return CardValues(hours=[], changes=[])
         enough = MAX_PARTS * hours * period.max_entries
         return await self._card.read_attribute((device_id, attribute), period, enough)
 
     def _read_memory(self, device_id: str, attribute: str, period: Period) -> CardValues:
-        """Return the values of the period from memory alone."""
+        """Return the values of the period from memory."""
         everything = replace(period, limit=UNBOUNDED)
         entries = self._devices.list_values(device_id, attribute, everything)
         numbers: list[NumberHours] = []
@@ -109,17 +108,18 @@ class AttributeReader:
         return CardValues(hours=[(each.parts, hour) for each in numbers for hour in each.take(now)], changes=changes)
 
     def _day_of(self, secs: float) -> int:
-        """Return the start of the moment's day; both in seconds since 1970."""
+        """Return the start of the day that contains the moment. Both are in seconds since 1970."""
         local = datetime.fromtimestamp(secs, self._zone)
         return int(local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0).timestamp())
 
     def _hour_of(self, secs: float) -> int:
-        """Return a number that is equal for all moments of one hour at home."""
+        """Return the number of the hour that contains the moment."""
         return int((secs * 1000 - self._grid_ms) // HOUR_MS)
 
 
 def _without_memory(hours: list[PartHour], since: datetime, now: datetime) -> list[PartHour]:
-    """Omit the part of an hour that summarises values in memory: the last part of the hour in which memory begins."""
+    """Omit the part of an hour whose values are also in memory. It is the last part of the hour in which memory
+    begins."""
     for index in reversed(range(len(hours))):
         hour, first = hours[index][1], since.timestamp()
         end = hour.start + HOUR_MS // 1000
@@ -132,7 +132,7 @@ def _without_memory(hours: list[PartHour], since: datetime, now: datetime) -> li
 def _in_spans(
     known: CardValues, start_of_hours: Callable[[float], int], start_of_changes: Callable[[float], int]
 ) -> list[AttributeEntry]:
-    """Return one entry per hour or day: a summary for numbers, otherwise the last change."""
+    """Return one entry per hour or day: a summary of numbers, or the last change of other values."""
     entries: list[AttributeEntry] = []
     ordered = sorted(known.hours, key=lambda each: each[1].start)
     for parts, found in groupby(ordered, lambda each: each[0]):

@@ -1,4 +1,4 @@
-"""History on the card: written in order, four times a day and at a stop, and read from there."""
+"""Writes history to the card four times per day and at a stop, and reads it from the card."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ from appliance.store.month_files import MonthFiles
 from appliance.version import MADE_AT
 
 MIN_WRITE_PAUSE_SECS = 5 * 3600.0
-"""Between two writes of one run, except for the write at a stop; only a clock that is set often makes this
-necessary."""
+"""Minimum pause between two writes of one run, except for the write at a stop. It matters only if the clock is set
+often."""
 
 RETRY_SECS = 3600.0
 """Seconds after a failed write until the next attempt."""
 
 MAX_NAMED = 20
-"""Thinned attributes that the figures list by name."""
+"""Maximum number of thinned attributes in the figures."""
 
 MAX_BAD_LINES = 10_000
-"""Places of damaged lines that are remembered, so that each is counted once."""
+"""Maximum number of remembered damaged lines, so that each is counted once."""
 
 T = TypeVar("T")
 
@@ -56,11 +56,11 @@ log = logging.getLogger("history")
 
 
 class CardHistory:
-    """Gathers history while entered, and writes it; leaving the context writes what there is.
+    """Collects history while the context is open, and writes it to the card. Leaving the context writes the rest.
 
-    `write_on` runs work on the store's thread; `grid_ms` is the offset of hours in the home's time zone. Nothing is
-    written while the clock is not trusted. Entries dated before the build of this version came from a wrong clock,
-    and are dropped. Concurrent reads are allowed.
+    `write_on` runs work on the store's thread; `grid_ms` is the offset of hours in the home's time zone. While the
+    clock is not trusted, nothing is written. Entries with times before the build of this version are dropped, because
+    they come from a wrong clock. Concurrent reads are allowed.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class CardHistory:
         await self.write()
 
     async def beat(self) -> None:
-        """Write if a quarter of the day (UTC) has passed since the last write, or if a failed write is due again."""
+        """Write if a new quarter of the day (UTC) has begun, or if it is time to retry a failed write."""
         period, pause = self._now() // PERIOD_MS, self._clock.monotonic() - self._tried_at
         is_due = period != self._period and pause >= MIN_WRITE_PAUSE_SECS
         if self._is_trusted() and (is_due or (self._failure is not None and pause >= RETRY_SECS)):
@@ -107,7 +107,7 @@ class CardHistory:
             await self.write()
 
     async def write(self) -> None:
-        """Write the collected data; keep what the card rejects for the next time. Never raises."""
+        """Write the collected data. Keep data that the card rejects for the next write. Never raise."""
         if not self._is_trusted():
             return
         async with self._lock:
@@ -127,10 +127,11 @@ class CardHistory:
             self._note(written, now)
 
     async def read_attribute(self, key: AttributeKey, period: Period, enough: int) -> CardValues:
-        """Return the hours and changes of the attribute in the period, including those not yet on the card. Parts of
-        one hour are adjacent, in order of time. Older months are not read once there are `enough` values."""
+        """Return the hours and changes of the attribute in the period, including data that is not on the card yet.
+        The parts of an hour are adjacent and in order of time. Reading ends at the month that completes `enough`
+        values."""
         now = self._now()
-        async with self._lock:  # while they are written, entries are in neither place
+        async with self._lock:  # during a write, entries are neither in the collector nor on the card
             fresh_hours, fresh_changes = self.collector.peek_hours(key, now), self.collector.peek_changes(key)
             lines = await self._find(period, attribute_beginning(*key), enough)
         hours: list[tuple[ValueParts, Hour]] = []
@@ -150,7 +151,7 @@ class CardHistory:
         )
 
     async def older_commands(self, known: list[dict[str, Any]], period: Period, device_id: str | None) -> list[Any]:
-        """Return the commands of the period that are not in memory, newest first, as the audit shows them."""
+        """Return the commands of the period that are not in memory, newest first, in the form of the audit."""
         times = [to_millis(datetime.fromisoformat(each["recorded_at"])) for each in known]
         return await self._read_older(command_beginning(device_id), period, times, decode_command)
 
@@ -168,8 +169,8 @@ class CardHistory:
         known: Sequence[int],
         decode: Callable[[Mapping[str, Any]], T],
     ) -> list[T]:
-        """Return entries whose lines begin with these bytes, except those with the known times, up to the limit of
-        the period."""
+        """Return entries whose lines begin with these bytes, except entries with known times, up to the limit of the
+        period."""
         if len(known) >= period.max_entries:
             return []
         async with self._lock:
@@ -187,7 +188,7 @@ class CardHistory:
         return [each for _, each in found[::-1][: period.max_entries - len(known)]]
 
     def figures(self) -> dict[str, Any]:
-        """Return the history's part of `GET /diagnostics`; `bytes` counts the bytes written since the start."""
+        """Return figures for `GET /diagnostics`. `bytes` is the number of bytes written since the start."""
         return {
             "keep_days": self._keep_days,
             "day_budget_bytes": self._max_day_bytes,
@@ -205,7 +206,7 @@ class CardHistory:
         }
 
     async def _find(self, period: Period, beginning: bytes, enough: int) -> list[Mapping[str, Any]]:
-        """Return the lines of the period that begin with these bytes; unreadable months are omitted."""
+        """Return the lines of the period that begin with these bytes. Omit unreadable months."""
         try:
             return await asyncio.to_thread(self._find_now, period, beginning, enough)
         except OSError as error:
@@ -228,7 +229,7 @@ class CardHistory:
         return found
 
     def _timed(self, parts: dict[str, Collected]) -> dict[str, Collected]:
-        """Omit the months before this version was made: they come from a clock that was not set yet."""
+        """Omit the months before the build of this version, because they come from a wrong clock."""
         kept = {month: part for month, part in parts.items() if month >= month_at(MADE_AT)}
         self._untimed += len(parts) - len(kept)
         return kept
@@ -277,14 +278,13 @@ class CardHistory:
 
 
 class CardValues(Struct, frozen=True, kw_only=True):
-    """The values of an attribute on the card and in the collector: changes, and hours with the parts next to their
-    numbers."""
+    """The values of an attribute on the card and in the collector: changes of words, and hours of numbers."""
 
     hours: list[tuple[ValueParts, Hour]]
     changes: list[ValueChange]
 
 
 def _months_of(period: Period) -> tuple[str, str]:
-    """Return the first and the last month that the period touches."""
+    """Return the first and the last month of the period."""
     first = "" if period.start is None else month_at(period.start)
     return first, "~" if period.end is None else month_at(period.end)

@@ -32,19 +32,19 @@ from appliance.home.events import CommandEnded
 from appliance.home.json_shapes import STATED_COMMAND
 
 WRITTEN = b'{"k":"written",'
-"""The beginning of the line at the end of each writing."""
+"""The beginning of the last line of each write."""
 
 COMMANDS = b'{"k":"command",'
 """The beginning of the lines of commands."""
 
 MAX_CARD_TEXT_CHARS = 200
-"""Characters of a text value, a message or an error that are stored on the card."""
+"""Maximum number of characters of a text value, a message, or an error on the card."""
 
 MAX_CARD_VALUE_BYTES = 1024
-"""Values that are larger as JSON are not stored on the card."""
+"""Maximum size of a value as JSON. Larger values are not stored on the card."""
 
 ValueChange = tuple[int, Any]
-"""Milliseconds since 1970, and the value from that time on."""
+"""A time in milliseconds since 1970, and the value from that time on."""
 
 Faulty = (KeyError, IndexError, TypeError, ValueError, OverflowError)
 """Exceptions that decoding raises for an invalid line."""
@@ -56,7 +56,7 @@ def attribute_beginning(device_id: str, attribute: str) -> bytes:
 
 
 def command_beginning(device_id: str | None) -> bytes:
-    """Return the beginning of the lines of commands to this device, or to any."""
+    """Return the beginning of the lines of commands to this device, or to all devices."""
     return COMMANDS if device_id is None else b'%b"d":%b,' % (COMMANDS, orjson.dumps(device_id))
 
 
@@ -68,7 +68,7 @@ def execution_beginning(kind: str, id_: str) -> bytes:
 def encode_hours(
     device_id: str, attribute: str, parts: ValueParts, hours: Iterable[Hour]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the lines of these hours, one for each month, with that month."""
+    """Yield one line per month of these hours, with the month."""
     for month, found in groupby(hours, lambda hour: month_of(hour.start)):
         rows, first = [], None
         for hour in found:
@@ -81,7 +81,7 @@ def encode_hours(
 
 
 def encode_changes(device_id: str, attribute: str, changes: Iterable[ValueChange]) -> Iterator[tuple[str, bytes]]:
-    """Yield the lines of these changes, one for each month, with that month."""
+    """Yield one line per month of these changes, with the month."""
     for month, found in groupby(changes, lambda change: month_of(change[0] / 1000)):
         pairs = list(found)
         first = pairs[0][0]
@@ -113,13 +113,13 @@ def encode_execution(kind: str, entry: ExecutionEntry, at: int) -> bytes:
 
 
 def encode_written(at: int, used: int, days: int) -> bytes:
-    """Return the line that ends a writing."""
+    """Return the last line of a write."""
     return orjson.dumps({"k": "written", "t": at, "used": used, "days": days})
 
 
 def decode_hours(line: Mapping[str, Any]) -> list[tuple[ValueParts, Hour]]:
-    """Return the hours of a line, each with the parts next to its numbers; empty for another line. Raises
-    `Faulty`."""
+    """Return the hours of a line, with the parts of the values next to the number. Return an empty list for other
+    lines. Raises `Faulty`."""
     if "h" not in line:
         return []
     parts, first = line["u"], line["t"]
@@ -140,12 +140,12 @@ def decode_hours(line: Mapping[str, Any]) -> list[tuple[ValueParts, Hour]]:
 
 
 def decode_changes(line: Mapping[str, Any]) -> list[ValueChange]:
-    """Return the changes of a line; none for another line. Raises `Faulty`."""
+    """Return the changes of a line, or an empty list for other lines. Raises `Faulty`."""
     return [(line["t"] + after, value) for after, value in line.get("c", ())]
 
 
 def decode_command(line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the command as the audit shows it. Raises `Faulty`."""
+    """Return the command in the form of the audit. Raises `Faulty`."""
     return {
         "recorded_at": timestamp(datetime.fromtimestamp(line["t"] / 1000, UTC)),
         "source": line["s"],
@@ -158,7 +158,7 @@ def decode_command(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decode_execution(line: Mapping[str, Any]) -> ExecutionEntry:
-    """Return the execution, without results and trace, with the type of its event and one warning. Raises
+    """Return the execution with the type of its event and its first warning, but without results and trace. Raises
     `Faulty`."""
     return ExecutionEntry(
         subject=line["id"],
@@ -173,7 +173,7 @@ def decode_execution(line: Mapping[str, Any]) -> ExecutionEntry:
 
 
 def fit_for_card(value: Any) -> Any:
-    """Return the value to store: a long text is cut, a larger value becomes None."""
+    """Return the value to store. Shorten a long text; replace other large values by None."""
     if isinstance(value, str):
         return _cut(value)
     if isinstance(value, bool):
@@ -190,8 +190,8 @@ def month_of(secs: float) -> str:
 
 
 def month_at(moment: datetime) -> str:
-    """Return the month of a moment in UTC. Converted to seconds, the last moment of the year 9999 would be rounded
-    into the next year."""
+    """Return the month of a moment in UTC. A conversion to seconds would round the last moment of the year 9999 into
+    the next year."""
     return moment.isoformat()[:7]  # strftime writes the year 999 with three digits
 
 

@@ -13,7 +13,7 @@ from appliance.store.month_files import MonthFiles
 
 
 class _Ledger(Struct, kw_only=True):
-    """The end marks of earlier writes: the day (UTC) of the last one, the bytes of that day, and the number of days
+    """A summary of the earlier writes: the day (UTC) of the last write, the bytes of that day, and the number of days
     with writes."""
 
     day: int = -1
@@ -22,10 +22,10 @@ class _Ledger(Struct, kw_only=True):
 
 
 class CardWriter:
-    """Appends to the files of at most `keep_days`, at most `max_day_bytes` per day (UTC). Writes run on the store's
-    thread.
+    """Appends history to the monthly files, at most `max_day_bytes` per day (UTC), and keeps at most `keep_days` of
+    it. Writes run on the store's thread.
 
-    `sizes` has the months with the sizes of their files, as far as known; any thread may read it.
+    `sizes` contains the last known sizes of the months' files. All threads can read it.
     """
 
     def __init__(self, months: MonthFiles, keep_days: int, max_day_bytes: int) -> None:
@@ -36,17 +36,17 @@ class CardWriter:
         self.sizes: Mapping[str, int] = {}
 
     def read_sizes(self) -> dict[str, int]:
-        """Read the sizes of the months again; any thread may call this. Raises `OSError`."""
+        """Update `sizes` and return it. All threads can call this. Raise `OSError`."""
         self.sizes = sizes = self._months.list_months()
         return sizes
 
     def day_bytes(self, now: int) -> int:
-        """Return the bytes written on the day of this time, in milliseconds since 1970, as far as known."""
+        """Return the known number of bytes written on the day of `now`, a time in milliseconds since 1970."""
         ledger = self._ledger
         return ledger.used if ledger is not None and ledger.day == now // DAY_MS else 0
 
     def append(self, parts: Mapping[str, Collected], now: int) -> Written:
-        """Append the months one after another, and remove expired ones."""
+        """Append the data of each month, and remove expired months."""
         written, remaining = Written(), list(parts.items())
         try:
             ledger = self._ledger or self._read_ledger(now)
@@ -76,16 +76,14 @@ class CardWriter:
         return _Ledger(day=today if any(day == today for day, _, _ in found) else -1, used=used, days=days)
 
     def _find_end(self, month: str) -> Mapping[str, int] | None:
-        """Return the end mark of the month's last write; None if it is missing."""
+        """Return the end mark of the month's last write, or None."""
         end = self._months.find_last(month, WRITTEN)
         is_whole = end is not None and all(type(end.get(name)) is int for name in ("t", "used", "days"))
         return end if is_whole else None
 
     def _remove_old(self, ledger: _Ledger) -> None:
-        """Remove the months whose last write is older than the days that are kept.
-
-        Only days with writes count, so that a wrong clock never makes a month expire.
-        """
+        """Remove the months whose last write is older than `keep_days`. Only days with writes are counted, so that a
+        wrong clock never makes a month expire."""
         old = []
         for month in self.read_sizes():
             end = self._find_end(month)

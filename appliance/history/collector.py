@@ -1,5 +1,4 @@
-"""The collector: holds hourly numbers, changes, commands, and executions from the bus until they are written to the
-card."""
+"""Collects hourly numbers, changes, commands, and executions from the bus until they are written to the card."""
 
 from __future__ import annotations
 
@@ -26,21 +25,22 @@ from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChange
 from appliance.home.registry import AWAY
 
 MAX_ATTRIBUTES = 8192
-"""Attributes that are recorded; those beyond the limit are only in memory."""
+"""Maximum number of attributes on the card. Attributes beyond the limit are only in memory."""
 
 MAX_CHANGES = 2000
-"""Changes of one attribute that wait for the card; beyond this, they are thinned out to one per minute, then per
-hour."""
+"""Maximum number of changes per attribute that wait for the card. Beyond this limit, only one change per minute is
+kept, then one per hour."""
 
 MAX_ENTRIES_WAITING, MAX_ENTRY_BYTES_WAITING = 4000, 1 << 20
-"""Commands and executions that wait for the card, and the bytes of their lines; beyond this, the oldest are lost."""
+"""Maximum number of commands and executions that wait for the card, and maximum bytes of their lines. The oldest ones
+are dropped first."""
 
 AttributeKey = tuple[str, str]
 """The ids of a device and of its attribute."""
 
 
 class Importance(IntEnum):
-    """The order of removal if a day's budget is too small: lower values are removed first."""
+    """The importance of an entry. If a day's budget is too small, entries with lower values are removed first."""
 
     SKIPPED = 0
     EXECUTION = 1
@@ -56,7 +56,7 @@ class CardEntry(Struct, frozen=True):
 
 
 class CollectedHours(Struct, frozen=True, kw_only=True):
-    """The hours of an attribute, and the number of readings that they summarise."""
+    """The hours of an attribute, and the number of readings in them."""
 
     key: AttributeKey
     parts: ValueParts
@@ -65,7 +65,7 @@ class CollectedHours(Struct, frozen=True, kw_only=True):
 
 
 class Collected(Struct, kw_only=True):
-    """Data taken from the collector, to be written."""
+    """Data from the collector that is ready to be written."""
 
     hours: list[CollectedHours] = field(default_factory=list)
     changes: dict[AttributeKey, list[ValueChange]] = field(default_factory=dict)
@@ -92,10 +92,11 @@ class Collected(Struct, kw_only=True):
 
 
 class Collector:
-    """Listens to the bus while it is in use. All methods are for the event loop, and none blocks.
+    """Listens to the bus until `close`. Call all methods on the event loop; no method blocks.
 
-    `grid_ms` is the offset of hours in the home's time zone; in some zones it is 30 minutes. `lost` counts hours,
-    changes and entries that were dropped for lack of room, `untracked` the attributes beyond `MAX_ATTRIBUTES`.
+    `grid_ms` is the offset of full hours in the home's time zone; in some zones it is 30 minutes. `lost` is the
+    number of hours, changes, and entries that were dropped because of the limits. `untracked` contains the attributes
+    beyond `MAX_ATTRIBUTES`.
     """
 
     def __init__(self, bus: Bus, grid_ms: int) -> None:
@@ -115,14 +116,14 @@ class Collector:
         self._stop_listening()
 
     def note_execution(self, kind: str, entry: ExecutionEntry) -> None:
-        """Record an execution of a scene or automation, or the reason why there was none."""
+        """Record an execution of a scene or automation, or the reason why it did not run."""
         is_skipped = entry.status in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
         importance = Importance.SKIPPED if is_skipped else Importance.EXECUTION
         at = to_millis(entry.executed_at)
         self._add_entry(CardEntry(at, importance, encode_execution(kind, entry, at)))
 
     def take(self, at: int) -> Collected:
-        """Return everything collected until now, and forget it."""
+        """Return and remove all collected data."""
         numbers = [*self._ended, *self._list_numbers()]
         found = [(key, each, each.reports, each.take(at)) for key, each in numbers]
         self.lost += sum(each.take_lost() for _, each in numbers)
@@ -145,7 +146,7 @@ class Collector:
         return taken
 
     def give_back(self, taken: Collected, at: int) -> None:
-        """Take back data that could not be written; `at` is the present time."""
+        """Add data again that could not be written. `at` is the present time."""
         for each in taken.hours:
             numbers = self._find_numbers(each.key, each.parts)
             if numbers is not None:
@@ -159,18 +160,18 @@ class Collector:
         self._bound_entries()
 
     def peek_hours(self, key: AttributeKey, at: int) -> list[tuple[ValueParts, Hour]]:
-        """Return the hours of the attribute that were not taken yet, including the unfinished present hour."""
+        """Return the attribute's hours that are still in the collector, including the unfinished hour."""
         known = self._numbers.get(key[0], {}).get(key[1])
         numbers = [*(each for ended, each in self._ended if ended == key), *([] if known is None else [known])]
         return [(each.parts, hour) for each in numbers for hour in each.peek(at)]
 
     def peek_changes(self, key: AttributeKey) -> list[ValueChange]:
-        """Return the changes of the attribute that were not taken yet, in order of time."""
+        """Return the changes of the attribute that are still in the collector, in order of time."""
         series = self._changes.get(key)
         return [] if series is None else _changes_of(series)
 
     def figures(self) -> dict[str, int]:
-        """Return the amounts that wait for the card, and the amounts that had no room."""
+        """Return the numbers of waiting and lost data."""
         lost = self.lost + sum(each.lost for _, each in self._list_numbers())
         waiting = sum(map(len, self._changes.values())) + len(self._entries)
         return {"numbers": self._count, "waiting": waiting, "lost": lost, "untracked": len(self.untracked)}
@@ -201,7 +202,7 @@ class Collector:
                 numbers.pause(at)
 
     def _report(self, device_id: str, name: str, at: int, value: Any, before: Any) -> bool:
-        """Return whether the value is a number; if it is, record it."""
+        """Record the value if it is a number. Return whether it is a number."""
         split = split_number(value)
         if split is None:
             return False
@@ -219,7 +220,8 @@ class Collector:
             numbers.pause(at)
 
     def _find_numbers(self, key: AttributeKey, parts: ValueParts) -> NumberHours | None:
-        """Return the hours of the attribute, new ones if this unit has none; None if there is no room."""
+        """Return the hours of the attribute, or new hours for another unit. Return None beyond the limit of
+        attributes."""
         device = self._numbers.setdefault(key[0], {})
         numbers = device.get(key[1])
         if numbers is None or numbers.parts != parts:

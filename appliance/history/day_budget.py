@@ -1,4 +1,4 @@
-"""Fits collected history into the rest of a day's budget: frequently changing attributes are thinned out first."""
+"""Fits collected history into the rest of a day's budget. Attributes that change often are thinned out first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINE_END_BYTES = 19
 """Bytes that the checksum and the newline add to a line."""
 
 PERIODS_PER_DAY = 4
-"""Writes per day; each may use its part of the budget, and the unused parts of earlier ones."""
+"""Writes per day. Each write can use its part of the budget, and the unused parts of earlier writes."""
 
 DAY_MS = 24 * HOUR_MS
 
@@ -23,10 +23,10 @@ PERIOD_MS = DAY_MS // PERIODS_PER_DAY
 
 
 class Written(Struct, kw_only=True):
-    """The result of a write, by month; `left` has the parts that could not be written, `error` the reason.
+    """The result of a write. `left` contains the months that could not be written; `error` is the reason.
 
-    If there was not enough room, `coarse` attributes have one entry for all hours, or one change per hour; `left_out`
-    attributes have none; and `entries_left_out` counts omitted commands and executions.
+    If the budget was too small, attributes in `coarse` have one entry for all hours, or one change per hour.
+    Attributes in `left_out` are omitted. `entries_left_out` is the number of omitted commands and executions.
     """
 
     bytes: int = 0
@@ -38,7 +38,7 @@ class Written(Struct, kw_only=True):
 
 
 class _Candidate(Struct, kw_only=True):
-    """The lines of one attribute, in full and thinned."""
+    """The lines of an attribute, complete and thinned out."""
 
     key: AttributeKey
     frequency: int
@@ -47,14 +47,14 @@ class _Candidate(Struct, kw_only=True):
 
 
 def allowance(budget_bytes: int, used_bytes: int, at_ms: int) -> int:
-    """Return the bytes that may be written now: the share of the day's (UTC) quarters that have begun, minus the used
-    bytes."""
+    """Return the number of bytes that may be written now. It is the share of the quarters of the day (UTC) that have
+    begun, minus the used bytes."""
     quarters = at_ms // PERIOD_MS % PERIODS_PER_DAY + 1
     return max(0, budget_bytes * quarters // PERIODS_PER_DAY - used_bytes)
 
 
 def fit(collected: Collected, max_bytes: int, written: Written) -> list[bytes]:
-    """Return the lines of one month that fit into these bytes; note everything that does not fit."""
+    """Return the lines of one month that fit into `max_bytes`. Record omitted data in `written`."""
     candidates = [*map(_of_hours, collected.hours), *(_of_changes(*each) for each in collected.changes.items())]
     candidates.sort(key=lambda each: each.frequency, reverse=True)
     entries = sorted(collected.entries, key=lambda entry: (entry.importance, entry.at))

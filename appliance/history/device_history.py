@@ -1,7 +1,4 @@
-"""Device history: the past values of each attribute of every device, with their times, within a budget of bytes.
-
-A series holds the values of one attribute over time: columns of numbers, so that an entry costs 18 bytes.
-"""
+"""The past values of all attributes of all devices, with their times, within a budget of bytes."""
 
 from __future__ import annotations
 
@@ -22,11 +19,11 @@ from appliance.home.events import DeviceRoomChanged, DeviceStateChanged, Event
 from appliance.home.model import Device
 
 _ROOM = ""
-"""The series of the device's rooms; no attribute has this name."""
+"""The name of the series of the device's rooms. No attribute has this name."""
 
 
 class Resolution(IntEnum):
-    """Milliseconds per entry; 0 keeps every entry."""
+    """Milliseconds per entry; 0 means all entries."""
 
     RAW = 0
     MINUTE = MINUTE_MS
@@ -35,10 +32,10 @@ class Resolution(IntEnum):
 
 
 class AttributeEntry(Struct, frozen=True, kw_only=True):
-    """The value of an attribute from this moment on.
+    """The value of an attribute from `observed_at` on.
 
-    If the entry summarises an hour or a day, `value` is a number's mean, `low` and `high` are its bounds, and `gain`
-    is the amount that a meter counted; all have the form of the value.
+    If the entry summarises an hour or a day, `value` is the mean of the numbers, `low` and `high` are the lowest and
+    highest numbers, and `gain` is the amount that a meter counted. All have the form of the attribute's value.
     """
 
     observed_at: datetime
@@ -49,14 +46,14 @@ class AttributeEntry(Struct, frozen=True, kw_only=True):
 
 
 class DeviceEntry(Struct, frozen=True, kw_only=True):
-    """The state of a device from this moment on."""
+    """The state of a device from `observed_at` on."""
 
     observed_at: datetime
     device: Device
 
 
 class _KeptSeries(Series):
-    """The series of an attribute; `counted` is its size in the budget."""
+    """The series of an attribute. `counted` is its size in the budget."""
 
     __slots__ = ("counted", "device_id", "name")
 
@@ -68,17 +65,17 @@ class _KeptSeries(Series):
 
 
 class DeviceHistory:
-    """Listens to the bus and keeps what devices showed. It never takes more than `max_bytes`.
+    """Listens to the bus, and keeps the values of devices in at most `max_bytes`.
 
-    Without room, one of the largest series is thinned: a device that reports often keeps less detail, and the values
-    of others stay.
+    If the budget is exhausted, one of the largest series is thinned out. So a device that reports often loses detail,
+    and other devices keep their values.
     """
 
     def __init__(self, bus: Bus, clock: Clock, max_bytes: int) -> None:
         self._clock = clock
         self._max_bytes = max_bytes
         self._devices: dict[str, dict[str, _KeptSeries]] = {}
-        # of each size, the least recently changed series comes first
+        # series by size class, the least recently changed first
         self._by_size: dict[int, dict[_KeptSeries, None]] = {}
         self._bytes = 0
         bus.listen(self._on_event, DeviceStateChanged, DeviceRoomChanged)
@@ -86,7 +83,7 @@ class DeviceHistory:
     def list_values(
         self, device_id: str, attribute: str, period: Period, resolution: Resolution = Resolution.RAW
     ) -> list[AttributeEntry]:
-        """Return the attribute's values in the period, newest first; empty if none are known."""
+        """Return the attribute's known values in the period, newest first."""
         series = self._devices.get(device_id, {}).get(attribute, Series())
         entries: list[AttributeEntry] = []
         for index in series.list_indices(*period.bounds_ms(), resolution):
@@ -97,7 +94,7 @@ class DeviceHistory:
         return entries
 
     def known_since(self, device_id: str, attribute: str) -> datetime | None:
-        """Return the time of the attribute's oldest entry with a plausible time; None if there is none."""
+        """Return the time of the attribute's oldest entry with a plausible time, or None."""
         series = self._devices.get(device_id, {}).get(attribute, Series())
         index = series.first_from(FIRST_DATED_MS)
         return None if index is None else from_millis(series.time_at(index))
@@ -105,7 +102,7 @@ class DeviceHistory:
     def list_states(
         self, device: Device, period: Period, resolution: Resolution = Resolution.RAW
     ) -> list[DeviceEntry]:
-        """Return the device's states in the period, newest first: one for each change of an attribute."""
+        """Return the device's states in the period, newest first. Each change of an attribute has one state."""
         known = self._devices.get(device.id, {})
         times: set[int] = set()
         for name, series in known.items():
@@ -115,7 +112,7 @@ class DeviceHistory:
         return [_entry_at(device, known, at) for at in nlargest(period.max_entries, by_step.values())]
 
     def figures(self) -> dict[str, int]:
-        """Return the number of kept entries, and their bytes within the budget."""
+        """Return the numbers of series and entries, and their bytes in the budget."""
         kept = [series for known in self._devices.values() for series in known.values()]
         entries = sum(map(len, kept))
         return {"bytes": self._bytes, "max_bytes": self._max_bytes, "series": len(kept), "entries": entries}
@@ -129,7 +126,7 @@ class DeviceHistory:
             self._append(event.device_id, _ROOM, to_millis(self._clock.now()), event.room_id)
 
     def _append_changes(self, event: DeviceStateChanged) -> None:
-        """Add the attributes that differ from the stored values; None for a missing one."""
+        """Add the changed attributes. Add None for a missing attribute."""
         device, attributes = event.device, event.device.attributes
         at, known = to_millis(device.updated_at), self._devices.get(device.id, {})
         missing = attributes.keys() - known.keys()
@@ -150,7 +147,8 @@ class DeviceHistory:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Thin the most recently changed one of the largest series; drop the least recent one if it has one entry."""
+        """Thin the most recently changed series among the largest. If it has one entry, drop the least recently
+        changed series instead."""
         largest = self._by_size[max(self._by_size)]
         series = next(reversed(largest))
         if len(series) > 1:
@@ -166,7 +164,7 @@ class DeviceHistory:
             del self._devices[series.device_id]
 
     def _count(self, series: _KeptSeries) -> None:
-        """Count the series at its present size, as changed now."""
+        """Update the size of the series in the budget, and mark it as the most recently changed."""
         if series.counted:
             self._forget_size(series)
         series.counted = series.size
@@ -182,18 +180,18 @@ class DeviceHistory:
 
 
 def _size_class(size: int) -> int:
-    """Return a number that grows by one with each step of 1.4 times the size."""
+    """Return a number that increases by one whenever the size grows by a factor of 1.4."""
     return (size * size).bit_length()
 
 
 def _latest(series: Series, period: Period, resolution: Resolution) -> Iterator[int]:
-    """Return the newest times of the series in the period, at most as many as the period allows."""
+    """Return the newest times of the series in the period, up to the limit of the period."""
     indices = series.list_indices(*period.bounds_ms(), resolution)
     return (series.time_at(index) for index, _ in zip(indices, range(period.max_entries), strict=False))
 
 
 def _entry_at(device: Device, known: Mapping[str, Series], at: int) -> DeviceEntry:
-    """Return the device at that time; unknown attributes are omitted, but not the room."""
+    """Return the device at that time without unknown attributes. If the room is unknown, keep the present room."""
     indices = {name: series.last_until(at) for name, series in known.items()}
     shown = {name: known[name].value_at(index) for name, index in indices.items() if index is not None}
     room_id = shown.pop(_ROOM, device.room_id)

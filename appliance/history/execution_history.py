@@ -23,13 +23,13 @@ from appliance.home.events import CommandEnded, Event
 from appliance.home.json_shapes import STATED_COMMAND
 
 MAX_EXECUTIONS_PER_SUBJECT = 1000
-"""Entries that are kept for one scene or automation."""
+"""Maximum number of entries per scene or automation."""
 
 MAX_EXECUTION_HISTORY_BYTES = 8 << 20
-"""Bytes of the executions of all scenes, or of all automations."""
+"""Maximum bytes of the executions of all scenes, or of all automations."""
 
 LOGGED_ENTRY_BYTES = 240
-"""Bytes of an entry in addition to its JSON."""
+"""Memory of an entry in bytes, in addition to its JSON."""
 
 
 class _LoggedEntry(Struct, frozen=True, order=True):
@@ -39,10 +39,10 @@ class _LoggedEntry(Struct, frozen=True, order=True):
 
 
 class BoundedLog:
-    """Entries as JSON, each belonging to one subject, in at most `max_bytes`.
+    """Entries as JSON in at most `max_bytes`. Each entry belongs to a subject.
 
-    Each subject has at most `max_entries`. If there is no room, the subject with the most bytes loses its oldest
-    entry. `count` is the number of all entries ever added.
+    Each subject has at most `max_entries`. If the memory is full, the subject with the most bytes loses its oldest
+    entry. `count` is the number of all entries that were added.
     """
 
     def __init__(self, max_bytes: int, max_entries: float = inf) -> None:
@@ -75,21 +75,21 @@ class BoundedLog:
             del self._entries[subject], self._bytes[subject]
 
     def list_entries(self, period: Period, subject: str | None = None) -> list[bytes]:
-        """Return the entries in the period, of every subject or of one, newest first."""
+        """Return the entries of one subject or of all subjects in the period, newest first."""
         first, last = period.bounds_ms()
         kept = self._entries.values() if subject is None else [self._entries.get(subject, deque())]
         found = (entry for entries in kept for entry in entries if first <= entry.at <= last)
         return [entry.json for entry in nlargest(period.max_entries, found)]
 
     def figures(self) -> dict[str, int]:
-        """Return the kept amounts, and the number of entries since the start."""
+        """Return the number of kept entries and their bytes, and the number of entries since the start."""
         entries = sum(map(len, self._entries.values()))
         kept = {"bytes": self._total, "max_bytes": self._max_bytes, "entries": entries}
         return {**kept, "recorded": self.count}
 
 
 class ExecutionStatus(StrEnum):
-    """How an execution ended, or why it did not run."""
+    """The result of an execution, or the reason why it did not run."""
 
     OK = "ok"
     ERROR = "error"
@@ -100,10 +100,10 @@ class ExecutionStatus(StrEnum):
 
 
 class ExecutionEntry(Struct, frozen=True, kw_only=True):
-    """One execution of a scene or automation; `results` has the results of its commands in call order.
+    """An execution of a scene or automation. `results` contains the results of its commands in call order.
 
-    `trigger_payload` is the event of an automation, `trace` are its steps, `warnings` are sentences about failed
-    calls. `counted_secs` is the part of its duration that counts for the backstop.
+    `trigger_payload` is the event of an automation. `trace` contains its steps, and `warnings` contains sentences
+    about failed calls. `counted_secs` is the part of its duration without waits, which has a limit.
     """
 
     subject: str
@@ -119,7 +119,7 @@ class ExecutionEntry(Struct, frozen=True, kw_only=True):
 
 
 class ExecutionHistory:
-    """The latest executions of scenes or of automations. `on_add` is called with each new entry."""
+    """The latest executions of scenes or of automations. `on_add` is called for each new entry."""
 
     def __init__(
         self,
@@ -131,18 +131,18 @@ class ExecutionHistory:
         self._log = BoundedLog(max_bytes, MAX_EXECUTIONS_PER_SUBJECT)
 
     def add(self, entry: ExecutionEntry) -> None:
-        """Add an execution; the oldest are dropped if there is no room."""
+        """Add an execution. Drop old executions if the memory is full."""
         if self._on_add is not None:
             self._on_add(entry)
         self._log.add(entry.subject, entry.executed_at, orjson.dumps(entry, default=_as_dict))
 
     def list_runs(self, subject: str, period: Period) -> list[ExecutionEntry]:
-        """Return the executions in the period, the newest first."""
+        """Return the executions in the period, newest first."""
         return [msgspec.json.decode(each, type=ExecutionEntry) for each in self._log.list_entries(period, subject)]
 
 
 class CommandAudit:
-    """Listens to the bus and keeps the commands with their sources and results, in at most `max_bytes`."""
+    """Listens to the bus, and keeps commands with their sources and results in at most `max_bytes`."""
 
     def __init__(self, bus: Bus, max_bytes: int) -> None:
         self._log = BoundedLog(max_bytes)
@@ -150,7 +150,7 @@ class CommandAudit:
         bus.listen(self._on_event, CommandEnded)
 
     def list_commands(self, period: Period, device_id: str | None = None) -> list[dict[str, Any]]:
-        """Return the commands in the period, to every device or to one, newest first, as JSON objects."""
+        """Return the commands to one device or to all devices in the period as JSON objects, newest first."""
         return [*map(orjson.loads, self._log.list_entries(period, device_id))]
 
     def _on_event(self, event: Event) -> None:

@@ -1,4 +1,4 @@
-"""The history of a home: its parts, and their shares of memory."""
+"""The parts of the history of a home, and their shares of memory."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from appliance.store.month_files import MonthFiles
 from appliance.tables.addresses import server_of
 
 AUDIT_SHARE = 8
-"""The share of the history's memory for the audit of commands; values of devices have the rest."""
+"""The audit of commands gets an eighth of the memory; the values of devices get the rest."""
 
 
 class HomeHistory:
-    """The values of devices, commands with their sources, and executions. It listens to the bus from its creation on.
+    """The history of values, commands with their sources, and executions. It listens to the bus from its creation on.
 
-    `devices` and `commands` are in memory; `card` outlives a restart (None if `history.keep_days` is 0); `writer`
-    sends values to a server, or is None. `attributes` reads from memory and card. `write_on` runs work on the store's
-    thread; `lines_to` returns the function that sends lines to an address, with a token. `list_commands` and
-    `list_executions` read from memory and card, newest first; entries of this run come first, even if its clock was
-    wrong.
+    `devices` and `commands` are in memory. `card` survives a restart; it is None if `history.keep_days` is 0.
+    `writer` sends values to a server, or is None. `attributes` reads from memory and card. `write_on` runs work on
+    the store's thread. `lines_to` returns the function that sends lines to an address with a token. `list_commands`
+    and `list_executions` read from memory and card, newest first. Entries of the present run precede older entries,
+    even if the clock was wrong.
     """
 
     def __init__(
@@ -75,22 +75,22 @@ class HomeHistory:
         await self._stack.aclose()
 
     async def beat(self) -> None:
-        """Write due data to the card; call it every few minutes. Never raises."""
+        """Write data to the card if it is time. Call this every few minutes. Never raise."""
         if self.card is not None:
             await self.card.beat()
 
     def new_executions(self, kind: str) -> ExecutionHistory:
-        """Return the executions of scenes or of automations, to be called once for each."""
+        """Create the history of executions of a kind, `scene` or `automation`. Call this once per kind."""
         note = None if self.card is None else partial(self.card.collector.note_execution, kind)
         self._executions[kind] = ExecutionHistory(on_add=note)
         return self._executions[kind]
 
     async def list_commands(self, period: Period, device_id: str | None = None) -> list[dict[str, Any]]:
-        """Return the commands in the period, to every device or to one, as JSON objects."""
+        """Return the commands to one device or to all devices in the period as JSON objects."""
         known = self.commands.list_commands(period, device_id)
         return known if self.card is None else known + await self.card.older_commands(known, period, device_id)
 
     async def list_executions(self, kind: str, id_: str, period: Period) -> list[ExecutionEntry]:
-        """Return the executions of one scene or automation in the period; `kind` says which of the two."""
+        """Return the executions of one scene or automation in the period. `kind` is `scene` or `automation`."""
         known = self._executions[kind].list_runs(id_, period)
         return known if self.card is None else known + await self.card.older_executions(known, period, kind, id_)

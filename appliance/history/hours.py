@@ -1,4 +1,4 @@
-"""Hours: the time-weighted mean and the bounds of an attribute's numbers in each hour."""
+"""Summarises an attribute's numbers per hour: the time-weighted mean, and the lowest and highest number."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from msgspec import Struct, field
 from appliance.history.series import HOUR_MS, ValueParts
 
 METER_UNITS = frozenset({"Wh", "kWh", "MWh", "GWh", "MJ", "GJ", "m³", "L", "gal", "ft³"})
-"""Units of meters that count up: the use in an hour is the difference, not the mean."""
+"""Units of meters that count up. Their use in an hour is the difference, not the mean."""
 
 RESET_BELOW = 0.9
-"""A meter whose value falls below this fraction of its previous value was reset; a smaller decrease is a
-correction."""
+"""A meter was reset if its value falls below this fraction of its previous value. A smaller decrease is a correction.
+"""
 
 MAX_CLOSED_HOURS = 48
-"""Hours of one attribute that wait for the card; beyond this, the oldest are lost."""
+"""Maximum number of hours per attribute that wait for the card. The oldest hours are dropped first."""
 
 
 class Hour(Struct, frozen=True, kw_only=True):
-    """An hour, or a part of one, with numbers of an attribute.
+    """An hour, or a part of an hour, with numbers of an attribute.
 
-    `start` is the beginning of the hour, in seconds since 1970; `secs` is how long numbers were known in it. `value`
-    is their mean over time; for a meter it is the last number, and `gain` the counted amount.
+    `start` is the beginning of the hour in seconds since 1970. `secs` is the time with known numbers in seconds.
+    `value` is the time-weighted mean. For a meter, `value` is the last number, and `gain` is the counted amount.
     """
 
     start: int
@@ -36,22 +36,22 @@ class Hour(Struct, frozen=True, kw_only=True):
 
 
 def join_number(parts: ValueParts, number: float) -> Any:
-    """Return the value with this number and these other parts."""
+    """Return the value that consists of the number and the other parts."""
     return number if parts is None else {"value": number, **parts}
 
 
 def is_meter(parts: ValueParts) -> bool:
-    """Return whether the number belongs to a meter, which counts up."""
+    """Return whether the values belong to a meter that counts up."""
     return parts is not None and ("period" in parts or parts.get("unit") in METER_UNITS)
 
 
 def gain_of(before: float, now: float) -> float:
-    """Return the amount that a meter counted between two readings; after a reset, this is its new value."""
+    """Return the amount that a meter counted between two readings. After a reset, it is the new value."""
     return now if now < before * RESET_BELOW else now - before
 
 
 def merge(hours: Iterable[Hour]) -> list[Hour]:
-    """Yield one `Hour` per start, in order of time; parts of one hour must be in order of time."""
+    """Yield one `Hour` per start, in order of time. The parts of an hour must be in order of time."""
     merged: dict[int, Hour] = {}
     for each in hours:
         before = merged.get(each.start)
@@ -60,7 +60,7 @@ def merge(hours: Iterable[Hour]) -> list[Hour]:
 
 
 def join_all(start: int, hours: Iterable[Hour]) -> Hour:
-    """Join these hours (at least one, in order of time) into one hour that begins at `start`."""
+    """Join hours into one hour that begins at `start`. The hours must be in order of time, and must not be empty."""
     hours = tuple(hours)
     last, secs = hours[-1], sum(each.secs for each in hours)
     gains = [each.gain for each in hours if each.gain is not None]
@@ -77,10 +77,10 @@ def join_all(start: int, hours: Iterable[Hour]) -> Hour:
 
 class NumberHours(Struct):
     """Groups the numbers of one attribute into hours. Times are milliseconds since 1970; `grid_ms` is where hours
-    begin in the home's time zone. A time before the last one means that the clock was set back.
+    begin in the home's time zone. A time before the previous time means that the clock was set back.
 
-    `reports` counts numbers since the last `take`; `lost` counts the hours that were dropped before a `take`;
-    `is_holding`: the last number is still current.
+    `reports` is the number of numbers since the last `take`. `lost` is the number of hours that were dropped before a
+    `take`. If `is_holding` is true, the last number is still current.
     """
 
     parts: ValueParts
@@ -105,16 +105,16 @@ class NumberHours(Struct):
 
     @property
     def last(self) -> float | None:
-        """The last number, if it is still current."""
+        """The last number if it is still current, otherwise None."""
         return self._last if self.is_holding else None
 
     @property
     def known_until(self) -> int:
-        """The time of the latest note."""
+        """The time until which the numbers are known."""
         return self._since
 
     def report(self, at: int, number: float, before: float | None = None) -> None:
-        """Record the number that the attribute shows from now on; `before` is the last known one."""
+        """Record the number of the attribute from now on. `before` is the previous number, or None."""
         self._pass_time(at)
         if self._known_ms:
             self._note(self._last)
@@ -125,36 +125,36 @@ class NumberHours(Struct):
         self.reports += 1
 
     def pause(self, at: int) -> None:
-        """Record that the number is unknown from now on, because the device is away."""
+        """Record that the number is unknown from now on, because the device is offline."""
         self._pass_time(at)
         self.is_holding = False
 
     def take(self, at: int) -> list[Hour]:
-        """Return the hours until now, including the unfinished present hour, and forget them."""
+        """Return and remove the hours until now, including the unfinished present hour."""
         self._pass_time(at)
         self._close()
         taken, self._closed, self.reports = self._closed, [], 0
         return taken
 
     def take_lost(self) -> int:
-        """Return the number of hours that were lost before a `take`; each is counted once."""
+        """Return the number of lost hours since the previous call."""
         lost, self.lost = self.lost, 0
         return lost
 
     def give_back(self, taken: list[Hour]) -> None:
-        """Take back hours that could not be written."""
+        """Add hours again that could not be written."""
         self._closed = [*taken, *self._closed]
         self._bound()
 
     def peek(self, at: int) -> list[Hour]:
-        """Return the result of `take` without forgetting the hours."""
+        """Return the result of `take` without removing the hours."""
         until = min(at, self._end_of_hour()) if self.is_holding else self._since
         held = max(0, until - self._since)
         present = self._summarize(self._known_ms + held, self._sum + self._last * held)
         return [*self._closed, *([] if present is None else [present])]
 
     def _pass_time(self, at: int) -> None:
-        """Extend the last number until then; if a new hour has begun, close the previous one."""
+        """Extend the last number until this time. If a new hour has begun, close the previous hour."""
         hour = (at - self.grid_ms) // HOUR_MS
         if hour != self._hour:
             is_later = hour > self._hour
@@ -182,7 +182,7 @@ class NumberHours(Struct):
             self._high = number
 
     def _close(self) -> None:
-        """Close the present part of the hour, and begin the next one."""
+        """Close the present part of the hour, and begin the next part."""
         closed = self._summarize(self._known_ms, self._sum)
         if closed is not None:
             self._closed.append(closed)
@@ -192,8 +192,7 @@ class NumberHours(Struct):
         self._known_ms = 0
 
     def _summarize(self, known_ms: int, total: float) -> Hour | None:
-        """Return the present hour; None if nothing was reported in it, because then the last number is still
-        current."""
+        """Return the present part of the hour, or None if it contains no number."""
         if not self._is_reported or (self._low is None and not known_ms):
             return None
         return Hour(
@@ -212,5 +211,5 @@ class NumberHours(Struct):
 
 
 def _rounded(number: float, digits: int = 6) -> float:
-    """Return the number with these significant digits: further digits are noise, and cost bytes on the card."""
+    """Round the number to these significant digits. Further digits are noise, and cost bytes on the card."""
     return float(f"{number:.{digits}g}")

@@ -1,10 +1,9 @@
-"""The stream of values to a server that accepts line protocol: in batches, which are kept while the server is
-unreachable.
+"""Sends values in batches to a server that accepts line protocol, and keeps them while the server is unreachable.
 
-InfluxDB, VictoriaMetrics, QuestDB and GreptimeDB accept it, one line per value:
+InfluxDB, VictoriaMetrics, QuestDB, and GreptimeDB accept this protocol, with one line per value:
 `temperature,device=hall:climate,room=hall,unit=celsius value=21.5 1795164536595000000`: the attribute, its device and
-room, the number, and the time in nanoseconds since 1970. A word is `text="on"`; if it is one of two words, a number
-is added (`value=1`), for servers that store only numbers. Colours have a field for each of their parts.
+room, the number, and the time in nanoseconds since 1970. A word becomes `text="on"`. For words with two states, a
+number is added (`value=1`), because some servers store only numbers. Each part of a colour has its own field.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ SWITCHES = {
     **dict.fromkeys(("on", "open", "detected", "occupied", "unlocked", "online", "playing"), 1),
     **dict.fromkeys(("off", "closed", "clear", "unoccupied", "locked", "offline", "unavailable", "stopped"), 0),
 }
-"""Numbers for words that name one of two states."""
+"""The numbers of words with two states."""
 
 _CONTROL = re.compile(r"[\0-\x1f\x7f]")
 
 
 def encode_line(device_id: str, room_id: str | None, attribute: str, value: Any, at_micros: int) -> bytes | None:
-    """Return the line of the value, with newline; None for a value without a line."""
+    """Return the line of the value with newline, or None if the value has no line."""
     fields = ",".join(_fields(value))
     if not fields:
         return None
@@ -70,7 +69,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _number(value: float) -> str:
-    """Return the number as a decimal without an `i`, because a field that was once a float accepts no integer."""
+    """Return the number as a decimal without the suffix `i`, because a field with floats accepts no integers."""
     return repr(int(value) if isinstance(value, bool) else value)
 
 
@@ -80,30 +79,31 @@ def _quote(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return a name or a tag's value. It cannot end with a backslash, which would escape the next character."""
+    """Return a name or the value of a tag with escaped characters. It never ends with a backslash, which would escape
+    the next character."""
     plain = _CONTROL.sub(" ", text)
     plain = f"{plain[:-1]}_" if plain.endswith("\\") else plain
     return re.sub(r"([, =])", r"\\\1", plain)
 
 
 SEND_AFTER_SECS = 10.0
-"""Seconds between a value and the request that sends it, with all values until then."""
+"""Maximum seconds between a value and its request, which contains all values until then."""
 
 REQUEST_TIMEOUT_SECS = 30.0
 
 MAX_BACK_OFF_SECS = 60.0
 
 MAX_REQUEST_BYTES = 512 * 1024
-"""Bytes of the lines in one request; a single batch may have more."""
+"""Maximum bytes of lines per request. A single larger batch is sent alone."""
 
 BATCH_BYTES = 32 * 1024
-"""Bytes of lines that are compressed together; few, so that the loop is not blocked."""
+"""Bytes of lines that are compressed together. A larger batch would block the loop."""
 
 MAX_QUEUE_BYTES = 8 << 20
-"""Bytes of compressed lines that wait: half a day of 200 devices that report every ten seconds."""
+"""Maximum bytes of waiting compressed lines: half a day of 200 devices that report every ten seconds."""
 
 LAST_SEND_SECS = 1.0
-"""The timeout of the last request before a stop, in seconds."""
+"""Timeout of the last request before a stop in seconds."""
 
 MAX_REASON_CHARS = 200
 
@@ -111,7 +111,7 @@ log = logging.getLogger("history")
 
 
 PostLines = Callable[[bytes], Awaitable[tuple[int, str]]]
-"""Sends lines once; returns the status and text of the answer. Raises `LaresError` without an answer."""
+"""Sends lines once, and returns the status and text of the response. Raises `LaresError` without a response."""
 
 
 class _Batch(Struct, frozen=True):
@@ -121,10 +121,8 @@ class _Batch(Struct, frozen=True):
 
 
 class LineQueue:
-    """Waiting lines, oldest first, compressed, in at most `max_bytes`; beyond this, the oldest are dropped.
-
-    `dropped` counts dropped lines, `lines` the waiting ones.
-    """
+    """Compressed waiting lines in at most `max_bytes`, oldest first. The oldest lines are dropped first. `dropped` is
+    the number of dropped lines, and `lines` the number of waiting lines."""
 
     def __init__(self, max_bytes: int = MAX_QUEUE_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -142,7 +140,7 @@ class LineQueue:
             self._pack()
 
     def take(self, max_bytes: int) -> list[_Batch]:
-        """Remove and return the oldest batches, at most these bytes of lines, but at least one batch."""
+        """Remove and return the oldest batches up to this number of bytes, but at least one batch."""
         self._pack()
         taken: list[_Batch] = []
         while self._batches and (not taken or sum(each.size for each in taken) + self._batches[0].size <= max_bytes):
@@ -151,7 +149,7 @@ class LineQueue:
         return taken
 
     def give_back(self, taken: list[_Batch]) -> None:
-        """Put these batches back, before all others."""
+        """Put these batches back before all other batches."""
         self._batches.extendleft(reversed(taken))
         self._count(taken, 1)
         self._bound()
@@ -176,10 +174,10 @@ class LineQueue:
 
 
 class LineWriter:
-    """While entered, sends each value that a device shows; `where` names the server for people.
+    """Sends each value of a device while the context is open. `where` is the name of the server in messages.
 
-    Lines that the server rejects (400, 422) are dropped; after any other failure the pauses grow up to a minute.
-    Values are not sent while the clock is not trusted.
+    Lines that the server rejects (400, 422) are dropped. After other failures, the writer retries after pauses of up
+    to a minute. While the clock is not trusted, no values are sent.
     """
 
     def __init__(self, post: PostLines, where: str, bus: Bus, clock: Clock, is_trusted: Callable[[], bool]) -> None:
@@ -212,7 +210,7 @@ class LineWriter:
                 log.warning("%s does not answer in time; the newest values were not sent", self._where)
 
     def figures(self) -> dict[str, Any]:
-        """Return the writer's part of `GET /diagnostics`."""
+        """Return figures for `GET /diagnostics`."""
         return {
             "server": self._where,
             "sent": self._sent,
@@ -251,7 +249,7 @@ class LineWriter:
                 self._has_lines.set()
 
     async def _send_all(self) -> None:
-        """Send waiting lines until none is left or the server rejects them."""
+        """Send waiting lines until no lines are left, or a request fails."""
         while self._queue.lines:
             batches = self._queue.take(self._max_request_bytes)
             try:
@@ -265,7 +263,7 @@ class LineWriter:
                     return
 
     async def _send(self, batches: list[_Batch]) -> bool:
-        """Return whether the batches are finished: the server has accepted them, or never will."""
+        """Return whether the batches are finished, because the server has accepted or rejected them."""
         self._requests += 1
         count = sum(each.lines for each in batches)
         try:

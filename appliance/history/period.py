@@ -1,4 +1,4 @@
-"""Periods: which entries of a history are requested."""
+"""The period and limit of a request for history."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ DEFAULT_LIMIT = 200
 MILLISECOND = timedelta(milliseconds=1)
 
 FIRST_DATED_MS = to_millis(MADE_AT.replace(day=1))
-"""Entries with an earlier time came from a clock that was not set; they are never written to the card."""
+"""The earliest valid time. Entries with earlier times come from a wrong clock, and are never written to the card."""
 
 
 class Period(Struct, frozen=True, kw_only=True):
-    """Entries from `start` to `end`, both included, None for no bound; at most `limit`."""
+    """The entries from `start` to `end` inclusive, at most `limit`. None means no bound."""
 
     start: datetime | None = None
     end: datetime | None = None

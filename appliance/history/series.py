@@ -1,4 +1,4 @@
-"""The values of one attribute over time, in columns of numbers, so that an entry costs 18 bytes."""
+"""The values of an attribute over time, stored in columns of numbers, so that an entry needs only 18 bytes."""
 
 from __future__ import annotations
 
@@ -11,43 +11,45 @@ from sys import getsizeof
 from typing import Any, TypeGuard
 
 MAX_ENTRIES = 8192
-"""Entries of one series, so that thinning it never takes long, and the numbers of its value forms fit into two
-bytes."""
+"""Maximum number of entries per series, so that thinning is fast, and the indices of value forms fit into two bytes.
+"""
 
 SERIES_BYTES = 480
-"""Bytes of a series in addition to its entries: objects, table entries, and its first form if that is short."""
+"""Memory of a series in bytes in addition to its entries: objects, table entries, and a short first form."""
 
 ENTRY_BYTES = 18
-"""Bytes of an entry: its time, its number, and a share of the room for later entries."""
+"""Memory of an entry in bytes: its time, its number, and a share of the reserve for later entries."""
 
 FORM_BYTES = 150
-"""Bytes of one form of a value in addition to its text."""
+"""Memory of a value form in bytes in addition to its text."""
 
 MAX_LISTED_FORMS = 8
-"""Forms of a series that are found without a table."""
+"""Maximum number of forms of a series that are searched without a table."""
 
 MAX_SHARED_CHARS = 40
-"""Characters of a word or unit whose form is shared by all series."""
+"""Maximum length of a word or unit whose form all series share."""
 
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 
 
 _MAX_EXACT = 1 << 53
-"""Integers beyond this are not exact as floats."""
+"""The largest integer that is exact as a float."""
 
 
 ValueParts = Mapping[str, Any] | None
-"""The parts next to the number in a value, such as its unit; None for a number alone."""
+"""The parts of a value next to its number, such as the unit. None means that the value is a number."""
 
 _Form = tuple[type[Any], str]
-"""The form of a value with a number: its type, and its other parts as JSON. For a value without a number: `str` and a
-JSON text."""
+"""The form of a value. For a value with a number, it is the number's type and the other parts as JSON. For other
+values, it is `str` and the value as JSON."""
 
 
 class Series:
-    """Entries in order of time, in milliseconds since 1970. A value of None means an absent attribute.
+    """Entries in order of time. Times are in milliseconds since 1970. The value None means that the attribute was
+    absent.
 
-    One array holds times and numbers alternately; a second array holds the form of each entry once the forms differ.
+    One array contains times and numbers alternately. If the entries have different forms, a second array contains the
+    form of each entry.
     """
 
     __slots__ = ("_columns", "_forms", "_forms_bytes", "_forms_of", "_index_of")
@@ -64,17 +66,15 @@ class Series:
 
     @property
     def times(self) -> array[float]:
-        """The times of the entries."""
         return self._columns[::2]
 
     @property
     def size(self) -> int:
-        """Bytes of memory that the series takes, its entries and forms included."""
+        """Memory of the series in bytes, including its entries and forms."""
         return SERIES_BYTES + ENTRY_BYTES * (len(self._columns) // 2) + self._forms_bytes
 
     def append(self, at: int, value: Any) -> None:
-        """Add an entry. Entries with a later time came from before the clock was set back: they now end at this
-        time."""
+        """Add an entry. If the clock was set back, entries with later times get the time of the new entry."""
         columns = self._columns
         later = len(columns) - 2
         while later >= 0 and columns[later] > at:
@@ -86,25 +86,23 @@ class Series:
         columns.append(number)
 
     def time_at(self, index: int) -> int:
-        """Return the time of the entry at this index."""
         return int(self._columns[2 * index])
 
     def value_at(self, index: int) -> Any:
-        """Return the value of the entry at this index."""
         return _join(self._form_at(index), self._columns[2 * index + 1])
 
     def first_from(self, at: int) -> int | None:
-        """Return the index of the first entry at that time or later."""
+        """Return the index of the first entry at this time or later, or None."""
         index = bisect_left(self.times, at)
         return index if index < len(self) else None
 
     def last_until(self, at: int) -> int | None:
-        """Return the index of the entry in force at that time; None if unknown."""
+        """Return the index of the entry that is valid at this time, or None."""
         index = bisect_right(self.times, at) - 1
         return None if index < 0 else index
 
     def list_indices(self, first_ms: int, last_ms: int, step_ms: int) -> Iterator[int]:
-        """Yield the entries between the two times, both included, newest first; only the last one of each step of
+        """Yield the entries between the two times inclusive, newest first. Yield only the last entry of each step of
         time."""
         bucket, times = None, self.times
         for index in range(bisect_right(times, last_ms) - 1, bisect_left(times, first_ms) - 1, -1):
@@ -113,7 +111,8 @@ class Series:
             bucket = times[index] // step_ms if step_ms else None
 
     def thin(self, target: int) -> None:
-        """Keep at most this number of entries: the newest in full, older ones per minute, the oldest per hour."""
+        """Keep at most this number of entries: all of the newest, one per minute of older ones, and one per hour of
+        the oldest."""
         recent, times = target // 12, self.times
         edge = len(times) - max(recent, 1)
         by_minute = _last_of_each(times, range(edge), MINUTE_MS)
@@ -135,7 +134,7 @@ class Series:
         return self._forms[0 if self._forms_of is None else self._forms_of[index]]
 
     def _note_form(self, form: _Form) -> None:
-        """Note the form of the next entry."""
+        """Record the form of the next entry."""
         forms, forms_of = self._forms, self._forms_of
         if forms_of is None:
             if len(forms) == 1 and forms[0] == form:
@@ -153,7 +152,7 @@ class Series:
             forms_of.append(index)
 
     def _find_form(self, form: _Form) -> int:
-        """Return the index of the form; the next index if it is new."""
+        """Return the index of the form, or the next index for a new form."""
         forms = self._forms
         if len(forms) <= MAX_LISTED_FORMS:
             return forms.index(form) if form in forms else len(forms)
@@ -163,12 +162,12 @@ class Series:
 
 
 def _last_of_each(times: array[float], indices: Iterable[int], step_ms: int) -> list[int]:
-    """Return the last of these indices in each step of time."""
+    """Return the last index of each step of time."""
     return [*{times[index] // step_ms: index for index in indices}.values()]
 
 
 def split_number(value: Any) -> tuple[ValueParts, int | float] | None:
-    """Return a value's number and its other parts; None for a value without a number."""
+    """Return a value's number and its other parts. Return None for a value without a number."""
     if _is_exact(value):
         return None, value
     number = value.get("value") if isinstance(value, dict) else None
@@ -178,7 +177,7 @@ def split_number(value: Any) -> tuple[ValueParts, int | float] | None:
 
 
 def _split(value: Any) -> tuple[_Form, float]:
-    """Return the form of a value (its type and other parts), and its number."""
+    """Return the form and the number of a value."""
     if isinstance(value, dict) and len(value) == 2 and _is_exact(number := value.get("value")):
         unit = value.get("unit")
         if type(unit) is str and len(unit) <= MAX_SHARED_CHARS:
@@ -202,11 +201,11 @@ def _unit_form(unit: str, is_whole: bool) -> _Form:
 
 
 _encode = json.JSONEncoder(default=str).encode
-"""Returns the value as JSON; other values become text."""
+"""Returns the value as JSON. Values that JSON cannot contain become text."""
 
 
 def _is_exact(value: Any) -> TypeGuard[int | float]:
-    """Return whether the value is a number, not a boolean, that a float represents exactly."""
+    """Return whether the value is a number that a float represents exactly. Booleans are no numbers."""
     return type(value) in (int, float) and abs(value) <= _MAX_EXACT
 
 

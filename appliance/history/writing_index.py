@@ -1,4 +1,4 @@
-"""Finds the part of a month's file that has the newest values."""
+"""Finds the last part of a month's file, so that a read of recent values skips the rest."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from appliance.store.month_files import MonthFiles
 
 
 class WritingIndex:
-    """The end of each write in the months' files, so that a read of the last hours need not start at the beginning of
-    a month.
+    """The end offsets of all writes in the months' files. A read of the last hours starts at such an offset.
 
-    Only one thread may use it at a time. A write contains no values later than its end mark.
+    Only one thread may use the index at a time. A write contains no values later than its end mark.
     """
 
     def __init__(self, months: MonthFiles) -> None:
@@ -19,8 +18,8 @@ class WritingIndex:
         self._seen: dict[str, int] = {}
 
     def start_for(self, month: str, size: int, first_ms: int) -> int:
-        """Return the offset in the month's file, of this size, before which there are no values from this time on.
-        May raise `OSError`."""
+        """Return an offset in the month's file. All values from `first_ms` on are after the offset. `size` is the
+        size of the file. May raise `OSError`."""
         if first_ms < 0 or month_of(first_ms / 1000) < month:
             return 0
         if size < self._seen.get(month, 0):  # another file
@@ -34,5 +33,5 @@ class WritingIndex:
         return max((offset for at, offset in self._ends.get(month, ()) if at < first_ms), default=0)
 
     def forget(self) -> None:
-        """Read everything from the beginning the next time, because appended data may have been taken back."""
+        """Read the files from the beginning next time, because a failed append may have been removed."""
         self._ends, self._seen = {}, {}

@@ -1,4 +1,4 @@
-"""The event bus: publishers call listeners directly, and nothing waits."""
+"""The event bus, which calls listeners directly when an event is published."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ log = logging.getLogger("hub")
 
 
 class Bus:
-    """Calls listeners with every event, in the order of publishing. `published` is the number of events. Use it from
+    """Calls listeners with every event in the order of publishing. `published` is the number of events. Use a bus in
     one event loop only."""
 
     def __init__(self) -> None:
@@ -23,9 +23,9 @@ class Bus:
         self._reported: set[tuple[str, type[Exception]]] = set()
 
     def publish(self, event: Event) -> None:
-        """Call every listener with the event, now. A listener must not block.
+        """Call every listener with the event immediately. A listener must not block.
 
-        A listener that raises is logged at level error once per kind of exception; the others are still called.
+        If a listener raises, log an error once per listener and exception type, and call the other listeners.
         """
         self.published += 1
         kind = type(event)
@@ -42,8 +42,8 @@ class Bus:
     def listen(self, listener: EventListener, *kinds: type[Event], is_first: bool = False) -> Callable[[], None]:
         """Call the listener with every event until the returned function is called.
 
-        If kinds are given, call it only with events of these kinds; other events cost nothing then. A listener that
-        `is_first` is called before all earlier ones.
+        If kinds are given, call the listener only with events of these kinds. If `is_first` is true, call the
+        listener before all existing listeners.
         """
         entry = (listener, kinds)
         self._listeners.insert(0 if is_first else len(self._listeners), entry)

@@ -1,4 +1,4 @@
-"""The canonical table: every capability that attributes and commands of devices can name."""
+"""The catalog of capabilities, which attributes and commands of devices use."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from appliance.tables.checks import one_of
 
 
 class Capability(Struct, frozen=True, kw_only=True):
-    """One thing that a device can show or do: its value's type and the actions on it.
+    """A property or function of devices: the type of its value, and the actions that change it.
 
-    `type` is one of `values.CHECKS`, or `enum`, whose `values` are listed. `unit` is the unit of its numbers,
-    `period` the period of an accumulation; a value can have others.
+    `type` is a key of `values.CHECKS`, or `enum` with a list of `values`. `unit` is the usual unit of a number, and
+    `period` the usual period of an accumulation; a value can have a different unit or period.
     """
 
     domain: str
@@ -34,7 +34,7 @@ class Capability(Struct, frozen=True, kw_only=True):
         return self.actions in ((), ("get",))
 
     def check(self, value: Value) -> Value:
-        """Return the value in canonical form; raises `Invalid` with the expected type."""
+        """Return the value in canonical form. Raise `Invalid` with the expected type."""
         if self.type == "enum":
             return one_of(*self.values)(value)
         return values.CHECKS[self.type].run(value)
@@ -109,7 +109,8 @@ garage_door | open closed opening closing stopped jammed | open close stop | | P
 cover_position | percentage | open close stop set | % | How far the cover is open.
 cover_tilt | percentage | open close stop set | % | How far the slats are tilted.
 """
-"""The capabilities of each domain: key | type, or the values of an enum | actions | unit / period | description."""
+"""The capabilities by domain. The columns are key, type or values of an enum, actions, unit and period, and
+description."""
 
 
 def _read_table() -> Iterator[Capability]:
@@ -134,28 +135,28 @@ def _read_table() -> Iterator[Capability]:
 
 
 CAPABILITIES: Mapping[str, Capability] = {entry.key: entry for entry in _read_table()}
-"""Every capability by its key, in the catalog's order."""
+"""All capabilities by key, in the order of the catalog."""
 
 UNITS: Mapping[str, str] = {entry.key: entry.unit for entry in CAPABILITIES.values() if entry.unit is not None}
-"""The unit of each capability that has one."""
+"""The units of capabilities with a unit."""
 
 PRESENCE = Capability(
     domain="access-control",
     key="presence",
     type="boolean",
     actions=(),
-    description="Whether the person that the device stands for is at home.",
+    description="Whether the person that the device represents is at home.",
 )
-"""An attribute, in addition to the catalog, for devices that represent people."""
+"""An attribute outside the catalog, for devices that represent people."""
 
 KNOWN_ATTRIBUTES: Mapping[str, Capability] = {**CAPABILITIES, PRESENCE.key: PRESENCE}
-"""The schema of the value of each attribute, except `custom.<adapter>.<field>`."""
+"""The capability of each attribute except `custom.<adapter>.<field>`."""
 
 _CUSTOM = re.compile(r"custom\.[^.\s]{1,100}\.[^\s]{1,150}")
 
 
 def is_custom(key: str) -> bool:
-    """Return whether an attribute or capability is named `custom.<adapter>.<field>`."""
+    """Return whether a key has the form `custom.<adapter>.<field>`."""
     return _CUSTOM.fullmatch(key) is not None and key.isprintable()
 
 
@@ -164,13 +165,13 @@ OWNERSHIP: Mapping[str, Value] = {
     "custom_attribute_prefix": "custom.",
     "vendor_metadata_field": "metadata.vendor_specific",
     "rules": [
-        "An attribute whose key stands in this catalog holds a value of that capability's schema.",
-        "What no capability covers may be an attribute named custom.<adapter>.<field>.",
-        "A vendor's own data is under metadata.vendor_specific; its changes do not change updated_at.",
-        "Commands name a capability of this catalog and one of its actions, nothing else.",
+        "An attribute with a key of this catalog has a value of that capability's schema.",
+        "An attribute outside this catalog has a key custom.<adapter>.<field>.",
+        "Data of the vendor is in metadata.vendor_specific; its changes do not change updated_at.",
+        "A command consists of a capability of this catalog and one of its actions.",
     ],
 }
-"""Which part of a device holds canonical, custom and vendor data."""
+"""The places of canonical, custom, and vendor data in a device."""
 
 STATES_AFTER: Mapping[tuple[str, str], values.Value] = {
     ("power", "on"): "on",

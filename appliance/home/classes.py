@@ -1,7 +1,5 @@
-"""Classes of entities, named as in Home Assistant, and the capability of each.
-
-MQTT reads this table in both directions, and so does the import of a configuration of Home Assistant.
-"""
+"""Home Assistant's classes of entities, and their capabilities. MQTT and the import from Home Assistant use this
+table in both directions."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from appliance.home.values import Value
 
 
 class SensorClass(Struct, frozen=True):
-    """The capability of a measurement, and the units that it takes; None: any unit."""
+    """The capability of a measurement, and its allowed units; None allows any unit."""
 
     capability: str
     units: tuple[str, ...] | None = None
@@ -56,4 +54,4 @@ BINARY_SENSORS: dict[str, BinaryClass] = {
 }
 
 COVERS: dict[str, str] = {"garage": "garage_door", "gate": "door", "door": "door"}
-"""The capability of covers that are doors; any other cover has a position."""
+"""The capabilities of covers that are doors. Other covers have a position."""

@@ -1,4 +1,4 @@
-"""Commands: a capability, an action and a value, parsed from JSON; and which of them a device accepts."""
+"""Commands, parsed from JSON, and the commands that a device accepts."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from appliance.tables.checks import is_number, shown
 from appliance.tables.json_schema import NUMBER, TEXT, Part, Record, array_of
 
 VALUED_ACTIONS = frozenset({"set", "increase", "decrease"})
-"""The actions that need a value; all others take none."""
+"""The actions that need a value. Other actions have no value."""
 
 
 RELATIVE_ACTIONS = frozenset({"toggle", "press", "next", "previous", "increase", "decrease"})
-"""The actions whose second execution has a further effect."""
+"""Actions that have a further effect if they are executed twice."""
 
 _OPPOSITES = {"on": "off", "off": "on"}
 
 MAX_CODE_CHARS = 64
-"""Characters of a code for a lock or an alarm panel."""
+"""Maximum number of characters of a code for a lock or an alarm panel."""
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """One capability, one of its actions, and the value that the action needs, in canonical form.
+    """A capability, one of its actions, and the value of the action in canonical form.
 
-    The actions and values of `custom.<adapter>.<field>` are checked by the device's `CommandSpec`. `transition_secs`
-    asks for a fade in seconds; an adapter that cannot fade ignores it. `code` is for a lock or an alarm panel; it is
+    For `custom.<adapter>.<field>`, the device's `CommandSpec` checks action and value. `transition_secs` is the
+    requested duration of a fade; adapters without fades ignore it. `code` is for a lock or an alarm panel, and is
     never shown or stored.
     """
 
@@ -44,12 +44,12 @@ class Command(Struct, frozen=True, kw_only=True):
     code: str | None = None
 
     def __repr__(self) -> str:
-        """Omit the code, which must not appear in a log."""
+        """Return the command without its code, which must not appear in a log."""
         return f"Command({self}, value={self.value!r}, transition_secs={self.transition_secs!r})"
 
     @staticmethod
     def parse(raw: Any) -> Command:
-        """Parse the command of a JSON object; raises `Invalid` with the field and the expected value."""
+        """Parse a command from JSON. Raise `Invalid` with the field and the expected value."""
         if not isinstance(raw, dict):
             raise MalformedRequest("a command must be an object with capability and action")
         key = _word(raw, "capability")
@@ -74,7 +74,7 @@ class Command(Struct, frozen=True, kw_only=True):
 
     @property
     def can_repeat(self) -> bool:
-        """Whether the command may be sent again if its first request got no answer."""
+        """Whether a request of the command can be repeated if it got no answer."""
         return self.action not in RELATIVE_ACTIONS
 
     @property
@@ -85,9 +85,9 @@ class Command(Struct, frozen=True, kw_only=True):
 
 
 def without_toggle(command: Command, shown_value: Value, device: str) -> Command:
-    """Return the command; `toggle` becomes the opposite of the value that the device shows, `on` or `off`.
+    """Return the command; replace `toggle` by the opposite of the shown value, `on` or `off`.
 
-    Raises `BadAnswer` for `toggle` if the value is unknown.
+    Raise `BadAnswer` for `toggle` if the value is unknown.
     """
     if command.action != "toggle":
         return command
@@ -120,7 +120,7 @@ def _word(raw: dict[str, Any], field: str) -> str:
 
 
 def _needed(value: Value, key: str, action: str) -> Value:
-    """Return the value; raise `Invalid` if the action needs a value and it is missing, or the reverse."""
+    """Return the value. Raise `Invalid` for a missing value, or for a value that the action does not take."""
     if action in VALUED_ACTIONS and value is None:
         raise Invalid(f"{key} {action} needs a value")
     if action not in VALUED_ACTIONS and value is not None:
@@ -164,10 +164,10 @@ def _transition(seconds: Value) -> float | None:
 
 
 class CommandSpec(Struct, frozen=True, kw_only=True):
-    """One capability of a device that accepts commands, with its actions and restrictions.
+    """A capability that a device accepts commands for, with the device's actions and restrictions.
 
-    `min`, `max` and `step` bound the number of a `set`, in `unit` if the value has one; `values` are the options.
-    `type` is the schema type; only for a capability that is not in the catalog, `custom.<adapter>.<field>`.
+    `min`, `max`, and `step` restrict the number of a `set`, in `unit` if the value has a unit. `values` contains the
+    options. `type` is the schema type of a capability outside the catalog, `custom.<adapter>.<field>`.
     """
 
     capability: str
@@ -180,11 +180,11 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     type: str | None = None
 
     def schema(self) -> dict[str, Any]:
-        """Return the capability's schema with the restrictions of this device, as JSON."""
+        """Return the capability's schema, with the restrictions of this device, as JSON."""
         return COMMAND_SCHEMA(self)  # type: ignore[no-any-return]
 
     def with_unit(self, command: Command) -> Command:
-        """Return the command; if its value is a number without a required unit, add this device's unit."""
+        """Return the command; add this device's unit to a number that needs a unit."""
         if not is_number(command.value) or type_of(self) != "measurement":
             return command
         if self.unit is None:
@@ -192,7 +192,7 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
         return replace(command, value={"value": command.value, "unit": self.unit})
 
     def check(self, command: Command) -> None:
-        """Raise `Invalid`, with the range in the sentence, if this device does not accept the value of a `set`."""
+        """Raise `Invalid` with the device's range if the device does not accept the value of a `set`."""
         if command.action != "set":
             return
         if self.type in CHECKS and self.capability not in CAPABILITIES:
@@ -244,13 +244,12 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
 
 
 def type_of(spec: CommandSpec) -> str:
-    """Return the schema type of the capability."""
     entry = CAPABILITIES.get(spec.capability)
     return spec.type or ("string" if entry is None else entry.type)
 
 
 def options_of(spec: CommandSpec) -> tuple[str, ...]:
-    """Return the words that the device accepts; empty for other values."""
+    """Return the words that the device accepts, or an empty tuple if the values are not words."""
     entry = CAPABILITIES.get(spec.capability)
     return spec.values or (() if entry is None else entry.values)
 
@@ -273,10 +272,8 @@ def accepts(specs: Iterable[CommandSpec], command: Command) -> bool:
 
 
 def check_offered(device_id: str, specs: Iterable[CommandSpec], command: Command) -> Command:
-    """Return the command; if its value is a number without a unit, add this device's unit.
-
-    Raises `Unsupported` for an action that the device does not offer, and `Invalid` for a value outside its range.
-    """
+    """Return the command; add the device's unit to a number without a unit. Raise `Unsupported` if the device does
+    not offer the action, and `Invalid` if the value is outside the device's range."""
     actions: list[str] = []
     for spec in specs:
         if spec.capability != command.capability:
@@ -292,7 +289,7 @@ def check_offered(device_id: str, specs: Iterable[CommandSpec], command: Command
 
 @contextmanager
 def checking_ranges(find_specs: Callable[[], Iterable[CommandSpec]]) -> Iterator[None]:
-    """If the device has its own range, turn an `UnfitValue` into `Invalid` with that range."""
+    """Replace an `UnfitValue` by an `Invalid` with the device's range, if the device has its own range."""
     try:
         yield
     except UnfitValue as unfit:
@@ -301,10 +298,7 @@ def checking_ranges(find_specs: Callable[[], Iterable[CommandSpec]]) -> Iterator
 
 
 def _check_stated(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
-    """If the device's range differs from the catalog's, raise `Invalid` for a number outside the device's range.
-
-    The error names the device's range.
-    """
+    """Raise `Invalid` for a number outside the device's range, if the device's range is not the catalog's."""
     value = unfit.command.value
     number, unit = (value.get("value"), value.get("unit")) if isinstance(value, dict) else (value, None)
     if not is_number(number):
@@ -316,7 +310,7 @@ def _check_stated(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
 
 
 def _in_unit(value: Value, unit: str | None) -> tuple[Value, str | None]:
-    """Return the number and the unit of a value, converted from mireds to kelvin if requested."""
+    """Return the number and the unit of a value. Convert mireds to kelvin if `unit` is kelvin."""
     if not isinstance(value, dict):
         return value, None
     number, own = value.get("value"), value.get("unit")

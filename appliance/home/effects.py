@@ -1,4 +1,4 @@
-"""The effect of a command on attributes, for devices that are only software."""
+"""The effects of commands on attributes of virtual and simulated devices."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ _COLOR_MODES = {
     "color_hs": "hs",
     "color_temperature": "color_temp",
 }
-"""The `color_mode` after a command to each notation of colour."""
+"""The `color_mode` after a command for each colour capability."""
 
 
 def changes_of(command: Command, attributes: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the attributes that the command changes for a device that shows `attributes`; empty if unknown."""
+    """Return the new values of the attributes that the command changes. Return an empty result if the effect is
+    unknown."""
     value = _value_after(command, attributes.get(command.capability))
     if value is None:
         return {}
@@ -46,7 +47,8 @@ def _value_after(command: Command, now: Value) -> Value:
 
 
 def _step(command: Command, now: Value) -> Value:
-    """Return the value after the step of the command, within its range; colour temperature in the command's unit."""
+    """Return the value after `increase` or `decrease`, within its range. A colour temperature gets the command's
+    unit."""
     sign = 1 if command.action == "increase" else -1
     if not isinstance(command.value, Mapping):
         return _clamp(now + sign * command.value, 0, 100) if is_number(now) else None

@@ -1,7 +1,5 @@
-"""Events of the home, named in the past tense and published after the change was applied.
-
-The docstring of an event with a frame on the stream is its public description; others are marked `Internal`.
-"""
+"""Events of the home, published after the change was applied. The docstring of an event on the stream is its public
+description; docstrings of other events contain `Internal`."""
 
 from __future__ import annotations
 
@@ -17,19 +15,19 @@ from appliance.home.values import Value
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """The base of all events. Frozen, so that every listener of the bus may keep it."""
+    """The base of all events. Events are frozen, so listeners can keep them."""
 
 
 class DeviceStateChanged(Event, frozen=True, kw_only=True):
-    """An attribute of the device changed, or the device is new; `state` holds all attributes."""
+    """An attribute of the device changed, or the device is new. `state` contains all attributes."""
 
     device: Device
     previous: Device | None
-    """The device before; None if it is new."""
+    """The device before the change, or None if it is new."""
     changed: frozenset[str]
-    """The attributes that differ, see `changed_attributes`."""
+    """The names of the changed attributes; see `changed_attributes`."""
     baseline: frozenset[str] = frozenset()
-    """Changed attributes that were polled, or read as retained, for the first time since the start."""
+    """Changed attributes that a poll or a retained message reported for the first time since the start."""
 
     @property
     def shown(self) -> Mapping[str, Value]:
@@ -44,34 +42,32 @@ class DeviceStateChanged(Event, frozen=True, kw_only=True):
 
 
 class AttributesShown(Event, frozen=True, kw_only=True):
-    """A restored device shows these attributes for the first time since the start, new or as before. Internal.
-
-    It comes before the change that the same observation causes.
-    """
+    """A restored device reports these attributes for the first time since the start. Internal. This event precedes
+    the change that the same observation causes."""
 
     device: Device
     attributes: frozenset[str]
 
 
 class DeviceUpdated(Event, frozen=True, kw_only=True):
-    """The device has another name or alias, or its vendor describes it differently."""
+    """The device's name, alias, or vendor description changed."""
 
     device: Device
 
 
 class DeviceEvent(Event, frozen=True, kw_only=True):
-    """The device sent an event, which is not a state: a pressed button, a bell. Equal events are separate."""
+    """The device sent an event without a state, such as a pressed button. Repeated equal events are published."""
 
     device_id: str
     event: str
     """A short name: `single`, `double`, `ring`."""
     data: Mapping[str, Value]
     alias: str | None = None
-    """The device's alias at that time."""
+    """The device's alias at the time of the event."""
 
 
 class DeviceRemoved(Event, frozen=True, kw_only=True):
-    """The device is gone from its adapter's full list."""
+    """The adapter's full list no longer contains the device."""
 
     device_id: str
     name: str = ""
@@ -79,12 +75,12 @@ class DeviceRemoved(Event, frozen=True, kw_only=True):
 
 
 class DeviceRoomChanged(Event, frozen=True, kw_only=True):
-    """The device is in another room, or, with null, in no room."""
+    """The device was moved to another room, or removed from its room (null)."""
 
     device_id: str
     room_id: str | None
     previous: str | None = None
-    """The room before."""
+    """The previous room."""
 
 
 class RoomAdded(Event, frozen=True, kw_only=True):
@@ -94,7 +90,7 @@ class RoomAdded(Event, frozen=True, kw_only=True):
 
 
 class RoomUpdated(Event, frozen=True, kw_only=True):
-    """A room has another name."""
+    """A room was renamed."""
 
     room: Room
 
@@ -112,7 +108,7 @@ class GroupAdded(Event, frozen=True, kw_only=True):
 
 
 class GroupUpdated(Event, frozen=True, kw_only=True):
-    """A group has another name."""
+    """A group was renamed."""
 
     group: Group
 
@@ -124,34 +120,34 @@ class GroupRemoved(Event, frozen=True, kw_only=True):
 
 
 class GroupMembersChanged(Event, frozen=True, kw_only=True):
-    """A group has other members, or the same ones in another order."""
+    """The members of a group, or their order, changed."""
 
     group_id: str
     members: tuple[str, ...]
 
 
 class AdapterStarted(Event, frozen=True, kw_only=True):
-    """The adapter's first poll has ended, whether its devices were reached or not."""
+    """The adapter's first poll ended, successfully or not."""
 
     adapter: str
 
 
 class AdapterReady(Event, frozen=True, kw_only=True):
-    """The adapter has started and needs no answer for that. Internal."""
+    """The adapter started and waits for no answer. Internal."""
 
     adapter: str
 
 
 class KeyRevoked(Event, frozen=True, kw_only=True):
-    """A key was revoked. Internal: it closes the streams that were opened with the key."""
+    """An API key was revoked, which closes its streams. Internal."""
 
     key_id: str
 
 
 class AdapterAnswered(Event, frozen=True, kw_only=True):
-    """A poll or command was answered well. Internal: it comes with every poll.
+    """A poll or command succeeded. Internal: every poll causes this event.
 
-    `secs` is how long a poll took, in seconds; None if that is not known.
+    `secs` is the duration of a poll in seconds, or None if it is unknown.
     """
 
     adapter: str
@@ -160,21 +156,21 @@ class AdapterAnswered(Event, frozen=True, kw_only=True):
 
 
 class AdapterProgressed(Event, frozen=True, kw_only=True):
-    """How far a long start of an adapter is, in words. Internal."""
+    """An adapter reports the progress of a long start in words. Internal."""
 
     adapter: str
     message: str
 
 
 class AdapterFileChecked(Event, frozen=True, kw_only=True):
-    """The Lua file of an adapter was loaded; `fault` is its first fault, or None. Internal."""
+    """The hub loaded the Lua file of an adapter. `fault` is the first fault, or None. Internal."""
 
     adapter: str
     fault: str | None
 
 
 class AdapterErrored(Event, frozen=True, kw_only=True):
-    """A poll or command of an adapter failed. Internal: `SystemErrorReported` is published once for an outage."""
+    """A poll or command of an adapter failed. Internal: clients get one `SystemErrorReported` per outage."""
 
     adapter: str
     message: str
@@ -182,7 +178,8 @@ class AdapterErrored(Event, frozen=True, kw_only=True):
 
 
 class CommandStarted(Event, frozen=True, kw_only=True):
-    """A command to one device is about to be sent. Internal: later values of the device can be its effect."""
+    """The hub is about to send a command to a device. Internal: later values of the device can be the command's
+    effect."""
 
     source: str
     device_id: str
@@ -190,9 +187,10 @@ class CommandStarted(Event, frozen=True, kw_only=True):
 
 
 class CommandEnded(Event, frozen=True, kw_only=True):
-    """A command to one device has ended. Internal: for the audit; the device's own event shows the effect.
+    """A command to a device ended. Internal: this event is for the audit; the device's event shows the effect.
 
-    `source` is `device`, `room`, `group`, `scene:<id>` or `automation:<id>`; `room_id` is the device's room then.
+    `source` is `device`, `room`, `group`, `scene:<id>`, or `automation:<id>`. `room_id` is the device's room at that
+    time.
     """
 
     at: datetime
@@ -205,10 +203,8 @@ class CommandEnded(Event, frozen=True, kw_only=True):
 
 
 class ObservationDropped(Event, frozen=True, kw_only=True):
-    """A value that an adapter reported is not allowed by the catalog and was dropped. Internal.
-
-    It comes once for each device and attribute.
-    """
+    """The hub dropped an adapter's value that the catalog does not allow. Internal. This event is published once per
+    device and attribute."""
 
     adapter: str
     device_id: str
@@ -217,7 +213,7 @@ class ObservationDropped(Event, frozen=True, kw_only=True):
 
 
 class DropEnded(Event, frozen=True, kw_only=True):
-    """An adapter no longer drops an attribute: its announcement is corrected or gone. Internal."""
+    """The hub no longer drops an attribute, because its announcement was corrected or removed. Internal."""
 
     adapter: str
     device_id: str
@@ -225,19 +221,19 @@ class DropEnded(Event, frozen=True, kw_only=True):
 
 
 class VariableChanged(Event, frozen=True, kw_only=True):
-    """A variable of the automations has another value; null if it was removed."""
+    """A variable of the automations changed; null means that it was removed."""
 
     name: str
     value: Value
     previous: Value
     known: tuple[Value, ...] = ()
-    """The previous value, also across removals; after a value that is not a number, also the last number."""
+    """The last known values, newest first: the previous value and, if it is not a number, the last number."""
 
 
 class TimerFired(Event, frozen=True, kw_only=True):
-    """A timer of the automations fell due. Internal: it fires triggers.
+    """A timer of the automations expired, which fires triggers. Internal.
 
-    `late_secs` is how late in seconds, if it fell due while the hub was stopped or could not fire it.
+    `late_secs` is the delay in seconds if the timer expired while the hub was stopped or could not fire it.
     """
 
     name: str
@@ -247,9 +243,10 @@ class TimerFired(Event, frozen=True, kw_only=True):
 
 
 class HookCalled(Event, frozen=True, kw_only=True):
-    """A hook was called. Internal: it fires triggers.
+    """A hook was called, which fires triggers. Internal.
 
-    `data` is the content of the body, None without one; `query` is from the address, without a key.
+    `data` is the content of the body, or None without a body. `query` contains the parameters of the URL without the
+    API key.
     """
 
     hook: str
@@ -258,7 +255,7 @@ class HookCalled(Event, frozen=True, kw_only=True):
 
 
 class SystemErrorReported(Event, frozen=True, kw_only=True):
-    """An error of an adapter or of the hub: sent once when it begins, and not again while it lasts."""
+    """An error of an adapter or of the hub began. The event is not repeated while the error lasts."""
 
     message: str
 
@@ -270,10 +267,8 @@ class CatalogReloadStarted(Event, frozen=True, kw_only=True):
 
 
 class CatalogReloaded(Event, frozen=True, kw_only=True):
-    """A reload succeeded, and its files are in force; `faults` is empty.
-
-    Of `adapters`, `sections` are the changes by section, `next_start` the keys that wait for the next start.
-    """
+    """A reload succeeded, and the new files are in use; `faults` is empty. For `adapters`, `sections` contains the
+    changes by section, and `next_start` the keys that take effect at the next start."""
 
     target: str
     loaded_count: int
@@ -284,7 +279,8 @@ class CatalogReloaded(Event, frozen=True, kw_only=True):
 
 
 class CatalogReloadFailed(Event, frozen=True, kw_only=True):
-    """A reload failed with these faults; the previous files stay in force, for `adapters` each file on its own."""
+    """A reload failed with these faults. The previous files stay in use; for `adapters`, only the faulty files are
+    kept."""
 
     target: str
     loaded_count: int

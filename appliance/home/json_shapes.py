@@ -1,5 +1,5 @@
-"""Devices, rooms, groups and commands as JSON: one declaration both describes and encodes each, for the API and for
-Lua."""
+"""Devices, rooms, groups, and commands as JSON for the API and Lua. Each declaration both describes and encodes its
+object."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _ALIAS: Mapping[str, Schema | Part] = {
 }
 
 DEVICE_HEAD = Record("DeviceHead", _HEAD_FIELDS, _ALIAS)
-"""A device without `last_seen`, its last field, which every observation changes."""
+"""A device without its last field `last_seen`, which changes with every observation."""
 
 DEVICE_COMMANDS = array_of(COMMAND_SPEC)
 
@@ -91,7 +91,7 @@ DEVICE = Record(
         },
     },
 )
-"""A device with its commands, sorted by capability, and its vendor's labels of attributes."""
+"""A device with its commands, sorted by capability, and the vendor's labels of attributes."""
 
 ROOM = record("Room", id=identifier.schema, name=name.schema)
 GROUP = record("Group", id=identifier.schema, name=name.schema, members=array_of(TEXT))
@@ -103,7 +103,7 @@ _CODE = maybe({**TEXT, "description": "The code of a lock or an alarm panel."})
 STATED_COMMAND = Record(
     "StatedCommand", {"capability": TEXT, "action": TEXT}, {"value": ANY, "transition_secs": NUMBER}
 )
-"""A command, without the fields that are not given."""
+"""A command without its empty fields."""
 
 COMMAND = Check(
     run=Command.parse,

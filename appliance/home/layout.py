@@ -1,4 +1,5 @@
-"""The layout of the home: rooms, groups, and the rooms, names and aliases of devices; each change makes a new one."""
+"""The layout of the home: rooms, groups, and the rooms, names, and aliases of devices. Each change returns a new
+layout."""
 
 from __future__ import annotations
 
@@ -17,11 +18,12 @@ T = TypeVar("T")
 
 
 class Layout(Struct, frozen=True, kw_only=True, dict=True):
-    """Rooms and groups by id; and by device id, for present and absent devices, the room, the name and the alias that
-    people chose.
+    """Rooms and groups by id. `room_assignments`, `names`, and `aliases` contain people's choices by device id, also
+    for absent devices.
 
-    Each method that changes something returns a new layout, and raises `NotFound`, `AliasTaken` or `Invalid`.
-    `devices` are the present devices: an absent device keeps its room and groups, but cannot be put into others.
+    Methods that change the layout return a new layout, and raise `NotFound`, `AliasTaken`, or `Invalid`. Their
+    argument `devices` contains the present devices. An absent device keeps its room and groups, but cannot be moved
+    to others.
     """
 
     rooms: Mapping[str, Room] = field(default_factory=dict)
@@ -32,7 +34,6 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def ids_by_alias(self) -> Mapping[str, str]:
-        """The device id of each alias."""
         return {alias: device_id for device_id, alias in self.aliases.items()}
 
     @cached_property
@@ -43,42 +44,40 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return found
 
     def keeps(self, device_id: str) -> bool:
-        """Return whether people gave the device, present or absent, a room, a name, an alias, or a place in a
-        group."""
+        """Return whether the device has a room, a name, an alias, or a group that people chose. The device can be
+        absent."""
         is_member = any(device_id in group.members for group in self.groups.values())
         return is_member or any(device_id in each for each in (self.room_assignments, self.names, self.aliases))
 
     def id_of(self, word: str, devices: Container[str]) -> str:
-        """Return the device id for which the word is the alias; otherwise return the word."""
+        """Return the id of the device with this alias. Return the word unchanged if it is no alias."""
         return word if word in devices else self.ids_by_alias.get(word, word)
 
     def devices_in(self, room_id: str) -> list[str]:
-        """Return the devices in the room, present or not, by id."""
+        """Return the ids of all devices in the room, including absent devices, sorted by id."""
         return self._by_room.get(room_id, [])
 
     def get_room(self, room_id: str) -> Room:
-        """Return the room of this id."""
         if room_id not in self.rooms:
             raise NotFound("room", room_id, self.rooms)
         return self.rooms[room_id]
 
     def get_group(self, group_id: str) -> Group:
-        """Return the group of this id."""
         if group_id not in self.groups:
             raise NotFound("group", group_id, self.groups)
         return self.groups[group_id]
 
     def put_room(self, room: Room) -> Layout:
-        """Return the layout with this room, in place of a room with the same id."""
+        """Return the layout with this room, which replaces a room with the same id."""
         return self._with(rooms={room.id: room})
 
     def remove_room(self, room_id: str) -> Layout:
-        """Return the layout without the room; its devices are in no room."""
+        """Return the layout without the room. Its devices are then in no room."""
         self.get_room(room_id)
         return self._with(rooms={room_id: None}, room_assignments=dict.fromkeys(self.devices_in(room_id)))
 
     def assign_room(self, device_id: str, room_id: str | None, devices: Devices) -> Layout:
-        """Return the layout with the device in the room; None means no room."""
+        """Return the layout with the device in the room, or in no room (None)."""
         if device_id not in devices:
             raise NotFound("device", device_id)
         if room_id is not None and room_id not in self.rooms:
@@ -86,13 +85,13 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return self._with(room_assignments={device_id: room_id})
 
     def rename_device(self, device_id: str, name: str | None, devices: Devices) -> Layout:
-        """Return the layout with this name for the device; None removes the name that people gave it."""
+        """Return the layout with this name for the device. None restores the vendor's name."""
         if device_id not in devices:
             raise NotFound("device", device_id)
         return self._with(names={device_id: name})
 
     def set_alias(self, device_id: str, alias: str | None, devices: Devices) -> Layout:
-        """Return the layout with this alias for the device; None removes it, even from an absent device."""
+        """Return the layout with this alias for the device. None removes the alias, even from an absent device."""
         if device_id not in devices and (alias is not None or device_id not in self.aliases):
             raise NotFound("device", device_id)
         if alias is not None:
@@ -104,8 +103,8 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return self._with(aliases={device_id: alias})
 
     def put_group(self, group_id: str, name: str, members: tuple[str, ...] | None, devices: Devices) -> Layout:
-        """Return the layout with this group; if members is None, an existing group keeps its members, and a new one
-        is empty."""
+        """Return the layout with this group. If `members` is None, an existing group keeps its members, and a new
+        group is empty."""
         previous = self.groups.get(group_id, Group(id=group_id, name=name))
         kept = previous.members if members is None else self._checked(members, devices, previous.members)
         return self._with(groups={group_id: Group(id=group_id, name=name, members=kept)})
@@ -115,12 +114,12 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return self.put_group(group_id, self.get_group(group_id).name, members, devices)
 
     def remove_group(self, group_id: str) -> Layout:
-        """Return the layout without the group; its devices stay."""
+        """Return the layout without the group."""
         self.get_group(group_id)
         return self._with(groups={group_id: None})
 
     def _checked(self, members: tuple[str, ...], devices: Devices, before: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the ids of the members, each once; an absent device can stay a member, but cannot become one."""
+        """Return the members' ids without duplicates. An absent device can stay a member, but cannot be added."""
         ids = tuple(dict.fromkeys(self.id_of(each, devices) for each in members))
         for device_id in ids:
             if device_id not in devices and device_id not in before:
@@ -128,7 +127,7 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return ids
 
     def _with(self, **changes: Mapping[str, Any]) -> Layout:
-        """Return the layout with other values; None removes a value."""
+        """Return the layout with the changed values. None removes a value."""
         merged = {name: getattr(self, name) | changed for name, changed in changes.items()}
         for name, changed in changes.items():
             for key in [key for key, value in changed.items() if value is None]:
@@ -140,14 +139,16 @@ Devices = Mapping[str, Device]
 """The present devices, by id."""
 
 Change = Callable[[Layout, Devices], Layout]
-"""Returns a changed layout, from a layout and the present devices; raises `NotFound`, `AliasTaken` or `Invalid`."""
+"""Takes a layout and the present devices, and returns a changed layout. Raises `NotFound`, `AliasTaken`, or
+`Invalid`."""
 
 MAX_NAMESAKES = 3
-"""Devices of the same name that a message lists."""
+"""Maximum number of devices with the same name in a message."""
 
 
 def missing_device(word: str, devices: Devices) -> NotFound:
-    """Return the error for an unknown device id; if it is the name of a device, the message has the id and alias."""
+    """Return the error for an unknown device id. If the id is the name of a device, the message contains the device's
+    id and alias."""
     missing = NotFound("device", word)
     named = [each for each in devices.values() if each.name.casefold() == word.casefold()]
     if named:
@@ -157,12 +158,12 @@ def missing_device(word: str, devices: Devices) -> NotFound:
 
 
 def describe_id(device: Device) -> str:
-    """Return the id with the alias: `mqtt:lamp (alias hall_lamp)`."""
+    """Return the device's id with its alias, such as `mqtt:lamp (alias hall_lamp)`."""
     return device.id if device.alias is None else f"{device.id} (alias {device.alias})"
 
 
 class LayoutChange(Struct, frozen=True, kw_only=True):
-    """A new layout, and its differences from the previous one by id; None for a removal."""
+    """A new layout, and its differences from the previous layout by id. None means a removal."""
 
     layout: Layout
     rooms: Mapping[str, Room | None]
@@ -173,7 +174,7 @@ class LayoutChange(Struct, frozen=True, kw_only=True):
 
 
 def compare_layouts(before: Layout, after: Layout) -> LayoutChange:
-    """Return the second layout with its differences from the first."""
+    """Return the second layout and its differences from the first layout."""
     return LayoutChange(
         layout=after,
         rooms=_compare(before.rooms, after.rooms),

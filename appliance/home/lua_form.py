@@ -1,4 +1,4 @@
-"""Values and commands in the syntax of Lua, for authors of automations."""
+"""Values and commands in Lua syntax, as examples for authors of automations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXAMPLES: Mapping[str, Any] = {
     "xy_color": {"x": 0.45, "y": 0.41},
     "hs_color": {"hue": 30, "saturation": 80},
 }
-"""A value of each schema type without a unit."""
+"""An example value for each schema type without a unit."""
 
 _TYPICAL_NUMBERS: Mapping[str, float] = {"measurement": 20, "color_temperature": 4000}
 
@@ -35,7 +35,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def lua_value(value: Any) -> str:
-    """Return the JSON value in the syntax of Lua."""
+    """Return the JSON value in Lua syntax."""
     if value is None:
         return "nil"
     if isinstance(value, bool):
@@ -52,7 +52,7 @@ def lua_value(value: Any) -> str:
 
 
 def example_of(spec: CommandSpec) -> Any:
-    """Return a value that the device accepts to `set`."""
+    """Return a value that the device accepts for `set`."""
     kind, options = type_of(spec), options_of(spec)
     if options:
         return options[0]
@@ -66,7 +66,7 @@ def example_of(spec: CommandSpec) -> Any:
 
 
 def lua_commands(device: str, spec: CommandSpec) -> Iterator[tuple[str, str]]:
-    """Return every call of `ctx:command` for the capability, with the range of its value."""
+    """Yield a call of `ctx:command` for each action of the capability, and the range of its value."""
     for action in spec.actions:
         fields: dict[str, Any] = {"capability": spec.capability, "action": action}
         range_ = ""
@@ -79,7 +79,7 @@ def lua_commands(device: str, spec: CommandSpec) -> Iterator[tuple[str, str]]:
 
 
 def range_of(spec: CommandSpec) -> str:
-    """Return the range of a `set` with the unit, or its options."""
+    """Return the options of a `set`, or its range with the unit."""
     if options := options_of(spec):
         return ", ".join(options)
     kind = type_of(spec)
@@ -98,7 +98,7 @@ def _is_bounded(spec: CommandSpec) -> bool:
 
 
 def _number_in(spec: CommandSpec, typical: float) -> float:
-    """Return the typical number if it is in the range; otherwise the middle of the range, rounded to a step."""
+    """Return the typical number if it is in the range; otherwise, return the middle, rounded to a step."""
     low = 0.0 if spec.min is None else spec.min
     high = max(low, typical) if spec.max is None else spec.max
     number = typical if low <= typical <= high else (low + high) / 2

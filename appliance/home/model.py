@@ -1,4 +1,4 @@
-"""Devices, rooms and groups as frozen data, and the reports that adapters make about devices."""
+"""Devices, rooms, and groups as frozen data, and the reports of adapters about devices."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from appliance.home.commands import CommandSpec
 from appliance.home.values import Value, last_known, number_in
 
 ALARM_ATTRIBUTES = frozenset({"smoke", "water_leak"})
-"""Attributes that count as clear until they have a value, and whose changes count even if the hub was off."""
+"""Alarm attributes. They are treated as clear until they have a value, and their changes fire triggers even if the
+hub was off."""
 
 ALARM_CLASSES = frozenset({"gas", "carbon_monoxide", "safety"})
-"""Classes of devices whose boolean attributes are alarms too."""
+"""Device classes whose boolean attributes are alarms."""
 
 MAX_LAST_VALUES = 100
-"""Attributes per device whose last value is kept after the value is lost."""
+"""Maximum number of attributes per device whose last value is kept after a gap."""
 
 LastValues = Mapping[str, tuple[Value, ...]]
 
 
 class DeviceKind(StrEnum):
-    """The kind of a device."""
+    """The kind of a device; `Info.device_class` is more detailed."""
 
     SENSOR = "Sensor"
     LIGHT = "Light"
@@ -33,7 +34,7 @@ class DeviceKind(StrEnum):
 
 
 class Metadata(Struct, frozen=True, kw_only=True):
-    """Data in addition to the canonical state: the adapter of the device, and the vendor's data."""
+    """The device's adapter (`source`), and data of the vendor in addition to the attributes."""
 
     source: str
     accuracy: float | None = None
@@ -41,10 +42,10 @@ class Metadata(Struct, frozen=True, kw_only=True):
 
 
 class Info(Struct, frozen=True, kw_only=True):
-    """The vendor's description of a device; absent parts are None.
+    """The vendor's description of a device. Unknown parts are None.
 
-    `parent_id` is the device that contains this one, `area` its place in the vendor's words, `device_class` its kind
-    in more detail than `DeviceKind` (`cover`, `plug`, `media_player` …).
+    `parent_id` is the id of the device that contains this device. `area` is the device's place in the vendor's words.
+    `device_class` is more detailed than `DeviceKind` (`cover`, `plug`, `media_player` …).
     """
 
     manufacturer: str | None = None
@@ -59,12 +60,12 @@ class Info(Struct, frozen=True, kw_only=True):
 class Device(Struct, frozen=True, kw_only=True):
     """A device.
 
-    `updated_at` is the time of the last change of an attribute, `last_seen` of the last observation; both in UTC.
-    People chose `person_name` and `alias`; `vendor_name` comes from the vendor. `commands` are sorted by capability;
-    None while they are unknown, after a start from data of an earlier version.
+    `updated_at` is the time of the last change of an attribute, and `last_seen` the time of the last observation;
+    both are in UTC. People choose `person_name` and `alias`; the vendor chooses `vendor_name`. `commands` is sorted
+    by capability. It is None while the commands are unknown after a start with stored data of an earlier version.
 
-    `last` holds values from before a gap, newest first: the last value of an attribute that has none now, and the
-    last number of an attribute whose newest value is not a number.
+    `last` contains the values before a gap, newest first: the last value of an attribute without a value, and the
+    last number of an attribute whose present value is not a number.
     """
 
     id: str
@@ -82,12 +83,13 @@ class Device(Struct, frozen=True, kw_only=True):
     last: LastValues = field(default_factory=dict)
 
     def known(self, attribute: str) -> tuple[Value, ...]:
-        """Return the attribute's last value, across gaps; if that is not a number, also its last number."""
+        """Return the attribute's last value before any gap; if the value is not a number, also return the last
+        number."""
         value, last = self.attributes.get(attribute), self.last.get(attribute, ())
         return last if value is None else (value, *last)
 
     def is_alarm(self, attribute: str) -> bool:
-        """Return whether the attribute reports a danger: smoke, a leak, gas, or one that the adapter lists."""
+        """Return whether the attribute reports a danger: smoke, a leak, gas, or an alarm that the adapter lists."""
         if attribute in ALARM_ATTRIBUTES:
             return True
         listed = self.metadata.vendor_specific.get("alarms")
@@ -98,24 +100,24 @@ class Device(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The person's name, otherwise the vendor's, otherwise the id."""
+        """The name that a person chose, the vendor's name, or the id, in this order."""
         return self.person_name or self.vendor_name or self.id
 
     @property
     def labels(self) -> Mapping[str, Value] | None:
-        """The vendor's labels by attribute, if they add to the attribute names; otherwise None."""
+        """The vendor's labels by attribute, or None if the labels repeat the attribute names."""
         found = self.metadata.vendor_specific.get("labels")
         return found if isinstance(found, dict) and found else None
 
     @property
     def events(self) -> tuple[str, ...]:
-        """The events that the vendor announces."""
+        """The names of the events that the vendor announces."""
         found = self.metadata.vendor_specific.get("events")
         return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
 
 
 def changed_attributes(before: Device | None, after: Device) -> frozenset[str]:
-    """Return the attributes that differ, including new and missing ones."""
+    """Return the names of the attributes that differ, including new and missing attributes."""
     new = after.attributes
     if before is None:
         return frozenset(new)
@@ -126,7 +128,7 @@ def changed_attributes(before: Device | None, after: Device) -> frozenset[str]:
 
 
 def last_values(before: Device, attributes: Mapping[str, Value], changed: frozenset[str]) -> LastValues:
-    """Return `Device.last` for a device that now shows these attributes."""
+    """Return `Device.last` for a device whose attributes have changed to `attributes`."""
     last = before.last
     for name in changed:
         value = attributes.get(name)
@@ -140,14 +142,14 @@ def last_values(before: Device, attributes: Mapping[str, Value], changed: frozen
 
 
 class Room(Struct, frozen=True, kw_only=True):
-    """A room: its `id` never changes, its `name` is for people. `Layout` has its devices."""
+    """A room. Its `id` never changes; its `name` is for people. `Layout` contains its devices."""
 
     id: str
     name: str
 
 
 class Group(Struct, frozen=True, kw_only=True):
-    """A named set of devices, in the given order."""
+    """A named list of devices."""
 
     id: str
     name: str
@@ -155,13 +157,15 @@ class Group(Struct, frozen=True, kw_only=True):
 
 
 class Observation(Struct, frozen=True, kw_only=True):
-    """One device in full, as its vendor described it at this moment: its canonical attributes without `state`.
+    """The complete present description of a device by its vendor. `attributes` contains the canonical attributes
+    without `state`.
 
-    If `is_available` is false, the device exists, but its bridge or broker does not reach it. `wrong` has a sentence
-    for each attribute whose value cannot be read; these attributes stay as they were.
+    If `is_available` is false, the device exists, but its bridge or broker cannot reach it. `wrong` contains a
+    sentence for each attribute with an unreadable value; these attributes stay unchanged.
 
-    `kept` names attributes that repeat stored values: the device has not reported them since the start. `pushed`
-    names attributes that the device just sent by itself: they were neither polled nor retained.
+    `kept` contains the names of attributes with stored values that the device has not reported since the start.
+    `pushed` contains the names of attributes that the device has just sent by itself, so their values are neither
+    polled nor retained.
     """
 
     device_id: str
@@ -178,10 +182,10 @@ class Observation(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """The observations of an adapter: some of its devices in full, and the ids of all existing devices.
+    """An adapter's report: observations of some devices, and the ids of all existing devices.
 
-    A device in `present` without an observation exists and was unreadable: it keeps its last state. If `present` is
-    None, the report is incomplete, and other devices stay as they are.
+    A device in `present` without an observation exists, but was unreadable; it keeps its last state. If `present` is
+    None, the report is incomplete, and all other devices stay unchanged.
     """
 
     adapter: str

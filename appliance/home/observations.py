@@ -1,4 +1,4 @@
-"""Validation of observations: values that the catalog does not allow are dropped."""
+"""Checks observations, and drops values that the catalog does not allow."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from appliance.home.values import MAX_JSON_DEPTH, Value, json_copy
 from appliance.tables.checks import shown
 
 Dropped = dict[str, str]
-"""Dropped attributes or fields, each with the reason, which continues a sentence."""
+"""The reasons for dropped attributes and fields. A reason continues a sentence that begins with the name."""
 
 _SCALARS = (str, int, float, bool)
 
 MAX_COMMANDS = 1000
-"""Capabilities of one device that can be commanded."""
+"""Maximum number of capabilities with commands per device."""
 
 
 def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) -> dict[str, Value]:
-    """Return the valid attributes in canonical form; the others are noted in `dropped`.
+    """Return the valid attributes in canonical form. Add the reasons for other attributes to `dropped`.
 
-    `known` has the device's previous attributes: equal values are known to be valid.
+    `known` contains the device's previous attributes, whose values are valid.
     """
     if type(seen) is not dict and not isinstance(seen, Mapping):
         dropped["attributes"] = f"must be an object, not {shown(seen)}"
@@ -46,10 +46,10 @@ def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) ->
 
 
 def device_after(before: Device, seen: Observation, state: str, now: datetime, dropped: Dropped) -> Device:
-    """Return the device after the observation, in this `state`; raises `Invalid` for an unknown kind.
+    """Return the device after the observation, with this `state`. Raise `Invalid` for an unknown kind.
 
-    Other invalid parts are noted in `dropped`. Dropped attributes, and a name or info that is missing in the
-    observation, stay as they were; equal parts stay the same objects.
+    The reasons for other invalid parts are added to `dropped`. Dropped attributes keep their values; so do a name or
+    info that the observation lacks. Equal parts stay the same objects.
     """
     if not isinstance(seen.kind, DeviceKind):
         raise Invalid(f"kind must be one of {', '.join(DeviceKind)}, not {shown(seen.kind)}")
@@ -69,7 +69,7 @@ def device_after(before: Device, seen: Observation, state: str, now: datetime, d
         info = info if stated in (info, None) else stated
     if seen.commands != commands:
         commands = _check_commands(seen.commands, commands, dropped)
-    return Device(  # not `replace`, which takes twice as long: every observation calls this
+    return Device(  # `replace` would take twice as long, and every observation calls this function
         id=before.id,
         room_id=before.room_id,
         kind=seen.kind,
@@ -93,7 +93,7 @@ def check_device_id(device_id: Any) -> None:
 
 
 def check_event(event: Any, data: Any) -> tuple[str, dict[str, Value]]:
-    """Return the name and the data of an event of a device; raise `Invalid` if they are not valid."""
+    """Return the valid name and data of a device's event. Raise `Invalid` otherwise."""
     try:
         is_name = isinstance(event, str) and strip_id(event) == event
     except Invalid as fault:
@@ -129,7 +129,7 @@ def _check_vendor_data(data: Any, dropped: Dropped) -> Mapping[str, Value]:
 
 
 def _check_text(field: str, value: Any, dropped: Dropped) -> str | None:
-    """Return the text without invisible characters; None if nothing is left."""
+    """Return the text without invisible characters. Return None if the result is empty."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -139,7 +139,7 @@ def _check_text(field: str, value: Any, dropped: Dropped) -> str | None:
 
 
 def _check_info(info: Any, dropped: Dropped) -> Info | None:
-    """Return the valid parts; None if all are empty."""
+    """Return the valid parts. Return None if all parts are empty."""
     if not isinstance(info, Info):
         dropped["info"] = f"must be an Info, not {shown(info)}"
         return None

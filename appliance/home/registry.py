@@ -1,6 +1,7 @@
-"""The registry: the state of devices, rooms and groups, in memory. Every change is published after it is applied.
+"""The registry holds the state of devices, rooms, and groups in memory. It publishes every change after applying it.
 
-Decisions of people (rooms, groups, names) are checked by `preview`, stored, and then applied by `commit`.
+For changes by people (rooms, groups, names), `preview` checks the change, the store saves it, and `commit` applies
+it.
 """
 
 from __future__ import annotations
@@ -39,8 +40,7 @@ AWAY = (OFFLINE, UNAVAILABLE)
 """States of a device whose attributes may be outdated."""
 
 MAX_REPORTED_DROPS = 1000
-"""The number of combinations of adapter, device and attribute whose dropped values are remembered; more are not
-published."""
+"""Maximum number of published drops, one per adapter, device, and attribute."""
 
 T = TypeVar("T")
 
@@ -50,9 +50,9 @@ log = logging.getLogger("adapters")
 
 
 class Registry:
-    """Devices, rooms and groups, for one event loop. Methods raise `NotFound` for an id that does not exist.
+    """Devices, rooms, and groups. Use a registry in one event loop only. Methods raise `NotFound` for an unknown id.
 
-    `layout` has the rooms, the groups and people's decisions about devices that are now in force.
+    `layout` is the present layout: rooms, groups, and people's choices for devices.
     """
 
     def __init__(self, bus: Bus, clock: Clock) -> None:
@@ -68,36 +68,34 @@ class Registry:
         self.layout = Layout()
 
     def list_devices(self) -> tuple[Device, ...]:
-        """Return every device, by id; the tuple stays the same object until a device changes."""
+        """Return all devices, sorted by id. The tuple stays the same object until a device changes."""
         if self._listed is None:
             self._listed = tuple(_by_id(self._devices))
         return self._listed
 
     def list_rooms(self) -> list[Room]:
-        """Return every room, by id."""
         return _by_id(self.layout.rooms)
 
     def list_groups(self) -> list[Group]:
-        """Return every group, by id."""
         return _by_id(self.layout.groups)
 
     def id_of(self, word: str) -> str:
-        """Return the device id for which the word is the alias; otherwise return the word."""
+        """Return the id of the device with this alias. Return the word unchanged if it is no alias."""
         return self.layout.id_of(word, self._devices)
 
     def with_id(self, payload: Mapping[str, Value]) -> Mapping[str, Value]:
-        """Return the payload of an operation with the device's id in place of its alias."""
+        """Return the payload of an operation. Replace an alias in `device_id` by the device's id."""
         word = payload.get("device_id")
         return {**payload, "device_id": self.id_of(word)} if isinstance(word, str) else payload
 
     def find_devices(self, ids: Iterable[str]) -> list[Device]:
-        """Return the present devices of these ids or aliases, in this order, each once."""
+        """Return the present devices with these ids or aliases, in this order and without duplicates."""
         if self.layout.aliases:
             ids = map(self.id_of, ids)
         return [self._devices[id_] for id_ in dict.fromkeys(ids) if id_ in self._devices]
 
     def get_device(self, device_id: str) -> Device:
-        """Return the device of this id or alias."""
+        """Return the device with this id or alias."""
         device = self._devices.get(self.id_of(device_id))
         if device is None:
             raise self.no_device(device_id)
@@ -108,7 +106,7 @@ class Registry:
         return missing_device(word, self._devices)
 
     def get_kept(self, device_id: str) -> Device:
-        """Return the device; an absent device with a place has no attributes."""
+        """Return the device. For an absent device with a place in the layout, return a device without attributes."""
         if (device := self._devices.get(device_id)) is not None:
             return device
         if not self.layout.keeps(device_id):
@@ -116,27 +114,25 @@ class Registry:
         return self._known(device_id, device_id.partition(":")[0], self._clock.now())
 
     def get_room(self, room_id: str) -> Room:
-        """Return the room of this id."""
         return self.layout.get_room(room_id)
 
     def get_group(self, group_id: str) -> Group:
-        """Return the group of this id."""
         return self.layout.get_group(group_id)
 
     def list_room_devices(self, room_id: str) -> list[Device]:
-        """Return the devices in the room, by id."""
+        """Return the present devices in the room, sorted by id."""
         self.get_room(room_id)
         return self.find_devices(self.layout.devices_in(room_id))
 
     def list_group_devices(self, group_id: str) -> list[Device]:
-        """Return the group's devices that exist at present, in membership order."""
+        """Return the present devices of the group in membership order."""
         return self.find_devices(self.get_group(group_id).members)
 
     def apply(self, report: Report) -> None:
-        """Apply an adapter's report; a complete report removes the adapter's devices that are not in it.
+        """Apply an adapter's report. A complete report removes the adapter's other devices.
 
-        Values that the catalog does not allow are dropped and published as `ObservationDropped`; the attribute then
-        stays as it was.
+        Values that the catalog does not allow are dropped and published as `ObservationDropped`; their attributes
+        stay unchanged.
         """
         now = self._clock.now()
         for observation in report.observations:
@@ -146,10 +142,10 @@ class Registry:
                 self.remove(report.adapter, device_id)
 
     def update_attributes(self, adapter: str, device_id: str, attributes: Mapping[str, Value]) -> None:
-        """Apply some attributes that one device of the adapter sent by itself; the others stay as they are.
+        """Apply some attributes that a device sent by itself. Other attributes stay unchanged.
 
-        None removes an attribute. The device is online. An unknown device is ignored: it must be observed in full
-        first.
+        None removes an attribute. The device becomes online. Unknown devices are ignored, because they need a
+        complete observation first.
         """
         if device_id not in self.ids_of(adapter):
             return
@@ -168,7 +164,7 @@ class Registry:
         self._show(device, shown, now, now, observed | {"state"}, observed)
 
     def remove(self, adapter: str, device_id: str) -> None:
-        """Remove a device of the adapter; an unknown one is ignored."""
+        """Remove a device of the adapter. Ignore an unknown device."""
         if device_id in self.ids_of(adapter):
             del self._by_adapter[adapter][device_id]
             self._unavailable.discard(device_id)
@@ -181,22 +177,22 @@ class Registry:
             self._bus.publish(events.DeviceRemoved(device_id=device_id, name=device.name))
 
     def set_state(self, adapter: str, state: str) -> None:
-        """Set the `state` of every device of the adapter to `online` or `offline`.
+        """Set the `state` of all devices of the adapter to `online` or `offline`.
 
-        A device whose bridge reported it unavailable becomes `unavailable` again when the others come back online.
+        A device that its bridge reported as unavailable becomes `unavailable` instead of `online`.
         """
         for device_id in tuple(self.ids_of(adapter)):
             is_missing = state == ONLINE and device_id in self._unavailable
             self._mark(device_id, UNAVAILABLE if is_missing else state)
 
     def set_availability(self, adapter: str, device_id: str, *, is_available: bool) -> None:
-        """Set whether the bridge or broker of one device of the adapter reaches it."""
+        """Record whether the bridge or broker reaches the device."""
         if device_id in self.ids_of(adapter):
             (self._unavailable.discard if is_available else self._unavailable.add)(device_id)
             self._mark(device_id, ONLINE if is_available else UNAVAILABLE)
 
     def publish_event(self, adapter: str, device_id: str, event: str, data: Mapping[str, Value]) -> None:
-        """Publish an event at a device of the adapter, such as a pressed button; an invalid one is dropped."""
+        """Publish an event of a device, such as a pressed button. Drop an invalid event."""
         if device_id not in self.ids_of(adapter):
             return
         try:
@@ -208,7 +204,7 @@ class Registry:
         self._bus.publish(events.DeviceEvent(device_id=device_id, event=event, data=valid, alias=alias))
 
     def restore(self, layout: Layout, devices: Iterable[Device]) -> None:
-        """Restore the stored state at the start; nothing is published."""
+        """Restore the stored state at the start without publishing events."""
         self.layout = layout
         self._devices = {device.id: device for device in devices}
         self._unobserved = {id_: frozenset([*each.attributes, *each.last]) for id_, each in self._devices.items()}
@@ -219,11 +215,11 @@ class Registry:
             self._by_adapter[device.metadata.source][device.id] = None
 
     def preview(self, change: Change, layout: Layout) -> LayoutChange:
-        """Return the result of a change to the layout, without applying it; raises `NotFound` or `Invalid`."""
+        """Return the result of a layout change without applying it. Raise `NotFound`, `AliasTaken`, or `Invalid`."""
         return compare_layouts(layout, change(layout, self._devices))
 
     def commit(self, made: LayoutChange) -> None:
-        """Put the layout in force, and publish its differences from the present one."""
+        """Apply the changed layout, and publish the differences."""
         before, self.layout = self.layout, made.layout
         for room_id, room in made.rooms.items():
             if room is not None:
@@ -264,7 +260,8 @@ class Registry:
         self._publish_change(None if is_new else before, after, changed, observed, seen.pushed, seen.kept)
 
     def _known(self, device_id: str, adapter: str, now: datetime) -> Device:
-        """Return the device, or a new one without attributes; raise `Invalid` if it cannot belong to the adapter."""
+        """Return the device, or a new device without attributes. Raise `Invalid` if the device cannot belong to the
+        adapter."""
         device = self._devices.get(device_id) if isinstance(device_id, str) else None
         if device is None:
             check_device_id(device_id)
@@ -317,7 +314,7 @@ class Registry:
         pushed: frozenset[str],
         kept: frozenset[str] = _NO_ATTRIBUTES,
     ) -> None:
-        """Publish which attributes are shown for the first time since the start, and which of all changed."""
+        """Publish the attributes that are observed first since the start, then all changed attributes."""
         baseline = _NO_ATTRIBUTES
         unobserved = self._unobserved.get(after.id)
         if unobserved is not None and before is not None:
@@ -376,12 +373,12 @@ class Registry:
                 self._bus.publish(events.GroupMembersChanged(group_id=group_id, members=group.members))
 
     def ids_of(self, adapter: str) -> Mapping[str, None]:
-        """Return the ids of the adapter's devices; read only until the next change."""
+        """Return the ids of the adapter's devices. Use the result only until the next change."""
         return self._by_adapter[adapter]
 
 
 def _take(waiting: dict[str, frozenset[str]], device_id: str, names: frozenset[str]) -> frozenset[str]:
-    """Remove the names from the waiting ones of the device, and return the removed names."""
+    """Remove the names from the device's waiting names, and return the removed names."""
     left = waiting.get(device_id, _NO_ATTRIBUTES)
     if taken := left & names:
         waiting[device_id] = left - taken
@@ -391,7 +388,7 @@ def _take(waiting: dict[str, frozenset[str]], device_id: str, names: frozenset[s
 
 
 def _with_last_values(before: Device, after: Device) -> tuple[frozenset[str], Device]:
-    """Return the attributes that differ, and the second device with the last values of the missing attributes."""
+    """Return the changed attributes, and the device `after` with the last values of missing attributes."""
     if after.attributes is before.attributes:
         return _NO_ATTRIBUTES, after
     changed = changed_attributes(before, after)

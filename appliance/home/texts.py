@@ -1,4 +1,4 @@
-"""The only rules for ids and names, the same for requests, files and devices."""
+"""The rules for ids and names. The same rules apply to requests, files, and devices."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ MAX_ID_CHARS = 256
 MAX_NAME_CHARS = 1000
 
 DEVICE_HOOK_PREFIX = "device:"
-"""The prefix of the id of a device's hook; the device's id follows."""
+"""The prefix of the id of a device's hook. The device's id follows the prefix."""
 
 _BLANKS = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-"""White space around a text that is trimmed: Unicode's (White_Space) without control characters."""
+"""White space that is trimmed from texts: Unicode's property White_Space without control characters."""
 
 _JOINERS = "\u200c\u200d"
 """Invisible characters that some scripts and emoji need: names may contain them."""
@@ -28,18 +28,19 @@ _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
 _SPACES = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 
 _PATHS = frozenset({".", ".."})
-"""Ids that no address can contain: clients would resolve them as parts of a path."""
+"""Ids that a URL cannot contain, because clients would resolve them as parts of a path."""
 
 
 def refuse_control(text: str) -> str:
-    """Return the text; raises `Invalid` for control, invisible, and direction characters."""
+    """Return the text. Raise `Invalid` if it contains control, invisible, or direction characters."""
     return text if text.isascii() and text.isprintable() else _refuse(text, is_id=False)
 
 
 def strip_text(text: str, max_chars: int, *, is_id: bool = False) -> str:
-    """Return the trimmed text; raises `Invalid` unless it has 1 to `max_chars` visible characters.
+    """Return the trimmed text. Raise `Invalid` if it is empty, longer than `max_chars`, or contains forbidden
+    characters.
 
-    An id has no invisible, unassigned or private character, and is neither `.` nor `..`.
+    An id must not contain invisible, unassigned, or private characters, and must not be `.` or `..`.
     """
     stripped = text.strip(_BLANKS)
     if not 1 <= len(stripped) <= max_chars:
@@ -50,13 +51,12 @@ def strip_text(text: str, max_chars: int, *, is_id: bool = False) -> str:
 
 
 def strip_id(text: str) -> str:
-    """Strip an id; see `strip_text`."""
     return strip_text(text, MAX_ID_CHARS, is_id=True)
 
 
 @lru_cache(maxsize=1024)
 def _refuse(text: str, *, is_id: bool) -> str:
-    """Return the text; raises `Invalid` if it has forbidden characters, or no visible ones."""
+    """Return the text. Raise `Invalid` if it contains forbidden characters, or no visible characters."""
     kinds = {each: unicodedata.category(each) for each in text}
     for each, kind in kinds.items():
         if kind in ("Cc", "Cs"):
@@ -74,9 +74,10 @@ def _refuse(text: str, *, is_id: bool) -> str:
 
 @lru_cache(maxsize=4096)
 def clean_text(text: str, max_chars: int) -> str | None:
-    """Return a text from a device without invisible and control characters, shortened; None if nothing is left.
+    """Return a device's text without invisible and control characters, shortened to `max_chars`. Return None if the
+    result is empty.
 
-    White space inside the text, including line breaks, becomes single spaces.
+    White space in the text, including line breaks, becomes a single space.
     """
     kept = text if text.isascii() and text.isprintable() else "".join(filter(_is_kept, _SPACES.sub(" ", text)))
     shortened = " ".join(kept.split())[:max_chars].rstrip()
@@ -95,8 +96,8 @@ def _is_kept(char: str) -> bool:
 
 
 def text(max_chars: int, *, is_id: bool = False) -> Check:
-    """Return a check: a string that `strip_text` takes."""
-    said = "White space around it is removed; control characters and invisible ones are rejected."
+    """Return a check for strings that `strip_text` accepts."""
+    said = "White space around the text is removed. Control and invisible characters are rejected."
     schema = {**TEXT, "minLength": 1, "maxLength": max_chars, "description": said}
     return Check(schema=schema, run=lambda value: strip_text(string(value), max_chars, is_id=is_id))
 
@@ -112,7 +113,7 @@ def _check_alias(value: object) -> str:
 
 
 alias = Check(schema={**TEXT, "pattern": f"^{_ALIAS.pattern}$"}, run=_check_alias)
-"""A check: the short id that people choose for a device."""
+"""The check of an alias, the short id that people choose for a device."""
 
 identifier = text(MAX_ID_CHARS, is_id=True)
 hook_id = text(len(DEVICE_HOOK_PREFIX) + MAX_ID_CHARS, is_id=True)

@@ -1,7 +1,7 @@
-"""The types of values in capability schemas, and the check of each.
+"""The types of values in capability schemas, and their checks.
 
-A check takes a JSON value and returns it in canonical form (an integral float becomes an integer), or raises
-`Invalid` with the expected value.
+A check returns a JSON value in canonical form (an integral float becomes an integer), or raises `Invalid` with the
+expected value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from appliance.tables.checks import Mismatch, boolean, integer, is_number, numbe
 from appliance.tables.json_schema import BOOLEAN, INTEGER, NUMBER, TEXT, Check, between
 
 Value = Any
-"""A JSON value: what `orjson.loads` can return."""
+"""A JSON value, as `orjson.loads` returns it."""
 
 KELVIN_RANGE = (2200, 7000)
 MIRED_RANGE = (153, 556)
@@ -26,29 +26,28 @@ _HEX_COLOR = re.compile(r"#[0-9a-fA-F]{6}\Z")
 
 
 MAX_JSON_DEPTH = 32
-"""Levels of arrays and objects in a value that no schema describes."""
+"""Maximum nesting of arrays and objects in a value without a schema."""
 
 
 def to_bytes(value: Value) -> bytes:
-    """Return the value as JSON, copied for storage: the bytes that orjson returns occupy at least 4 KiB.
+    """Return the value as JSON. The result is a copy, because the bytes from orjson occupy at least 4 KiB.
 
-    Raises `TypeError` for what JSON cannot hold.
+    Raise `TypeError` if the value cannot be JSON.
     """
     return bytes(memoryview(orjson.dumps(value)))
 
 
 def number_in(value: Value) -> int | float | None:
-    """Return the number of a value: the value itself, or its `value` if it has a unit; None for anything else."""
+    """Return the number of a value: the value itself, or its field `value` if it has a unit. Return None for other
+    values."""
     if isinstance(value, dict):
         value = value.get("value")
     return value if is_number(value) else None
 
 
 def last_known(value: Value, known: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Return which of the earlier values to keep, newest first.
-
-    None is a gap and keeps all of them; a value that is not a number keeps the last number.
-    """
+    """Return the earlier values to keep, newest first. None is a gap and keeps all earlier values; a value that is
+    not a number keeps the last number."""
     if value is None:
         return known
     if number_in(value) is not None:
@@ -57,7 +56,7 @@ def last_known(value: Value, known: tuple[Value, ...]) -> tuple[Value, ...]:
 
 
 def kelvin_of(mired: float) -> int:
-    """Return the colour temperature in kelvin; one mired is a millionth of a reciprocal kelvin."""
+    """Return the colour temperature in kelvin, a million divided by the mireds."""
     return round(1_000_000 / mired)
 
 
@@ -67,22 +66,22 @@ def clamped_kelvin(kelvin: float) -> int:
 
 
 def mireds_of(kelvin: float) -> int:
-    """Return the colour temperature in mireds, see `kelvin_of`."""
+    """Return the colour temperature in mireds; see `kelvin_of`."""
     return kelvin_of(kelvin)  # the conversion is its own inverse
 
 
 def kelvin_in(value: Mapping[str, Value]) -> int:
-    """Return the kelvin of a canonical colour temperature, which is in kelvin or mireds."""
+    """Return a canonical colour temperature in kelvin."""
     return int(value["value"]) if value["unit"] == "kelvin" else kelvin_of(value["value"])
 
 
 def mireds_in(value: Mapping[str, Value]) -> int:
-    """Return the mireds of a canonical colour temperature, which is in kelvin or mireds."""
+    """Return a canonical colour temperature in mireds."""
     return int(value["value"]) if value["unit"] == "mireds" else mireds_of(value["value"])
 
 
 def json_copy(value: Value, levels: int = MAX_JSON_DEPTH) -> Value:
-    """Return a deep copy of the value; raises `Invalid` for what JSON cannot hold."""
+    """Return a deep copy of the value. Raise `Invalid` if the value cannot be JSON."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str) and _is_unicode(value):
@@ -131,7 +130,7 @@ def _integer_between(low: int, high: int) -> Check:
 
 
 def _object(title: str, /, **fields: Check) -> Check:
-    """Return a check for an object with these fields; other fields are dropped."""
+    """Return a check for an object with these fields. The check drops other fields."""
     checks = {name: check.run for name, check in fields.items()}
 
     def run(value: Value) -> dict[str, Value]:
@@ -186,7 +185,7 @@ CHECKS: Mapping[str, Check] = {
         run=_color_temperature,
     ),
 }
-"""The check of each schema type except `enum`, whose values its capability lists."""
+"""The check of each schema type except `enum`; a capability lists the values of an enum."""
 
 
 def _fields(value: Value, *names: str) -> dict[str, Value]:

@@ -9,18 +9,18 @@ from appliance.store.record_keys import ADAPTER_PREFIX
 
 
 class AdapterSecrets:
-    """The texts of one adapter, which sees no texts of other adapters."""
+    """The texts of one adapter. It cannot access the texts of other adapters."""
 
     def __init__(self, document: Document, adapter: str) -> None:
         self._document = document
         self._prefix = f"{ADAPTER_PREFIX}{adapter}/"
 
     def get(self, key: str) -> str | None:
-        """Return the text of the key, or None."""
+        """Return the text, or None if it is missing."""
         stored = self._document.get(self._prefix + key)
         value = None if stored is None else orjson.loads(stored)
         return value if isinstance(value, str) else None
 
     async def put(self, key: str, value: str) -> None:
-        """Keep the text; it is on the card when this returns. Raises `StoreFailed`."""
+        """Store the text; return when it is on the card. Raises `StoreFailed`."""
         await self._document.put_many({self._prefix + key: value})

@@ -11,14 +11,14 @@ from appliance.store.storage import DocumentReader
 
 
 class CardDay(Struct, frozen=True):
-    """A day (UTC), and the bytes written before it began."""
+    """A date in UTC, and the number of bytes written before that day."""
 
     date: str = ""
     began_at_bytes: int = 0
 
 
 class CardCounts(Struct, frozen=True, kw_only=True):
-    """The writes of all runs to the card, and the newest trusted time."""
+    """The number of writes to the card in all runs, and the newest trusted time."""
 
     bytes_written: int
     syncs: int
@@ -28,7 +28,7 @@ class CardCounts(Struct, frozen=True, kw_only=True):
 
 
 def read_card_counts(document: DocumentReader) -> CardCounts | None:
-    """Return the stored counts; None if they are missing or malformed."""
+    """Return the stored counts, or None if they are missing or malformed."""
     stored = next((value for key, value in document.items(CARD) if key == ""), None)
     try:
         return convert(stored, CardCounts)

@@ -1,4 +1,4 @@
-"""Decides whether the clock can be trusted: it must be synchronised, or have passed the newest stored time."""
+"""Decides whether the clock can be trusted. It must be synchronised, or be later than the newest stored time."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from appliance.version import MADE_AT
 
 
 class ClockTrust:
-    """Whether the clock is right: a box without a clock chip starts with a time in the past, until NTP sets the
-    clock.
+    """Decides whether the clock is right. A box without a clock chip starts with a time in the past until NTP sets
+    the clock.
 
-    It is trusted once the kernel reports that it is synchronised, or once it shows a time after `newest`, the newest
-    stored time; from then on it stays trusted. A `newest` in the future of a synchronised clock came from a wrong
-    clock: it is `forgotten`, and `newest` becomes the present.
+    The clock is trusted when the kernel reports synchronisation, or when the time is after `newest`, the newest
+    stored time. A trusted clock stays trusted. If the clock is synchronised and `newest` is in the future, a wrong
+    clock caused `newest`; it is then moved to `forgotten`, and `newest` becomes the present.
     """
 
     def __init__(self, clock: Clock, newest: datetime) -> None:
@@ -29,7 +29,6 @@ class ClockTrust:
         self._is_trusted = False
 
     def is_trusted(self) -> bool:
-        """Return whether the clock is trusted by now."""
         if not self._is_trusted:
             now = self._clock.now()
             if now > self.newest:
@@ -39,14 +38,14 @@ class ClockTrust:
         return self._is_trusted
 
     def trust_now(self) -> None:
-        """Trust the clock as it is, because a person confirmed it."""
+        """Trust the clock because a person confirmed the time."""
         now = self._clock.now()
         if self.newest > now:
             self.forgotten, self.newest = self.newest, now
         self._is_trusted = True
 
     def distrust_reason(self) -> str | None:
-        """Return why the clock is not trusted, and what to do; None if it is trusted."""
+        """Return the reason why the clock is not trusted, and a remedy. Return None if it is trusted."""
         if self.is_trusted():
             return None
         now, newest = timestamp(self._clock.now()), timestamp(self.newest)
@@ -57,10 +56,8 @@ class ClockTrust:
 
 
 def newest_time(document: DocumentReader) -> datetime:
-    """Return the newest of all stored times, but at least the build time of this version, in UTC.
-
-    Times known to come from a wrong clock do not count.
-    """
+    """Return the newest stored time in UTC, or the build time of this version if that is later. Times from a wrong
+    clock are ignored."""
     forgotten = next((value for key, value in document.items(CLOCK) if key == ""), None)
     times = [*(time for prefix, read in _TIMES.items() for time in _times_in(document, prefix, read)), MADE_AT]
     if isinstance(forgotten, dict):
@@ -71,13 +68,13 @@ def newest_time(document: DocumentReader) -> datetime:
 
 
 def forgetting(trust: ClockTrust, now: datetime) -> dict[str, Any]:
-    """Return the record that invalidates stored times in the future, which came from a wrong clock."""
+    """Return the record that invalidates stored times in the future, which a wrong clock caused."""
     until = max(trust.newest, trust.forgotten or trust.newest, MADE_AT)
     return {CLOCK: {"at": to_millis(now), "until": to_millis(max(until, now))}}
 
 
 def _times_in(document: DocumentReader, prefix: str, read: Callable[[Any], list[datetime]]) -> Iterator[datetime]:
-    """Yield the times in all values under the prefix; skip malformed values."""
+    """Yield the times in all values with the prefix. Skip malformed values."""
     for _, value in document.items(prefix):
         with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, AttributeError):
             yield from (time.astimezone(UTC) for time in read(value) if time.tzinfo is not None)
@@ -96,4 +93,4 @@ _TIMES: Mapping[str, Callable[[Any], list[datetime]]] = {
     AUTOMATION_PREFIX: _of_automation,
     TIMER_PREFIX: lambda timer: [from_millis(timer["started_at"])],
 }
-"""How the times are read from the values after each prefix."""
+"""Functions that read the times from the values of each prefix."""

@@ -1,4 +1,4 @@
-"""Counts recent crashes, after which the hub starts without automations."""
+"""Counts recent crashes. After several crashes, the hub starts without automations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from appliance.store.record_keys import CRASHES
 WINDOW_SECS = 300.0
 
 MAX_CRASHES = 3
-"""The number of crashes within `WINDOW_SECS` after which the hub starts without automations."""
+"""Number of crashes within `WINDOW_SECS` after which the hub starts without automations."""
 
 SAFE_SECS = 600.0
 """Seconds without a crash after which automations run again."""
@@ -23,17 +23,17 @@ CRASHED_OFTEN = (
     "safe mode: the hub crashed three times within five minutes, so no automation runs for ten minutes; "
     "a reload of the automations ends it (POST /automations/reload, SIGHUP, or Lua files on the page's Automations)"
 )
-"""Why no automation runs after this many crashes."""
+"""The reason why no automation runs after crashes."""
 
 STARTED_SAFE = "the hub was started with --safe, so no automation runs; start it without --safe to run them"
-"""The reason why no automation runs, also in the answer to a reload."""
+"""The reason why no automation runs with --safe. It is also the result of a reload."""
 
 
 class CrashCounter:
-    """Counts the runs that did not stop cleanly during the present `boot` of the machine.
+    """Counts the runs of the hub that crashed since the machine started; `boot` identifies that start.
 
-    Times are seconds since its start, on a clock that is never set. The card is written only after a crash, and once
-    more when the series ends.
+    Times are seconds since the machine started. The counter writes to the card only after a crash, and when a series
+    of crashes ends.
     """
 
     def __init__(self, document: Document, clock: Clock, boot: str) -> None:
@@ -42,12 +42,12 @@ class CrashCounter:
         self._clock = clock
 
     async def note_start(self, *, has_crashed: bool) -> bool:
-        """Count the crash of the previous run, if it was one; return true if there were `MAX_CRASHES` recently."""
+        """Count the previous run if it crashed. Return whether there were `MAX_CRASHES` recent crashes."""
         if not has_crashed:
             return False
         now = self._clock.monotonic()
         crashes = [*self._list_recent(now), now]
-        with contextlib.suppress(StoreFailed):  # the hub starts even if the card accepts no writes now
+        with contextlib.suppress(StoreFailed):  # the hub starts even if the card is not writable
             await self._document.put_many({CRASHES: {"boot": self._boot, "crashes": crashes}})
         return len(crashes) >= MAX_CRASHES
 
@@ -57,7 +57,7 @@ class CrashCounter:
             self._document.remember(CRASHES, None)
 
     def _list_recent(self, now: float) -> list[float]:
-        """Return the crashes within the window; empty for a malformed record."""
+        """Return the times of recent crashes, or an empty list for a malformed record."""
         try:
             stored = orjson.loads(self._document.get(CRASHES) or b"{}")
             return [

@@ -1,6 +1,5 @@
-"""The disk: all file operations of the store, so that tests can record, reject, and interrupt them. Single files are
-written completely or not at all.
-"""
+"""All file operations of the store in one class, so that tests can record, reject, and interrupt them. `write_file`
+writes a single file completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,42 +15,41 @@ from appliance.tables.plain_files import read_plain
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 
 PART = ".part"
-"""The ending of a file that is still being written."""
+"""The suffix of a file that is not completely written yet."""
 
 MAX_STORE_FILE_BYTES = 256 << 20
-"""The maximum size of a file that is read as a whole; the hub's own files are far smaller, and a box has less memory
-than this limit."""
+"""Maximum size of a file that is read completely. Files of the hub are far smaller."""
 
 
 class Disk:
-    """One folder of files; a name may include a subfolder, `history/2026-11.jsonl`.
+    """A folder of files. A name can include a subfolder, such as `history/2026-11.jsonl`.
 
-    Every method may raise `OSError`; none is called on the event loop.
-
-    `bytes_written` and `syncs` count since the start.
+    All methods can raise `OSError`. Do not call them on the event loop. `bytes_written` and `syncs` are counts since
+    the start.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.check_place: Callable[[], None] = lambda: None
-        """Raises `OSError` if another folder is now at this path; called before names in it are changed."""
+        """Raises `OSError` if the path now belongs to another folder. It is called before changes of names in the
+        folder."""
         self.bytes_written = 0
         self.syncs = 0
 
     def list_names(self, below: str = "") -> list[str]:
-        """Return the names of the folder's files, or of those in the subfolder `below`, sorted."""
+        """Return the sorted names of the files in the folder, or in its subfolder `below`."""
         return sorted(each.name for each in (self.folder / below).iterdir())
 
     def read(self, name: str) -> bytes:
-        """Return the whole content of a file of at most `MAX_STORE_FILE_BYTES`. Raises `FileNotFoundError`."""
+        """Return the content of a file of at most `MAX_STORE_FILE_BYTES`. Raises `FileNotFoundError`."""
         return read_plain(self.folder / name, MAX_STORE_FILE_BYTES)
 
     def size(self, name: str) -> int:
-        """Return the length of a file in bytes; raises `FileNotFoundError`."""
+        """Return the length of a file in bytes. Raise `FileNotFoundError`."""
         return (self.folder / name).stat().st_size
 
     def read_part(self, name: str, offset: int, max_bytes: int) -> bytes:
-        """Return at most this many bytes of a file from the offset on; empty after its end."""
+        """Return at most this number of bytes of a file from the offset on. Return no bytes after its end."""
         descriptor = os.open(self.folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             return os.pread(descriptor, max_bytes, offset)
@@ -59,31 +57,29 @@ class Disk:
             os.close(descriptor)
 
     def free_bytes(self) -> int:
-        """Return the bytes that this user may still write to the device."""
+        """Return the number of bytes that this user can still write to the device."""
         found = os.statvfs(self.folder)
         return found.f_bavail * found.f_frsize
 
     def make_folder(self, name: str, like: str | None = None) -> None:
-        """Create a private folder in this one, or with the mode of another folder; an existing folder stays
-        unchanged.
-
-        Its name is durable after `sync_folder`.
-        """
+        """Create a subfolder, which is private or has the mode of the folder `like`. An existing subfolder stays
+        unchanged. The name is durable after `sync_folder`."""
         self.check_place()
         mode = PRIVATE_FOLDER if like is None else stat.S_IMODE((self.folder / like).stat().st_mode)
         with contextlib.suppress(FileExistsError):
             (self.folder / name).mkdir(mode=mode)
 
     def create(self, name: str) -> int:
-        """Create a file for writing, in place of any existing one; return the descriptor."""
+        """Create or replace a file for writing; return the descriptor."""
         self.check_place()
         return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
 
     def copy_access(self, descriptor: int, name: str) -> None:
-        """Give an open new file the mode and owner of another file or folder; the owner of a folder only if possible.
+        """Give a new open file the mode and owner of another file or folder. The owner of a folder is copied only if
+        possible.
 
-        Other users cannot read a file that is new in its folder, because it may contain secrets. Raises
-        `PermissionError` if the owner of a file cannot be kept.
+        If the mode comes from a folder, other users cannot read the new file, because it may contain secrets. Raise
+        `PermissionError` if the owner of a file cannot be copied.
         """
         like = (self.folder / name).stat()
         is_file = stat.S_ISREG(like.st_mode)
@@ -96,12 +92,11 @@ class Disk:
         os.fchmod(descriptor, stat.S_IMODE(like.st_mode) if is_file else like.st_mode & 0o640)
 
     def open(self, name: str) -> int:
-        """Open an existing file for writing; return the descriptor."""
         self.check_place()
         return os.open(self.folder / name, os.O_RDWR | os.O_CLOEXEC)
 
     def write(self, descriptor: int, data: bytes, offset: int) -> None:
-        """Write all of the data at the offset."""
+        """Write all data at the offset."""
         view = memoryview(data)
         while view:
             count = os.pwrite(descriptor, view, offset)
@@ -109,30 +104,30 @@ class Disk:
             view, offset = view[count:], offset + count
 
     def allocate(self, descriptor: int, length: int) -> None:
-        """Make the file this long and reserve its space; the new part contains zeros."""
+        """Extend the file to this length with zeros, and reserve the space."""
         os.posix_fallocate(descriptor, 0, length)
 
     def sync(self, descriptor: int) -> None:
-        """Return once the written data and the length of the file are on the device (fdatasync)."""
+        """Return when the written data and the length of the file are on the device (fdatasync)."""
         self.syncs += 1
         os.fdatasync(descriptor)
 
     def sync_folder(self, below: str = "") -> None:
-        """Return once the names in the folder, or in its subfolder `below`, are on the device."""
+        """Return when the names in the folder, or in its subfolder `below`, are on the device."""
         self.syncs += 1
         sync_folder(self.folder / below)
 
     def truncate(self, descriptor: int, length: int) -> None:
-        """Cut the file to this length."""
+        """Truncate the file to this length."""
         os.ftruncate(descriptor, length)
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a file; it replaces any existing file of that name."""
+        """Rename a file. Replace an existing file with the new name."""
         self.check_place()
         (self.folder / old).replace(self.folder / new)
 
     def link(self, old: str, new: str) -> None:
-        """Link a file to another name, or copy it on a filesystem without links; do nothing if that name exists."""
+        """Link a file to another name, or copy it if the filesystem has no links. Do nothing if the name exists."""
         self.check_place()
         try:
             os.link(self.folder / old, self.folder / new)
@@ -144,7 +139,7 @@ class Disk:
             self._copy(old, new)
 
     def remove(self, name: str) -> None:
-        """Remove a file; a missing one is not an error."""
+        """Remove a file. A missing file is not an error."""
         self.check_place()
         with contextlib.suppress(FileNotFoundError):
             (self.folder / name).unlink()
@@ -154,7 +149,7 @@ class Disk:
         os.close(descriptor)
 
     def _copy(self, old: str, new: str) -> None:
-        """Copy a file; a power cut never leaves half of it under the new name."""
+        """Copy a file. A power cut never leaves an incomplete file under the new name."""
         descriptor = self.create(new + PART)
         try:
             self.write(descriptor, self.read(old), 0)
@@ -165,16 +160,13 @@ class Disk:
 
 
 def for_its_user(path: str | Path) -> StartFailed:
-    """Return the error for a path that only the hub's user and root can access."""
+    """Return the error for a path that only the hub's user and root may access."""
     return StartFailed(f"permission denied: {path}; use sudo", os.EX_NOPERM)
 
 
 def write_file(file: Path, data: bytes, mode: int = 0o600) -> None:
-    """Write a file with this content and mode (less the umask), in place of any old one; it is on the device when
-    this returns.
-
-    A power cut leaves the old file or the new one. Raises `OSError`; the old file is then unchanged.
-    """
+    """Write or replace a file with this content and mode (less the umask); return when it is on the device. A power
+    cut leaves either the old or the new file. Raise `OSError` if writing fails; the old file is then unchanged."""
     part = file.with_name(file.name + PART)
     try:
         part.unlink(missing_ok=True)
@@ -192,7 +184,7 @@ def write_file(file: Path, data: bytes, mode: int = 0o600) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Return once the names in the folder are on the device; raises `OSError`."""
+    """Return when the names in the folder are on the device. Raise `OSError`."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -1,8 +1,8 @@
-"""The document: keys and their JSON values. Every acknowledged change survives a power cut.
+"""The document consists of keys with JSON values. Every acknowledged change survives a power cut.
 
-It is kept in memory and in two files per generation, a snapshot and a journal. Changes that wait at the same time
-share one record and one sync, which run on the store's own thread. When the journal has become larger than the
-snapshot, the next generation begins. Values that may be lost for some minutes are an overlay, which a flush writes.
+The document is in memory, and on the card in two files per generation: a snapshot and a journal. Changes that wait at
+the same time share one record and one sync on the store's thread. When the journal is larger than the snapshot, the
+next generation begins. Values that may be lost for some minutes wait in an overlay until a flush writes them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from appliance.store.storage import items_of
 T = TypeVar("T")
 
 Prepare = Callable[[EncodedChanges], EncodedChanges]
-"""Returns the changes to store, given the earlier changes stored with them; raises an exception to reject them."""
+"""Returns the changes to store. The argument contains earlier changes in the same batch. An exception rejects the
+changes."""
 
 OnDone = Callable[[Any, BaseException | None], None]
 """Receives the result or the exception of the work."""
@@ -41,7 +42,7 @@ log = logging.getLogger("store")
 
 
 class _Thread:
-    """Does work in order, on one thread. Passing work to an executor would take twice as long."""
+    """Does work in order on one thread. An executor would take twice as long."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -51,7 +52,7 @@ class _Thread:
         self._thread.start()
 
     def do(self, work: Callable[[], Any], on_done: OnDone) -> None:
-        """Do the work, then call `on_done` on the loop; raise `RuntimeError` if the thread was closed."""
+        """Do the work, then call `on_done` on the loop. Raise `RuntimeError` if the thread was closed."""
         if self._is_closed:
             raise RuntimeError("the store is closed")
         self._queue.put((work, on_done))
@@ -75,7 +76,7 @@ class _Thread:
 
 
 class _Waiting(Struct):
-    """A change that is not on the device yet, and its caller's future."""
+    """A change that is not on the device yet, and the future of its caller."""
 
     prepare: Prepare
     commit: Callable[[], None] | None
@@ -83,11 +84,11 @@ class _Waiting(Struct):
     refusal: LaresError | None = None
 
     def prepare_after(self, changes: dict[str, bytes | None]) -> None:
-        """Add this change to the earlier ones, or note why it is rejected."""
+        """Add this change to the earlier changes, or record the reason for its rejection."""
         self.refusal = _attempt(lambda: changes.update(self.prepare(changes)))
 
     def end(self) -> None:
-        """Apply the change unless it was rejected, and wake the caller."""
+        """Apply the change if it was accepted, and wake the caller."""
         if self.refusal is None and self.commit is not None:
             self.refusal = _attempt(self.commit)
         if self.done.done():  # the caller was cancelled
@@ -96,12 +97,12 @@ class _Waiting(Struct):
             self.done.set_result(None)
         else:
             self.done.set_exception(self.refusal)
-            self.done.exception()  # the caller may have been cancelled; then asyncio must not log it
+            self.done.exception()  # if the caller was cancelled, asyncio must not log the exception
 
 
 class Document:
-    """The state that survives a power cut. Entering the context recovers it from the files, leaving it closes
-    them."""
+    """The keys and values that survive a power cut. Entering the context reads them from the files; leaving it closes
+    the files."""
 
     recovered: Recovered
 
@@ -136,7 +137,7 @@ class Document:
     async def __aexit__(self, *_: object) -> None:
         try:
             await self._is_idle.wait()
-            with suppress(OSError):  # acknowledged changes are synced, and the descriptor is closed in any case
+            with suppress(OSError):  # acknowledged changes are already synced
                 await self.run(self._files.close)
         finally:
             self._thread.close()
@@ -146,14 +147,14 @@ class Document:
         return self._files.values.get(key)
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """Return the keys that begin with the prefix, without it, and their values."""
-        return items_of(self._files.values.copy(), prefix)  # the store's thread changes them meanwhile
+        """Return the values of the keys with the prefix. The returned keys lack the prefix."""
+        return items_of(self._files.values.copy(), prefix)  # the store's thread changes the values concurrently
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:
-        """Change all the keys or none; None removes a key. Returns once the change survives a power cut.
+        """Change all keys or no key; None removes a key. Return when the change survives a power cut.
 
-        Raises `StoreFailed` if the card does not accept it; the document is then unchanged. Raises `TypeError` if a
-        key or a value cannot be JSON. Discards earlier values of these keys that wait for a flush, unless this fails.
+        Raise `StoreFailed` if the card rejects the change; the document is then unchanged. Raise `TypeError` if a key
+        or a value cannot be JSON. After success, earlier values of these keys in the overlay are discarded.
         """
         if not changes:
             return
@@ -170,7 +171,7 @@ class Document:
             raise
 
     def remember(self, key: str, value: dict[str, Any] | None) -> None:
-        """Have the value written with the next flush if it differs from the stored one; None removes the key."""
+        """Write the value with the next flush if it differs from the stored value. None removes the key."""
         self._later[key] = value
 
     def list_later(self) -> dict[str, Any]:
@@ -178,14 +179,12 @@ class Document:
         return dict(self._later)
 
     def is_being_flushed(self, key: str) -> bool:
-        """Return whether a flush in progress writes the key, so that the value is not stored yet."""
+        """Return whether a running flush writes the key. Its value is not stored yet."""
         return key in self._flushing
 
     async def flush(self, prepare: Callable[[Mapping[str, Any], EncodedChanges], EncodedChanges]) -> None:
-        """Store the changes that `prepare` makes of the values that wait for a flush, and of earlier changes.
-
-        The values wait for the next flush if this fails.
-        """
+        """Store the changes that `prepare` returns. Its arguments are the values of the overlay, and earlier changes
+        in the same batch. After a failure, the values wait for the next flush."""
         given, self._later = self._later, {}
         self._flushing = dict(given)
         try:
@@ -197,23 +196,22 @@ class Document:
             self._flushing = {}
 
     async def change(self, prepare: Prepare, commit: Callable[[], None] | None = None) -> None:
-        """Store the changes that `prepare` returns, then call `commit`, which puts them in force; otherwise like
-        `put_many`.
+        """Store the changes that `prepare` returns, then call `commit` to apply them. For errors, see `put_many`.
 
-        Changes are prepared and committed in their order; concurrent changes share one sync. A change that has
-        started is finished even if the caller is cancelled. Exceptions of `prepare` are raised here. If the card then
-        rejects the earlier changes, `prepare` is called again without them.
+        Changes are prepared and committed in order; concurrent changes share one sync. A started change is finished
+        even if the caller is cancelled. This function raises the exceptions of `prepare`. If the card rejects earlier
+        changes in the batch, `prepare` is called again without them.
         """
         loop = asyncio.get_running_loop()
         waiting = _Waiting(prepare, commit, loop.create_future())
         self._waiting.append(waiting)
         if self._is_idle.is_set():
             self._is_idle.clear()
-            loop.call_soon(self._write)  # together with other changes in this turn of the loop
+            loop.call_soon(self._write)  # share one record with other changes in this turn of the loop
         await waiting.done
 
     def figures(self) -> dict[str, Any]:
-        """Return the store's figures for `GET /diagnostics`."""
+        """Return figures about the store for `GET /diagnostics`."""
         found = self.recovered
         recovery = {
             "records": found.records,
@@ -230,7 +228,7 @@ class Document:
         }
 
     def _write(self) -> None:
-        """Pass all waiting changes to the thread, as one record."""
+        """Pass all waiting changes to the thread as one record."""
         batch, self._waiting = self._waiting, []
         changes: dict[str, bytes | None] = {}
         for each in batch:
@@ -244,7 +242,7 @@ class Document:
             self._on_written(batch, None, error)
 
     def _on_written(self, batch: list[_Waiting], _: object, error: BaseException | None) -> None:
-        """Finish the batch after it was written, or after the error."""
+        """Finish the batch after its write or after an error."""
         if error is None:
             self._note_success()
         else:
@@ -260,7 +258,7 @@ class Document:
         """Wake the callers, and write the changes that arrived meanwhile."""
         for each in batch:
             each.end()
-        if self._failure is None and self._files.is_compaction_due:  # only changes that arrive meanwhile wait for it
+        if self._failure is None and self._files.is_compaction_due:  # only changes that arrive now wait for it
             self._thread.do(self._files.compact, _on_compacted)
         if self._waiting:
             self._write()
@@ -297,10 +295,8 @@ class Document:
 
 
 def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:
-    """Return the values as JSON; not-a-number, which becomes null in JSON, removes the key, as in a replay.
-
-    Raises `TypeError`, which names the key.
-    """
+    """Return the values as JSON. Not-a-number becomes null in JSON, which removes the key, as in a replay. Raise
+    `TypeError` with the key if a value cannot be JSON."""
     encoded: dict[str, bytes | None] = {}
     for key, value in changes.items():
         try:
@@ -313,7 +309,7 @@ def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:
 
 
 def _attempt(work: Callable[[], None]) -> LaresError | None:
-    """Return why the work is rejected, None if it is done; log the hub's own errors."""
+    """Return the reason why the work failed, or None. Log unexpected errors."""
     try:
         work()
     except LaresError as error:
@@ -325,8 +321,8 @@ def _attempt(work: Callable[[], None]) -> LaresError | None:
 
 
 def _reason(error: BaseException) -> str:
-    """Return why the card accepts nothing, as the end of a sentence; the exception's name unless it is an
-    `OSError`."""
+    """Return the reason why the card accepts no writes, as the end of a sentence. For an exception that is not an
+    `OSError`, return its name."""
     return explain_os_error(error) if isinstance(error, OSError) else type(error).__name__
 
 

@@ -1,16 +1,16 @@
 """The files of the document: their names, and the bytes of snapshots and journals.
 
-Lines are JSON objects. In lines with a checksum, the last field, `crc`, is the CRC-32 (as in zlib) of everything
-before it.
+Lines are JSON objects. In a line with a checksum, the last field `crc` is the CRC-32 (as in zlib) of all preceding
+bytes of the line.
 
-A snapshot is the whole document at one sequence number, in a file that never changes. Its first line names format,
-generation, sequence number, and length and CRC-32 of the rest, which holds one line for each key: `{"key": …,
-"value": …}`.
+A snapshot contains the whole document at one sequence number. The file never changes. Its first line contains the
+format, the generation, the sequence number, and the length and CRC-32 of the rest. The rest has one line per key:
+`{"key": …, "value": …}`.
 
-A journal only grows until the next generation. Its first line contains the format, the generation, and the sequence
-number after which the records count. Each further line is a record `{"seq", "length", "put", "crc"}`, one for each
-batch of changes: `put` maps keys to values, null for a key that is gone; `length` counts the bytes of `put`. After
-the last record, there are only zeros or nothing.
+A journal grows until the next generation. Its first line contains the format, the generation, and the sequence number
+before its first record. Each further line is a record `{"seq", "length", "put", "crc"}`, one for each batch of
+changes: `put` maps keys to values; null removes a key. `length` is the number of bytes of `put`. After the last
+record, the file contains only zeros, or nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from appliance.home.values import to_bytes
 from appliance.store.disk import PART
 
 STORE_FORMAT = 1
-"""The version of both files' format. A newer format is rejected, an older one migrated."""
+"""The version of the format of both files. A newer format is rejected; an older format is migrated."""
 
 _NAME = re.compile(r"(?:snapshot|journal)\.(\d{6,})\.json")
 _HALF = re.compile(r"(?:snapshot|journal)\.\d{6,}\.json.*" + re.escape(PART))
@@ -36,7 +36,7 @@ _END = re.compile(rb',"crc":"([0-9a-f]{8})"\}\Z')
 _RECORD_START = re.compile(rb'\{"seq":\d')
 
 CRC_BYTES = len(b',"crc":"00000000"}')
-"""Bytes of a line, without its newline, that the checksum field takes."""
+"""Size of the checksum field in a line in bytes."""
 
 EncodedChanges = Mapping[str, bytes | None]
 """Keys with their values as JSON bytes; None for a removed key."""
@@ -53,13 +53,13 @@ def journal_name(generation: int) -> str:
 
 
 def generations_of(names: Iterable[str]) -> list[int]:
-    """Return the generations that have a file, newest first."""
+    """Return the generations with files, newest first."""
     found = {int(match[1]) for name in names if (match := _NAME.fullmatch(name)) is not None}
     return sorted(found, reverse=True)
 
 
 def leftovers(names: Iterable[str], oldest: int) -> list[str]:
-    """Return the obsolete files: incomplete ones, and generations before the oldest one to keep."""
+    """Return the obsolete files: incomplete files, and files of generations before the oldest one to keep."""
     names = list(names)
     old = [each for each in generations_of(names) if each < oldest]
     finished = [name for each in old for name in (snapshot_name(each), journal_name(each))]
@@ -67,13 +67,13 @@ def leftovers(names: Iterable[str], oldest: int) -> list[str]:
 
 
 def with_crc(body: bytes) -> bytes:
-    """Return the JSON object `body` as a line with its checksum, newline included."""
+    """Return the JSON object `body` as a line with checksum and newline."""
     opened = body[:-1]
     return b'%b,"crc":"%08x"}\n' % (opened, zlib.crc32(opened))
 
 
 def check_crc(line: bytes) -> dict[str, Any] | None:
-    """Return the object of such a line without its newline; None if the checksum does not match."""
+    """Return the object in a line with a checksum, without newline. Return None if the checksum does not match."""
     end = _END.search(line, max(0, len(line) - CRC_BYTES))
     if end is None or int(end[1], 16) != zlib.crc32(line[: end.start()]):
         return None
@@ -81,7 +81,7 @@ def check_crc(line: bytes) -> dict[str, Any] | None:
 
 
 def parse_object(line: bytes) -> dict[str, Any] | None:
-    """Return the JSON object in the line, regardless of its checksum; None if the line is not an object."""
+    """Return the JSON object in the line without checking the checksum. Return None if the line is not an object."""
     try:
         found = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -90,7 +90,7 @@ def parse_object(line: bytes) -> dict[str, Any] | None:
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """The content of a snapshot file: values as JSON bytes, by key."""
+    """The content of a snapshot file. `values` contains JSON bytes by key."""
 
     format: int
     generation: int
@@ -114,7 +114,7 @@ def encode_snapshot(generation: int, sequence: int, values: Mapping[str, bytes])
 
 
 def decode_snapshot(data: bytes, generation: int) -> Snapshot | None:
-    """Parse this generation's snapshot; None if it is damaged."""
+    """Parse the snapshot of this generation. Return None if it is damaged."""
     header, body = _read_header(data, "snapshot", generation), data.partition(b"\n")[2]
     if header is None or header.get("length") != len(body) or header.get("body_crc") != f"{zlib.crc32(body):08x}":
         return None
@@ -136,8 +136,9 @@ class JournalContents(Struct, frozen=True, kw_only=True):
     """The content of a journal file.
 
     `header` is None if the first line is damaged or missing. `sequence` is the number of the last valid record, or
-    the number in the header. `end` is the end of the valid records, and `last` the last line. `torn` counts the bytes
-    after it that are neither zeros nor records. `lost` counts valid records after the damage.
+    the number in the header. `end` is the end of the valid records, and `last` is the last valid line. `torn` is the
+    number of bytes after `end` that are neither zeros nor records. `lost` is the number of valid records after
+    damage.
     """
 
     header: dict[str, Any] | None = None
@@ -150,12 +151,12 @@ class JournalContents(Struct, frozen=True, kw_only=True):
 
     @property
     def is_damaged(self) -> bool:
-        """Whether more is wrong with the file than a write that a power cut interrupted."""
+        """Whether the file has damage that an interrupted write cannot explain."""
         return self.header is None or self.lost > 0
 
 
 def read_journal(data: bytes, generation: int) -> JournalContents:
-    """Parse this generation's journal; never raises."""
+    """Parse the journal of this generation. Never raise."""
     header = _read_header(data, "journal", generation)
     if header is None:
         return JournalContents(torn=len(data), lost=_count_records(data))
@@ -182,14 +183,14 @@ def encode_header(generation: int, sequence: int) -> bytes:
 
 
 def encode_record(sequence: int, changes: EncodedChanges) -> bytes:
-    """Return a record as a line with its checksum, newline included."""
+    """Return a record as a line with checksum and newline."""
     pairs = (b"%b:%b" % (orjson.dumps(key), b"null" if value is None else value) for key, value in changes.items())
     put = b"{%b}" % b",".join(pairs)
     return with_crc(b'{"seq":%d,"length":%d,"put":%b}' % (sequence, len(put), put))
 
 
 def _read_header(data: bytes, kind: str, generation: int) -> dict[str, Any] | None:
-    """Return the first line of a file of this kind and generation; None if it is not as it was written."""
+    """Return the header of a file of this kind and generation. Return None if it is damaged."""
     line, newline, _ = data.partition(b"\n")
     header = check_crc(line) if newline else None
     if header is None or header.get("kind") != kind or header.get("generation") != generation:
@@ -198,8 +199,7 @@ def _read_header(data: bytes, kind: str, generation: int) -> dict[str, Any] | No
 
 
 def _record_at(data: bytes, position: int) -> tuple[dict[str, Any], int] | None:
-    """Return the record that begins at the position, and where the next one begins; None if there is no valid
-    record."""
+    """Return the record at the position, and the position of the next record. Return None without a valid record."""
     end = data.find(b"\n", position)
     if end == -1 or (record := check_crc(data[position:end])) is None:
         return None
@@ -210,5 +210,5 @@ def _record_at(data: bytes, position: int) -> tuple[dict[str, Any], int] | None:
 
 
 def _count_records(data: bytes) -> int:
-    """Return the number of valid records anywhere in the bytes, including those after damaged newlines."""
+    """Return the number of valid records anywhere in the bytes, including records after damaged newlines."""
     return sum(_record_at(data, start.start()) is not None for start in _RECORD_START.finditer(data))

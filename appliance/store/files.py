@@ -1,4 +1,4 @@
-"""The document's files: recovers, appends to, and renews them; everything runs on the store's thread."""
+"""Recovers, extends, and replaces the files of the document on the store's thread."""
 
 from __future__ import annotations
 
@@ -22,20 +22,19 @@ from appliance.store.file_format import (
 from appliance.store.recovery import Migrations, Recovered, recover
 
 MIN_COMPACT_BYTES = 256 * 1024
-"""Bytes that a journal may always have; beyond that, a new generation begins once it is longer than its snapshot."""
+"""Size of a journal in bytes that never starts a new generation. A larger journal starts one when it is longer than
+its snapshot."""
 
 COMPACT_AGAIN = 64 * 1024
-"""Bytes by which a journal grows before compaction is tried again, after the card had no room for it."""
+"""Growth of a journal in bytes before compaction is tried again, after the card had too little space for it."""
 
 PREALLOCATED = 256 * 1024
-"""Bytes by which a journal is longer than its records, so that an append allocates nothing and does not change the
-length."""
+"""Reserved bytes after the records of a journal, so that an append neither allocates space nor changes the length of
+the file."""
 
 BLOCK = 4096
-"""Bytes that the card writes at once: zeros after a record in its last block cost nothing.
-
-The next small records then overwrite zeros that are already on the card, which changes no metadata of the file.
-"""
+"""Block size of the card in bytes. Zeros after a record in its last block cost nothing, and the next small records
+overwrite them without changing the metadata of the file."""
 
 MIGRATIONS: Migrations = {}
 """The migration of values from each older format to the next format."""
@@ -44,18 +43,17 @@ log = logging.getLogger("store")
 
 
 def explain_os_error(error: OSError) -> str:
-    """Return the system's message in a form for the end of a sentence."""
+    """Return the system's message as the end of a sentence."""
     message = error.strerror or str(error)
     return message[:1].lower() + message[1:]
 
 
 class Journal:
-    """A generation's journal. It accepts records while it is open; after a failed append, only closing is possible.
-
-    `end` is the end of its records, `sequence` the number of the last. `last` is the line of that record if another
-    process wrote it: that process may have died before the record was on the device, or its sync may have failed, so
-    it is written once more. `is_sync_broken`: a sync of the file has failed, so the file cannot be trusted again.
-    """
+    """A generation's journal. The journal accepts records while it is open; after a failed append, it can only be
+    closed. `end` is the end of its records, and `sequence` is the number of the last record. If another process wrote
+    the last record, `last` is its line. The record is written again, because the other process may have died before
+    its sync, or the sync may have failed. If `is_sync_broken` is true, a sync of the file has failed, and the file is
+    not used for further records."""
 
     def __init__(self, disk: Disk, generation: int, sequence: int, end: int = 0, last: bytes = b"") -> None:
         self._disk = disk
@@ -68,12 +66,10 @@ class Journal:
 
     @property
     def is_open(self) -> bool:
-        """Whether the journal accepts records."""
         return self._descriptor is not None
 
     def create(self) -> None:
-        """Create and open a file without records; it is on the device when this returns, but its name does not count
-        yet."""
+        """Create and open a file without records. On return, its content is on the device, but not its name."""
         self._begin(self._disk.create(journal_name(self._generation) + PART))
         try:
             self._commit(encode_header(self._generation, self.sequence))
@@ -82,7 +78,7 @@ class Journal:
             raise
 
     def open(self) -> None:
-        """Open the file after its last valid record, and cut off the rest."""
+        """Open the file, and truncate it after its last valid record."""
         descriptor = self._disk.open(journal_name(self._generation))
         try:
             self._disk.truncate(descriptor, self.end)
@@ -95,12 +91,12 @@ class Journal:
         self._begin(descriptor)
 
     def append(self, changes: EncodedChanges) -> None:
-        """Append one record; it is on the device when this returns."""
+        """Append one record; return when it is on the device."""
         self._commit(encode_record(self.sequence + 1, changes))
         self.sequence += 1
 
     def close(self) -> None:
-        """Close the file, if it is open; nothing is written or synced."""
+        """Close the file if it is open. Do not write or sync."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             self._disk.close(descriptor)
@@ -119,8 +115,8 @@ class Journal:
         self.end += len(line)
 
     def _write(self, descriptor: int, line: bytes) -> None:
-        """Write at the end, followed by zeros up to the end of the block if there are none and the file is long
-        enough."""
+        """Write at the end of the records. Fill the rest of the block with zeros, unless it already has zeros or the
+        file is too short."""
         end = self.end + len(line)
         if end > self._allocated and self._allocates:
             self._allocate(descriptor, end + PREALLOCATED)
@@ -130,24 +126,25 @@ class Journal:
         self._disk.write(descriptor, line, self.end)
 
     def _allocate(self, descriptor: int, length: int) -> None:
-        """Make the file longer; if the card has no room, or does not support this, the file grows with each
+        """Reserve space after the records. If the card is full or does not support this, the file grows with each
         record."""
         try:
             self._disk.allocate(descriptor, length)
         except OSError:
             self._allocates = False
-            with contextlib.suppress(OSError):  # a part of the space may be allocated; leave it to others
+            with contextlib.suppress(OSError):  # release the space that may be allocated
                 self._disk.truncate(descriptor, self._allocated)
         else:
             self._allocated = length
 
 
 class Files:
-    """Snapshot and journal of the present generation, and the document's values as JSON bytes.
+    """The snapshot and journal of the present generation, and the document's values as JSON bytes.
 
-    `values` holds exactly the acknowledged changes; another thread must copy it before it iterates. Every failure is
-    an `OSError` and leaves `values` unchanged. `refusal` is the reason if the card could not be written at the start.
-    `stamp` is part of the names of damaged files that are kept. Journals up to `min_compact_bytes` are not compacted.
+    `values` contains exactly the acknowledged changes. Other threads must copy it before they iterate. Every failure
+    raises an `OSError` and leaves `values` unchanged. `refusal` is the reason why the card was not writable at the
+    start, or None. `stamp` is part of the names of damaged files that are kept. Journals up to `min_compact_bytes`
+    are not compacted.
     """
 
     def __init__(
@@ -174,7 +171,7 @@ class Files:
         self.refusal: str | None = None
 
     def open(self) -> Recovered:
-        """Recover the document and prepare for changes; if the card accepts none now, try again later."""
+        """Recover the document and prepare for changes. If the card is not writable now, try again later."""
         found = recover(self._disk, self._migrations)
         self._continue(found)
         try:
@@ -185,9 +182,9 @@ class Files:
         return found
 
     def begin(self, values: Mapping[str, bytes], *, above: int, sequence: int) -> None:
-        """Begin a generation with a number above `above` and with these values, whatever files exist.
+        """Begin a generation with these values and with a number above `above`, regardless of existing files.
 
-        `sequence` is the last record of the document in the files: the old files count until both new names are
+        `sequence` is the number of the last record in the old files. The old files are valid until both new names are
         durable.
         """
         self.values, self._generation, self._must_renew = dict(values), above, True
@@ -195,7 +192,7 @@ class Files:
         self._make_ready()
 
     def append(self, changes: EncodedChanges) -> None:
-        """Write the changes; they are on the device when this returns."""
+        """Write the changes; return when they are on the device."""
         self._disk.check_place()
         self._make_ready()
         try:
@@ -211,11 +208,12 @@ class Files:
 
     @property
     def is_compaction_due(self) -> bool:
-        """Whether the journal has outgrown its snapshot."""
+        """Whether the journal is long enough for a new generation."""
         return self._journal.is_open and self._journal.end > self._compact_at
 
     def compact(self) -> None:
-        """Begin the next generation if that is due; if the card has no room for it now, continue the present one."""
+        """Begin the next generation if the journal is long enough. If the card is full, continue the present
+        generation."""
         if not self.is_compaction_due:
             return
         try:
@@ -230,10 +228,8 @@ class Files:
             self._was_refused = False
 
     def close(self) -> None:
-        """Close the journal, if it is open.
-
-        A failed append that could not be undone is tried once more; otherwise the next start may find it.
-        """
+        """Close the journal if it is open. Try again to undo a failed append, because the next start could find its
+        record."""
         try:
             if self._must_renew:
                 self._make_ready()
@@ -241,7 +237,7 @@ class Files:
             self._journal.close()
 
     def figures(self) -> dict[str, Any]:
-        """Return the sizes and numbers of the files, and the writes to the device since the start."""
+        """Return the sizes and numbers of the files, and the number of writes to the device since the start."""
         return {
             "folder": os.fsencode(self._disk.folder).decode(errors="backslashreplace"),
             "generation": self._generation,
@@ -265,7 +261,7 @@ class Files:
         self._aside += [(name, f"{name}.before-format-{STORE_FORMAT}-{self._stamp}") for name in found.outdated]
 
     def _make_ready(self) -> None:
-        """Open the journal, or begin the next generation; a journal that could not be opened is not tried again."""
+        """Open the journal, or begin the next generation. Do not retry a journal that could not be opened."""
         if self._journal.is_open:
             return
         if self._must_renew:
@@ -279,7 +275,7 @@ class Files:
             raise
 
     def _take_back(self) -> None:
-        """Undo a failed append; after a failed sync the file is no longer trusted."""
+        """Undo a failed append. After a failed sync, do not use the file again."""
         self._must_renew = self._must_renew or self._journal.is_sync_broken
         try:
             self._journal.close()
@@ -289,8 +285,7 @@ class Files:
             self._must_renew = True
 
     def _renew(self) -> None:
-        """Begin the next generation: first both of its files, then their names; after that, only these files are
-        written."""
+        """Begin the next generation: write both files, then their names. From then on, write only to these files."""
         generation = self._generation + 1
         names = journal_name(generation), snapshot_name(generation)
         data = encode_snapshot(generation, self._journal.sequence, self.values)
@@ -302,7 +297,7 @@ class Files:
             for name in names:
                 self._disk.remove(name + PART)
             raise
-        self._must_renew = True  # until the names are on the device, the next start may find either generation
+        self._must_renew = True  # until the names are on the device, the next start can find either generation
         try:
             self._journal.close()
             for name in names:
@@ -326,14 +321,14 @@ class Files:
             self._disk.close(descriptor)
 
     def _keep_aside(self) -> None:
-        """Link damaged and outdated files to names that nothing removes."""
+        """Link damaged and outdated files to names that are never removed."""
         while self._aside:
             with contextlib.suppress(FileNotFoundError):
                 self._disk.link(*self._aside[-1])
             self._aside.pop()
 
     def _remove_leftovers(self, *, oldest: int) -> None:
-        """Remove files that are no longer needed; if that is impossible now, try again later."""
+        """Remove obsolete files. If this fails, try again later."""
         try:
             for name in leftovers(self._disk.list_names(), oldest):
                 self._disk.remove(name)

@@ -1,4 +1,4 @@
-"""Changes of the layout: checked one after another, and visible once they are stored."""
+"""Changes of the layout. They are checked in order, and become visible when they are stored."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from appliance.store.records import encode_layout_change
 
 
 class Changes:
-    """Makes changes of rooms, groups, places, and names. Each is checked against the layout after earlier changes,
-    and visible only once it is stored.
-    """
+    """Changes rooms, groups, places, and names. Each change is checked against the layout after earlier changes, and
+    becomes visible when it is stored."""
 
     def __init__(self, registry: Registry, document: Document) -> None:
         self._registry = registry
@@ -20,7 +19,7 @@ class Changes:
         self._ahead: tuple[EncodedChanges | None, Layout] = (None, registry.layout)
 
     async def make(self, change: Change) -> Layout:
-        """Make the change; return the layout with it. Raises `NotFound`, `Invalid`, or `StoreFailed`."""
+        """Make the change, and return the changed layout. Raise `NotFound`, `Invalid`, or `StoreFailed`."""
         made: list[LayoutChange] = []
 
         def prepare(before: EncodedChanges) -> EncodedChanges:

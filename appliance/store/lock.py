@@ -1,4 +1,4 @@
-"""The lock: one hub per data directory. The lock file also shows whether the previous hub crashed."""
+"""The lock of the data directory, for one hub at a time. Its file shows whether the previous hub crashed."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ LOCK = "lock"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 _HELD = Path("/proc/locks")
-"""The kernel's list of held locks, by inode."""
+"""The kernel's list of locks by inode."""
 
 MAX_LOCK_FILE_BYTES = 200
 TRY_EVERY_SECS, MAX_TRIES = 0.05, 200
-"""How a hub that starts waits until a command releases its brief lock: ten seconds at most."""
+"""A starting hub waits at most ten seconds for a command's brief lock."""
 
 SIGNING_TRIES = 4
-"""Retries while the holder has not written its process id yet."""
+"""Number of retries while the holder has not written its process id."""
 
 _BRIEF = b"brief "
-"""The beginning of a lock file that a command holds for a moment; the previous content follows."""
+"""The beginning of the file while a command holds the lock. The previous content follows."""
 
 _STOPPING = b"stopping\n"
-"""The text after process id and boot id in the lock file of a hub that was asked to end."""
+"""The text after the process id and the boot id, if the hub was asked to stop."""
 
 _STOPPED = b"stopped "
-"""The beginning of the lock file of a hub that stopped cleanly; otherwise the file has the process id and the
+"""The beginning of the file after a clean stop of the hub. Otherwise, the file contains the hub's process id and the
 machine's boot id."""
 
 
 class DirectoryLock:
-    """Holds the data directory from its creation until it is released.
+    """Holds the lock of the data directory from the object's creation until `release`.
 
-    Creating one raises `StartFailed`, with the process id, if a hub holds the lock. A hub waits for a command's lock
-    (`is_brief`), which leaves the file's content unchanged. `stopped_at` is when the previous hub stopped cleanly;
-    None if it did not, or if that is unknown. `was_cut_off`: the previous process ended without releasing the lock;
-    `is_crash`: in addition, it was not asked to end, and the machine has not restarted since.
+    The constructor raises `StartFailed` with the process id if another hub holds the lock. A hub waits for the brief
+    lock of a command (`is_brief`), which keeps the content of the file. `stopped_at` is the time of the previous
+    hub's clean stop, or None. `was_cut_off` is true if the previous hub ended without releasing the lock. `is_crash`
+    is true if, in addition, that hub was not asked to stop and the machine has not restarted since.
     """
 
     def __init__(self, folder: Path, *, is_brief: bool = False) -> None:
@@ -62,10 +62,8 @@ class DirectoryLock:
         self._sign(self._descriptor, _BRIEF + before if is_brief else self._own)
 
     def check_place(self) -> None:
-        """Raise `OSError` unless the held lock is the one at the path; this costs two system calls.
-
-        If it is not, the data directory was moved, replaced, or unmounted, and writing there would harm another hub.
-        """
+        """Raise `OSError` if the lock at the path is not the held lock. Then the data directory was moved, replaced,
+        or unmounted, and writes could harm another hub. The check costs two system calls."""
         if self._descriptor is None:
             return
         held, place = os.fstat(self._descriptor), self._folder
@@ -77,20 +75,20 @@ class DirectoryLock:
         raise OSError(errno.ESTALE, f"the data directory {self._folder} was moved, replaced, or unmounted")
 
     def note_stop(self) -> None:
-        """Note that the process was asked to end, so that its end never counts as a crash (`is_crash`)."""
+        """Record that the process was asked to stop, so that its end is not treated as a crash (`is_crash`)."""
         if self._descriptor is not None:
             self._sign(self._descriptor, self._own + _STOPPING)
 
     def release(self) -> None:
-        """Let others use the directory; the file gets its previous content back."""
+        """Release the lock, and restore the previous content of the file."""
         self._release(self._before)
 
     def release_after_stop(self, stopped_at: datetime | None) -> None:
-        """Release the lock after an orderly stop, and record its time, if known, for the next hub."""
+        """Release the lock after a clean stop, and record the time, if known, for the next hub."""
         self._release(_STOPPED + (b"" if stopped_at is None else stopped_at.isoformat().encode()))
 
     def release_after_fault(self) -> None:
-        """Release the lock after a failure, which counts as a crash for the next hub."""
+        """Release the lock after a failure, which the next hub treats as a crash."""
         self._release(None)
 
     def _release(self, left: bytes | None) -> None:
@@ -106,14 +104,12 @@ class DirectoryLock:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, text, 0)
         except OSError:
-            return  # the lock is valid anyway; only its holder's name is missing
+            return  # the lock is valid, but the process id of its holder is missing
 
 
 def holder_of(folder: Path) -> str | None:
-    """Return the process id of the hub that holds the data directory; None if no hub does.
-
-    It never takes the lock, even for a moment, because a hub that starts then would find the folder locked.
-    """
+    """Return the process id of the hub that holds the data directory, or None. Never take the lock, because a hub
+    that starts at that moment would fail."""
     try:
         held = _HELD.read_text()
     except OSError:
@@ -132,7 +128,7 @@ def holder_of(folder: Path) -> str | None:
 
 
 def _acquire(folder: Path, tries: int) -> int:
-    """Return the descriptor of the lock, now held; retry while another command holds it."""
+    """Take the lock and return its descriptor. Retry while a command holds the lock."""
     looks = 0
     for attempt in range(tries):
         descriptor = _open(folder / LOCK)
@@ -156,12 +152,12 @@ def _acquire(folder: Path, tries: int) -> int:
 
 
 def _process_in(text: bytes) -> str:
-    """Return the process id in the file; on a read-only card, it is that of an earlier hub."""
+    """Return the process id in the file. On a read-only card, the id belongs to an earlier hub."""
     return text.split()[0].decode() if text[:1].isdigit() else "unknown"
 
 
 def read_boot_id() -> str:
-    """Return the id of the machine's present boot; empty if it cannot be read."""
+    """Return the id of the machine's present boot, or an empty text if it is unreadable."""
     try:
         return _BOOT_ID.read_bytes().strip().decode("ascii", "replace")
     except OSError:
@@ -184,8 +180,8 @@ def _parse_stop(text: bytes) -> datetime | None:
 
 
 def _open(file: Path) -> int:
-    """Return the lock file, created if necessary; if the card accepts no writes, open it for reading, or use the
-    folder instead."""
+    """Open the lock file, and create it if necessary. If the card is not writable, open the file for reading, or open
+    the folder instead."""
     try:
         return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:

@@ -1,9 +1,9 @@
-"""The files of history: one per month, `history/YYYY-MM.jsonl`, that only grows until it is removed as a whole.
+"""The files of history, one per month: `history/YYYY-MM.jsonl`. A file only grows until it is removed.
 
-Each line is a JSON object whose last field, `crc`, is the CRC-32 of everything before it, as in the journal. The
-first names the format: `{"format":1,"kind":"history","month":"2026-11"}`; `history/card_lines.py` describes the
-others. Lines are appended and synced; no line is ever changed. A damaged or incomplete line loses only itself: the
-next append begins a new line.
+Each line is a JSON object. Its last field `crc` is the CRC-32 of the preceding bytes, as in the journal. The first
+line is the header `{"format":1,"kind":"history","month":"2026-11"}`; `history/card_lines.py` describes the other
+lines. Lines are appended and synced, and never changed. Damage to a line affects only that line, because the next
+append begins a new line.
 """
 
 from __future__ import annotations
@@ -22,28 +22,26 @@ from appliance.store.file_format import check_crc, with_crc
 
 HISTORY_FOLDER = "history"
 HISTORY_FORMAT = 1
-"""The version of the files' format. Nothing is appended to a file in a newer format."""
+"""The version of the format. Lares appends nothing to a file in a newer format."""
 
 READ_PART_BYTES = 1 << 17
-"""Bytes that are read at once, so that a month of any size takes little memory."""
+"""Maximum number of bytes per read, so that reading a large month takes little memory."""
 
 MAX_LINE_BYTES = 1 << 20
-"""A longer line is not from Lares, and is skipped."""
+"""Maximum number of bytes of a line. Longer lines are not from Lares, and are skipped."""
 
 MIN_FREE_BYTES = 2 << 20
-"""Bytes that history leaves on the card for the home's state."""
+"""Free space in bytes that history reserves for the home's state."""
 
 TAIL_BYTES = 256 << 10
-"""Size of the part at the end of a file that is read first to find the latest line of a kind."""
+"""Size of the last part of a file in bytes, which is searched first for the latest line of a kind."""
 
 _NAME = re.compile(r"(\d{4,}-\d\d)\.jsonl")
 
 
 class FoundLines(Struct, frozen=True, kw_only=True):
-    """Valid lines in the order of the file, the offset of each, and, in bytes, the lines with a wrong checksum.
-
-    `end` is the end of the read part; later lines begin there.
-    """
+    """Valid lines in the order of the file, their offsets, and the lines with wrong checksums as bytes. `end` is the
+    end of the read part, where later lines begin."""
 
     lines: Sequence[Mapping[str, Any]]
     offsets: Sequence[int]
@@ -52,19 +50,17 @@ class FoundLines(Struct, frozen=True, kw_only=True):
 
 
 class MonthFiles:
-    """The months on the card. Every method may raise `OSError` and may wait for the card.
-
-    One thread at a time may append or remove; any may read meanwhile.
-    """
+    """The months on the card. All methods can raise `OSError`, and can block. Only one thread at a time can append or
+    remove; other threads can read concurrently."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._is_folder_durable = False
         self._ends: dict[str, int] = {}
-        """The end of valid lines in files with a failed append."""
+        """The end of the valid lines in files with a failed append."""
 
     def list_months(self) -> dict[str, int]:
-        """Return the stored months, `2026-11`, oldest first, with the bytes of their files."""
+        """Return the stored months (`2026-11`), oldest first, and the sizes of their files in bytes."""
         try:
             names = self._disk.list_names(HISTORY_FOLDER)
         except FileNotFoundError:
@@ -73,9 +69,8 @@ class MonthFiles:
         return {month: self._disk.size(_path(month)) for month in months}
 
     def append(self, month: str, bodies: Sequence[bytes]) -> int:
-        """Append the JSON objects as lines, and return the number of bytes; they are then on the device. After a
-        failure, none of it counts, and it may be tried again.
-        """
+        """Append the JSON objects as lines, and return the number of bytes when they are on the device. After a
+        failure, no line is valid, and the caller can try again."""
         name, lines = _path(month), b"".join(map(with_crc, bodies))
         if self._disk.free_bytes() - len(lines) < MIN_FREE_BYTES:
             raise OSError(ENOSPC, "the remaining space is reserved for the home's state")
@@ -102,7 +97,7 @@ class MonthFiles:
         return len(data)
 
     def remove(self, months: Collection[str]) -> None:
-        """Remove these months completely."""
+        """Remove the files of these months."""
         for month in months:
             self._disk.remove(_path(month))
         if months:
@@ -112,7 +107,7 @@ class MonthFiles:
         """Return the lines from `start` on that begin with these bytes, `{"d":"lamp","a":`. Return None for a missing
         month.
 
-        `start` is the beginning of a line.
+        `start` must be the offset of a line.
         """
         lines, offsets, bad, reached = [], [], [], start
         for offset, part in self._parts(month, start):
@@ -122,7 +117,7 @@ class MonthFiles:
                 if (found := check_crc(part[at:end])) is not None:
                     lines.append(found)
                     offsets.append(offset + at)
-                else:  # the end of this line may be lost, so that the next line follows directly
+                else:  # the newline may be lost, so that the next line follows directly
                     end = at + 1
                     bad += [offset + at] if at == 0 or part[at - 1] == ord("\n") else []
                 at = part.find(beginning, end)
@@ -130,7 +125,7 @@ class MonthFiles:
         return FoundLines(lines=lines, offsets=offsets, bad=bad, end=reached)
 
     def find_last(self, month: str, beginning: bytes) -> Mapping[str, Any] | None:
-        """Return the latest valid line that begins with these bytes, or None."""
+        """Return the latest valid line that begins with the given bytes, or None."""
         name = _path(month)
         start = max(0, self._disk.size(name) - TAIL_BYTES)
         tail = self._disk.read_part(name, start, TAIL_BYTES)
@@ -143,14 +138,14 @@ class MonthFiles:
         return found_lines[-1] if found_lines else None
 
     def read_all(self, month: str) -> Iterator[Mapping[str, Any] | None]:
-        """Yield every line of the file, including the first; None for a wrong checksum."""
+        """Yield each line of the file, including the header. Yield None for a wrong checksum."""
         for _, part in self._parts(month):
             for line in part.split(b"\n"):
                 if line.strip(b"\0"):
                     yield check_crc(line.lstrip(b"\0"))
 
     def _parts(self, month: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Yield the file from `start` on in pieces of complete lines, each with its offset."""
+        """Yield parts of the file from `start` on, and their offsets. Each part consists of complete lines."""
         name, offset, rest = _path(month), start, b""
         with suppress(FileNotFoundError):  # removed meanwhile
             while data := self._disk.read_part(name, offset + len(rest), READ_PART_BYTES):
@@ -161,7 +156,7 @@ class MonthFiles:
                     offset += end
                 rest = data[end:]
                 if len(rest) > MAX_LINE_BYTES:
-                    yield offset, b"?\n"  # it is counted as one bad line
+                    yield offset, b"?\n"  # a line that is too long is treated as one bad line
                     offset, rest = offset + len(rest), b""
             if rest:
                 yield offset, rest + b"\n"
@@ -173,7 +168,7 @@ class MonthFiles:
             self._is_folder_durable = True
 
     def _find_end(self, name: str) -> tuple[int, bool]:
-        """Return where to append, and whether the file must be created."""
+        """Return the offset for the next append, and whether the file must be created."""
         try:
             size = self._disk.size(name)
             if self._ends.get(name) == 0:
@@ -185,7 +180,7 @@ class MonthFiles:
         return self._ends.get(name, size), False
 
     def _lead(self, month: str, end: int) -> bytes:
-        """Return the bytes before new lines: the first line of a new file, or the end of an incomplete line.
+        """Return the bytes to write before new lines: the header of a new file, or the end of an incomplete line.
 
         Raises `OSError`.
         """
@@ -198,10 +193,8 @@ class MonthFiles:
         return b"" if self._disk.read_part(name, end - 1, 1) == b"\n" else b"\n"
 
     def _take_back(self, name: str) -> None:
-        """Cut off a failed append; if that fails too, the next append does it.
-
-        A file without other content is deleted: its sync has failed, so its name may never be durable.
-        """
+        """Cut off a failed append; if this fails as well, the next append tries again. Delete a file without other
+        content, because its failed sync means that its name may never be durable."""
         if self._ends[name] == 0:
             self._disk.remove(name)
             del self._ends[name]

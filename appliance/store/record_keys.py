@@ -1,4 +1,4 @@
-"""All keys of the document; docs/store.md describes their values."""
+"""All keys of the document. `docs/store.md` describes their values."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX = "room/", "group/", "place/"
 NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX = "name/", "alias/", "device/", "state/"
 
 TOGGLE_PREFIX = "toggle/"
-"""`toggle/<automation id>`: true or false, if the automation was switched on or off by hand."""
+"""`toggle/<automation id>`: true or false if a person switched the automation on or off."""
 
 AUTOMATION_PREFIX = "automation/"
-"""`automation/<id>`: the other state of the automation."""
+"""`automation/<id>`: the state of the automation except its switch."""
 
 TIMER_PREFIX = "timer/"
 """`timer/<name>`: the `StoredTimer` of `automations/timers.py`."""
@@ -27,13 +27,13 @@ REMOVED_PREFIX = "removed/"
 """`removed/<device id>`: the `RemovedDevice` of `automations/names.py`."""
 
 ADAPTER_PREFIX = "adapter/"
-"""`adapter/<section>/<key>`: a text."""
+"""`adapter/<section>/<key>`: a text that an adapter keeps."""
 
 CLIENT_ID_SUFFIX = "/client_id"
-"""The end of the key of an adapter's client id, by which a broker recognises this data directory."""
+"""The end of the key of an adapter's client id, which identifies this data directory to a broker."""
 
 KEPT_SUFFIX = "/kept"
-"""The end of the key of the secrets that a section of a Lua kind keeps, as one JSON object."""
+"""The end of the key of a Lua section's secrets, one JSON object."""
 
 KEY_PREFIX = "key/"
 
@@ -54,7 +54,7 @@ CARD = "counter/card"
 """The `CardCounts` of all runs."""
 
 VERSION_KEY = "files/version_key"
-"""The key for the hashes that are the versions of files, so that these reveal no secret."""
+"""The secret key of the hashes that identify versions of files, so that the hashes reveal no secrets."""
 
 CLOCK = "clock/trust"
 """`{at, until}` in milliseconds since 1970: stored times after `at`, up to `until`, came from a wrong clock."""

@@ -1,7 +1,5 @@
-"""The recorder: every few minutes, writes the changed part of the state of which a few minutes may be lost.
-
-It also records the newest stored time, which the clock must have passed before it can be trusted.
-"""
+"""Writes the changed state of devices every few minutes, because a power cut may lose the last minutes of it. It also
+stores the newest time, which the clock must pass before it is trusted."""
 
 from __future__ import annotations
 
@@ -33,22 +31,19 @@ from appliance.tasks import Tasks
 
 FEW_DEVICES = 10
 MEASURED_FLUSHES = 12
-"""If only numbers of more than `FEW_DEVICES` have changed, these wait for at most this many flushes.
-
-A hundred sensors that never rest would otherwise write 8 MB a day.
-"""
+"""If only numbers have changed, and of more than `FEW_DEVICES` devices, the changes wait for at most
+`MEASURED_FLUSHES` flushes. Otherwise, a hundred busy sensors would write 8 MB per day."""
 
 log = logging.getLogger("store")
 
 
 class Recorder:
-    """Writes changes every `flush_secs`, and a last time when its context is left: changes of devices, and values
-    that wait in the document. Of many devices whose numbers alone have changed, it writes only every
-    `MEASURED_FLUSHES`th time. `trust` decides whether the clock can be trusted. `on_beat` is awaited after each
-    write; it must not raise.
+    """Writes changes of devices and the waiting values of the document every `flush_secs`, and when its context is
+    left. If only numbers of many devices have changed, it writes them at every `MEASURED_FLUSHES`th flush. `trust`
+    decides whether the clock is trusted. `on_beat` is awaited after each flush, and must not raise.
 
-    The offline state of a device is written only with the last flush, because an outage does not justify a write; the
-    next run learns from it when the outage began.
+    The offline state of a device is written only with the last flush, because an outage does not justify a write. The
+    state shows the next run when the outage began.
     """
 
     def __init__(self, registry: Registry, bus: Bus, document: Document, clock: Clock, *, flush_secs: float) -> None:
@@ -87,7 +82,7 @@ class Recorder:
         await self.flush()
 
     async def flush(self) -> None:
-        """Write the changes since the last flush. Changes that cannot be stored are tried again at the next flush."""
+        """Write the changes since the last flush. The next flush retries changes that cannot be stored."""
         self._dirty |= self._measured
         self._measured = set()
         await self._flush_dirty()
@@ -129,7 +124,7 @@ class Recorder:
                 log.error("changes cannot be recorded: %s: %s", type(error).__name__, error)
 
     def _encoding(self, device_ids: Iterable[str], encoded: dict[str, bytes | None]) -> Iterator[None]:
-        """Encode the records of devices that differ from the stored ones, one device per step."""
+        """Encode the changed records of devices, one device per step."""
         for device_id in device_ids:
             for key, value in self._record_device(device_id).items():
                 encoded.pop(key, None)
@@ -138,12 +133,12 @@ class Recorder:
             yield
 
     async def record(self, devices: Iterable[Device]) -> None:
-        """Store these devices as given, regardless of what the home shows; raise `StoreFailed`."""
+        """Store the given states of devices, regardless of their present states. Raise `StoreFailed`."""
         records = (encode_device(device).items() for device in devices)
         await self._document.put_many({key: value for record in records for key, value in record})
 
     def list_present(self, prefixes: Iterable[str]) -> dict[str, Any]:
-        """Return the values under the prefixes, including those not written yet."""
+        """Return the values with these prefixes, including values that are not written yet."""
         stored = {prefix + key: value for prefix in prefixes for key, value in self._document.items(prefix)}
         devices = [self._record_device(device_id) for device_id in self._dirty | self._measured]
         unwritten = {key: value for each in (*devices, self._document.list_later()) for key, value in each.items()}
@@ -151,7 +146,8 @@ class Recorder:
         return {key: value for key, value in {**stored, **found}.items() if value is not None}
 
     async def trust_clock(self) -> None:
-        """Trust the clock from now on, also over restarts; return once that is stored, or raise `StoreFailed`."""
+        """Trust the clock from now on, including after restarts. Return when the decision is stored, or raise
+        `StoreFailed`."""
         now = self._clock.now()
         await self._document.put_many(
             {**forgetting(self.trust, now), CARD: to_builtins(replace(self._count(), at=timestamp(now)))}
@@ -160,7 +156,7 @@ class Recorder:
         self.trust.trust_now()
 
     def figures(self) -> dict[str, Any]:
-        """Return the bytes written to the card: today (UTC), and by all runs together, as far as recorded."""
+        """Return the number of bytes written to the card, today (UTC) and in all recorded runs."""
         count = self._count()
         return {
             "today_bytes": count.bytes_written - count.day.began_at_bytes,
@@ -168,7 +164,7 @@ class Recorder:
         }
 
     def _is_json(self, key: str, value: dict[str, Any] | None) -> bool:
-        """Return whether the value can be stored; others are logged once and skipped."""
+        """Return whether the value can be JSON. Log an error once per key if it cannot."""
         try:
             encode_values({key: value})
         except TypeError as error:
@@ -214,7 +210,7 @@ class Recorder:
         )
 
     def _count(self) -> CardCounts:
-        """Return the writes of all runs to the card, as far as recorded, and the time if the clock is trusted."""
+        """Return the recorded writes of all runs, and the present time if the clock is trusted."""
         written = self._written()
         return CardCounts(
             bytes_written=written,
@@ -225,19 +221,17 @@ class Recorder:
         )
 
     def _written(self) -> int:
-        """Return the bytes that all runs have written."""
+        """Return the number of bytes that all runs have written."""
         return int(self._before.bytes_written + self._document.figures()["bytes_written"])
 
     def _day_of(self, written: int) -> CardDay:
-        """Return the present day, and the bytes that had been written when it began, as far as known."""
+        """Return the present day, and the known number of bytes written before it."""
         today = self._clock.now().date().isoformat()
         return self._day if self._day.date == today else CardDay(date=today, began_at_bytes=written)
 
     def _differs(self, key: str, value: dict[str, Any] | None, before: EncodedChanges) -> bool:
-        """Return whether the value differs from the stored one, apart from `at`.
-
-        A change and its reverse cause no write.
-        """
+        """Return whether the value differs from the stored value, ignoring `at`. So a change that was reversed causes
+        no write."""
         stored = before[key] if key in before else self._document.get(key)
         if stored is None or value is None:
             return stored is not None or value is not None
@@ -245,5 +239,5 @@ class Recorder:
 
 
 def _without_time(value: Any) -> Any:
-    """Return the record without `at`; a stored value can have any form."""
+    """Return the record without `at`. A stored value can have any type."""
     return {key: each for key, each in value.items() if key != "at"} if isinstance(value, dict) else value

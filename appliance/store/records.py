@@ -1,8 +1,8 @@
-"""Records: the parts of the home as keys and values of the document; `docs/store.md` lists all keys.
+"""Converts the home to keys and values of the document, and back.
 
-The value of `state/<device id>` is `is` (attributes), `at` (since when, in milliseconds since 1970), and `was`
-(`Device.last`); names are short because almost nothing else is written. At a start, it is unknown whether a device is
-online, so that is not stored.
+The value of `state/<device id>` contains `is` (attributes), `at` (the time of the change, in milliseconds since
+1970), and `was` (`Device.last`). The names are short because these values cause most writes. Whether a device is
+online is not stored, because it is unknown at the next start.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ log = logging.getLogger("store")
 
 
 def encode_layout_change(made: LayoutChange) -> dict[str, Any]:
-    """Return the keys and values that store the change; None removes a key."""
+    """Return the keys and values of the change. None removes a key."""
     groups = made.groups.items()
     parts: dict[str, Mapping[str, Any]] = {
         ROOM_PREFIX: {id_: each and {"name": each.name} for id_, each in made.rooms.items()},
@@ -51,11 +51,11 @@ def encode_layout_change(made: LayoutChange) -> dict[str, Any]:
 
 
 OnFault = Callable[[str, Exception], None]
-"""Handles a malformed stored value, given its key and the error."""
+"""Handles a malformed stored value; the arguments are its key and the error."""
 
 
 def refuse(key: str, error: Exception) -> None:
-    """Raise the error: nothing may be omitted."""
+    """Raise the error instead of omitting the value."""
     raise error
 
 
@@ -67,7 +67,7 @@ def skip(key: str, error: Exception) -> None:
 def read_all(
     document: DocumentReader, prefix: str, decode: Callable[[str, Any], T], on_fault: OnFault = refuse
 ) -> dict[str, T]:
-    """Return the decoded values of this prefix, by the rest of their keys; faults are passed to `on_fault`."""
+    """Return the decoded values with this prefix by the rest of their keys. Pass faults to `on_fault`."""
     found = {}
     for id_, value in document.items(prefix):
         try:
@@ -78,7 +78,7 @@ def read_all(
 
 
 def read_layout(document: DocumentReader, on_fault: OnFault = refuse) -> Layout:
-    """Return the stored rooms, groups, places, names and aliases."""
+    """Return the stored rooms, groups, places, names, and aliases."""
     return Layout(
         rooms=read_all(document, ROOM_PREFIX, lambda id_, value: convert({**value, "id": id_}, Room), on_fault),
         groups=read_all(document, GROUP_PREFIX, _group, on_fault),
@@ -93,7 +93,7 @@ def _group(group_id: str, value: Any) -> Group:
 
 
 class StoredDevice(Struct, frozen=True, kw_only=True):
-    """A device as it is stored, without its attributes."""
+    """The stored form of a device without its attributes."""
 
     kind: DeviceKind
     source: str
@@ -104,7 +104,7 @@ class StoredDevice(Struct, frozen=True, kw_only=True):
 
 
 class StoredState(Struct, frozen=True, kw_only=True, rename={"attributes": "is", "last": "was"}):
-    """The attributes of a device as they are stored, their time (ms since 1970), and the last known values."""
+    """The stored form of a device's attributes: their time in milliseconds since 1970, and the last known values."""
 
     at: int
     attributes: dict[str, Any]
@@ -112,9 +112,9 @@ class StoredState(Struct, frozen=True, kw_only=True, rename={"attributes": "is",
 
 
 def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
-    """Return a device as keys and values: its description, which rarely changes, and its attributes.
+    """Return a device as two keys with values: its description, which rarely changes, and its attributes.
 
-    With `has_state`, the result also states whether the device is online.
+    If `has_state` is true, the attributes include `state`.
     """
     stated = {
         "name": device.vendor_name,
@@ -137,9 +137,9 @@ def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
 
 
 def read_devices(document: DocumentReader, layout: Layout, on_fault: OnFault = refuse) -> list[Device]:
-    """Return the stored devices in their rooms, all offline until they are seen.
+    """Return the stored devices. They are offline until their adapters observe them.
 
-    The time when a device was last seen is not stored: its last change is the latest known time.
+    The time of the last observation is not stored, so the time of the last change replaces it.
     """
     states = read_all(document, STATE_PREFIX, lambda _, value: convert(value, StoredState), on_fault)
 

@@ -1,4 +1,4 @@
-"""Recovery: reads the document from the files, with notes about damage."""
+"""Reads the document from the files, and describes damage."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Migration = Callable[[dict[str, bytes]], dict[str, bytes]]
 """Converts the values of one format to the next format."""
 
 Migrations = Mapping[int, Migration]
-"""The migration from each older format."""
+"""The migrations by their old format."""
 
 
 def unreadable(error: OSError) -> StartFailed:
@@ -39,13 +39,14 @@ def unreadable(error: OSError) -> StartFailed:
 
 
 class Recovered(Struct, kw_only=True):
-    """The document as read from the files.
+    """The document that was read from the files.
 
-    `base` is the generation of the first snapshot, `generation` the newest one with a file. `is_clean`: both are the
-    same and complete, and the journal can be continued at `journal_end`, after the line `last`. `notes` are sentences
-    about the findings. `damaged` are files to keep, `missing` are missing journals (after a power cut, an empty one
-    may have no name), and `outdated` are files in an older format. `lost` counts valid records after damage, `torn`
-    the bytes of an interrupted write.
+    `base` is the generation of the snapshot that was used, and `generation` is the newest generation with a file. If
+    `is_clean` is true, both are equal and complete, and the journal can continue at `journal_end`, after the line
+    `last`. `notes` contains sentences about the findings. `damaged` contains the files to keep; `missing` contains
+    missing journals (after a power cut, an empty journal can lack its name); `outdated` contains files in an older
+    format. `lost` is the number of valid records after damage, and `torn` the number of bytes of an interrupted
+    write.
     """
 
     values: dict[str, bytes] = field(default_factory=dict)
@@ -67,22 +68,22 @@ class Recovered(Struct, kw_only=True):
 
     @property
     def damage(self) -> list[str]:
-        """The notes about damaged and missing files; a write that a power cut interrupted is not damage."""
+        """The notes about damaged and missing files. A write that a power cut interrupted is not damage."""
         return self.notes if self.damaged or self.missing or self.lost else []
 
 
 def recover(disk: Disk, migrations: Migrations) -> Recovered:
-    """Read the newest document in the files, in the present format; write nothing.
+    """Read the newest document from the files, and convert it to the present format. Write nothing.
 
-    It starts from the newest intact snapshot and replays each journal from there on. Raises `StartFailed` if files
-    exist but none of them can be the base (the hub never starts empty then), or if a newer Lares wrote them, and
-    `OSError` if they cannot be read.
+    Start from the newest intact snapshot, and replay all later journals. Raise `StartFailed` if files exist but no
+    snapshot is usable, so that the hub never starts with an empty home by mistake, or if a newer Lares wrote the
+    files. Raise `OSError` if the files are unreadable.
     """
     return _Recovery(disk, migrations).run()
 
 
 class _Recovery:
-    """One reading of the files."""
+    """Reads the files once."""
 
     def __init__(self, disk: Disk, migrations: Migrations) -> None:
         self._disk = disk
@@ -126,7 +127,8 @@ class _Recovery:
         return decoded
 
     def _check_cut_start(self) -> None:
-        """Let the document be empty if the first start was interrupted: there are only beginnings of journals."""
+        """Accept an empty document if the first start was interrupted. In that case, only beginnings of journals
+        exist."""
         snapshots = [name for each in self._generations if (name := snapshot_name(each)) in self._names]
         for name in snapshots:
             self._read(name, has_crc=False)
@@ -145,7 +147,8 @@ class _Recovery:
             result.outdated.append(snapshot_name(base.generation))
 
     def _replay(self, generation: int) -> None:
-        """Replay a generation's journal up to the start of the next one; later records were never acknowledged."""
+        """Replay a generation's journal up to the start of the next generation. Later records were never
+        acknowledged."""
         result, name, reading = self._result, journal_name(generation), self._journals.get(generation)
         if reading is None:
             result.notes.append(f"{name} is missing; its content, if any, is lost")
@@ -170,10 +173,10 @@ class _Recovery:
             self._result.lost += reading.lost
 
     def _note_begin(self, reading: JournalContents, name: str, header: Mapping[str, Any]) -> None:
-        """Note an older format, and a gap before the journal.
+        """Record an older format, and a gap before the journal.
 
-        Before a journal without records, a gap can be harmless: after a power cut between a failed sync and the next
-        generation, the lost changes were never acknowledged.
+        A gap before a journal without records can be harmless: a power cut between a failed sync and the next
+        generation loses only changes that were never acknowledged.
         """
         result = self._result
         if header["format"] < STORE_FORMAT:
@@ -183,10 +186,8 @@ class _Recovery:
             result.damaged += [name] if reading.records else []
 
     def _note_end(self, reading: JournalContents, name: str) -> None:
-        """Note how the newest journal ends, and whether it can be continued.
-
-        If it has no records, its name may not be on the device yet; the first record then shows that it is.
-        """
+        """Record the end of the newest journal, and whether it can be continued. The name of a journal without
+        records may not be on the device yet, so only its first record proves that the name is durable."""
         result = self._result
         result.journal_end, result.last, result.torn = reading.end, reading.last, reading.torn
         if reading.torn and not reading.is_damaged:
@@ -210,7 +211,7 @@ class _Recovery:
             result.records += 1
 
     def _migrate(self, format_: int) -> None:
-        """Migrate the values to this format; raise `StartFailed` if a migration is missing."""
+        """Migrate the values to the present format. Raise `StartFailed` if a migration is missing."""
         result = self._result
         for each in range(result.format, format_):
             if each not in self._migrations:
@@ -219,10 +220,8 @@ class _Recovery:
         result.format = max(result.format, format_)
 
     def _read(self, name: str, *, has_crc: bool = True) -> bytes:
-        """Return the file; raise `StartFailed` if its first line has a newer format.
-
-        A wrong checksum may belong to a newer format, or be damage: unless `has_crc`, it is not checked.
-        """
+        """Return the content of the file. Raise `StartFailed` if its first line has a newer format. If `has_crc` is
+        false, the checksum of that line is not checked, because a newer format can have a different checksum."""
         data = self._disk.read(name)
         line = data.partition(b"\n")[0]
         header = check_crc(line) if has_crc else parse_object(line)

@@ -1,11 +1,11 @@
-"""Access to the document from outside a hub: reads at any time, and replacement while no hub runs.
+"""Access to the document from outside a hub: reading at any time, and replacing it while no hub runs.
 
-A restore replaces the document together with a folder of configuration: both or neither. The new document is first a
-pending file. It takes effect once the folder of configuration contains a marker with the same token. After a power
-cut, the next start finishes the restore if the marker exists, and otherwise discards it.
+A restore replaces both the document and the configuration folder, or neither. The new document is first staged as a
+pending file. It takes effect when the configuration folder contains a marker with the same token. After a power cut,
+the next start finishes the restore if the marker exists; otherwise, it discards the pending file.
 
-One pending file with everything would not be enough: if root owns the configuration, the hub, which is another user,
-could not replace its folder at the next start. Therefore, the exchange of the folder decides.
+A single pending file for both would not be enough: if root owns the configuration, the hub runs as another user and
+could not replace the folder at the next start. Therefore, the exchange of the folder decides.
 """
 
 from __future__ import annotations
@@ -33,19 +33,20 @@ from appliance.tables.plain_files import read_plain
 log = logging.getLogger("store")
 
 PENDING = "restore-pending.json"
-"""The new document; its first line has the marker's path, percent-encoded, and the marker's content."""
+"""The pending file with the new document. It also contains the marker's path, percent-encoded, and the marker's
+content."""
 
 OWN_KEYS = "own"
 
 HISTORY_STAGE = f"{HISTORY_FOLDER}.restore-part"
-"""The folder of months that a restore has yet to put in place."""
+"""The staged folder of months, which a restore puts in place."""
 
 TRIES = 50
-"""The number of attempts to read a document whose hub has just begun another generation."""
+"""Number of attempts to read a document while its hub begins another generation."""
 
 
 def prepare(folder: Path, values: Mapping[str, Any], marker: Path, token: str, *, own: Iterable[str]) -> None:
-    """Stage the values; they are durable when this returns, but not in force yet. Raises `OSError`."""
+    """Stage the values durably. They take no effect yet. Raises `OSError`."""
     pending = {"token": token, "marker": quote(os.fsencode(marker)), OWN_KEYS: list(own), "values": dict(values)}
     write_file(folder / PENDING, orjson.dumps(pending))
 
@@ -58,11 +59,8 @@ def forget(folder: Path) -> None:
 
 
 def finish(folder: Path, stamp: str) -> list[Path]:
-    """Put staged document and history in place if their marker exists, otherwise remove them.
-
-    The caller holds the lock.
-
-    Return the paths of the old files. Raises `OSError`; it can then be called again.
+    """Put the staged document and history in place if their marker exists; otherwise, remove them. The caller must
+    hold the lock. Return the paths of the old files. Raise `OSError` after a failure; the caller can then try again.
     """
     kept = replace_by_pending(folder, stamp)
     if kept is not None:
@@ -73,7 +71,7 @@ def finish(folder: Path, stamp: str) -> list[Path]:
 
 
 def replace_by_pending(folder: Path, stamp: str) -> list[Path] | None:
-    """Put the staged document in place; return the copies of the old one, None if there is no marker. Raises
+    """Put the staged document in place. Return the copies of the old document, or None without a marker. Raises
     `OSError`."""
     pending = _read_marked(folder)
     if pending is None:
@@ -82,7 +80,8 @@ def replace_by_pending(folder: Path, stamp: str) -> list[Path] | None:
 
 
 def place_history(folder: Path, stamp: str) -> list[Path]:
-    """Put staged history, if any, in place of the present history; return the copies of that. Raises `OSError`."""
+    """Replace the present history by the staged history, if any. Return the copies of the present history. Raises
+    `OSError`."""
     stage, present = folder / HISTORY_STAGE, folder / HISTORY_FOLDER
     kept = folder / f"{HISTORY_FOLDER}.before-restore-{stamp}"
     if not stage.exists():
@@ -96,7 +95,7 @@ def place_history(folder: Path, stamp: str) -> list[Path]:
 
 
 def present_history(folder: Path) -> Path:
-    """Return the folder of months that counts now, in the same way as `read_present`. Raises `OSError`."""
+    """Return the valid folder of months; see `read_present`. Raises `OSError`."""
     stage = folder / HISTORY_STAGE
     return stage if stage.exists() and _read_marked(folder) else folder / HISTORY_FOLDER
 
@@ -107,7 +106,7 @@ def forget_history(folder: Path) -> None:
 
 
 def finish_at_start(folder: Path, now: datetime) -> None:
-    """Like `finish`, for a hub that starts; raises `StartFailed`."""
+    """Call `finish` for a starting hub. Raise `StartFailed` after a failure."""
     try:
         kept = finish(folder, now.strftime("%Y%m%dT%H%M%SZ"))
     except OSError as error:
@@ -118,12 +117,8 @@ def finish_at_start(folder: Path, now: datetime) -> None:
 
 
 def read_present(folder: Path) -> Recovered:
-    """Return the document that counts now, without writing.
-
-    It is the document of an interrupted restore if the marker is there.
-
-    Raises `StartFailed` if it cannot be read.
-    """
+    """Return the valid document without writing. If an interrupted restore left its marker, this is the staged
+    document. Raise `StartFailed` if the document is unreadable."""
     try:
         pending = _read_marked(folder)
         if pending is None:
@@ -140,7 +135,7 @@ def read_present(folder: Path) -> Recovered:
 
 
 def _read_marked(folder: Path) -> dict[str, Any] | None:
-    """Return the staged document if there is one and its marker exists; a staged file is always complete."""
+    """Return the staged document if its marker exists, otherwise None. A staged file is always complete."""
     try:
         pending: dict[str, Any] = orjson.loads(read_plain(folder / PENDING, MAX_STORE_FILE_BYTES))
         marker = Path(os.fsdecode(unquote_to_bytes(pending["marker"])))
@@ -151,7 +146,7 @@ def _read_marked(folder: Path) -> dict[str, Any] | None:
 
 
 def read_document(folder: Path) -> Recovered:
-    """Return the document in the files; read again if a hub compacts meanwhile. Nothing is written."""
+    """Return the document in the files. Read again if a hub compacts the files meanwhile. Nothing is written."""
     for _ in range(TRIES - 1):
         try:
             return recover(Disk(folder), MIGRATIONS)
@@ -162,10 +157,10 @@ def read_document(folder: Path) -> Recovered:
 
 
 def replace_document(folder: Path, values: Mapping[str, Any], stamp: str, *, own: Iterable[str] = ()) -> list[Path]:
-    """Put a document with these values in place of the folder's document; return the paths of the old files.
+    """Replace the folder's document by one with these values. Return the paths of the old files.
 
-    Keys in `own` keep the values that they have in the folder. The caller holds the folder's lock. A power cut or a
-    failure leaves either the old document or the new one.
+    Keys in `own` keep their present values. The caller must hold the folder's lock. A power cut or a failure leaves
+    either the old or the new document.
     """
     disk, present = Disk(folder), _read_leniently(folder)
     old = [name for name in disk.list_names() if generations_of([name])]
@@ -191,8 +186,8 @@ def _combine(values: Mapping[str, Any], present: Mapping[str, bytes], own: Itera
 
 
 def _read_leniently(folder: Path) -> Recovered:
-    """Return the folder's document; an empty one if it is damaged beyond recovery, or written by another version of
-    Lares."""
+    """Return the folder's document. Return an empty document if it is unreadable, or if another version of Lares
+    wrote it."""
     try:
         return read_document(folder)
     except (StartFailed, OSError):
@@ -200,7 +195,7 @@ def _read_leniently(folder: Path) -> Recovered:
 
 
 def _remove_old(disk: Disk, old: Iterable[str]) -> None:
-    """Remove the files of the old document; the new one counts even if some remain."""
+    """Remove the files of the old document. The new document is valid even if some files remain."""
     with contextlib.suppress(OSError):
         for name in old:
             disk.remove(name)
@@ -208,7 +203,7 @@ def _remove_old(disk: Disk, old: Iterable[str]) -> None:
 
 
 def _undo(disk: Disk, kept: Mapping[str, str]) -> None:
-    """Remove the generation that could not begin, its snapshot first, and the second names of the old files."""
+    """Remove the incomplete new generation, its snapshot first, and the copies of the old files."""
     with contextlib.suppress(OSError):
         there = disk.list_names()
         begun = [name for name in there if generations_of([name]) and name not in kept]

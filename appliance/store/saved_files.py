@@ -1,7 +1,7 @@
-"""Files of the configuration that are saved while the hub runs, and their previous texts.
+"""Saves files of the configuration while the hub runs, and keeps their previous texts.
 
-A save replaces the file in one step: a power cut leaves either the old text or the new one. Before that, the previous
-text becomes a version, `versions/<path, percent-encoded>.<number>.<milliseconds since 1970>` in the data directory.
+A save replaces the file at once, so a power cut leaves either the old or the new text. Before that, the previous text
+is stored as a version in the data directory: `versions/<percent-encoded path>.<number>.<milliseconds since 1970>`.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from appliance.store.disk import PART, Disk
 VERSIONS_FOLDER = "versions"
 
 MAX_VERSIONS = 20
-"""Versions of one file."""
+"""Maximum number of versions per file."""
 
 MAX_VERSIONS_BYTES = 8 << 20
-"""Bytes of all versions together; beyond that, the oldest are removed first."""
+"""Maximum bytes of all versions. The oldest versions are removed first."""
 
 MIN_FREE_AFTER_SAVE_BYTES = 1 << 20
-"""Bytes that a save leaves on the card for the home's state."""
+"""Free space in bytes that a save reserves for the home's state."""
 
 MAX_SLUG_CHARS = 200
-"""A longer encoded path is replaced by its SHA-256, because file names have at most 255 bytes."""
+"""Maximum length of an encoded path in a file name. A longer path is replaced by its SHA-256, because file names have
+at most 255 bytes."""
 
 
 class FileVersion(Struct, frozen=True, kw_only=True):
-    """A previous text of a file. `n` counts from 1; `saved_at` is when the next text replaced it."""
+    """A previous text of a file. `n` counts from 1. `saved_at` is the time when the next text replaced this text."""
 
     n: int
     saved_at: datetime
@@ -46,7 +47,7 @@ class FileVersion(Struct, frozen=True, kw_only=True):
 class SavedFiles:
     """Saves and deletes files in the folder of `home`, and keeps their previous texts in the folder of `data`.
 
-    Methods block and may raise `OSError`. Only one thread at a time may call them.
+    Methods block, and can raise `OSError`. Only one thread at a time may call them.
     """
 
     def __init__(self, home: Disk, data: Disk) -> None:
@@ -54,14 +55,14 @@ class SavedFiles:
         self._data = data
 
     def save(self, path: str, text: bytes, at: datetime, *, previous: bytes | None, is_new: bool) -> None:
-        """Save the text; it is on the device when this returns. `previous`, if any, becomes a version."""
+        """Save the text; return when it is on the device. Store `previous`, if any, as a version."""
         self._check_room(self._home, len(text))
         if previous is not None:
             self._keep(path, previous, at)
         self._replace(self._home, path, text, like=_folder_of(path) if is_new else path)
 
     def make_folders(self, path: str) -> None:
-        """Make the folders of the file."""
+        """Create the folders of the file."""
         parts = _folder_of(path).split("/")
         for count in range(1, len(parts) + 1):
             folder = "/".join(parts[:count])
@@ -69,7 +70,7 @@ class SavedFiles:
             self._home.sync_folder(_folder_of(folder))
 
     def delete(self, path: str, at: datetime, *, previous: bytes) -> None:
-        """Delete the file; `previous` becomes a version."""
+        """Delete the file, and store `previous` as a version."""
         self._keep(path, previous, at)
         with _put_back_on_failure(self._home, path):
             self._home.remove(path)
@@ -84,8 +85,7 @@ class SavedFiles:
         return self._data.read(f"{VERSIONS_FOLDER}/{version.name}")
 
     def _keep(self, path: str, text: bytes, at: datetime) -> None:
-        """Create a version from the text, unless the newest version has the same text, as after an interrupted
-        save."""
+        """Create a version of the text, unless the newest version has the same text, as after an interrupted save."""
         versions = self.list_versions(path)
         if versions and self.read_version(versions[0]) == text:
             return
@@ -99,7 +99,7 @@ class SavedFiles:
             self._remove_surplus(path)
 
     def _remove_surplus(self, path: str) -> None:
-        """Remove the versions beyond the limits; the newest version of the file stays."""
+        """Remove the versions beyond the limits. Keep the newest version of the file."""
         versions = self.list_versions(path)
         surplus = {each.name for each in versions[MAX_VERSIONS:]}
         every = sorted((each for _, each in self._list_all()), key=lambda each: each.saved_at)
@@ -129,7 +129,7 @@ class SavedFiles:
         return sorted(found, key=lambda each: (each[0], each[1].n))
 
     def _replace(self, disk: Disk, name: str, text: bytes, like: str | None = None) -> None:
-        """Put the text in place of any file with this name, with the mode and owner of `like`."""
+        """Write or replace the file, with the mode and owner of `like`."""
         part = _hidden(name, PART)
         try:
             descriptor = disk.create(part)
@@ -154,7 +154,7 @@ class SavedFiles:
 
 @contextmanager
 def _put_back_on_failure(disk: Disk, name: str) -> Iterator[None]:
-    """Sync the folder after the change of the file; if that fails, restore the present file."""
+    """After the change of the file, sync the folder. If this fails, restore the present file."""
     kept, is_there = _hidden(name, f".old{PART}"), True
     disk.remove(kept)
     try:
@@ -177,19 +177,19 @@ def _put_back_on_failure(disk: Disk, name: str) -> Iterator[None]:
 
 
 def _hidden(name: str, ending: str) -> str:
-    """Return a name next to the file that nothing treats as a file of the folder."""
+    """Return the name of a hidden file in the same folder."""
     folder, _, last = name.rpartition("/")
     return f"{folder}/.{last}{ending}".lstrip("/")
 
 
 def is_version(name: str) -> bool:
-    """Return whether a file in the folder of versions can be one, and is complete."""
+    """Return whether a file in the folder of versions is a complete version."""
     slug, _, rest = name.partition(".")
     return bool(slug and rest) and not name.endswith(PART) and "/" not in name
 
 
 def merge_versions(data: Disk, versions: Mapping[str, bytes]) -> None:
-    """Add versions from a backup, by their file names; existing ones stay. Raises `OSError`."""
+    """Add versions from a backup by their file names. Existing versions stay unchanged. Raises `OSError`."""
     if not versions:
         return
     data.make_folder(VERSIONS_FOLDER)

@@ -1,4 +1,4 @@
-"""Stored keys and values, as other parts of the hub read and write them."""
+"""Interfaces of the document for other parts of the hub."""
 
 from __future__ import annotations
 
@@ -9,39 +9,38 @@ import orjson
 
 
 class DocumentReader(Protocol):
-    """Stored keys and values: the document, or a backup of it."""
+    """The stored keys and values of the document or of a backup."""
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """Return the keys that begin with the prefix, without it, and their values."""
+        """Return the values of the keys with the prefix. The returned keys lack the prefix."""
 
 
 class Storage(DocumentReader, Protocol):
-    """The document as other parts use it: its stored values, and two ways to write. None removes a key."""
+    """The document for other parts of the hub. The value None removes a key."""
 
     def remember(self, key: str, value: dict[str, Any] | None) -> None:
-        """Write with the next flush; never wait."""
+        """Write the value with the next flush, and return immediately."""
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:
-        """Return when everything is on the card, or raise `StoreFailed`."""
+        """Write the values; return when they are on the card, or raise `StoreFailed`."""
 
     def is_being_flushed(self, key: str) -> bool:
-        """Return whether a flush in progress writes the key, so that the value is not stored yet."""
+        """Return whether a running flush writes the key. Its value is not stored yet."""
 
 
 def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:
-    """Return the keys that begin with the prefix, without it and in order, and their decoded JSON values."""
+    """Return the decoded values of the keys with the prefix, sorted by key. The returned keys lack the prefix."""
     found = sorted((key, value) for key, value in values.items() if key.startswith(prefix))
     return [(key.removeprefix(prefix), orjson.loads(value)) for key, value in found]
 
 
 class DocumentSnapshot:
-    """Keys and values as read at one moment, listed by prefix. It discards changes, as in a simulation."""
+    """A copy of the keys and values, for simulations. Changes are discarded."""
 
     def __init__(self, values: Mapping[str, bytes]) -> None:
         self._values = values
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """Return the keys that begin with the prefix, without it and in order, and their values."""
         return items_of(self._values, prefix)
 
     def remember(self, key: str, value: dict[str, Any] | None) -> None:
@@ -51,5 +50,5 @@ class DocumentSnapshot:
         """Discard the changes."""
 
     def is_being_flushed(self, key: str) -> bool:
-        """Return False: nothing is written."""
+        """Return False, because nothing is written."""
         return False

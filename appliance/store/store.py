@@ -1,4 +1,4 @@
-"""Sets up the store as a whole, from the lock of the data directory to the keys."""
+"""Opens the store: the lock of the data directory, the document, the recorder, and the API keys."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ CUT_OFF = (
     "the previous hub was stopped by a power cut, a kill or a crash: changes of its last %g s may be lost, history "
     "since its last write is lost, and executions ended unfinished"
 )
-"""The log line at the next start."""
+"""The log line at the start after an unclean stop."""
 
 
 class Store:
-    """While entered, holds the lock, and records changes; entering also recovers the document and restores the
-    registry.
+    """Holds the lock and records changes while the context is open. Entering the context reads the document and
+    restores the registry.
 
-    It restores stored devices for which `is_ours` returns true. `unreadable` are sentences about unreadable values,
-    `stopped_at` and `has_crashed` describe the previous hub, and `months` are the files of history. Leaving records a
-    crash if `has_failed` is set.
+    Only devices for which `is_ours` returns true are restored. `unreadable` contains sentences about unreadable
+    values. `stopped_at` and `has_crashed` describe the previous hub. `months` contains the files of history. If
+    `has_failed` is true, leaving the context records a crash.
     """
 
     document: Document
@@ -75,7 +75,7 @@ class Store:
         async with AsyncExitStack() as stack:
             lock = self._lock = DirectoryLock(self._disk.folder)
             self._disk.check_place = lock.check_place
-            stack.callback(self._release, lock)  # last: until then, no other process may read the files
+            stack.callback(self._release, lock)  # called last, because other processes must wait until then
             self.stopped_at, self.has_crashed = lock.stopped_at, lock.is_crash
             if lock.was_cut_off:
                 log.log(logging.WARNING if lock.is_crash else logging.INFO, CUT_OFF, self._flush_secs)
@@ -97,16 +97,16 @@ class Store:
         await self._stack.aclose()
 
     def secrets_of(self, adapter: str) -> AdapterSecrets:
-        """Return the texts that the adapter of this name keeps."""
+        """Return the stored texts of the adapter with this name."""
         return AdapterSecrets(self.document, adapter)
 
     def note_stop(self) -> None:
-        """Note that the process was asked to end, so that an interruption from now on does not count as a crash."""
+        """Record that the process was asked to stop, so that a later kill is not treated as a crash."""
         if self._lock is not None:
             self._lock.note_stop()
 
     def _release(self, lock: DirectoryLock) -> None:
-        """Release the lock, and record how the hub ended, and when, if the clock is trusted."""
+        """Release the lock, and record how the hub ended. If the clock is trusted, record the time as well."""
         if not self._is_entered:
             lock.release()
         elif self.has_failed:
@@ -115,7 +115,7 @@ class Store:
             lock.release_after_stop(self._clock.now() if self.recorder.trust.is_trusted() else None)
 
     def _leave_out(self, key: str, error: Exception) -> None:
-        """Note that a stored value is malformed: it is not used, and stays on the card."""
+        """Record that a stored value is malformed, so that it is ignored and stays on the card."""
         reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         note = f"{key} is invalid ({reason}); it is ignored and stays on the card"
         log.warning("%s", note)

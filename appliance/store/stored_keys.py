@@ -1,4 +1,4 @@
-"""The API keys: stored as hashes; each change is on the card before it is in force."""
+"""The API keys, which are stored as hashes. A change takes effect when it is on the card."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from appliance.store.storage import DocumentReader
 from appliance.tables.fields import Redacted
 
 MASTER = MASTER_KEY.removeprefix(KEY_PREFIX)
-"""The id of the master key that the box made itself."""
+"""The id of the master key that the box created."""
 
 KEY_ID_PREFIX = "key_"
-"""The beginning of the id of every other key."""
+"""The prefix of the ids of all other keys."""
 
 
 class Key(Redacted, frozen=True, kw_only=True):
-    """One key as stored: its label, its role, and the hash of its secret.
+    """A stored API key: its label, its role, and the hash of its secret.
 
-    `hint` is a short digest of the secret that rejects wrong guesses without a hash; None for old keys. `hook` is the
-    id of the only hook that a key with that role opens.
+    `hint` is a short digest of the secret, which rejects wrong guesses without a slow hash. It is None for keys of
+    old versions. `hook` is the id of the only hook that a key with the role hook can call.
     """
 
     HIDDEN = ("token_hash", "hint")
@@ -43,14 +43,14 @@ class Key(Redacted, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The part of the id that is also in the secret."""
+        """The part of the id that the secret contains."""
         return self.id.removeprefix(KEY_ID_PREFIX)
 
 
 class Keys:
-    """The keys of the box. A change that cannot be stored has no effect; a change that has started is finished.
+    """The API keys of the box. A change that cannot be stored has no effect. A started change is always finished.
 
-    `find` returns the same object until the key is replaced or revoked; then `KeyRevoked` is published.
+    `find` returns the same object until the key is replaced or revoked. `KeyRevoked` is published at that time.
     """
 
     def __init__(self, document: Document, bus: Bus, on_fault: OnFault = refuse) -> None:
@@ -60,19 +60,19 @@ class Keys:
 
     @property
     def master(self) -> Key | None:
-        """The master key that the box made itself, if it ever did."""
+        """The master key that the box created, or None."""
         return self.find(MASTER)
 
     def find(self, name: str) -> Key | None:
-        """Return the key with this name in its secret, including the master key."""
+        """Return the key with this name in its secret, or None. The master key is included."""
         return self._by_name.get(name)
 
     def list_all(self) -> list[Key]:
-        """Return every key by id, except the master key."""
+        """Return all keys except the master key, sorted by id."""
         return sorted((key for key in self._by_name.values() if key.id != MASTER), key=lambda key: key.id)
 
     async def put(self, key: Key) -> None:
-        """Store the key; it replaces a key with the same id. Raise `StoreFailed`."""
+        """Store the key, and replace a key with the same id. Raise `StoreFailed`."""
         encoded = encode_values({KEY_PREFIX + key.id: _encode(key)})
 
         def commit() -> None:
@@ -84,7 +84,7 @@ class Keys:
         await self._document.change(lambda _: encoded, commit)
 
     async def remove(self, key_id: str) -> None:
-        """Revoke the key; raises `NotFound`, also for the master key, or `StoreFailed`."""
+        """Revoke the key. Raise `NotFound` for an unknown key and for the master key, and `StoreFailed`."""
         name, stored_as = key_id.removeprefix(KEY_ID_PREFIX), KEY_PREFIX + key_id
 
         def prepare(before: EncodedChanges) -> EncodedChanges:

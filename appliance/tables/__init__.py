@@ -1,1 +1,1 @@
-"""Tables from outside, read with checks: configuration, definitions in Lua, JSON objects."""
+"""Reads and checks tables from outside: the configuration, definitions in Lua, and JSON objects."""

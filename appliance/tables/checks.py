@@ -1,7 +1,5 @@
-"""Checks: each returns a value from outside in its type, or raises `Invalid` with the expected form.
-
-The message continues after the name of the value: `must be a string, not 7`.
-"""
+"""A check returns a value from outside in its expected type, or raises `Invalid`. The message continues after the
+name of the value: `must be a string, not 7`."""
 
 from __future__ import annotations
 
@@ -18,14 +16,14 @@ from appliance.tables.json_schema import NUMBER, TEXT, Check, array_of, between
 from appliance.tables.json_schema import one_of as words_of
 
 MAX_NEAREST_CHARS = 100
-"""A longer word is not compared, because the time grows with the square of the length."""
+"""Maximum length of a word for comparison. The time of a comparison grows with the square of the length."""
 
 MAX_SHOWN_CHARS = 60
-"""Characters of a value that a sentence shows."""
+"""Maximum number of characters of a value in a sentence."""
 
 
 class Words(Struct, frozen=True):
-    """The names of the types of values in one language."""
+    """The names of the types of values in a language."""
 
     table: str
     array: str
@@ -38,23 +36,24 @@ TOML = Words("a section", "an array", "nothing")
 
 
 class Mismatch(Invalid):
-    """A value has the wrong type. `str()` uses the words of JSON, `in_words` the words of another language."""
+    """A value has the wrong type. `str()` uses the words of JSON, and `in_words` the words of another language."""
 
     def __init__(self, expected: str, value: Any, hint: str = "") -> None:
         self._expected, self._value, self._hint = expected, value, hint
         super().__init__(self.in_words(JSON))
 
     def in_words(self, words: Words) -> str:
-        """Return the sentence: `must be a string, not a table`."""
+        """Return the sentence: Return the message in the words of a language, such as `must be a string, not a
+        table`."""
         return f"must be {self._expected}, not {shown(self._value, words)}{self._hint}"
 
 
 SHOWN_DIGITS = 12
-"""Significant digits of a number that is shown to people; further digits come from binary fractions."""
+"""Significant digits of a number for people. Further digits come from binary fractions."""
 
 
 def rounded(value: Any) -> Any:
-    """Return the JSON value with its fractions rounded for people: 0.30000000000000004 becomes 0.3."""
+    """Round the fractions in the JSON value for people: 0.30000000000000004 becomes 0.3."""
     if isinstance(value, float) and math.isfinite(value):
         return float(f"{value:.{SHOWN_DIGITS}g}")
     if isinstance(value, Mapping):
@@ -63,7 +62,7 @@ def rounded(value: Any) -> Any:
 
 
 def shown(value: Any, words: Words = JSON) -> str:
-    """Return the value in the form for a sentence: on one line, a text with at most `MAX_SHOWN_CHARS` characters."""
+    """Return the value for a sentence: on one line, and with at most `MAX_SHOWN_CHARS` characters."""
     if value is None:
         return words.nothing
     if isinstance(value, bool):
@@ -82,13 +81,14 @@ _HEX_DIGITS = re.compile(r"[0-9a-fA-F]{6,}")
 
 
 def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | None:
-    """Return the most similar word with at least this similarity (1 means equal); None if there is none.
+    """Return the most similar word with at least this similarity, or None. 1 means equal.
 
-    Hexadecimal digits are never guessed: devices whose ids differ in one digit are unrelated.
+    Words with different hexadecimal digits are never similar, because devices whose ids differ in a digit are
+    unrelated.
     """
     if len(word) > MAX_NEAREST_CHARS:
         return None
-    import difflib  # needed only for a fault
+    import difflib  # imported here because only faults need it
 
     given = _digits_in(word)
     candidates = [each for each in words if _digits_in(each) <= given]
@@ -108,29 +108,26 @@ def string(value: Any) -> str:
 
 
 def boolean(value: Any) -> bool:
-    """Check `true` or `false`."""
     if not isinstance(value, bool):
         raise Mismatch("true or false", value)
     return value
 
 
 def is_number(value: Any) -> bool:
-    """Return whether the value is a finite float, or an integer that 64 bits can hold, as in JSON; a boolean is not a
-    number."""
+    """Return whether the value is a finite float or an integer of at most 64 bits. A boolean is not a number."""
     if isinstance(value, int):
         return not isinstance(value, bool) and -(1 << 63) <= value < 1 << 64
     return isinstance(value, float) and math.isfinite(value)
 
 
 def number(value: Any) -> int | float:
-    """Check any finite number."""
     if not is_number(value):
         raise Mismatch("a number", value)
     return value  # type: ignore[no-any-return]
 
 
 def integer(value: Any, low: int | None = None, high: int | None = None) -> int:
-    """Return an integer within the bounds, both included; `50.0` counts as `50`."""
+    """Return an integer within the bounds inclusive. `50.0` becomes `50`."""
     is_whole = is_number(value) and (isinstance(value, int) or (value.is_integer() and is_number(int(value))))
     if not is_whole or (low is not None and value < low) or (high is not None and value > high):
         raise Mismatch("an integer" if low is None else f"an integer from {low} to {high}", value)
@@ -138,7 +135,7 @@ def integer(value: Any, low: int | None = None, high: int | None = None) -> int:
 
 
 def whole(low: int, high: int) -> Callable[[Any], int]:
-    """Return a check: a whole number from `low` to `high`, written without a decimal point."""
+    """Return a check for a whole number from `low` to `high`, written without a decimal point."""
 
     def check(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -149,7 +146,7 @@ def whole(low: int, high: int) -> Callable[[Any], int]:
 
 
 def number_within(low: float, high: float) -> Callable[[Any], float]:
-    """Return a check: a number from `low` to `high`, whole or not."""
+    """Return a check for a number from `low` to `high`."""
 
     def check(value: Any) -> float:
         if not is_number(value) or not low <= value <= high:
@@ -160,7 +157,7 @@ def number_within(low: float, high: float) -> Callable[[Any], float]:
 
 
 def matching(pattern: str, expected: str) -> Callable[[Any], str]:
-    """Return a check: a string that the regular expression matches as a whole."""
+    """Return a check for a string that completely matches the regular expression."""
 
     def check(value: Any) -> str:
         if re.fullmatch(pattern, string(value)) is None:
@@ -171,7 +168,7 @@ def matching(pattern: str, expected: str) -> Callable[[Any], str]:
 
 
 def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a check: an array whose items all pass the given check."""
+    """Return a check for an array. All its items must pass the given check."""
 
     def check(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list):
@@ -182,10 +179,8 @@ def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def one_of(*words: str, meant: Mapping[str, str] = MappingProxyType({})) -> Callable[[Any], str]:
-    """Return a check: one of these strings.
-
-    The error names the string that `meant` assigns to the given word, or the nearest one.
-    """
+    """Return a check for one of these strings. The error suggests the string that `meant` contains for the given
+    word, or the most similar string."""
 
     def check(value: Any) -> str:
         if isinstance(value, str) and value in words:
@@ -197,7 +192,7 @@ def one_of(*words: str, meant: Mapping[str, str] = MappingProxyType({})) -> Call
 
 
 class Function(Struct, frozen=True):
-    """A function in the description of a file; `line` is its first line."""
+    """A function in the description of a Lua file. `line` is its first line."""
 
     line: int
 
@@ -206,7 +201,7 @@ class Function(Struct, frozen=True):
 
 
 def function(value: Any) -> Function:
-    """Return a check: a Lua function."""
+    """Return a check for a Lua function."""
     if not isinstance(value, Function):
         raise Mismatch("a function", value)
     return value

@@ -1,7 +1,5 @@
-"""Fields: reads a table from outside, and collects all faults in it.
-
-The same reader serves sections of the configuration, definitions in Lua and JSON objects.
-"""
+"""Reads the fields of a table from outside, and collects all faults. The table can be a section of the configuration,
+a definition in Lua, or a JSON object."""
 
 from __future__ import annotations
 
@@ -19,19 +17,18 @@ T = TypeVar("T")
 C = TypeVar("C", bound=Callable[[Any], Any])
 
 MAX_UNKNOWN = 20
-"""Unknown names in one table that are reported one by one; the others are counted."""
+"""Maximum number of unknown names per table with their own faults. One fault reports the number of other unknown
+names."""
 
 Path = tuple[str | int, ...]
-"""The place of a value: names of fields, and positions in lists, counted from 1."""
+"""The path of a value: names of fields, and positions in lists from 1 on."""
 
 
 class Field(Struct, Generic[C], frozen=True):
-    """One field: the check of its value, and its value if it is missing.
-
-    A required field without a default is a fault if it is missing. `repr` does not show a secret field. A field with
-    an `example` is a list of tables; its check is the class of `Settings` for each table. A field that `is_section`
-    is a section of a file; its check is the class for that section.
-    """
+    """A field of a table: the check of its value, and its default. A missing required field without a default is a
+    fault. `repr` hides secret fields. A field with an `example` is a list of tables; its check is the subclass of
+    `Settings` for each table. A field with `is_section` is a section of a file; its check is the subclass for the
+    section."""
 
     check: C
     default: Any = None
@@ -42,16 +39,15 @@ class Field(Struct, Generic[C], frozen=True):
 
     @property
     def is_needed(self) -> bool:
-        """Whether a missing field is a fault."""
         return self.required and self.default is None
 
 
 Fields = Mapping[str, Field[Any]]
-"""The fields that a table may hold, by name."""
+"""The possible fields of a table by name."""
 
 
 class Redacted(Struct, frozen=True):
-    """A value whose `HIDDEN` fields do not appear in its `repr`, and therefore in no log line and no traceback."""
+    """A value whose `repr` hides the fields in `HIDDEN`, so that they never appear in log lines and tracebacks."""
 
     HIDDEN: ClassVar[tuple[str, ...]] = ()
 
@@ -61,25 +57,25 @@ class Redacted(Struct, frozen=True):
 
 
 def key(check: Callable[[Any], Any], default: Any = None, *, required: bool = True, secret: bool = False) -> Any:
-    """Return a field of `Settings` for a value in a table; `Field` explains the arguments."""
+    """Return a field of `Settings` for a value. See `Field` for the arguments."""
     return Field(check, default, required, secret)
 
 
 def rows(of: type[Settings], example: str) -> Any:
-    """Return a field of `Settings` that holds a list of tables, empty if missing; errors show `example`."""
+    """Return a field of `Settings` for a list of tables. If it is missing, the list is empty. Errors contain
+    `example`."""
     return Field(of, (), example=example)
 
 
 def section(of: type[Settings]) -> Any:
-    """Return a field of `Settings` that holds a section; all its keys have defaults."""
+    """Return a field of `Settings` for a section. All keys of the section must have defaults."""
     return Field(of, of(), is_section=True)
 
 
 class SettingsMeta(StructMeta):
-    """Makes Structs of classes whose fields are `key(…)`, and stores these fields, including inherited ones, in
-    `FIELDS`.
+    """Creates Structs from classes with `key(…)` fields. `FIELDS` contains these fields, including inherited ones.
 
-    A name that is a Python keyword has a `_` after it in the class, but not in `FIELDS`.
+    In the class, a name that is a Python keyword ends in `_`; in `FIELDS`, it does not.
     """
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
@@ -95,7 +91,7 @@ class SettingsMeta(StructMeta):
 
 
 class Settings(Redacted, metaclass=SettingsMeta, frozen=True, kw_only=True):
-    """The content of one table, as a frozen value; subclasses declare a `key(…)` for each possible name."""
+    """The content of a table as a frozen value. Subclasses declare a `key(…)` for each possible name."""
 
     FIELDS: ClassVar[Fields]
 
@@ -104,7 +100,7 @@ S = TypeVar("S", bound=Settings)
 
 
 class Problem(Struct, frozen=True):
-    """The fault of the value at a path; `str()` begins with the path, unless it is empty."""
+    """The fault of the value at a path. `str()` begins with the path if it is not empty."""
 
     path: Path
     message: str
@@ -115,7 +111,7 @@ class Problem(Struct, frozen=True):
 
 
 class Findings(Struct):
-    """The faults of a table and warnings about it. `words` are the words of its language."""
+    """The faults and warnings of a table. `words` contains the type names of its language."""
 
     words: Words = JSON
     faults: list[Problem] = field(default_factory=list)
@@ -123,26 +119,25 @@ class Findings(Struct):
 
 
 class Table:
-    """One table; `path` is its place; `findings` collects its faults and those of its inner tables."""
+    """A table and its path. `findings` collects the faults of the table and its inner tables."""
 
     def __init__(self, raw: Mapping[str, Any], findings: Findings, path: Path = ()) -> None:
         self.findings = findings
         self.path = path
-        is_lua = findings.words is LUA  # for tables in which nil means missing
+        is_lua = findings.words is LUA  # in Lua, nil means missing
         self._raw = {name: value for name, value in raw.items() if value is not None} if is_lua else raw
         self._asked: dict[str, None] = {}
 
     def has(self, name: str) -> bool:
-        """Return whether the table holds the field."""
         return name in self._raw
 
     def raw(self, name: str) -> Any:
-        """Return the unchecked field, or None."""
+        """Return the unchecked value of the field, or None."""
         self._asked[name] = None
         return self._raw.get(name)
 
     def take(self, name: str, check: Callable[[Any], T]) -> T | None:
-        """Return the field's value in its type; None if it is missing, or wrong, which is noted."""
+        """Return the field's checked value, or None if it is missing or wrong. Record a fault for a wrong value."""
         self._asked[name] = None
         if name not in self._raw:
             return None
@@ -155,17 +150,15 @@ class Table:
         return None
 
     def need(self, name: str, check: Callable[[Any], T]) -> T | None:
-        """Return a required field; see `take`."""
+        """Return the checked value of a required field; see `take`."""
         if name not in self._raw:
             self._asked[name] = None
             self.findings.faults.append(Problem((*self.path, name), "is missing", is_missing=True))
         return self.take(name, check)
 
     def read(self, fields: Fields, *, is_needed: bool = True) -> dict[str, Any]:
-        """Return the values of these fields; missing and wrong ones, which are noted, have their default.
-
-        If the table is not required, neither are its fields.
-        """
+        """Return the values of these fields. Missing and wrong fields get their defaults; record faults for wrong
+        fields. If the table is optional, its fields are optional as well."""
         return {name: self._read(name, each, is_needed) for name, each in fields.items()}
 
     def _read(self, name: str, each: Field[Any], is_needed: bool) -> Any:
@@ -179,25 +172,26 @@ class Table:
         return value if is_stated else each.default
 
     def build(self, settings: type[S]) -> S | None:
-        """Return the settings in this table; None if it has faults, which are noted."""
+        """Return the settings in this table. If the table has faults, record them and return None."""
         count = len(self.findings.faults)
         found = self.read(settings.FIELDS)
         self.refuse_others("a key of Lares")
         if len(self.findings.faults) == count:
             try:
                 return settings(**{name + "_" * iskeyword(name): value for name, value in found.items()})
-            except Invalid as fault:  # keys that cannot be combined
+            except Invalid as fault:  # the class rejects a combination of keys
                 self.findings.faults.append(Problem(self.path, str(fault)))
         return None
 
     def table(self, name: str, expected: str = "a table") -> Table | None:
-        """Return the field's table, an empty one if it is missing; None if it is not a table, which is noted."""
+        """Return the field's table, or an empty table if the field is missing. For another value, record a fault and
+        return None."""
         raw = self.raw(name)
         return self._inner((name,), {} if raw is None else raw, expected)
 
     def tables(self, name: str, example: str) -> list[Table]:
-        """Return the field's tables; an empty tuple if it is missing, or if it is not a list of tables, which is
-        noted."""
+        """Return the field's list of tables, or an empty tuple if the field is missing. For another value, record a
+        fault and return an empty tuple."""
         raw = self.raw(name)
         if raw is None or raw in ({}, []):
             return []
@@ -212,7 +206,7 @@ class Table:
 
     def _inner(self, path: Path, raw: Any, expected: str = "a table") -> Table | None:
         path = (*self.path, *path)
-        if raw == [] and self.findings.words is LUA:  # both are the same there
+        if raw == [] and self.findings.words is LUA:  # in Lua, an empty table is also an empty list
             raw = {}
         if isinstance(raw, Mapping):
             return Table(raw, self.findings, path)
@@ -220,11 +214,11 @@ class Table:
         return None
 
     def fault(self, name: str, message: str) -> None:
-        """Note a fault of the field."""
+        """Record a fault of the field."""
         self.findings.faults.append(Problem((*self.path, name), message))
 
     def warn(self, name: str, message: str) -> None:
-        """Note a warning about the field."""
+        """Record a warning about the field."""
         self.findings.warnings.append(Problem((*self.path, name), message))
 
     def refuse_others(
@@ -233,9 +227,10 @@ class Table:
         hint: Callable[[str, list[str]], str] | None = None,
         more: Iterable[str] = (),
     ) -> None:
-        """Note a fault for every field that was not read and is not in `more`: it is not `what`.
+        """Record a fault for each field that was not read and is not in `more`. The fault states that the field is
+        not `what`.
 
-        `hint` gets the unknown name and the known ones, and returns a sentence that suggests a name.
+        `hint` gets the unknown name and the known names, and returns a suggestion.
         """
         known = list(dict.fromkeys([*self._asked, *more]))
         unknown = [str(name) for name in self._raw if name not in known]
@@ -247,26 +242,27 @@ class Table:
 
 
 def located(problems: Iterable[Problem], file: str, line_of: Callable[[Path], int]) -> list[Fault]:
-    """Return the problems of a file as faults, each with the line of its path or of the nearest table around it.
+    """Return the problems of a file as faults. The line of a fault is the line of its path, or of the nearest table
+    around it.
 
-    `line_of` returns 0 for a path without a line; the fault's line is then also 0.
+    `line_of` returns 0 for a path without a line. If no table around it has a line, the line of the fault is 0.
     """
     return [Fault(file, line_at(each.path, line_of), str(each)) for each in problems]
 
 
 def line_at(path: Path, line_of: Callable[[Path], int]) -> int:
-    """Return the line of the path, or of the nearest table around it; otherwise 0."""
+    """Return the line of the path, or of the nearest table around it, or 0."""
     return next((line for n in range(len(path), 0, -1) if (line := line_of(path[:n]))), 0)
 
 
 def dotted(path: Path) -> str:
-    """Return the path in the form for sentences: `conditions[2].attribute`."""
+    """Return the path for sentences: `conditions[2].attribute`."""
     written = "".join(f"[{step}]" if isinstance(step, int) else f".{_written(step)}" for step in path)
     return written.removeprefix(".")
 
 
 def _written(name: str) -> str:
-    """Return a field's name in the form for sentences; a name with unusual characters is quoted."""
+    """Return a field's name for sentences. Quote a name with unusual characters."""
     return name if re.fullmatch(r"[\w-]{1,60}", name) else shown(name)
 
 
@@ -276,9 +272,9 @@ def _hint(name: str, known: list[str]) -> str:
 
 
 def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[str]], str]:
-    """Make the hint for a key that the section does not have: suggest one of its keys.
+    """Return a hint for an unknown key of a section. It suggests a key of the section.
 
-    `elsewhere` has the dotted names of all keys in the file, for keys that are in the wrong section.
+    `elsewhere` contains the dotted names of all keys of the file, to suggest the right section of a key.
     """
     prefix = f"{section}." if section else ""
 
@@ -296,7 +292,7 @@ def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[
 
 
 def _unique_by_last_part(names: Iterable[str]) -> dict[str, str]:
-    """Return the dotted names by their last part, if that is unique."""
+    """Return the dotted names with a unique last part, by that part."""
     by_last: dict[str, list[str]] = {}
     for name in names:
         by_last.setdefault(name.rpartition(".")[2], []).append(name)

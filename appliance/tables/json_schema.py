@@ -1,4 +1,4 @@
-"""Shapes of JSON. One declaration both describes the JSON to clients and encodes objects as JSON, or checks it."""
+"""Shapes of JSON. Declarations of JSON. Each declaration describes the JSON to clients, and encodes or checks it."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from msgspec import Struct
 from appliance.clock import timestamp
 
 Schema = Mapping[str, Any]
-"""A JSON Schema (2020-12). A schema with a `title` appears in the document once, under that name."""
+"""A JSON Schema (2020-12). A JSON schema. A schema with a `title` appears in the document once, with that name."""
 
 Encode = Callable[[Any], Any]
 """Encodes a value as JSON."""
 
 
 class Shape(dict[str, Any]):
-    """A schema that also encodes the hub's objects: call it with one."""
+    """A schema that also encodes the hub's objects. Call it with an object to encode the object."""
 
     def __init__(self, schema: Schema, encode: Encode) -> None:
         super().__init__(schema)
         self.encode = encode
 
     def __call__(self, value: Any) -> Any:
-        """Return the value as JSON."""
         return self.encode(value)
 
 
@@ -39,7 +38,7 @@ ANY: Schema = {}
 
 
 def between(low: float, high: float, schema: Schema = INTEGER) -> Schema:
-    """Return a number within the bounds, both included."""
+    """Return the schema of a number within the bounds inclusive."""
     return {**schema, "minimum": low, "maximum": high}
 
 
@@ -47,38 +46,34 @@ INSTANT = Shape({**TEXT, "format": "date-time", "description": "RFC 3339 in UTC,
 
 
 class Check(Struct, frozen=True, kw_only=True):
-    """A check of a value from outside. Calling it returns the value in its internal form, or raises `Invalid`.
-
-    `schema` describes the same for clients.
-    """
+    """A check of a value from outside. A call returns the value in its internal form, or raises `Invalid`. `schema`
+    describes the value to clients."""
 
     schema: Schema
     run: Callable[[Any], Any]
 
     def __call__(self, value: Any) -> Any:
-        """Return the value, checked."""
+        """Return the checked value."""
         return self.run(value)
 
 
 class Part(Struct, frozen=True):
-    """A field of a record: its schema, and its source. By default, the source is the attribute with the field's name.
-
-    The source is the dotted path of an attribute, or a function of the object.
-    """
+    """A field of a record: its schema and its source. The source is the dotted path of an attribute, or a function of
+    the object. The default source is the attribute with the field's name."""
 
     schema: Schema
     source: str | Callable[[Any], Any]
 
     @property
     def read(self) -> Callable[[Any], Any]:
-        """Gets the field's value from the object."""
+        """Returns the field's value of an object."""
         return attrgetter(self.source) if isinstance(self.source, str) else self.source
 
 
 class Record(Shape):
-    """An object with exactly these fields. Calling it encodes a Python object, or a dict of the fields' values.
+    """A JSON object with exactly these fields. A call encodes a Python object, or a dict of the fields' values.
 
-    Fields that are `optional` are omitted if their value is None; a dict may omit them, and also fields with only one
+    Optional fields are omitted if their value is None. A dict can lack optional fields, and fields with only one
     possible value.
     """
 
@@ -119,12 +114,13 @@ def _parts_of(fields: Mapping[str, Schema | Part]) -> dict[str, Part]:
 
 
 def record(title: str, /, **fields: Schema | Part) -> Record:
-    """Return an object with exactly these fields, each read from the attribute of its name unless it is a `Part`."""
+    """Return a record with exactly these fields. The value of a field comes from the attribute of its name, or from
+    its `Part`."""
     return Record(title, fields)
 
 
 def described(title: str, /, **fields: Schema) -> Schema:
-    """Return the schema of an object with exactly these fields, for values that are already JSON."""
+    """Return the schema of an object with exactly these fields. Its values are already JSON."""
     return {
         "title": title,
         "type": "object",
@@ -135,30 +131,30 @@ def described(title: str, /, **fields: Schema) -> Schema:
 
 
 def array_of(items: Schema) -> Shape:
-    """Return the schema of an array of such items."""
+    """Return the schema of an array of these items."""
     encode = _encode_of(items)
     return Shape({"type": "array", "items": items}, list if encode is None else lambda values: [*map(encode, values)])
 
 
 def maybe(schema: Schema) -> Shape:
-    """Return the schema of such a value, or null."""
+    """Return the schema of a value that can be null."""
     encode = _encode_of(schema)
     nullable = _as_it_is if encode is None else lambda value: None if value is None else encode(value)
     return Shape({"anyOf": [schema, {"type": "null"}]}, nullable)
 
 
 def one_of(*words: str) -> Schema:
-    """Return the schema of one of these strings."""
+    """Return the schema of an enum of strings."""
     return {"type": "string", "enum": [*words]}
 
 
 def only(word: str) -> Part:
-    """Return the schema of a field that always has this string."""
+    """Return the schema of a constant string."""
     return Part({"const": word}, lambda _: word)
 
 
 def _encode_of(schema: Schema) -> Encode | None:
-    """Return the encoder for such JSON; None if values are already JSON."""
+    """Return the schema's encoder, or None if the values are already JSON."""
     return schema.encode if isinstance(schema, Shape) and schema.encode is not _as_it_is else None
 
 

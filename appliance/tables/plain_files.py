@@ -1,4 +1,4 @@
-"""Reads files at places where a person, or another user, may have put anything."""
+"""Reads files that a person or another user may have replaced by anything."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import stat
 from pathlib import Path
 
 MAX_SECRET_BYTES = 64 << 10
-"""Bytes of a file that holds a password, a token or a key."""
+"""Maximum size of a file with a password, a token, or a key in bytes."""
 
 
 def read_plain(path: Path, max_bytes: int | None = None) -> bytes:
-    """Return the content of a plain file; never wait for the other end of a named pipe.
+    """Return the content of a regular file. Never wait for the other end of a named pipe.
 
-    Raises `OSError`, with a sentence, if it cannot be read, is not a regular file, or has more bytes than allowed.
+    Raise `OSError` with a sentence if the file is unreadable, not a regular file, or larger than allowed.
     """
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as stream:
         found = os.fstat(stream.fileno())

@@ -1,4 +1,4 @@
-"""The lines of a TOML text: its keys, headers, and assignments, without a full parser."""
+"""Finds the lines of keys and headers in a TOML text without a full parser."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _ASSIGNMENT = re.compile(rf"({DOTTED_KEY})\s*=")
 
 
 def split_key(dotted: str) -> tuple[str, ...]:
-    """Return the words of a dotted key without their quotes."""
+    """Return the parts of a dotted key without their quotes."""
     return tuple(word.strip("\"'") for word in re.findall(_WORD, dotted))
 
 
 def line_finder(text: str) -> Callable[[Path], int]:
-    """Return a function that finds the line of a section or key, from 1; 0 if only a full TOML parser could find
-    it."""
+    """Return a function that finds the line of a section or key, from 1 on. It returns 0 if only a full parser could
+    find the line."""
     lines: dict[Path, int] = {}
     section: Path = ()
     counts: dict[Path, int] = {}
@@ -39,7 +39,7 @@ def line_finder(text: str) -> Callable[[Path], int]:
 
 
 def _in_arrays(path: Path, counts: dict[Path, int], *, is_item: bool) -> Path:
-    """Return the path of a header, with the number of its table in each array of tables."""
+    """Return the path of a header, including the position of its table in each array of tables."""
     found: Path = ()
     for at, word in enumerate(path, 1):
         found = (*found, word)

@@ -14,7 +14,9 @@ TOKEN = "a-token-of-this-test"
 Point = tuple[str, tuple[tuple[str, str], ...], int]
 """Measurement, tags, time in nanoseconds."""
 
-_KEY = r"(?:[^\s,=\\]|\\[, =]|\\(?=[^, =\s]))+"
+_KEY = r"(?:[^ \t\n,=\\]|\\[, =]|\\(?=[^, =\t\n]))+"
+"""Servers treat only blanks, tabs, and line ends as white space, not a no-break space."""
+
 _VALUE = r'-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|"(?:[^"\\\n]|\\["\\])*"'
 _FIELD = rf"{_KEY}=(?:{_VALUE})"
 _LINE = re.compile(rf"({_KEY})((?:,{_KEY}={_KEY})*) ({_FIELD}(?:,{_FIELD})*) (-?\d+)")

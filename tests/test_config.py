@@ -360,10 +360,10 @@ REFUSED = [
 
 
 BROKER_FAULTS = (
-    ('password = "x"', "has a password and no username"),
+    ('password = "x"', "has a password but no username; add username"),
     ('username = "u"\npassword = "x"\npassword_file = "f"', "has both password and password_file; keep one of them"),
-    ('tls = true\ncert_file = "c"', "needs cert_file and key_file together"),
-    ('ca_file = "c"', "names certificates; set tls = true to use them"),
+    ('tls = true\ncert_file = "c"', "needs both cert_file and key_file"),
+    ('ca_file = "c"', "has certificate files; set tls = true to use them"),
 )
 
 

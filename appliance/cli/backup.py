@@ -23,7 +23,8 @@ from appliance.cli.archive import (
     without_key,
 )
 from appliance.cli.owner import as_owner, write_named
-from appliance.cli.paths import MARKER, HubPaths, config_folder
+from appliance.cli.paths import HubPaths, config_folder
+from appliance.cli.restore import MARKER
 from appliance.cli.terminal import counted, progress, say
 from appliance.clock import Clock, timestamp
 from appliance.config import LUA_FOLDERS, parse_toml

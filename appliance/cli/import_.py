@@ -16,12 +16,13 @@ from msgspec import Struct
 
 from appliance import config
 from appliance.cli.homeassistant import scripts
-from appliance.cli.homeassistant.automation import MARK, LuaFile, translate
+from appliance.cli.homeassistant.automation import MARK, TIMES, LuaFile, translate, translate_times
 from appliance.cli.homeassistant.entities import Entities, KnownDevice, NotTranslated
 from appliance.cli.homeassistant.source import Installation, read_installation
 from appliance.cli.hub_client import HubRequest, ask, ask_or_act, read_state
+from appliance.cli.initial_config import read_template, write_config
 from appliance.cli.owner import as_owner, as_owner_of_all, become_owner_of_both, give_new_files
-from appliance.cli.paths import HubPaths, config_folder, make_data_dir, read_template, write_config
+from appliance.cli.paths import HubPaths, config_folder, make_data_dir
 from appliance.cli.terminal import counted, say
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError, StartFailed
@@ -80,8 +81,9 @@ def import_(arguments: argparse.Namespace) -> int:
             f"their devices"
         )
     has_moved = any(is_imported and sentence.startswith("locale.") for is_imported, sentence in steps)
-    last = "restart the hub" if has_moved else "`lares reload`"
-    say(f"each automation is off until you switch it on; next: `lares check`, then {last}")
+    last = "restart the hub" if has_moved or entities.timers else "`lares reload`"
+    other = f", except {TIMES.lower()}," if entities.timers else ""
+    say(f"each automation{other} is off until you switch it on; next: `lares check`, then {last}")
     return os.EX_OK
 
 
@@ -230,22 +232,7 @@ def _import_files(installation: Installation, entities: Entities, folder: Path) 
     steps: list[tuple[bool, str]] = []
     taken = {name: _taken(folder / name) for name in ("automations", "scenes", "scripts")}
     taken["scripts"].add(MODULE.stem)
-    scene_ids = iter(scripts.prepare(entities, taken))
-    makers: list[tuple[str, Callable[[], LuaFile]]] = [
-        *(
-            (f"scene ({place})", partial(scripts.translate_scene, place, each, entities, scene_ids))
-            for place, each in installation.scenes
-        ),
-        *(
-            (f"script ({place})", partial(scripts.translate_script, place, key, each, entities))
-            for place, key, each in installation.scripts
-        ),
-        *(
-            (f"automation ({place})", partial(translate, each, place, entities, taken["automations"]))
-            for place, each in installation.automations
-        ),
-    ]
-    for what, make in makers:
+    for what, make in _makers(installation, entities, taken):
         try:
             made = make()
         except NotTranslated as reason:
@@ -266,6 +253,21 @@ def _import_files(installation: Installation, entities: Entities, folder: Path) 
     if any(is_imported for is_imported, _ in steps) and not module.exists():
         _write(module, _module(installation.locale))
     return steps
+
+
+def _makers(
+    installation: Installation, entities: Entities, taken: Mapping[str, set[str]]
+) -> Iterator[tuple[str, Callable[[], LuaFile]]]:
+    """Yield a description and the translation of each file; call it before you take the next one."""
+    scene_ids = iter(scripts.prepare(entities, taken))
+    for place, each in installation.scenes:
+        yield f"scene ({place})", partial(scripts.translate_scene, place, each, entities, scene_ids)
+    for place, key, each in installation.scripts:
+        yield f"script ({place})", partial(scripts.translate_script, place, key, each, entities)
+    for place, each in installation.automations:
+        yield f"automation ({place})", partial(translate, each, place, entities, taken["automations"])
+    if entities.timers:
+        yield "automation (times)", partial(translate_times, entities, taken["automations"])
 
 
 def _taken(folder: Path) -> set[str]:

@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 from appliance.adapters.lua_kinds.kind import BUNDLED_KINDS, list_bundled_kinds
+from appliance.cli.initial_config import find_template, read_template, write_config
 from appliance.cli.owner import become_owner
-from appliance.cli.paths import CONFIG_FILE, HubPaths, find_template, read_template, write_config
+from appliance.cli.paths import CONFIG_FILE, HubPaths
 from appliance.cli.terminal import say
 from appliance.errors import StartFailed
 from appliance.tables.checks import nearest

@@ -13,9 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from appliance.cli.paths import write_private
 from appliance.errors import StartFailed
-from appliance.store.disk import for_its_user
+from appliance.store.disk import for_its_user, write_file
 
 ROOT = 0
 MAX_STEPS = 200
@@ -285,3 +284,14 @@ def give_new_files(folder: Path) -> Iterator[None]:
             for path in {folder, *folder.rglob("*")} - before:
                 if path.exists():
                     os.chown(path, ROOT, group)
+
+
+def write_private(file: Path, data: bytes, name: Path | None = None) -> None:
+    """Write the file with mode 0600, completely or not at all.
+
+    Raise `StartFailed` with this name, by default the file's, if it cannot be written.
+    """
+    try:
+        write_file(file, data)
+    except OSError as error:
+        raise StartFailed(f"cannot write {name or file}: {error.strerror}", os.EX_IOERR) from None

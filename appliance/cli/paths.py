@@ -1,4 +1,4 @@
-"""The paths of configuration and data, and the bundled configuration."""
+"""The paths of the configuration and the data directory."""
 
 from __future__ import annotations
 
@@ -9,22 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from appliance.config import bundled_config
 from appliance.errors import StartFailed
-from appliance.store.disk import write_file
-from appliance.tables.plain_files import read_plain
 
 CONFIG_FILE = Path("config") / "default.toml"
-
-ConfigTemplate = Mapping[Path, tuple[bytes, int]]
-"""Content and mode of files, by their paths in the folder of configuration."""
-
-STAGE = ".restore-part"
-"""The ending of a folder that a restore has yet to put in place, or has replaced when it was interrupted."""
-
-MARKER = ".restored"
-"""A file in a folder of configuration that a restore has put in place; it stays until the document is in place,
-too."""
 
 
 class HubPaths(Struct, frozen=True, kw_only=True):
@@ -115,61 +102,6 @@ def config_folder(file: Path) -> Path:
             os.EX_CONFIG,
         )
     return file.parent
-
-
-def find_template(config_flag: str | None) -> Path:
-    """Return the folder of the initial configuration: the folder of the named file, or the bundled folder."""
-    if not config_flag:
-        return bundled_config()
-    return config_folder(HubPaths.of_process(config_flag, None).find_config())
-
-
-MAX_INITIAL_FILE_BYTES = 16 << 20
-"""Bytes of one file of an initial configuration."""
-
-
-RECIPES = "recipes"
-"""Name of the folder of recipes; bundled recipes stay with the program."""
-
-
-def read_template(source: Path) -> ConfigTemplate:
-    """Return the files of the initial configuration; raise `StartFailed` if one cannot be read."""
-    try:
-        left_out = bundled_config() / RECIPES
-        files = sorted(path for path in source.rglob("*") if path.is_file() and path.parent != left_out)
-        return {
-            file.relative_to(source): (read_plain(file, MAX_INITIAL_FILE_BYTES), file.stat().st_mode & 0o666)
-            for file in files
-        }
-    except OSError as error:
-        raise StartFailed(f"{error.filename} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
-
-
-def write_config(folder: Path, template: ConfigTemplate) -> list[Path]:
-    """Write the missing files of the configuration into the folder and return them; raise `StartFailed`."""
-    written = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(path.suffix == ".toml" for path in template):  # A complete configuration, even without automations
-            (folder / "automations").mkdir(exist_ok=True)
-        for path, (data, mode) in template.items():
-            target = folder / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if not target.exists() and not target.is_symlink():
-                write_file(target, data, mode)
-                written.append(target)
-    except OSError as error:
-        raise StartFailed(f"cannot write the configuration to {folder}: {error.strerror}", os.EX_CANTCREAT) from None
-    return written
-
-
-def write_private(file: Path, data: bytes, name: Path | None = None) -> None:
-    """Write the file with mode 0600, completely or not at all; raise `StartFailed`, which names it, if it cannot be
-    written."""
-    try:
-        write_file(file, data)
-    except OSError as error:
-        raise StartFailed(f"cannot write {name or file}: {error.strerror}", os.EX_IOERR) from None
 
 
 def make_data_dir(folder: Path) -> None:

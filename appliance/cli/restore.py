@@ -16,7 +16,7 @@ from typing import Any
 from appliance.cli import archive
 from appliance.cli.archive import UNREADABLE, Archive, decode, history_of, key_of, with_key, without_key
 from appliance.cli.owner import as_owner, become_owner_of_both
-from appliance.cli.paths import MARKER, STAGE, HubPaths, config_folder, make_data_dir
+from appliance.cli.paths import HubPaths, config_folder, make_data_dir
 from appliance.cli.terminal import counted, progress, say
 from appliance.clock import Clock
 from appliance.config import MAX_CONFIG_BYTES
@@ -39,6 +39,12 @@ from appliance.store.saved_files import merge_versions
 from appliance.tables.plain_files import read_plain
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+
+STAGE = ".restore-part"
+"""The ending of the name of a folder that a restore has not put in place yet, or that it has replaced."""
+
+MARKER = ".restored"
+"""A file in a restored folder of configuration, until the document is in place, too."""
 
 OWN = (CARD, MASTER_KEY)
 """Data of this box that every restore leaves unchanged."""

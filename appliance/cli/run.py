@@ -25,9 +25,10 @@ from appliance.api.frames import frame_of
 from appliance.api.sanic_http.unused import leave_out_unused
 from appliance.cli.control_socket import control_socket
 from appliance.cli.first_key import open_keyring
+from appliance.cli.initial_config import read_template, write_config
 from appliance.cli.logs import start_logging
 from appliance.cli.owner import refuse_other_home
-from appliance.cli.paths import HubPaths, make_data_dir, read_template, write_config
+from appliance.cli.paths import HubPaths, make_data_dir
 from appliance.clock import Clock
 from appliance.config_changes import LoadConfig
 from appliance.event_loop import run as run_loop

@@ -23,8 +23,8 @@ from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.web_request import Origins
 from appliance.adapters.trial_home import TrialHome
 from appliance.cli.check import open_pool
-from appliance.cli.owner import as_owner, find_owner
-from appliance.cli.paths import HubPaths, write_private
+from appliance.cli.owner import as_owner, find_owner, write_private
+from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import say
 from appliance.clock import Clock
 from appliance.errors import ConfigFailed, Invalid, LaresError, StartFailed

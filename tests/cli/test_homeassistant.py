@@ -695,6 +695,18 @@ def test_an_automation_fires_at_the_time_of_its_helper(home: Path, house: Ended)
     assert party == ["17:30 party notifies: Loud: Party", "17:30 party notifies: 5"]
 
 
+def test_timers_of_helpers_start_while_their_automations_are_off(home: Path, house: Ended) -> None:
+    folder = home / "config" / "automations"
+    times, alarm = (folder / "helper_times.lua").read_text(), (folder / "alarm_clock.lua").read_text()
+    assert "enabled" not in times and "enabled = false" in alarm
+    assert 'ha.start_timer(ctx, "alarm", ctx:get("alarm"), 0)\n    ha.start_timer(ctx, "party_before_1800"' in times
+    for trigger in ('"variable_change", name = "alarm"', '"timer", name = "alarm"', '"adapter_lifecycle"'):
+        assert trigger in times
+    assert '{ type = "timer", name = "alarm" }' in alarm and "variable_change" not in alarm
+    assert "each automation, except times of helpers, is off until you switch it on" in house.out
+    assert "restart the hub" in house.out
+
+
 def test_each_helper_is_a_variable_and_each_script_and_scene_a_file(home: Path, house: Ended) -> None:
     for line in ('bell = ""', 'alarm = "07:15:30"', "level = 5", 'mode = "day"', "loads = 2", "vacation = false"):
         assert f"imported  variable {line}" in house.out

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from appliance.cli.paths import HubPaths, make_data_dir, read_template, write_config
+from appliance.cli.initial_config import read_template, write_config
+from appliance.cli.paths import HubPaths, make_data_dir
 from appliance.config import bundled_config
 from appliance.errors import StartFailed
 

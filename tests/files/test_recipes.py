@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from appliance import config
-from appliance.cli.paths import read_template, write_config
+from appliance.cli.initial_config import read_template, write_config
 from appliance.config import bundled_config
 from appliance.errors import Invalid
 from appliance.files.recipe_fields import FieldFault

@@ -104,7 +104,7 @@ def test_the_file_has_no_unused_content(single_file: Path) -> None:
         licences = archive.read("NOTICE").decode()
         rows = json.loads(archive.read("parts.json"))["pure"]
         pure = [f"site-packages/{name}" for _, _, names in rows for name in names[""]]
-    assert names[-2:] == ["native/aarch64.xz", "native/x86_64.xz"]
+    assert names[-3:] == ["native/aarch64.xz", "native/x86_64.xz", "pure.xz"]
     names += pure
     for unwanted in (".pyi", ".pyx", ".pxd", ".h", ".c", ".so", ".pth", "RECORD", "WHEEL", "_bootstrap/"):
         assert not [name for name in names if name.endswith(unwanted) or name.startswith(unwanted)], unwanted

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from appliance.cli.homeassistant import conditions, triggers
+from appliance.cli.homeassistant import conditions, templates, triggers
 from appliance.cli.homeassistant.actions import Actions, as_yaml
 from appliance.cli.homeassistant.conditions import Declared
 from appliance.cli.homeassistant.entities import Entities, NotTranslated
@@ -23,6 +23,7 @@ MAX_ID_CHARS = 60
 ODD_FORMS = (NotTranslated, AttributeError, KeyError, TypeError, ValueError)
 """Errors of one part, which becomes a comment. A file may hold anything."""
 
+TIMES = "Times of helpers"
 MARK = "-- Imported from Home Assistant: "
 """Start of a comment line of each translated file."""
 
@@ -61,15 +62,45 @@ def translate(definition: Any, place: str, entities: Entities, taken: set[str]) 
     actions.define(definition.get("trigger_variables"))
     actions.define(definition.get("variables"))
     found = _unique(_guard(found, actions), actions)
-    declared = _conditions(
-        definition, actions, notes, is_declared=not any("ha.is_due" in each.guard for each in found)
-    )
+    declared = _conditions(definition, actions, notes)
     actions.sequence(sequence)
     actions.lines.add(*([] if actions.lines.lines else ['ctx:log("info", "nothing was translated")']))
     text = _render(id_, title, definition, place, found, declared, actions, notes)
     return LuaFile(
         folder="automations", id=id_, name=title, text=text, problems=(*_reasons(notes), *actions.problems)
     )
+
+
+def translate_times(entities: Entities, taken: set[str]) -> LuaFile:
+    """Return the automation that starts the timers of other automations, also while those are off."""
+    id_, title = free_id("helper_times", taken), TIMES
+    body = [
+        f"    ha.start_timer(ctx, {literal(timer)}, {templates.value_in_lua(helper)}, {offset})"
+        for timer, (helper, offset) in entities.timers.items()
+    ]
+    variables = dict.fromkeys(helper.name for helper, _ in entities.timers.values())
+    found = [
+        {"type": "adapter_lifecycle", "event": "started"},
+        {"type": "wall_clock", "time": "00:00"},
+        *({"type": "variable_change", "name": each} for each in variables),
+        *({"type": "timer", "name": each} for each in entities.timers),
+    ]
+    lines = [
+        *head(title, "the times that other automations wait for", [], "\n".join(body)),
+        "---@type Automation",
+        "return {",
+        f"  id = {quote(id_)},",
+        f"  name = {quote(title)},",
+        '  description = "Starts the timers of imported automations. Keep it on.",',
+        *_trigger_lines(id_, [Trigger(table=each) for each in found]),
+        '  mode = "restart",',
+        "  execute = function(ctx)",
+        *body,
+        "  end,",
+        "}",
+        "",
+    ]
+    return LuaFile(folder="automations", id=id_, name=title, text="\n".join(lines), problems=())
 
 
 def free_id(title: str, taken: set[str]) -> str:
@@ -140,13 +171,8 @@ def _unique(found: list[Trigger], actions: Actions) -> list[Trigger]:
     return made
 
 
-def _conditions(
-    definition: Mapping[str, Any], actions: Actions, notes: list[str], *, is_declared: bool
-) -> list[Mapping[str, Any]]:
-    """Return the conditions that Lares can declare; write the others as tests.
-
-    Unless `is_declared`, write all that Lua can compute: the run has to start its timer before a condition stops it.
-    """
+def _conditions(definition: Mapping[str, Any], actions: Actions, notes: list[str]) -> list[Mapping[str, Any]]:
+    """Return the conditions that Lares can declare; write the others as tests."""
     declared: list[Mapping[str, Any]] = []
     for number, each in enumerate(as_list(definition.get("conditions", definition.get("condition"))), 1):
         try:
@@ -155,10 +181,10 @@ def _conditions(
             notes.append(_note(f"condition {number}", _words(reason), each))
             actions.stop(f"condition {number}")
             continue
-        if isinstance(made, Declared) and (is_declared or made.lua is None):
+        if isinstance(made, Declared):
             declared.append(made.table)
         else:
-            actions.lines.open(f"if {negated(str(made.lua))} then")
+            actions.lines.open(f"if {negated(made.lua)} then")
             actions.lines.add("return")
             actions.lines.close()
     return declared

@@ -140,6 +140,7 @@ class Entities:
     def __init__(self, installation: Installation, section: str, known: Mapping[str, KnownDevice]) -> None:
         self.installation = installation
         self.missing: dict[str, None] = {}
+        self.timers: dict[str, tuple[Variable, float]] = {}
         self.scripts: dict[str, Script] = {}
         self.scenes: dict[str, str] = {}
         self.snapshots: set[str] = set()

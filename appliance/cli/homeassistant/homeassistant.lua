@@ -88,14 +88,13 @@ end
 
 --- Start the timer for the next time that a text holds ("07:30", "2026-12-24 07:30:00", "2026-12-24"), moved by some
 --- seconds. Returns whether this timer fired the event.
-function ha.is_due(ctx, event, timer, text, offset_secs)
+function ha.start_timer(ctx, timer, text, offset_secs)
   local at = ha.next_time(text, offset_secs)
   if at then
     ctx:start_timer(timer, at - os.time())
   else
     ctx:cancel_timer(timer)
   end
-  return event.type == "timer"
 end
 
 --- The next instant of such a text, nil if there is none in the next 400 days.

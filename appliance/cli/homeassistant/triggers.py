@@ -207,7 +207,7 @@ def _time(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     for at in as_list(value.get("at")):
         place = str(at["entity_id"] if isinstance(at, Mapping) else at)
         if place.startswith("input_datetime."):
-            yield from _at_variable(entities.target(place), at, days, entities.section)
+            yield _at_variable(entities, place, at, days)
             continue
         time = time_of_day(place if isinstance(at, Mapping) else at)
         if time.endswith(":00"):
@@ -219,22 +219,17 @@ def _time(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
             yield Trigger(table={"type": "cron", "expression": expression, "timezone": "local"})
 
 
-def _at_variable(helper: Target | Variable, at: Any, days: Mapping[str, Any], section: str) -> Iterator[Trigger]:
-    """Yield the triggers of a timer for the helper's time: its end, and the moments that start it again."""
+def _at_variable(entities: Entities, entity_id: str, at: Any, days: Mapping[str, Any]) -> Trigger:
+    """Return the trigger for the end of a timer, which `translate_times` starts."""
+    helper = entities.target(entity_id)
     if not isinstance(helper, Variable):
         raise NotTranslated("the time of a sensor is not translated")
     offset = whole(seconds(at["offset"])) if isinstance(at, Mapping) and at.get("offset") is not None else 0
     sign = "before" if offset < 0 else "after"
     timer = f"{helper.name}.{sign}_{abs(offset)}".replace(".", "_")[:64] if offset else helper.name
-    guard = f"ha.is_due(ctx, event, {literal(timer)}, {templates.value_in_lua(helper)}, {offset})"
-    guard += f" and ha.is_day({literal(days['weekdays'])})" if days else ""
-    for table in (
-        {"type": "timer", "name": timer},
-        {"type": "variable_change", "name": helper.name},
-        {"type": "wall_clock", "time": "00:00"},
-        {"type": "adapter_lifecycle", "adapter": section, "event": "started"},
-    ):
-        yield Trigger(table=table, guard=guard)
+    entities.timers[timer] = helper, offset
+    guard = f"ha.is_day({literal(days['weekdays'])})" if days else ""
+    return Trigger(table={"type": "timer", "name": timer}, guard=guard)
 
 
 def _time_pattern(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:

@@ -1,0 +1,60 @@
+"""The initial configuration: the bundled one, or a folder that the user names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from appliance.cli.paths import HubPaths, config_folder
+from appliance.config import bundled_config
+from appliance.errors import StartFailed
+from appliance.store.disk import write_file
+from appliance.tables.plain_files import read_plain
+
+ConfigTemplate = Mapping[Path, tuple[bytes, int]]
+"""Content and mode of files, by their paths in the folder of configuration."""
+
+MAX_INITIAL_FILE_BYTES = 16 << 20
+"""Bytes of one file of an initial configuration."""
+
+RECIPES = "recipes"
+"""Name of the folder of recipes; bundled recipes stay with the program."""
+
+
+def find_template(config_flag: str | None) -> Path:
+    """Return the folder of the initial configuration: the folder of the named file, or the bundled folder."""
+    if not config_flag:
+        return bundled_config()
+    return config_folder(HubPaths.of_process(config_flag, None).find_config())
+
+
+def read_template(source: Path) -> ConfigTemplate:
+    """Return the files of the initial configuration; raise `StartFailed` if one cannot be read."""
+    try:
+        left_out = bundled_config() / RECIPES
+        files = sorted(path for path in source.rglob("*") if path.is_file() and path.parent != left_out)
+        return {
+            file.relative_to(source): (read_plain(file, MAX_INITIAL_FILE_BYTES), file.stat().st_mode & 0o666)
+            for file in files
+        }
+    except OSError as error:
+        raise StartFailed(f"{error.filename} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
+
+
+def write_config(folder: Path, template: ConfigTemplate) -> list[Path]:
+    """Write the missing files of the configuration into the folder and return them; raise `StartFailed`."""
+    written = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(path.suffix == ".toml" for path in template):  # A complete configuration, even without automations
+            (folder / "automations").mkdir(exist_ok=True)
+        for path, (data, mode) in template.items():
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.exists() and not target.is_symlink():
+                write_file(target, data, mode)
+                written.append(target)
+    except OSError as error:
+        raise StartFailed(f"cannot write the configuration to {folder}: {error.strerror}", os.EX_CANTCREAT) from None
+    return written

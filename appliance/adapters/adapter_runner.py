@@ -127,7 +127,7 @@ class AdapterRunner:
     async def _command(
         self, adapter: Adapter, device_ids: Sequence[str], command: Command
     ) -> list[LaresError | None]:
-        answers_before = adapter.answers
+        before = adapter.answers
         try:
             results = await adapter.within_limit(adapter.command_many(device_ids, command))
             if len(results) != len(device_ids):
@@ -139,11 +139,11 @@ class AdapterRunner:
             adapter.gate.fail_waiting(error, None if adapter.shares_outages else device_ids)
             raise
         except AdapterFailed as error:
-            if adapter.answers != answers_before:
+            if _has_answered(adapter, before):
                 self._context.publish.reached()
             self._context.publish.record_error(error)
             raise
-        is_answered = adapter.answers != answers_before
+        is_answered = _has_answered(adapter, before)
         return [self._publish_result(result, is_answered=is_answered) for result in results]
 
     async def _contained(self, work: Awaitable[T]) -> T:
@@ -256,6 +256,10 @@ async def _invoke(adapter: Adapter, operation: str, payload: Mapping[str, Value]
     work = operations[operation](payload)
     secs = adapter.operation_secs.get(operation)
     return await (adapter.within_limit(work) if secs is None else adapter.within(secs, work))
+
+
+def _has_answered(adapter: Adapter, before: int | None) -> bool:
+    return before is None or adapter.answers != before
 
 
 def _is_cancelled() -> bool:

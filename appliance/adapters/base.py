@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
@@ -154,10 +153,10 @@ class Adapter(ABC):
         return None
 
     @property
-    def answers(self) -> float:
-        """The number of answers from the device or service. NaN if the adapter does not count answers; then each
+    def answers(self) -> int | None:
+        """The number of answers from the device or service. None if the adapter does not count answers; then each
         completed command is treated as one answer."""
-        return math.nan
+        return None
 
     @property
     def operations(self) -> Mapping[str, Operation]:

@@ -82,7 +82,7 @@ class PollingAdapter(Adapter):
         return cls(context, http, settings.poll_interval_secs, settings.max_silence_secs)
 
     @property
-    def answers(self) -> float:
+    def answers(self) -> int:
         """The number of answers from the address, of any status."""
         return self.http.answers
 
@@ -265,7 +265,7 @@ class PollingAdapter(Adapter):
         """Return the error of a poll or command that took too long."""
         if is_answered:
             return Unanswered(f"{self.http.address} took longer than {COMMAND_TIMEOUT_SECS:g} s")
-        return Unreachable(f"{self.http.address} does not answer (nothing for {COMMAND_TIMEOUT_SECS:g} s)")
+        return Unreachable(f"{self.http.address} does not answer (no data for {COMMAND_TIMEOUT_SECS:g} s)")
 
     def on_unreachable(self, error: Unreachable) -> None:
         """Treat one unanswered command as an outage."""

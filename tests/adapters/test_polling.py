@@ -363,9 +363,9 @@ async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session
         assert COMMAND_TIMEOUT_SECS - 0.05 < seconds < COMMAND_TIMEOUT_SECS + SLACK_SECS, name
     assert (hole.misses, quiet.misses) == (1, 1)
     assert reported["hole, command"] == f"{nowhere} does not answer (timed out)"
-    assert reported["silent, command"] == f"{silent.url} does not answer (nothing for 5 s)"
+    assert reported["silent, command"] == f"{silent.url} does not answer (no data for 5 s)"
     assert reported["silent, operation"] == reported["silent, command"]
-    assert reported["mute, command"] == f"{mute.url} does not answer (nothing for 5 s)"
+    assert reported["mute, command"] == f"{mute.url} does not answer (no data for 5 s)"
     assert reported["pressed, command"] == "None", "an answered press is a success though the TV falls silent"
     assert reported["flood, command"] == f"{flooding.url} does not answer (it closed the connection)"
     assert reported["slow, command"] == f"{slow.url} took longer than 5 s"

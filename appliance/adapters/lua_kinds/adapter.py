@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -99,6 +99,11 @@ class LuaAdapter(PollingAdapter):
     async def run(self) -> None:
         """Poll and receive until cancelled. Raises `AdapterReplaced` once the kind has changed."""
         await run_together(super().run(), self._keep_handing_over(), replace_when(self._loaded))
+
+    async def within_limit(self, work: Awaitable[T]) -> T:
+        """Return the result like the base class; a timeout then concerns only calls of this work."""
+        self.functions.forget_cancelled()
+        return await super().within_limit(work)
 
     def timeout_error(self, *, is_answered: bool) -> AdapterFailed:
         """Return the error of the base class if a request was in progress. Otherwise, the file itself took too long,

@@ -37,7 +37,8 @@ class CancelledCall(NamedTuple):
 class KindFunctions:
     """Calls the functions of a file, and keeps the memory and the secrets of its section.
 
-    `connection` is the connection of `listen`, or None. `cancelled` describes the last call if it was cancelled.
+    `connection` is the connection of `listen`, or None. `cancelled` describes the last cancelled
+    call.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class KindFunctions:
         A `first` argument can be bytes, and can have a `body` of bytes. If the function failed because of a missing
         or unreadable answer, raises the error of that request. Otherwise, raises `AdapterFailed` with file and line.
         """
-        calls, self.cancelled = calls or self.new_calls(), None
+        calls = calls or self.new_calls()
         await self.redact.prepare()
         if isinstance(first, bytes):
             first, body = None, first
@@ -104,6 +105,10 @@ class KindFunctions:
         if path in (HELLO, PATH):
             return found
         return {name: self.redact(each) if isinstance(each, str) else each for name, each in found.items()}
+
+    def forget_cancelled(self) -> None:
+        """Set `cancelled` to None, before work that has a time limit."""
+        self.cancelled = None
 
     async def _hello(self) -> Any:
         return (await self.call(HELLO))["first"]

@@ -203,7 +203,7 @@ class Origins:
             async with time_limit(request.timeout_secs):
                 return await self._send(client, request)
         except TimeoutError:
-            sentence = f"{client.address} does not answer (nothing for {request.timeout_secs:g} s)"
+            sentence = f"{client.address} does not answer (no data for {request.timeout_secs:g} s)"
             raise (Unreachable if client.answers == answers else Unanswered)(sentence) from None
 
     async def _send(self, client: HttpClient, request: WebRequest) -> HttpResponse:

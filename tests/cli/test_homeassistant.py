@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from appliance.cli.homeassistant import actions, conditions, templates, triggers
 from appliance.cli.homeassistant.conditions import Declared
@@ -19,6 +20,9 @@ from appliance.cli.homeassistant.templates import Scope
 from appliance.store.replacement import read_document
 from tests.cli.test_commands_line import Ended, ended
 from tests.fakes.process import ROOT, running
+
+ROWS: dict[str, list[Any]] = YAML(typ="safe", pure=True).load(Path(__file__).parent / "homeassistant_rows.yaml")
+"""Parts of Home Assistant's configuration, and their translations."""
 
 AUTOMATIONS = Path(__file__).parent / "homeassistant_automations.yaml"
 
@@ -268,275 +272,33 @@ EXPECTED = """
 """Minute, automation, and act."""
 
 
-SIMPLE_CONDITIONS: tuple[tuple[Any, Mapping[str, Any]], ...] = (
-    (
-        {"condition": "state", "entity_id": "binary_sensor.window", "state": "on", "for": "00:05:00"},
-        {
-            "type": "device_state",
-            "device_id": "mqtt:dev_window",
-            "attribute": "contact",
-            "equals": "open",
-            "for_secs": 300,
-        },
-    ),
-    (
-        {"condition": "state", "entity_id": ["light.hall", "lock.door"], "state": ["on", "locked"], "match": "any"},
-        {
-            "type": "any",
-            "conditions": [
-                {
-                    "type": "any",
-                    "conditions": [
-                        {"type": "device_state", "device_id": "mqtt:dev_lamp", "attribute": "power", "equals": "on"},
-                        {
-                            "type": "device_state",
-                            "device_id": "mqtt:dev_lamp",
-                            "attribute": "power",
-                            "equals": "locked",
-                        },
-                    ],
-                },
-                {
-                    "type": "any",
-                    "conditions": [
-                        {"type": "device_state", "device_id": "mqtt:dev_door", "attribute": "lock", "equals": "on"},
-                        {
-                            "type": "device_state",
-                            "device_id": "mqtt:dev_door",
-                            "attribute": "lock",
-                            "equals": "locked",
-                        },
-                    ],
-                },
-            ],
-        },
-    ),
-    (
-        {"condition": "numeric_state", "entity_id": "sensor.kitchen_temperature", "above": "17", "below": 25.5},
-        {
-            "type": "device_state",
-            "device_id": "mqtt:dev_sensor",
-            "attribute": "temperature",
-            "above": 17,
-            "below": 25.5,
-        },
-    ),
-    (
-        {"condition": "numeric_state", "entity_id": "light.hall", "attribute": "brightness", "above": 51},
-        {"type": "device_state", "device_id": "mqtt:dev_lamp", "attribute": "brightness", "above": 20},
-    ),
-    (
-        {"condition": "time", "after": "22:00", "before": "06:00:00"},
-        {"type": "time_window", "start": "22:00", "end": "06:00"},
-    ),
-    ({"condition": "time", "after": "18:00"}, {"type": "time_window", "start": "18:00", "end": "00:00"}),
-    ({"condition": "time", "weekday": "sat"}, {"type": "weekday", "days": ["sat"]}),
-    (
-        {"condition": "sun", "after": "sunset", "after_offset": "-00:30:00"},
-        {
-            "type": "all",
-            "conditions": [
-                {"type": "sun_position", "after": "sunset", "after_offset_mins": -30},
-                {"type": "time_window", "start": "12:00", "end": "00:00"},
-            ],
-        },
-    ),
-    (
-        {"condition": "zone", "entity_id": "person.anna", "zone": "zone.home"},
-        {"type": "device_state", "device_id": "mqtt:dev_phone", "attribute": "presence", "equals": True},
-    ),
-    (
-        {"not": [{"condition": "state", "entity_id": "input_boolean.vacation", "state": "on"}]},
-        {"type": "none", "conditions": [{"type": "variable", "name": "vacation", "equals": True}]},
-    ),
-    (
-        {
-            "condition": "device",
-            "domain": "binary_sensor",
-            "type": "is_open",
-            "entity_id": "reg_binary_sensor_window",
-        },
-        {"type": "device_state", "device_id": "mqtt:dev_window", "attribute": "contact", "equals": "open"},
-    ),
-)
-
-
-@pytest.mark.parametrize(("condition", "expected"), SIMPLE_CONDITIONS)
+@pytest.mark.parametrize(("condition", "expected"), ROWS["conditions"])
 def test_a_condition_is_declared(entities: Entities, condition: Any, expected: Mapping[str, Any]) -> None:
     found = conditions.translate(condition, Scope(entities=entities))
     assert isinstance(found, Declared)
     assert found.table == expected
 
 
-@pytest.mark.parametrize(
-    ("template", "expected"),
-    [
-        ("{{ is_state('light.hall', 'on') }}", 'ha.value(ctx, "mqtt:dev_lamp", "power") == "on"'),
-        ("{{ states('binary_sensor.window') == 'on' }}", 'ha.value(ctx, "mqtt:dev_window", "contact") == "open"'),
-        (
-            "{{ not is_state('binary_sensor.leak', 'on') }}",
-            'not (ha.value(ctx, "mqtt:dev_leak", "water_leak") == true)',
-        ),
-        (
-            "{{ states.sensor.kitchen_temperature.state | float > 21.5 }}",
-            'ha.is_above(ha.number(ctx, "mqtt:dev_sensor", "temperature"), 21.5)',
-        ),
-        ("{{ 8 <= now().hour }}", 'ha.is_at_least(os.date("*t").hour, 8)'),
-        ("{{ now() > today_at('18:30') }}", 'os.date("%H:%M:%S") > "18:30:00"'),
-        (
-            "{{ now().weekday() in [5, 6] }}",
-            '((os.date("*t").wday + 5) % 7 == 5 or (os.date("*t").wday + 5) % 7 == 6)',
-        ),
-        ("{{ is_state('input_boolean.vacation', 'on') }}", 'ctx:get("vacation") == true'),
-        (
-            "{{ state_attr('light.hall', 'brightness') | int(0) >= 100 }}",
-            'ha.is_at_least(ha.truncate(ha.number(ctx, "mqtt:dev_lamp", "brightness", 0) / 0.392157), 100)',
-        ),
-        ("{{ trigger.to_state.state == 'on' }}", "event.value == true"),
-        (
-            "{{ trigger.event.data.level | int > 3 }}",
-            'ha.is_above(ha.truncate(ha.to_number(event.data["level"])), 3)',
-        ),
-        (
-            "{{ states('cover.blind') == 'open' }}",
-            'ha.is_above(ha.number(ctx, "mqtt:dev_blind", "cover_position"), 0)',
-        ),
-        ("{{ is_state('cover.gate', 'open') }}", 'ha.value(ctx, "mqtt:dev_door", "door") == "open"'),
-    ],
-)
+@pytest.mark.parametrize(("template", "expected"), ROWS["templates"])
 def test_a_common_template_becomes_lua(entities: Entities, template: str, expected: str) -> None:
     scope = Scope(entities=entities, trigger_entities=("binary_sensor.leak",))
     assert templates.condition(template, scope) == expected
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{{ expand('group.all') | list }}",
-        "{% for x in states.light %}{{ x }}{% endfor %}",
-        "{{ states.light.hall.last_changed }}",
-        "{{ unknown_name }}",
-        "{{ is_state(x, 'on') }}",
-        "{{ '",
-        "{{ " + "(" * 3000 + "1",
-        "x" * 9000 + "{{ 1 }}",
-    ],
-)
+@pytest.mark.parametrize("template", [*ROWS["refused_templates"], "{{ " + "(" * 3000 + "1", "x" * 9000 + "{{ 1 }}"])
 def test_another_template_is_refused_with_a_reason(entities: Entities, template: str) -> None:
     with pytest.raises(NotTranslated) as refused:
         templates.condition(template, Scope(entities=entities))
     assert str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("trigger", "expected"),
-    [
-        (
-            {"platform": "state", "entity_id": "binary_sensor.leak_tamper", "to": "on"},
-            {
-                "type": "device_state_change",
-                "device_id": "mqtt:dev_leak",
-                "attribute": "custom.mqtt.leak_tamper",
-                "equals": True,
-            },
-        ),
-        (
-            {"platform": "state", "entity_id": "light.hall", "to": "unavailable"},
-            {
-                "type": "device_state_change",
-                "device_id": "mqtt:dev_lamp",
-                "attribute": "state",
-                "equals": "unavailable",
-            },
-        ),
-        (
-            {"platform": "state", "entity_id": "switch.plug_second", "to": "on"},
-            {
-                "type": "device_state_change",
-                "device_id": "mqtt:dev_plug:plug_second",
-                "attribute": "power",
-                "equals": "on",
-            },
-        ),
-        (
-            {"platform": "time", "at": "07:15:30", "weekday": ["sat", "sun"]},
-            {"type": "cron", "expression": "30 15 7 * * SAT,SUN", "timezone": "local"},
-        ),
-        ({"platform": "time", "at": 81000}, {"type": "wall_clock", "time": "22:30"}),
-        (
-            {"platform": "time_pattern", "hours": "/2"},
-            {"type": "cron", "expression": "0 0 */2 * * *", "timezone": "local"},
-        ),
-        (
-            {"platform": "time_pattern", "minutes": 5},
-            {"type": "cron", "expression": "0 5 * * * *", "timezone": "local"},
-        ),
-        (
-            {"platform": "homeassistant", "event": "start"},
-            {"type": "adapter_lifecycle", "adapter": "mqtt", "event": "started"},
-        ),
-        (
-            {"platform": "event", "event_type": "mobile_app_notification_action", "event_data": {"action": "SHUT"}},
-            {"type": "webhook", "hook": "shut"},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("trigger", "expected"), ROWS["triggers"])
 def test_a_trigger_is_translated(entities: Entities, trigger: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
     [found] = triggers.translate(trigger, entities)
     assert found.table == expected
 
 
-@pytest.mark.parametrize(
-    ("action", "expected"),
-    [
-        (
-            {"service": "light.turn_on", "target": {"area_id": "hall"}, "data": {"color_name": "red"}},
-            [
-                'ctx:command("mqtt:dev_lamp", { capability = "power", action = "on" }) -- light.hall',
-                'ctx:command("mqtt:dev_lamp", { capability = "color_rgb", action = "set", '
-                "value = { r = 255, g = 0, b = 0 } }) -- light.hall",
-            ],
-        ),
-        (
-            {"action": "number.set_value", "target": {"entity_id": "number.valve_offset"}, "data": {"value": 1.5}},
-            [
-                'ctx:command("mqtt:dev_valve", { capability = "custom.mqtt.valve_offset", action = "set", '
-                "value = 1.5 }) -- number.valve_offset"
-            ],
-        ),
-        (
-            {
-                "action": "media_player.volume_set",
-                "target": {"entity_id": "media_player.tv"},
-                "data": {"volume_level": 0.3},
-            },
-            ['ctx:command("mqtt:dev_tv", { capability = "volume", action = "set", value = 30 }) -- media_player.tv'],
-        ),
-        ({"delay": "02:00:00"}, ["ha.sleep(ctx, 7200)"]),
-        ({"delay": {"seconds": 30}}, ["ctx:sleep(30)"]),
-        (
-            {"action": "input_number.set_value", "target": {"entity_id": "input_number.level"}, "data": {"value": 7}},
-            ['ctx:set("level", 7) -- input_number.level'],
-        ),
-        ({"action": "timer.start", "target": {"entity_id": "timer.laundry"}}, ['ctx:start_timer("laundry", 2700)']),
-        (
-            {"type": "turn_on", "domain": "switch", "device_id": "plug", "entity_id": "reg_switch_washer"},
-            ['ctx:command("mqtt:dev_plug", { capability = "power", action = "on" }) -- switch.washer'],
-        ),
-        ({"action": "notify.x", "data": {"message": 'a "quoted"\nline'}}, ['ctx:notify("a \\"quoted\\"\\nline")']),
-        (
-            {"action": "light.turn_on", "enabled": False, "target": {"entity_id": "light.hall"}},
-            [
-                "-- not translated: it is disabled",
-                "--   action: light.turn_on",
-                "--   enabled: false",
-                "--   target:",
-                "--     entity_id: light.hall",
-            ],
-        ),
-        (["not", 5, None], ["-- not translated: it is not a mapping"]),
-    ],
-)
+@pytest.mark.parametrize(("action", "expected"), ROWS["actions"])
 def test_an_action_is_translated(entities: Entities, action: Any, expected: list[str]) -> None:
     made = actions.Actions(entities, ())
     made.sequence([action])
@@ -813,71 +575,7 @@ def lua_of(entities: Entities, *sequence: Any) -> str:
     return "\n".join(each.strip() for each in made.lines.lines)
 
 
-LAMP = {"target": {"entity_id": "light.hall"}}
-
-
-@pytest.mark.parametrize(
-    ("action", "part"),
-    [
-        (
-            {"repeat": {"until": "{{ repeat.index >= 3 }}", "sequence": []}},
-            "local index = 0\nrepeat\nindex = index + 1\nuntil",
-        ),
-        (
-            {"repeat": {"while": "{{ repeat.first }}", "sequence": []}},
-            "local index = 1\nwhile ha.is_true(index == 1) do",
-        ),
-        ({"condition": "state", "entity_id": "sun.sun", "state": "x"}, "do return end"),
-        ({"wait_for_trigger": [{"trigger": "event"}], "timeout": 5}, "ctx:sleep(5)"),
-        ({"wait_for_trigger": [{"trigger": "event"}]}, "do return end"),
-        ({"wait_template": "{{ x }}", "timeout": 5, "continue_on_timeout": False}, "ctx:sleep(5)\nctx:log"),
-        ({"action": "light.turn_on", **LAMP, "data": {"flash": "long"}}, "light.turn_on without flash, which Lares"),
-        ({"action": "light.turn_on", **LAMP, "data": {"rgb_color": "{{ x }}"}}, "not translated: a colour"),
-        (
-            {"action": "light.turn_on", **LAMP, "data": {"brightness_step_pct": -10}},
-            '"brightness", 0) + -10, 0, 100)',
-        ),
-        ({"action": "notify.x", "data": {"message": "m", "data": {"push": {}}}}, "a message without push"),
-        ({"action": "weather.get_forecasts", "response_variable": "r"}, "not translated: the answer of a service"),
-        ({"set_conversation_response": "ok"}, "not translated: Lares has no voice assistant"),
-        ({"action": "tts.speak", "target": {"entity_id": "tts.x"}}, "not translated: Lares has no voice assistant"),
-        ({"scene": "scene.film", "continue_on_error": True}, 'pcall(function()\nctx:run_scene("film")\nend)'),
-        ({"action": "script.unknown"}, "not translated: script.unknown is not in this folder"),
-        (
-            {
-                "wait_for_trigger": [
-                    {"trigger": "state", "entity_id": "binary_sensor.hall_motion", "to": "off", "for": 60}
-                ],
-                "timeout": 300,
-            },
-            '"occupancy") == "unoccupied" end, 300, 60)',
-        ),
-        (
-            {
-                "repeat": {
-                    "for_each": [{"lamp": "light.hall", "level": 7}],
-                    "sequence": [
-                        {
-                            "action": "light.turn_on",
-                            "target": {"entity_id": "{{ repeat.item.lamp }}"},
-                            "data": {"brightness_pct": "{{ repeat.item.level }}"},
-                        }
-                    ],
-                }
-            },
-            '{ capability = "brightness", action = "set", value = 7 }',
-        ),
-        (
-            {"action": "scene.apply", "data": {"entities": {"light.hall": {"state": "on", "hs_color": [10, 20]}}}},
-            "value = { hue = 10, saturation = 20 }",
-        ),
-        ({"action": "light.turn_on", **LAMP, "enabled": False}, "not translated: it is disabled"),
-        (
-            {"action": "homeassistant.turn_off", "target": {"area_id": "hall"}},
-            'ctx:command("mqtt:dev_lamp", { capability',
-        ),
-    ],
-)
+@pytest.mark.parametrize(("action", "part"), ROWS["more_actions"])
 def test_every_action_is_translated_or_named(entities: Entities, action: Mapping[str, Any], part: str) -> None:
     assert part in lua_of(entities, action)
 
@@ -888,48 +586,7 @@ def test_the_result_of_a_wait_can_be_used(entities: Entities) -> None:
     assert "if not ((completed or nil) == nil) then" in lua_of(entities, wait, "{{ wait.trigger is none }}")
 
 
-@pytest.mark.parametrize(
-    ("trigger", "expected"),
-    [
-        ({"trigger": "light.turned_on", "target": {"area_id": "hall"}}, {"attribute": "power", "equals": "on"}),
-        (
-            {"trigger": "mqtt", "topic": "z2m/Remote/action", "payload": "hold"},
-            {"type": "device_event", "event": "hold"},
-        ),
-        (
-            {"trigger": "state", "entity_id": "light.hall", "from": "unavailable"},
-            {"attribute": "state", "equals": "online"},
-        ),
-        ({"trigger": "state", "entity_id": "light.hall", "from": "off", "to": "on"}, {"equals": "on"}),
-        ({"triggers": [{"trigger": "time", "at": "07:00"}]}, {"type": "wall_clock", "time": "07:00"}),
-        (
-            {"trigger": "window.opened", "target": {"area_id": "kitchen"}, "options": {"for": {"seconds": 5}}},
-            {"attribute": "contact", "equals": "open", "duration_secs": 5},
-        ),
-        (
-            {"trigger": "climate.started_heating", "target": {"entity_id": "climate.kitchen"}},
-            {"attribute": "hvac_state", "equals": "heating"},
-        ),
-        (
-            {
-                "trigger": "light.brightness_crossed_threshold",
-                "target": {"entity_id": "light.hall"},
-                "options": {
-                    "threshold": {"type": "between", "value_min": {"number": 20}, "value_max": {"number": 60}}
-                },
-            },
-            {"attribute": "brightness", "above": 20, "below": 60},
-        ),
-        ({"trigger": "cover.blind_closed", "target": {"device_id": "blind"}}, {"attribute": "cover_position"}),
-        ({"trigger": "person.left_home", "target": {"entity_id": "person.anna"}}, {"equals": False}),
-        (
-            {"trigger": "timer.finished", "target": {"entity_id": "timer.laundry"}},
-            {"type": "timer", "name": "laundry"},
-        ),
-        ({"trigger": "state", "entity_id": "sun.sun", "to": "above_horizon"}, {"type": "sunrise"}),
-        ({"trigger": "time_pattern", "minutes": "05"}, {"expression": "0 5 * * * *"}),
-    ],
-)
+@pytest.mark.parametrize(("trigger", "expected"), ROWS["more_triggers"])
 def test_rare_triggers_are_translated(
     entities: Entities, trigger: Mapping[str, Any], expected: Mapping[str, Any]
 ) -> None:
@@ -937,61 +594,13 @@ def test_rare_triggers_are_translated(
     assert expected.items() <= found.table.items() and not found.guard
 
 
-@pytest.mark.parametrize(
-    "trigger",
-    [
-        *(
-            {"trigger": each}
-            for each in ("calendar", "conversation", "geo_location", "persistent_notification", "tag")
-        ),
-        {"trigger": "mqtt", "topic": "a/b"},
-        {"trigger": "event", "event_type": "x"},
-        {"trigger": "vacuum.started_cleaning", "target": {"entity_id": "vacuum.robot"}},
-        {"trigger": "state", "entity_id": "light.hall", "from": "unavailable", "to": "on"},
-        {"trigger": "numeric_state", "entity_id": "sensor.kitchen_temperature", "value_template": "{{ 1 }}"},
-    ],
-)
+@pytest.mark.parametrize("trigger", ROWS["refused_triggers"])
 def test_another_trigger_is_named(entities: Entities, trigger: Mapping[str, Any]) -> None:
     with pytest.raises(NotTranslated):
         triggers.translate(trigger, entities)
 
 
-@pytest.mark.parametrize(
-    ("condition", "expected"),
-    [
-        (
-            {"condition": "numeric_state", "entity_id": "sensor.kitchen_temperature", "above": "input_number.level"},
-            'ha.is_above(ha.number(ctx, "mqtt:dev_sensor", "temperature"), ha.to_number(ctx:get("level")))',
-        ),
-        (
-            {
-                "condition": "numeric_state",
-                "entity_id": "sensor.kitchen_temperature",
-                "below": 5,
-                "value_template": "{{ state.state | float + 2 }}",
-            },
-            'ha.is_below(ha.number(ctx, "mqtt:dev_sensor", "temperature") + 2, 5)',
-        ),
-        (
-            {"condition": "time", "after": "input_datetime.wake", "before": "input_datetime.bed"},
-            'ha.is_between(ctx:get("wake"), ctx:get("bed"))',
-        ),
-        ({"condition": "state", "entity_id": "light.hall", "state": "input_select.mode"}, '== ctx:get("mode")'),
-        (
-            {"condition": "numeric_state", "entity_id": "sun.sun", "attribute": "elevation", "below": -4},
-            "ha.sun_height()",
-        ),
-        ({"condition": "{{ is_state('sun.sun', 'below_horizon') }}"}, "ha.is_dark(0)"),
-        (
-            {
-                "condition": "humidity.is_value",
-                "target": {"entity_id": "sensor.kitchen_humidity"},
-                "options": {"threshold": {"type": "above", "value": {"entity": "input_number.level"}}},
-            },
-            'ha.is_above(ha.number(ctx, "mqtt:dev_sensor", "humidity"), ha.to_number(ctx:get("level")))',
-        ),
-    ],
-)
+@pytest.mark.parametrize(("condition", "expected"), ROWS["computed_conditions"])
 def test_a_condition_that_only_lua_computes(entities: Entities, condition: Any, expected: str) -> None:
     found = conditions.translate(condition, Scope(entities=entities))
     assert found.lua is not None and expected in found.lua

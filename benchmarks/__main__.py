@@ -24,12 +24,12 @@ def main() -> int:
     names = sorted(each.name for each in pkgutil.iter_modules(benchmarks.__path__) if not each.name.startswith("_"))
     parser = argparse.ArgumentParser(
         prog="build.py bench",
-        description="Measure the hub beside its limits; without names everything, and write benchmarks/RESULTS.md.",
+        description="Measure the hub and compare it with its targets. Without names, run all and write RESULTS.md.",
         epilog="measures: " + ", ".join(names),
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only these measures, and write no table")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="run only these measures, and write no table")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds of each measure (5)")
-    parser.add_argument("--write", action="store_true", help="write what was measured into the table")
+    parser.add_argument("--write", action="store_true", help="write the results into the tables")
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     parsed = parser.parse_args()
     if unknown := sorted(set(parsed.names) - set(names)):

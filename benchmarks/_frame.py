@@ -59,7 +59,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
     label: str
     unit: str = ""
-    beside: str = ""
+    floor: str = ""
     at_most: float | None = None
     at_least: float | None = None
     is_absolute: bool = False
@@ -88,9 +88,9 @@ class Result(Struct, frozen=True):
         ratios = [value / floor for value, floor in zip(self.values, self.floors, strict=False) if floor]
         yield f"{row.label}, {row.unit}".rstrip(", ")
         yield _shown(self.values)
-        yield f"{_shown(self.floors)}: {row.beside}" if self.floors else ""
+        yield f"{_shown(self.floors)}: {row.floor}" if self.floors else ""
         yield _shown(ratios)
-        is_ratio = row.beside and not row.is_absolute
+        is_ratio = row.floor and not row.is_absolute
         yield from self._judge(ratios if is_ratio else self.values, " times" if is_ratio else f" {row.unit}".rstrip())
         yield _shown(self.node_red)
 

@@ -83,7 +83,7 @@ def read_strip(strip: int, wires: Wires) -> Flow:
     ]
 
 
-def tell_readers() -> Flow:
+def send_to_readers() -> Flow:
     """Return the node `events`, which sends what it receives to the readers of `/events`."""
     return [
         {"id": "listener", "type": "websocket-listener", "path": "/events", "wholemsg": "false"},

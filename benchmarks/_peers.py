@@ -39,7 +39,7 @@ async def serve_fixed(_: list[str]) -> None:
     server = await app.create_server(sock=bound, access_log=False, return_asyncio_server=True)
     assert server is not None
     await server.startup()
-    _tell(bound.getsockname()[1])
+    _print_line(bound.getsockname()[1])
     await server.serve_forever()
 
 
@@ -49,7 +49,7 @@ async def serve_lamps(arguments: list[str]) -> None:
     lights = [LightSimulator(lights=each) for _ in range(int(arguments[0]))]
     for light in lights:
         await light.__aenter__()
-    _tell(*(light.port for light in lights))
+    _print_line(*(light.port for light in lights))
     await asyncio.Event().wait()
 
 
@@ -81,7 +81,7 @@ async def serve_strip(_: list[str]) -> None:
         writer.close()
 
     servers = [await asyncio.start_server(each, "127.0.0.1", 0) for each in (push, push_many)]
-    _tell(strip.port, *(each.sockets[0].getsockname()[1] for each in servers))
+    _print_line(strip.port, *(each.sockets[0].getsockname()[1] for each in servers))
     await asyncio.Event().wait()
 
 
@@ -95,7 +95,7 @@ async def serve_broadcast(arguments: list[str]) -> None:
         session.ws_connect(f"http://127.0.0.1:{arguments[0]}/ws") as pushes,
     ):
         await pushes.receive()  # the strip begins with its state
-        _tell(server.sockets[0].getsockname()[1])
+        _print_line(server.sockets[0].getsockname()[1])
         async for _ in pushes:
             for reader in readers:
                 reader.write(frame)
@@ -116,7 +116,7 @@ async def serve_polls(arguments: list[str]) -> None:
                     json.loads(await answer.read())
                 await asyncio.sleep(poll_secs)
 
-        _tell(os.getpid())
+        _print_line(os.getpid())
         await asyncio.gather(*map(poll, ports))
 
 
@@ -125,19 +125,19 @@ async def serve_states(arguments: list[str]) -> None:
     port, user, password, topic = arguments
     async with aiomqtt.Client("127.0.0.1", int(port), username=user, password=password) as client:
         await client.subscribe(topic)
-        _tell(os.getpid())
+        _print_line(os.getpid())
         async for message in client.messages:
             with contextlib.suppress(ValueError):  # the sender's own state is no JSON
                 json.loads(message.payload)
 
 
-async def serve_told_lamp(_: list[str]) -> None:
+async def serve_reporting_lamp(_: list[str]) -> None:
     """Serve a lamp, and a port whose clients receive a byte for each write to it."""
     watchers = set[asyncio.Transport]()
-    lamp = _ToldLamp(watchers)
+    lamp = _ReportingLamp(watchers)
     await lamp.__aenter__()
     server = await asyncio.get_running_loop().create_server(lambda: _Reader(watchers, b""), "127.0.0.1", 0)
-    _tell(lamp.port, server.sockets[0].getsockname()[1])
+    _print_line(lamp.port, server.sockets[0].getsockname()[1])
     await asyncio.Event().wait()
 
 
@@ -154,7 +154,7 @@ async def serve_rule(arguments: list[str]) -> None:
     assert worker.stdin is not None and worker.stdout is not None
     async with aiohttp.ClientSession() as session, session.ws_connect(f"http://127.0.0.1:{strip}/ws") as pushes:
         await pushes.receive()
-        _tell(os.getpid())
+        _print_line(os.getpid())
         async for push in pushes:
             worker.stdin.write(b"%d\n" % json.loads(push.data)["state"]["bri"])
             brightness = int(await worker.stdout.readline())
@@ -173,7 +173,7 @@ for line in sys.stdin:
 """
 
 
-class _ToldLamp(LightSimulator):
+class _ReportingLamp(LightSimulator):
     def __init__(self, watchers: set[asyncio.Transport]) -> None:
         super().__init__(lights=[SimulatedLight(temperature=213)])
         self._watchers = watchers
@@ -208,11 +208,11 @@ PEERS: Mapping[str, Callable[[list[str]], Coroutine[None, None, None]]] = {
     "rule": serve_rule,
     "states": serve_states,
     "strip": serve_strip,
-    "told_lamp": serve_told_lamp,
+    "reporting_lamp": serve_reporting_lamp,
 }
 
 
-def _tell(*ports: int) -> None:
+def _print_line(*ports: int) -> None:
     print(*ports, flush=True)
 
 

@@ -19,14 +19,14 @@ from benchmarks._processes import hub, lamps, peer
 LAMPS = 16
 TIMES = 150
 PATH = "/elgato/lights"
-BESIDE = "bare aiohttp GET, PUT, GET on a connection of their own"
+FLOOR = "bare aiohttp GET, PUT, GET on a connection of their own"
 
-ONE = Row(label="command at a lamp, p50", unit="ms", beside=BESIDE, at_most=1.5, is_felt=True)
+ONE = Row(label="command at a lamp, p50", unit="ms", floor=FLOOR, at_most=1.5, is_felt=True)
 MANY = {
     percent: Row(
         label=f"{LAMPS} commands at {LAMPS} lamps at once, until the last, p{percent}",
         unit="ms",
-        beside=BESIDE,
+        floor=FLOOR,
         at_most=1.5,
         is_felt=percent == 99,
     )

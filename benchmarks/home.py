@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks._client import Readers, ask, wait_until_ready
 from benchmarks._frame import Row, Sample
-from benchmarks._node_red import node_red, read_states, tell_readers
+from benchmarks._node_red import node_red, read_states, send_to_readers
 from benchmarks._processes import Running, hub, lamps, peer
 from tests.adapters.mqtt.broker import PASSWORD, USER, Broker, OwnBroker
 from tests.adapters.mqtt.broker import running as running_broker
@@ -64,7 +64,7 @@ def measure(_rounds: int) -> Iterator[Sample]:
 
 async def _measure(folder: Path, sections: str) -> list[Sample]:
     async with running_broker(OwnBroker(folder)) as broker:
-        flow = [*read_states(broker.port, "sensors/+", ["events"]), *tell_readers()]
+        flow = [*read_states(broker.port, "sensors/+", ["events"]), *send_to_readers()]
         with (
             hub(CONFIG.replace("PORT", str(broker.port)) + sections, folder=folder) as home,
             node_red(flow, {"broker": {"user": USER, "password": PASSWORD}}) as other,

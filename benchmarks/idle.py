@@ -14,7 +14,7 @@ WINDOWS, SECONDS, SETTLE_SECS = 5, 30, 10
 """An activity this rare varies by half between one half minute and the next, so five are measured."""
 
 POLLED = f"{LAMPS} lamps polled every {POLL_SECS} s"
-CPU = Row(label=f"{POLLED}: processor", unit="% of a core", beside="bare aiohttp", at_most=1.15)
+CPU = Row(label=f"{POLLED}: processor", unit="% of a core", floor="bare aiohttp", at_most=1.15)
 """0.45 % of a core, compared with 0.39 for bare aiohttp."""
 KEPT = Row(label=f"{POLLED} by bare aiohttp over kept connections: processor", unit="% of a core")
 MEMORY = Row(label=f"{LAMPS} lamps: memory of the hub and its Lua worker (PSS)", unit="MB", at_most=60)

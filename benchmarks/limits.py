@@ -78,9 +78,9 @@ def _stream(what: str, per_minute: int) -> Iterator[Sample]:
         until_pushed(home.port, push)
         cpu = home.cpu_secs()
         home.forget_turns()
-        pushed, told = asyncio.run(_push(home.port, push_many, per_minute / 60))
+        pushed, received = asyncio.run(_push(home.port, push_many, per_minute / 60))
         yield Row(label=f"{what}: processor", unit="% of a core").sample(100 * (home.cpu_secs() - cpu) / SECONDS)
-        yield Row(label=f"{what}: told to a reader", unit="% of them").sample(100 * told / pushed)
+        yield Row(label=f"{what}: sent to a reader", unit="% of them").sample(100 * received / pushed)
         yield home.longest_turn(what)
         yield Row(label=f"{what}: memory of hub and worker (PSS)", unit="MB").sample(home.pss_mb())
 

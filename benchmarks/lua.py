@@ -38,7 +38,7 @@ EVENTS = 300
 EVENT = Row(
     label="a strip's push → through Lua → at a lamp, p50",
     unit="ms",
-    beside="bare lupa in a worker and aiohttp's two trips",
+    floor="bare lupa in a worker and aiohttp's two trips",
     at_most=1.3,
     is_felt=True,
 )
@@ -76,41 +76,41 @@ def _measure_events(rounds: int) -> Iterator[Sample]:
     """Measure hub, bare worker, and Node-RED alternately, each with its own strip and lamp."""
     with ExitStack() as stack:
         strips = [stack.enter_context(peer("strip")) for _ in range(3)]
-        told = [stack.enter_context(peer("told_lamp")) for _ in range(3)]
+        reporting = [stack.enter_context(peer("reporting_lamp")) for _ in range(3)]
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
         (folder / "config" / "automations").mkdir(parents=True)
         (folder / "config" / "automations" / "rule.lua").write_text(RULE)
-        config = "[automations]\nenabled = true\n" + strip_section(strips[0][0]) + lamps([told[0][0]])
+        config = "[automations]\nenabled = true\n" + strip_section(strips[0][0]) + lamps([reporting[0][0]])
         home = stack.enter_context(hub(config, folder=folder))
         until_pushed(home.port, strips[0][1])
-        stack.enter_context(peer("rule", str(strips[1][0]), str(told[1][0])))
+        stack.enter_context(peer("rule", str(strips[1][0]), str(reporting[1][0])))
         body = "msg.payload = { lights: [{ brightness: Math.floor(msg.brightness * 100 / 255) }] }"
         flow = [
             *read_strip(strips[2][0], ["rule"]),
             function(
-                "rule", f"msg.lamp = {told[2][0]}; msg.brightness = JSON.parse(msg.payload).state.bri", ["read"]
+                "rule", f"msg.lamp = {reporting[2][0]}; msg.brightness = JSON.parse(msg.payload).state.bri", ["read"]
             ),
             *request_lamp("read", "GET", ["write"]),
             *request_lamp("write", "PUT", [], body),
         ]
         sides = 3 if stack.enter_context(node_red(flow)) else 2
         for _ in range(rounds):
-            yield EVENT.sample(*(_follow(strips[side][1], told[side][1]) for side in range(sides)))
+            yield EVENT.sample(*(_follow(strips[side][1], reporting[side][1]) for side in range(sides)))
 
 
-def _follow(push: int, told: int) -> float:
+def _follow(push: int, reporting: int) -> float:
     """Return the median milliseconds from the request for a push until the lamp has received the command."""
     durations = []
     with (
         socket.create_connection(("127.0.0.1", push)) as pushing,
-        socket.create_connection(("127.0.0.1", told)) as telling,
+        socket.create_connection(("127.0.0.1", reporting)) as reports,
     ):
-        telling.settimeout(PATIENCE_SECS)
+        reports.settimeout(PATIENCE_SECS)
         time.sleep(SETTLE_SECS)
         for _ in range(EVENTS):
             began = time.perf_counter()
             pushing.sendall(b"+")
-            telling.recv(1)
+            reports.recv(1)
             durations.append(1000 * (time.perf_counter() - began))
             time.sleep(PAUSE_SECS)
     return statistics.median(durations)

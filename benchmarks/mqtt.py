@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks._client import Readers, ask
 from benchmarks._frame import Row, Sample, Skipped
-from benchmarks._node_red import node_red, read_states, tell_readers
+from benchmarks._node_red import node_red, read_states, send_to_readers
 from benchmarks._processes import Running, hub, peer
 from firmware import skips
 from tests.adapters.mqtt.broker import PASSWORD, USER, Mosquitto, running
@@ -106,7 +106,7 @@ def _samples(broker: int) -> Iterator[Sample]:
         time.sleep(SETTLE_SECS)
         for rate, seconds in STREAMS:
             home.forget_turns()
-            asyncio.run(_count_told(home.port, broker, rate, seconds))
+            asyncio.run(_count_frames(home.port, broker, rate, seconds))
             yield home.longest_turn(f"{rate:,} states a second")
 
 
@@ -126,7 +126,7 @@ def _devices(home: Running) -> list[object]:
 @contextlib.contextmanager
 def _others(broker: int) -> Iterator[list[Running]]:
     """Provide bare aiomqtt, and Node-RED if it is here; a flood would leave the hub too little of the processor."""
-    flow = [*read_states(broker, TOPIC, ["events"]), *tell_readers()]
+    flow = [*read_states(broker, TOPIC, ["events"]), *send_to_readers()]
     credentials = {"broker": {"user": USER, "password": PASSWORD}}
     with (
         peer("states", str(broker), USER, PASSWORD, TOPIC) as [bare],
@@ -140,13 +140,13 @@ def _stream(home: Running, others: Sequence[Running], broker: int, rate: int, se
     name, before = f"{rate:,} states a second", home.pss_mb()
     sides = [home, *others]
     cpu = [each.cpu_secs() for each in sides]
-    told = asyncio.run(_count_told(home.port, broker, rate, seconds))
-    yield Row(label=f"{name}: told to a reader", unit="% of them").sample(100 * told / (rate * seconds))
+    received = asyncio.run(_count_frames(home.port, broker, rate, seconds))
+    yield Row(label=f"{name}: sent to a reader", unit="% of them").sample(100 * received / (rate * seconds))
     costs = [100 * (each.cpu_secs() - before) / seconds for each, before in zip(sides, cpu, strict=True)]
     yield Row(
         label=f"{name}: processor",
         unit="% of a core",
-        beside="bare aiomqtt",
+        floor="bare aiomqtt",
         at_most=MAX_CORE.get(rate),
         is_absolute=True,
         is_felt=rate in MAX_CORE,
@@ -154,7 +154,7 @@ def _stream(home: Running, others: Sequence[Running], broker: int, rate: int, se
     yield Row(label=f"{name}: memory gained", unit="MB").sample(home.pss_mb() - before)
 
 
-async def _count_told(port: int, broker: int, rate: int, seconds: int) -> int:
+async def _count_frames(port: int, broker: int, rate: int, seconds: int) -> int:
     async with Readers(port, 1) as reader:
         await asyncio.to_thread(_send, broker, rate, seconds)
         await asyncio.sleep(SETTLE_SECS)

@@ -21,7 +21,7 @@ PATHS = {
 """The requests, and their minimum rate compared with bare Sanic."""
 
 CLIENTS = {1: "1 client", 16: "16 clients"}
-BESIDE = "bare Sanic, the same bytes"
+FLOOR = "bare Sanic, the same bytes"
 
 
 def measure(rounds: int) -> Iterator[Sample]:
@@ -43,11 +43,11 @@ def _compare(port: int, node_red_port: int | None, rounds: int) -> Iterator[Samp
                 ours, floor = _hammer(port, paths, count), _hammer(bare, ["/"], count)
                 other = _hammer(node_red_port, paths, count) if node_red_port and is_felt else []
                 rate = Row(
-                    label=f"GET {what}, {clients}", unit="requests/s", beside=BESIDE, at_least=least, is_felt=is_felt
+                    label=f"GET {what}, {clients}", unit="requests/s", floor=FLOOR, at_least=least, is_felt=is_felt
                 )
                 yield rate.sample(len(ours) / SECONDS, len(floor) / SECONDS, len(other) / SECONDS if other else None)
                 for percent in (50, 99):
-                    row = Row(label=f"GET {what}, {count} at once, p{percent}", unit="ms", beside=BESIDE)
+                    row = Row(label=f"GET {what}, {count} at once, p{percent}", unit="ms", floor=FLOOR)
                     yield row.sample(percentile(ours, percent), percentile(floor, percent))
 
 

@@ -25,7 +25,7 @@ MEMORY = Row(label="memory of the hub's own process then", unit="MB", at_most=60
 FIRST = Row(
     label="as single file, unpacking first (after an upgrade)",
     unit="ms",
-    beside=WARM,
+    floor=WARM,
     at_most=3,
     is_felt=True,
 )
@@ -49,14 +49,14 @@ def measure(rounds: int) -> Iterator[Sample | Skipped]:
                 fresh, _ = _start(command, folder / f"{way}-{number}")
                 warm, memory = _start(command, folder / way)
                 many, _ = _start(command, folder / way, config)
-                row = Row(label=f"{way}, warm", unit="ms", beside=SANIC, at_most=1.35, is_felt=command is AS_FILE)
+                row = Row(label=f"{way}, warm", unit="ms", floor=SANIC, at_most=1.35, is_felt=command is AS_FILE)
                 yield row.sample(warm, sanic, _start_node_red() if command is AS_FILE else None)
                 if command is MODULE:
-                    row = Row(label=f"{way}, with nothing stored", unit="ms", beside=SANIC, at_most=1.35)
+                    row = Row(label=f"{way}, with nothing stored", unit="ms", floor=SANIC, at_most=1.35)
                     yield row.sample(fresh, sanic)
                 else:
                     yield FIRST.sample(fresh, warm)
-                row = Row(label=f"{way}, warm, {SECTIONS} sections", unit="ms", beside=EMPTY, at_most=1.2)
+                row = Row(label=f"{way}, warm, {SECTIONS} sections", unit="ms", floor=EMPTY, at_most=1.2)
                 yield row.sample(many, warm)
                 yield MEMORY.sample(memory)
 

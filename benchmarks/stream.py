@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 
 from benchmarks._client import FRAME, UPGRADE, Readers, percentile, request, wait_until_ready
 from benchmarks._frame import Row, Sample
-from benchmarks._node_red import node_red, read_strip, tell_readers
+from benchmarks._node_red import node_red, read_strip, send_to_readers
 from benchmarks._processes import hub, peer
 
 READERS = (1, 50, 200)
@@ -21,8 +21,8 @@ BATCHES, BATCH = 40, 20
 MAX_RATIOS = {1: 1.3, 50: 1.5, 200: 1.5}
 """Limits by the number of readers."""
 
-BESIDE = "bare asyncio broadcast of the same bytes at the same push"
-FRAMES = Row(label=f"frames to {READERS[-1]} readers", unit="frames/s", beside=BESIDE, at_least=0.9)
+FLOOR = "bare asyncio broadcast of the same bytes at the same push"
+FRAMES = Row(label=f"frames to {READERS[-1]} readers", unit="frames/s", floor=FLOOR, at_least=0.9)
 
 
 def measure(rounds: int) -> Iterator[Sample]:
@@ -32,7 +32,7 @@ def measure(rounds: int) -> Iterator[Sample]:
         peer("strip") as [other_strip, other_push, _],
         peer("strip") as [third_strip, third_push, _],
         hub(strip_section(strip)) as home,
-        node_red([*read_strip(third_strip, ["events"]), *tell_readers()]) as other,
+        node_red([*read_strip(third_strip, ["events"]), *send_to_readers()]) as other,
     ):
         frame = until_pushed(home.port, push)
         with peer("broadcast", str(other_strip), given=frame) as [bare]:
@@ -42,7 +42,7 @@ def measure(rounds: int) -> Iterator[Sample]:
                 for percent in (50, 99):
                     label = f"a strip's push → last of {readers} readers, p{percent}"
                     is_felt = percent == 50 and readers == 1
-                    row = Row(label=label, unit="ms", beside=BESIDE, at_most=MAX_RATIOS[readers], is_felt=is_felt)
+                    row = Row(label=label, unit="ms", floor=FLOOR, at_most=MAX_RATIOS[readers], is_felt=is_felt)
                     yield row.sample(*(percentile(each, percent) for each in durations))
             for _ in range(rounds):
                 yield FRAMES.sample(*[asyncio.run(_rate(*each)) for each in sides])

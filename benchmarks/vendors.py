@@ -19,8 +19,8 @@ MESSAGES, SECS, PAUSE_SECS = 1_000_000, 2.0, 0.01
 MAX_COST_MS = 50
 
 IDLE = Row(label="a neighbour's longest poll without an attack", unit="ms")
-BESIDE = Row(label=f"its longest beside the worst of {len(PATHS)} attacks", unit="ms")
-COST = Row(label=f"what the worst of {len(PATHS)} attacks costs it", unit="ms", at_most=MAX_COST_MS)
+ATTACKED = Row(label=f"its longest poll during the worst of {len(PATHS)} attacks", unit="ms")
+COST = Row(label=f"the delay by the worst of {len(PATHS)} attacks", unit="ms", at_most=MAX_COST_MS)
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
@@ -30,8 +30,8 @@ def measure(_rounds: int) -> Iterator[Sample]:
     with peer("lamps", "1", "1") as [port], hostile_vendor(MESSAGES) as url:
         found = [asyncio.run(_attack(url, path, f"http://127.0.0.1:{port}")) for path in PATHS]
     yield IDLE.sample(max(idle for idle, _ in found))
-    yield BESIDE.sample(max(beside for _, beside in found))
-    yield COST.sample(max(beside - idle for idle, beside in found))
+    yield ATTACKED.sample(max(attacked for _, attacked in found))
+    yield COST.sample(max(attacked - idle for idle, attacked in found))
 
 
 async def _attack(url: str, path: str, lamp_url: str) -> tuple[float, float]:
@@ -39,9 +39,9 @@ async def _attack(url: str, path: str, lamp_url: str) -> tuple[float, float]:
     async with neighbours(url, path, lamp_url) as home:
         idle = await _longest(home)
         async with home.victim:
-            beside = await _longest(home)
-    print(f"{path}: {beside:.1f} ms, {idle:.1f} without", file=sys.stderr)
-    return idle, beside
+            attacked = await _longest(home)
+    print(f"{path}: {attacked:.1f} ms, {idle:.1f} without", file=sys.stderr)
+    return idle, attacked
 
 
 async def _longest(home: Neighbours) -> float:

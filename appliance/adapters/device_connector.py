@@ -59,16 +59,16 @@ class DeviceResolver(ThreadedResolver):
         """Return the addresses of the name. Raises `OSError` if there is no address, or for a forbidden address."""
         found = await super().resolve(host, port, family)
         for each in found:
-            if not may_mean(host, each["host"]):
+            if not is_allowed_address(host, each["host"]):
                 raise OSError(0, f"its name resolves to {each['host']}, which is not allowed")
         return found
 
 
-def may_mean(name: str, address: str) -> bool:
+def is_allowed_address(name: str, address: str) -> bool:
     """Return whether the name is allowed to have this address."""
     is_local = name.lower().rstrip(".").rpartition(".")[2] == "localhost"
     meant = _without_carrier(ipaddress.ip_address(address.partition("%")[0]))
-    return is_local == meant.is_loopback and not _is_barred(meant)
+    return is_local == meant.is_loopback and not _is_forbidden(meant)
 
 
 def _without_carrier(address: _Address) -> _Address:
@@ -81,7 +81,7 @@ def _without_carrier(address: _Address) -> _Address:
     return address.sixtofour or address
 
 
-def _is_barred(address: _Address) -> bool:
+def _is_forbidden(address: _Address) -> bool:
     is_nobody = address.is_unspecified or address.is_multicast or address in _METADATA
     return is_nobody or (address.version == 4 and (address.is_reserved or int(address) < 1 << 24))
 

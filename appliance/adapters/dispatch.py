@@ -105,7 +105,7 @@ class Dispatcher:
         if tasks:
             await asyncio.wait(set(tasks.values()))
         return [
-            _given_up(device) if tasks[device.id].cancelled() else tasks[device.id].result()[device.id]
+            _unknown_outcome(device) if tasks[device.id].cancelled() else tasks[device.id].result()[device.id]
             for device in devices
         ]
 
@@ -182,7 +182,7 @@ class Dispatcher:
         devices, checked = batch
         if isinstance(checked, Command):
             command = checked
-        outcomes = {device.id: _given_up(device) for device in devices}
+        outcomes = {device.id: _unknown_outcome(device) for device in devices}
         for device in devices:
             self._bus.publish(CommandStarted(source=source, device_id=device.id, command=command))
         try:
@@ -272,7 +272,7 @@ def _outcome(device: Device, command: Command, error: Exception | None) -> Outco
     return _failed(device, Status.ERROR, error)
 
 
-def _given_up(device: Device) -> Outcome:
+def _unknown_outcome(device: Device) -> Outcome:
     return _failed(device, Status.ERROR, Stopping("the hub is stopping; the result of the command is unknown"))
 
 

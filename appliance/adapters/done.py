@@ -135,11 +135,11 @@ def failure(device_id: str, command: Command, attributes: Mapping[str, Value]) -
 
 def describe_miss(device_id: str, command: Command, seen: Value) -> str:
     """Return the message for a command that the device accepted but whose effect it does not show."""
-    stated = command.action if command.value is None else brief(command.value)
-    return f"{device_id} was sent {command.capability} {stated} but shows {brief(seen)}"
+    stated = command.action if command.value is None else describe_value(command.value)
+    return f"{device_id} was sent {command.capability} {stated} but shows {describe_value(seen)}"
 
 
-def brief(value: Value) -> str:
+def describe_value(value: Value) -> str:
     """Return a value as text for an error message."""
     if isinstance(value, Mapping) and "unit" in value:
         return f"{value.get('value')} {value['unit']}"

@@ -26,7 +26,7 @@ POLLS_TO_LOSE = 2
 CONFIRM_SECS = 3.5
 """Time limit for the device to show the result of a command."""
 
-LAST_LOOK_SECS = 4.5
+LAST_READING_SECS = 4.5
 """Time limit for all readings, measured from the start of the command. The error then comes before the command's own
 time limit."""
 
@@ -42,7 +42,7 @@ POLLED_ONLY_AFTER = 5
 T = TypeVar("T")
 
 
-class Seen(NamedTuple):
+class StateReading(NamedTuple):
     """One reading: its report, the attributes by device, and the error of a wrong answer."""
 
     report: Report | None
@@ -105,17 +105,17 @@ class PollingAdapter(Adapter):
         """Read until every device shows its result. Return the results by device. Raises `Unreachable`.
 
         A result has an error if the device does not show it within `within` seconds from now, or within
-        `LAST_LOOK_SECS` of the start of the command.
+        `LAST_READING_SECS` of the start of the command.
         """
 
-        def is_done(seen: Seen, device_id: str) -> bool:
+        def is_done(seen: StateReading, device_id: str) -> bool:
             return seen.error is None and expected[device_id].is_shown(seen.attributes[device_id])
 
         seen, _ = await read_until(
             self.clock,
-            partial(self.look, expected),
+            partial(self.read_attributes, expected),
             lambda seen: all(is_done(seen, each) for each in expected),
-            within=min(within, began + LAST_LOOK_SECS - self.clock.monotonic()),
+            within=min(within, began + LAST_READING_SECS - self.clock.monotonic()),
             pauses=CONFIRM_PAUSES_SECS,
         )
         errors = {
@@ -124,15 +124,15 @@ class PollingAdapter(Adapter):
         }
         return {each: CommandResult(report=seen.report, error=error) for each, error in errors.items()}
 
-    async def look(self, device_ids: Iterable[str]) -> Seen:
-        """Read the state of these devices. Raises `Unreachable`."""
+    async def read_attributes(self, device_ids: Iterable[str]) -> StateReading:
+        """Read the attributes of these devices. Raises `Unreachable`."""
         try:
             report = await self.poll_state()
         except Unreachable:
             raise
         except AdapterFailed as error:
-            return Seen(None, {}, error if isinstance(error, BadAnswer) else BadAnswer(str(error)))
-        return Seen(report, {each: attributes_in(report, each) for each in device_ids}, None)
+            return StateReading(None, {}, error if isinstance(error, BadAnswer) else BadAnswer(str(error)))
+        return StateReading(report, {each: attributes_in(report, each) for each in device_ids}, None)
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
         """Return a new push connection, an iterator of messages. Return None if the address does not support push."""

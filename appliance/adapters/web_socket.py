@@ -13,7 +13,7 @@ from appliance.adapters.http_access import reason_of
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Unreachable
 
-GOODBYE_SECS = 1.0
+CLOSE_TIMEOUT_SECS = 1.0
 """Time limit of the Close frame. After the limit, the connection is closed without the frame."""
 
 MESSAGES_AT_ONCE = 8
@@ -90,12 +90,12 @@ class PromptSocket(aiohttp.ClientWebSocketResponse[Literal[True]]):
     come."""
 
     async def close(self, *, code: int = aiohttp.WSCloseCode.OK, message: bytes = b"") -> bool:
-        """Send the Close frame, for at most `GOODBYE_SECS`, and close. Return False if the frame or the connection
-        failed."""
+        """Send the Close frame, for at most `CLOSE_TIMEOUT_SECS`, and close. Return False if the frame or the
+        connection failed."""
         # with a close code, aiohttp does not wait for the other side's Close frame
         self._close_code = self._close_code or code
         try:
-            async with asyncio.timeout(GOODBYE_SECS):
+            async with asyncio.timeout(CLOSE_TIMEOUT_SECS):
                 return await super().close(code=code, message=message)
         except TimeoutError:
             return False

@@ -33,7 +33,7 @@ class Turns:
     """Counts the turns of the running loop, and how many requests begin in each; no request is answered."""
 
     def __init__(self) -> None:
-        self.brief = self.lasting = self
+        self.fresh = self.lasting = self
         self.number = 0
         self.requests = Counter[int]()
         self._count()

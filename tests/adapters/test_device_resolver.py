@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.device_connector import may_mean
+from appliance.adapters.device_connector import is_allowed_address
 from appliance.adapters.device_http import DeviceSession, HttpClient
 from appliance.clock import Clock
 from appliance.errors import Unreachable
@@ -35,7 +35,7 @@ MEANINGS = (
 
 @each_row(("name", "address", "is_right"), MEANINGS)
 def test_a_name_never_resolves_to_this_machine(name: str, address: str, is_right: bool) -> None:
-    assert may_mean(name, address) is is_right
+    assert is_allowed_address(name, address) is is_right
 
 
 class TwoFaced:

@@ -30,7 +30,7 @@ from appliance.adapters.lua_kinds.reader import (
 )
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
-from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter, Seen, attributes_in
+from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter, StateReading, attributes_in
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.event_loop import in_steps
 from appliance.home.commands import Command, check_offered, without_toggle
@@ -41,7 +41,7 @@ from appliance.home.values import Value
 from appliance.tables.checks import is_number, shown
 from appliance.tasks import run_together
 
-MIN_MESSAGE_SECS, CALM_MESSAGES = 0.01, 10
+MIN_MESSAGE_SECS, MAX_UNPACED_MESSAGES = 0.01, 10
 """Shortest pause between two messages to the file, and the number of waiting messages above which this pause
 applies."""
 
@@ -307,7 +307,7 @@ class LuaAdapter(PollingAdapter):
             except AdapterFailed as error:
                 self._log_once(error, _place_in(error))
             pause = began + MIN_MESSAGE_SECS - self.clock.monotonic()
-            if pause > 0 and self.connection.waiting > CALM_MESSAGES:
+            if pause > 0 and self.connection.waiting > MAX_UNPACED_MESSAGES:
                 await self.clock.sleep(pause)
 
     def _log_once(self, error: AdapterFailed, place: str) -> None:
@@ -334,11 +334,11 @@ class LuaAdapter(PollingAdapter):
                 self._log_once(error, "the connection")
             raise
 
-    async def look(self, device_ids: Iterable[str]) -> Seen:
+    async def read_attributes(self, device_ids: Iterable[str]) -> StateReading:
         """Read the state like the base class. Without a function `poll`, return the pushed state."""
         if self._definition.has_poll:
-            return await super().look(device_ids)
-        return Seen(None, {each: self._pushed_state(each) for each in device_ids}, None)
+            return await super().read_attributes(device_ids)
+        return StateReading(None, {each: self._pushed_state(each) for each in device_ids}, None)
 
     def _pushed_state(self, device_id: str) -> Mapping[str, Value]:
         device = self.publish.find(device_id)

@@ -96,7 +96,7 @@ class Node:
         except (AttributeError, KeyError, TypeError, ValueError):
             raise BadAnswer("the Matter server sent a malformed node") from None
         self.endpoints: dict[int, Endpoint] = {}
-        self._wholes: tuple[dict[int, Endpoint], dict[int, Endpoint]] | None = None
+        self._parents: tuple[dict[int, Endpoint], dict[int, Endpoint]] | None = None
         for path, value in attributes:
             if (place := parse_path(path)) is not None:
                 self.set(place, value)
@@ -111,12 +111,12 @@ class Node:
         endpoint = self.endpoints.setdefault(number, Endpoint(number))
         endpoint.clusters.setdefault(cluster, {})[attribute] = value
         if cluster in (DESCRIPTOR, BRIDGED):
-            self._wholes = None
+            self._parents = None
 
     def remove(self, number: int) -> None:
         """Remove an endpoint."""
         self.endpoints.pop(number, None)
-        self._wholes = None
+        self._parents = None
 
     @property
     def unique_id(self) -> str:
@@ -132,7 +132,7 @@ class Node:
 
     def aggregator_of(self, endpoint: Endpoint) -> Endpoint | None:
         """Return the aggregator of the endpoint. Return None without a bridge."""
-        return self._find_wholes()[0].get(endpoint.number)
+        return self._find_parents()[0].get(endpoint.number)
 
     def is_reachable(self, endpoint: Endpoint) -> bool:
         """Return whether the bridge reaches the device. Return true for a device without a bridge."""
@@ -177,23 +177,23 @@ class Node:
         """Return a value of the bridged device to which this endpoint belongs."""
         if BRIDGED in endpoint.clusters:
             return endpoint.get(BRIDGED, attribute)
-        whole = self._find_wholes()[1].get(endpoint.number)
-        return None if whole is None else whole.get(BRIDGED, attribute)
+        parent = self._find_parents()[1].get(endpoint.number)
+        return None if parent is None else parent.get(BRIDGED, attribute)
 
-    def _find_wholes(self) -> tuple[dict[int, Endpoint], dict[int, Endpoint]]:
+    def _find_parents(self) -> tuple[dict[int, Endpoint], dict[int, Endpoint]]:
         """Return the aggregators and the bridged devices, each by the numbers of their parts."""
-        if self._wholes is None:
+        if self._parents is None:
             aggregators: dict[int, Endpoint] = {}
             bridged: dict[int, Endpoint] = {}
             for endpoint in self.endpoints.values():
-                for found, is_whole in (
+                for found, is_parent in (
                     (aggregators, endpoint.is_aggregator),
                     (bridged, BRIDGED in endpoint.clusters),
                 ):
-                    for part in endpoint.parts if is_whole else ():
+                    for part in endpoint.parts if is_parent else ():
                         found.setdefault(part, endpoint)
-            self._wholes = aggregators, bridged
-        return self._wholes
+            self._parents = aggregators, bridged
+        return self._parents
 
 
 def _items(value: Any) -> list[Mapping[str, Any]]:

@@ -9,7 +9,7 @@ from appliance.adapters.matter.clusters import SWITCH
 from appliance.adapters.matter.nodes import Endpoint
 from appliance.home.values import Value
 
-_LATCHES, _RELEASES, _TELLS_LONG, _COUNTS, _TAKES_ACTIONS = 1, 4, 8, 16, 32
+_LATCHES, _RELEASES, _REPORTS_LONG, _COUNTS, _TAKES_ACTIONS = 1, 4, 8, 16, 32
 """Feature bits: latching, release, long press, multiple presses, and the second form of multiple presses."""
 
 _LATCHED, _PRESSED, _LONG, _SHORT_RELEASE, _LONG_RELEASE, _COUNTED = 0, 1, 2, 3, 4, 6
@@ -26,7 +26,7 @@ def events_of(endpoint: Endpoint) -> list[str]:
     if endpoint.has_feature(SWITCH, _LATCHES):
         return ["hold", "release"]
     counts = endpoint.has_feature(SWITCH, _COUNTS) or endpoint.has_feature(SWITCH, _TAKES_ACTIONS)
-    long = ["long", "release"] if endpoint.has_feature(SWITCH, _TELLS_LONG) else []
+    long = ["long", "release"] if endpoint.has_feature(SWITCH, _REPORTS_LONG) else []
     return ["single", *(["double", "triple"] if counts else []), *long]
 
 

@@ -188,7 +188,7 @@ def _cover(name: str, attribute: int, field: str, shift: int) -> Callable[[Endpo
 
     def request(endpoint: Endpoint, command: Command) -> ClusterRequest:
         if command.action == "stop":
-            return _invoke(endpoint, COVER, "StopMotion", {}, _stands)
+            return _invoke(endpoint, COVER, "StopMotion", {}, _is_still)
         percent = command.value if command.action == "set" else _ENDS[command.action]
         goal = _CLOSED - percent * 100
         is_there = _shows(COVER, attribute, goal, tolerance=50)
@@ -208,7 +208,7 @@ _LIFT, _TILT = 2, 4
 """Bit offsets of lift and tilt in OperationalStatus."""
 
 
-def _stands(endpoint: Endpoint) -> bool:
+def _is_still(endpoint: Endpoint) -> bool:
     return not _moves(endpoint, 0)
 
 

@@ -67,8 +67,8 @@ def simulated_node(number: int, product: str, *endpoints: Clusters) -> dict[str,
 class MatterSimulator(SimulatedDevice):
     """Simulates a controller server. `nodes` holds its nodes by number; change them with `set`, `add`, and `remove`.
 
-    `asked` holds the requests. With `tells` false, no events are sent. Requests to nodes in `mute` get no answer.
-    `base` are the arguments of `SimulatedDevice`.
+    `asked` holds the requests. If `sends_events` is false, events are not sent. Requests to nodes in `mute` get no
+    answer. `base` are the arguments of `SimulatedDevice`.
     """
 
     content_type = "application/json"
@@ -80,7 +80,7 @@ class MatterSimulator(SimulatedDevice):
             2: simulated_node(2, "Simulated plug", PLUG),
         }
         self.asked: list[dict[str, Any]] = []
-        self.tells = True
+        self.sends_events = True
         self.mute: set[int] = set()
         self._events: list[dict[str, Any]] = []
         self._sockets: set[web.WebSocketResponse] = set()
@@ -88,18 +88,18 @@ class MatterSimulator(SimulatedDevice):
     async def set(self, node_id: int, path: str, value: Any) -> None:
         """Set a value of a device, and report the change."""
         self._set(node_id, path, value)
-        await self._tell()
+        await self._send_events()
 
     async def add(self, node: dict[str, Any]) -> None:
         """Add a node that can be paired."""
         self.nodes[node["node_id"]] = node
         self._events += [{"event": "node_added", "data": node}, {"event": "node_updated", "data": node}]
-        await self._tell()
+        await self._send_events()
 
     async def remove(self, node_id: int) -> None:
         del self.nodes[node_id]
         self._events.append({"event": "node_removed", "data": node_id})
-        await self._tell()
+        await self._send_events()
 
     def _routes(self) -> Iterable[web.RouteDef]:
         return [web.get("/ws", self._serve_socket), web.get("/info", self._answer_info)]
@@ -133,11 +133,11 @@ class MatterSimulator(SimulatedDevice):
             answer = self._answer(asked)
             await self._clock.sleep(self.faults.delay)
             await socket.send_json({"message_id": asked.get("message_id"), **answer})
-            await self._tell()
+            await self._send_events()
             if self.faults.lag:
                 await self._clock.sleep(self.faults.lag)
                 self._apply_due_writes()
-                await self._tell()
+                await self._send_events()
 
     async def _receive(self, socket: web.WebSocketResponse) -> dict[str, Any] | None:
         message = await socket.receive()
@@ -209,10 +209,10 @@ class MatterSimulator(SimulatedDevice):
             attributes[path] = value
             self._events.append({"event": "attribute_updated", "data": [node_id, path, value]})
 
-    async def _tell(self) -> None:
+    async def _send_events(self) -> None:
         """Send the queued events to all connections."""
         events, self._events = self._events, []
-        for event in events if self.tells else ():
+        for event in events if self.sends_events else ():
             for socket in tuple(self._sockets):
                 await socket.send_json(event)
 

@@ -131,11 +131,11 @@ class NotifyAdapter(Adapter):
         self._waiting += 1
         try:
             async with self._lock:
-                await self._try_thrice(notification)
+                await self._send_with_retries(notification)
         finally:
             self._waiting -= 1
 
-    async def _try_thrice(self, notification: Notification) -> None:
+    async def _send_with_retries(self, notification: Notification) -> None:
         for pause in (*PAUSES_SECS, None):
             try:
                 await self._try(notification)

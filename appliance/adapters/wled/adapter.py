@@ -29,7 +29,7 @@ SILENCE_SECS, MAX_FADE_SECS = 20.0, 65.5
 
 MALFORMED = (AttributeError, Invalid, KeyError, TypeError, ValueError, IndexError, OverflowError)
 
-_NOWHERE = (0, -1)
+_REMOVED_STOPS = (0, -1)
 """End positions of a removed segment."""
 
 WHOLE = (
@@ -165,7 +165,7 @@ class WledAdapter(PollingAdapter):
         for segment in listed if isinstance(listed, list) else ():
             try:
                 number = integer(segment["id"], 0)
-                if segment.get("stop") not in _NOWHERE:
+                if segment.get("stop") not in _REMOVED_STOPS:
                     yield self._segment(number, segment, is_dark=is_dark)
             except MALFORMED as fault:
                 if not self._is_unreadable:

@@ -65,7 +65,7 @@ async def test_a_command_is_sent_even_if_the_device_shows_its_result() -> None:
 async def test_a_door_that_was_opened_without_a_report_is_locked() -> None:
     async with trial(_subject(_with_lock)) as it:
         assert it.device.attributes["lock"] == "locked"
-        it.vendor.tells = False  # a lost subscription
+        it.vendor.sends_events = False  # a lost subscription
         await it.vendor.set(1, "1/257/0", 2)
         assert (await _send(it, LAMP_ID, capability="lock", action="lock")).status is Status.OK
         assert it.vendor.nodes[1]["attributes"]["1/257/0"] == 1
@@ -77,7 +77,7 @@ async def test_a_door_that_was_opened_without_a_report_is_locked() -> None:
 
 async def test_a_toggle_is_sent_and_judged_by_a_fresh_reading() -> None:
     async with trial(SUBJECT) as it:
-        it.vendor.tells = False
+        it.vendor.sends_events = False
         await it.vendor.set(1, "1/6/0", value=True)
         assert (await _send(it, LAMP_ID, capability="power", action="toggle")).status is Status.OK
         assert it.vendor.nodes[1]["attributes"]["1/6/0"] is False
@@ -216,7 +216,7 @@ async def test_a_late_answer_is_dropped_and_a_reading_settles_the_state() -> Non
 
 async def test_a_device_that_obeys_without_a_report_is_polled() -> None:
     async with trial(SUBJECT) as it:
-        it.vendor.tells = False
+        it.vendor.sends_events = False
         assert (await it.command("on")).status is Status.OK
         assert it.device.attributes["power"] == "on"
         assert _asked(it.vendor, "read_attribute") == [{"node_id": 1, "attribute_path": "1/6/*"}]

@@ -1,9 +1,8 @@
-"""The archive of `lares backup`: state, all of `config/` and history in one compressed tar, with a page that
-describes it.
+"""The archive of `lares backup`: one compressed tar with the state, all of `config/`, and the history.
 
-Members: `lares-backup.json` (format of archive and store, version, time, the configuration's name), `state.json` (the
-document's keys and values), `config/…` without `auth.master_key`, then the months of history,
-`history/2026-11.jsonl`, which are never in memory as a whole.
+It contains `lares-backup.json` (formats, version, time, and name of the configuration), `state.json` (the document's
+keys and values), `config/…` without `auth.master_key`, and the months of history (`history/2026-11.jsonl`). The
+history is never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -60,32 +59,30 @@ from appliance.tables.toml_lines import line_finder
 from appliance.version import VERSION
 
 ARCHIVE_FORMAT = 3
-"""2: it may contain history. 3: it may contain previous texts of files."""
+"""Format 2 added history, format 3 previous texts of files."""
 
 COMPRESSION = 6
-"""The level of gzip: a higher one would take a small box minutes for a month of history."""
+"""The compression level of gzip. With a higher level, a small box needs minutes for a month of history."""
 
 PART_BYTES = 1 << 20
-"""Bytes of a member that are read at once."""
 
 MANIFEST_FILE, STATE_FILE, CONFIG_FOLDER = "lares-backup.json", "state.json", "config"
 MAX_ARCHIVE_BYTES = 64 << 20
-"""The largest unpacked archive without history, in bytes; a home needs far fewer."""
+"""The maximum size of an unpacked archive without history, in bytes."""
 
 MAX_HISTORY_BYTES = 256 << 20
-"""Bytes of unpacked history: months at the full budget of each day."""
+"""The maximum size of unpacked history, in bytes."""
 
 MAX_FILES = 10_000
-"""Files of an archive; a home has some hundred."""
 
 MAX_MEMBER_DEPTH, MAX_MEMBER_NAME_BYTES, MAX_MEMBER_PATH_BYTES = 20, 255, 1000
-"""The maximum depth of a path in an archive, and the maximum lengths of a path's part and of the whole path."""
+"""Limits for a path in an archive: its number of parts, the length of each part, and its whole length."""
 
 MAX_SHOWN_CHARS = 60
 
 _GZIP = b"\x1f\x8b"
 _OF_MACOS = ("._", ".DS_Store")
-"""The beginnings of file names that macOS adds to an archive."""
+"""Prefixes of files that macOS adds to an archive."""
 
 _MONTH = re.compile(re.escape(HISTORY_FOLDER) + r"/\d{4,}-\d\d\.jsonl")
 
@@ -93,14 +90,14 @@ UNREADABLE = (
     *(tarfile.TarError, zlib.error, OSError, EOFError),
     *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError),
 )
-"""The exceptions of reading a file that is not an archive, or has unexpected content."""
+"""Exceptions while a damaged or foreign file is read."""
 
 
 class Archive(Struct, frozen=True, kw_only=True):
-    """The content of an archive: the document's values, and the files of `config/` by their path in it.
+    """The content of an archive: the document's values, and the files of `config/` by relative path.
 
-    `months` are the files of history to pack; `packed` is the open file that it was read from.
-    `versions` are previous texts of the files of `config/`, by the name of the file that holds each text.
+    `months` are the history files to pack. `packed` is the open archive, if the content comes from one.
+    `versions` are previous texts of configuration files, by the name of the stored text.
     """
 
     created_at: str
@@ -112,12 +109,12 @@ class Archive(Struct, frozen=True, kw_only=True):
     packed: IO[bytes] | None = None
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """Return the keys that begin with the prefix, without it, and their values."""
+        """Return the values of keys with this prefix, by the rest of each key."""
         return [(key.removeprefix(prefix), value) for key, value in self.values.items() if key.startswith(prefix)]
 
 
 def check_size(total: int) -> None:
-    """Raise `StartFailed` if these are more bytes than a backup takes."""
+    """Raise `StartFailed` if the files exceed the size limit of a backup."""
     if total > MAX_ARCHIVE_BYTES:
         raise StartFailed(
             f"the configuration's folder holds {total >> 20} MiB, more than a backup takes "
@@ -162,7 +159,7 @@ def _read(packed: IO[bytes], file: Path) -> Archive:
 
 
 def history_of(archive: Archive) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield the months of an archive by their file names with their content; read each before the next."""
+    """Yield file name and stream of each month in the archive. Read each stream before you take the next one."""
     if archive.packed is None:
         return
     with _open_plain(archive.packed) as plain, tarfile.open(fileobj=plain, mode="r|") as tar:
@@ -173,7 +170,7 @@ def history_of(archive: Archive) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _open_plain(packed: IO[bytes]) -> AbstractContextManager[IO[bytes]]:
-    """Return the tar, decompressed: browsers and people unpack downloads."""
+    """Return the decompressed tar. Browsers and users may have unpacked the gzip file before."""
     packed.seek(0)
     is_compressed = packed.read(len(_GZIP)) == _GZIP
     packed.seek(0)
@@ -198,11 +195,11 @@ def _entry(name: str, size: int) -> tarfile.TarInfo:
 
 
 class _Refused(Exception):
-    """The archive has a fault; the message continues a sentence that begins with the archive's name."""
+    """An archive is damaged. The message is the end of a sentence that begins with the archive's name."""
 
 
 def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
-    """Return the bytes of each member by its path, without history; stop if they exceed the limit of a backup."""
+    """Return the content of each member by path, without history. Raise `_Refused` above the size limit."""
     members: dict[str, bytes] = {}
     room, room_of_history, count = MAX_ARCHIVE_BYTES, MAX_HISTORY_BYTES, 0
     too_large = _Refused(f"unpacks to more than the limit of {(room + room_of_history) >> 20} MiB")
@@ -227,7 +224,8 @@ def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
 
 
 def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPath, *, is_month: bool) -> bytes:
-    """Return the bytes of a member, empty for a month; reject everything except the plain files of a backup."""
+    """Return the content of a member, without that of a month. Raise `_Refused` unless it is a plain file of a
+    backup."""
     is_config = path.parts[:1] == (CONFIG_FOLDER,) and len(path.parts) > 1
     sizes = [len(os.fsencode(part)) for part in path.parts]
     is_long = max(sizes, default=0) > MAX_MEMBER_NAME_BYTES or sum(sizes) > MAX_MEMBER_PATH_BYTES
@@ -249,7 +247,6 @@ def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPa
 
 
 def _parse(members: dict[str, bytes], file: Path, packed: IO[bytes]) -> Archive:
-    """Return the archive of these members; raise an exception for missing or wrong members."""
     page = orjson.loads(members.pop(MANIFEST_FILE))
     if page["kind"] != "lares-backup" or page["format"] < 1:
         raise ValueError(MANIFEST_FILE)
@@ -295,7 +292,7 @@ CHECKS: Mapping[str, Callable[[str, Any], object]] = {
     PREFERENCES_PREFIX: lambda _, value: check_preferences(value),
     DEVICE_PREFIX: lambda _, value: value.get("name") is None or check_name(value["name"]),
 }
-"""The check of each kind of record, by the route or call that creates it."""
+"""Checks of records by key prefix. The routes that create such records make the same checks."""
 
 _WITH_IDS = (ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX, NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX)
 
@@ -316,7 +313,7 @@ def _check_records(found: Archive) -> None:
 
 
 def _migrated(values: dict[str, Any], store_format: int) -> dict[str, Any]:
-    """Return the values in the present format of the store."""
+    """Convert the values to the store's current format."""
     encoded = {key: orjson.dumps(value) for key, value in values.items()}
     for each in range(store_format, STORE_FORMAT):
         encoded = MIGRATIONS[each](encoded)
@@ -337,14 +334,13 @@ def decode(data: bytes, file: Path) -> str:
 
 
 def key_of(text: str, name: str) -> str | None:
-    """Return the configured master key, or None."""
     section = parse_toml(text, name).get("auth")
     key = section.get("master_key") if isinstance(section, dict) else None
     return key if isinstance(key, str) else None
 
 
 def without_key(text: str, name: str) -> str:
-    """Return the configuration without its master key; raise `ConfigFailed` if the key's line cannot be removed."""
+    """Remove the line of the master key from a configuration. Raise `ConfigFailed` if this is impossible."""
     key = key_of(text, name)
     if key is None:
         return text
@@ -358,7 +354,7 @@ def without_key(text: str, name: str) -> str:
 
 
 def with_key(text: str, key: str, name: str) -> str:
-    """Return the configuration with this master key in place of any other."""
+    """Set the master key in a configuration, in place of another one."""
     bare = without_key(text, name)
     for changed in _with_line(bare.split("\n"), json.dumps(key)):
         if _differ_only_in_key(changed, bare) and key_of(changed, name) == key:
@@ -367,7 +363,7 @@ def with_key(text: str, key: str, name: str) -> str:
 
 
 def _with_line(lines: list[str], value: str) -> list[str]:
-    """Yield the text with the key inserted at each possible place; some results may not be TOML."""
+    """Yield the text with the key at each possible position. Some results may be invalid TOML."""
     texts: list[list[str]] = []
     for number, line in enumerate(lines):
         if line.strip() == LEFT_OUT:
@@ -380,7 +376,7 @@ def _with_line(lines: list[str], value: str) -> list[str]:
 
 
 def _differ_only_in_key(one: str, other: str) -> bool:
-    """Return whether both are valid and differ only in the master key."""
+    """Return whether both texts are valid and differ only in the master key."""
     try:
         return _bare(one) == _bare(other)
     except ConfigFailed:

@@ -1,4 +1,4 @@
-"""`lares backup`: state, configuration, Lua and history in one file, also while the hub runs."""
+"""`lares backup`: writes state, configuration, Lua, and history to one file, also while the hub runs."""
 
 from __future__ import annotations
 
@@ -45,11 +45,10 @@ from appliance.tables.plain_files import read_plain
 log = logging.getLogger("hub")
 
 OF_THE_BOX = (CARD, CRASHES, MASTER_KEY, RUNNING)
-"""Keys that belong only to this box; the ids for brokers (`CLIENT_ID_SUFFIX`) are also omitted."""
+"""Keys that belong only to this box. Backups also omit the client ids for brokers (`CLIENT_ID_SUFFIX`)."""
 
 
 def backup(arguments: argparse.Namespace) -> int:
-    """Write the archive and print its content; return the exit code."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     config, data_dir = paths.find_config(), paths.need_data_dir()
     file = Path(arguments.file)
@@ -76,7 +75,7 @@ def _pack(made: Archive) -> bytes:
 
 
 def pack_backup(config: Path, data_dir: Path) -> bytes:
-    """Return the archive as bytes, for the running hub; raise `Invalid` if no archive can be made."""
+    """Make an archive within the running hub. Raise `Invalid` if that is impossible."""
     try:
         made, warnings = collect(config, data_dir)
         packed = _pack(made)
@@ -92,7 +91,7 @@ def collect(
 ) -> tuple[Archive, list[str]]:
     """Return the content of a backup, and its warnings.
 
-    Secrets of kinds in Lua, such as the key of a pairing, are included only if it `has_secrets`.
+    With `has_secrets`, it includes secrets of kinds in Lua, such as pairing keys.
     """
     found = read_present(data_dir)
     files, copies = _gather(config)
@@ -112,7 +111,7 @@ def collect(
 
 
 def _read_versions(data_dir: Path) -> dict[str, bytes]:
-    """Return the previous texts of files by the names of their files; a hub may remove one meanwhile."""
+    """Return the previous texts of files by name. The hub may remove one during the call."""
     found = {}
     for path in sorted((data_dir / VERSIONS_FOLDER).glob("*")):
         if is_version(path.name):
@@ -122,7 +121,7 @@ def _read_versions(data_dir: Path) -> dict[str, bytes]:
 
 
 def _find_months(data_dir: Path) -> tuple[list[Path], list[str]]:
-    """Return the newest months of history that fit, and the warnings."""
+    """Return the newest months of history within the size limit, and warnings about other months."""
     months, left_out, room = [], [], MAX_HISTORY_BYTES
     for month in sorted(present_history(data_dir).glob("*.jsonl"), reverse=True):
         room -= month.stat().st_size if (is_plain := month.is_file() and not month.is_symlink()) else 0
@@ -142,14 +141,14 @@ def _is_of_the_box(key: str) -> bool:
 
 
 def _check_target(file: Path, config: Path) -> None:
-    """Raise `StartFailed` if the backup would become part of the next one."""
+    """Raise `StartFailed` if the file is in the folder of configuration: the next backup would contain it."""
     folder = config_folder(config)
     if file.resolve().is_relative_to(folder.resolve()):
         raise StartFailed(f"{file} lies in {folder}, which is backed up; name another place", os.EX_CANTCREAT)
 
 
 def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:
-    """Return the files of the configuration's folder without the master key, and other files that contain the key."""
+    """Return the configuration files without the master key, and the paths of other files that contain the key."""
     folder = config.parent
     try:
         paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MARKER)
@@ -169,7 +168,7 @@ def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:
 
 
 def _list_outside(folder: Path, raw: dict[str, Any]) -> Iterator[str]:
-    """Return a warning for each folder of Lua files outside of the configuration's folder."""
+    """Return a warning for each folder of Lua files that is outside of the configuration folder."""
     for name in LUA_FOLDERS:
         section = raw.get(name)
         stated = section.get("directory") if isinstance(section, dict) else None

@@ -1,4 +1,4 @@
-"""`lares check`: lists the faults of configuration and Lua files."""
+"""`lares check`: lists errors of configuration and Lua files."""
 
 from __future__ import annotations
 
@@ -46,8 +46,7 @@ from appliance.tables.fields import dotted, line_at
 from appliance.tables.toml_lines import line_finder
 
 ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
-"""The place of a home whose configuration cannot be used; it has coordinates, so that none are reported as
-missing."""
+"""The place of a home with an invalid configuration. Its coordinates prevent errors about missing ones."""
 
 
 FILE_KEYS = frozenset({"password_file", "token_file", "ca_file", "cert_file", "key_file"})
@@ -55,7 +54,7 @@ FILE_KEYS = frozenset({"password_file", "token_file", "ca_file", "cert_file", "k
 
 
 class Examined(Struct, frozen=True, kw_only=True):
-    """The result of a check. `off` are the automations that their files switch off."""
+    """The result of a check. `off` are the automations with `enabled = false`."""
 
     settings: Config
     faults: Sequence[Fault]
@@ -64,7 +63,7 @@ class Examined(Struct, frozen=True, kw_only=True):
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Print every fault as `file:line: message`; return 0 without faults, otherwise 78."""
+    """Print each error as `file:line: message`. Return 0 without errors, otherwise 78."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.need_config(), paths.find_data_dir()
     need_access(data_dir, file)
@@ -85,7 +84,7 @@ def check(arguments: argparse.Namespace) -> int:
 
 
 def examine(file: Path, data_dir: Path) -> Examined:
-    """Return the faults and warnings of the configuration and its Lua files."""
+    """Return errors and warnings of the configuration and its Lua files."""
     with as_owner(data_dir, file):
         settings, faults = _load(file)
     in_lua, warnings, off = asyncio.run(_check_lua(settings, data_dir, file))
@@ -100,7 +99,7 @@ def examine(file: Path, data_dir: Path) -> Examined:
 
 
 def _list_changes(data_dir: Path) -> list[str]:
-    """Return the configuration changes that the running hub has not applied; empty if no hub answers."""
+    """Return configuration changes that the running hub has not applied. Return an empty list if no hub answers."""
     try:
         changes: list[str] = ask(data_dir, HubRequest(path="/diagnostics/status")).get("config", [])
     except (OSError, StartFailed):
@@ -109,7 +108,7 @@ def _list_changes(data_dir: Path) -> list[str]:
 
 
 def find_unreadable(folder: Path) -> list[Fault]:
-    """Return the unreadable files of the configuration, for the hub's user; ignore dangling links."""
+    """Return configuration files that the hub's user cannot read. Ignore broken links."""
     if folder.name != "config":
         return []
     message = f"cannot be read by user {os.geteuid()}, the hub's user: run `chgrp {os.getegid()}` and `chmod g+rX`"
@@ -119,7 +118,7 @@ def find_unreadable(folder: Path) -> list[Fault]:
 
 
 def find_missing_files(settings: Config) -> Iterator[Fault]:
-    """Return the missing files of secrets and certificates that sections name."""
+    """Return an error for each missing secret or certificate file of a section."""
     for name, section in settings.adapters.items():
         stated = section.raw if isinstance(section, LuaSection) else asdict(section)
         for key in sorted(FILE_KEYS & stated.keys()):
@@ -130,7 +129,7 @@ def find_missing_files(settings: Config) -> Iterator[Fault]:
 
 
 def _load(file: Path) -> tuple[Config, list[Fault]]:
-    """Return the configuration and its faults; with faults, the usual folders of Lua files."""
+    """Return the configuration and its errors. With errors, the folders of Lua files are the default ones."""
     try:
         return config.load(file, os.environ), []
     except ConfigFailed as failed:
@@ -138,8 +137,7 @@ def _load(file: Path) -> tuple[Config, list[Fault]]:
 
 
 async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list[Fault], list[Fault], list[str]]:
-    """Return the faults of the Lua files; if there are none, the warnings; and the automations that their files
-    disable."""
+    """Return errors of the Lua files, or warnings if no file has an error, and the disabled automations."""
     clock, limits = Clock(), settings.automations.runner
     folders = (
         folder_of(settings.scenes, settings.root),
@@ -178,7 +176,6 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
 
 
 def is_running(data_dir: Path) -> bool:
-    """Whether a hub of this data directory answers."""
     try:
         ask(data_dir, HubRequest(path="/health"))
     except (OSError, StartFailed):
@@ -195,9 +192,9 @@ def find_wrong_names(
     operations: Mapping[str, Collection[str] | None],
     modules: Mapping[str, Source],
 ) -> list[Fault]:
-    """Return the unknown names, given the stored values; without stored values, only names of unknown sections.
+    """Return unknown names in Lua files. Without stored values, check only the names of sections.
 
-    Disabled automations are not checked.
+    Skip disabled automations.
     """
     at_first = {each.definition.id: each.definition.enabled for each in automations}
     off = {id_ for id_, is_on in {**at_first, **_switched(stored)}.items() if is_on is False}
@@ -225,12 +222,12 @@ def find_wrong_names(
 
 
 def _switched(stored: DocumentSnapshot | None) -> dict[str, Any]:
-    """Return the stored switches by id; empty without a store."""
+    """Return the stored switches of automations by id."""
     return {} if stored is None else dict(stored.items(TOGGLE_PREFIX))
 
 
 def _read_stored(data_dir: Path) -> DocumentSnapshot | None:
-    """Return the state of the running hub, otherwise of its store; None if both are missing."""
+    """Return the state of the running hub or, without a hub, of its store. Return None without a store."""
     try:
         state = read_state(data_dir)
         return DocumentSnapshot(state) if state or is_running(data_dir) else None
@@ -240,9 +237,9 @@ def _read_stored(data_dir: Path) -> DocumentSnapshot | None:
 
 @asynccontextmanager
 async def open_pool(settings: Config, clock: Clock, *home: Path) -> AsyncIterator[WorkerPool]:
-    """Start the workers of Lua. If root started this process, they and this process become the owner of the home.
+    """Start the Lua workers. If root started this process, this process and the workers become the owner of the home.
 
-    Root starts the first worker, because that user may not be able to read Python itself.
+    Root starts the first worker, because the owner may be unable to read root's Python.
     """
     ids, limits = worker_ids(*home), settings.automations.runner
     zone = settings.locale.timezone

@@ -22,7 +22,7 @@ from appliance.store.record_keys import CARD
 
 
 def clock(arguments: argparse.Namespace) -> int:
-    """Trust the clock, through the hub if one runs; return the exit code."""
+    """Trust the clock, through the hub if it runs."""
     data_dir = HubPaths.of_process(arguments.config, arguments.data_dir).need_data_dir()
     become_owner(data_dir)
     request = HubRequest(method="POST", path="/diagnostics/clock/trust")

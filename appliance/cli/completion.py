@@ -52,7 +52,6 @@ if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _lares "$@"; else compdef _
 
 
 def completion(arguments: argparse.Namespace) -> int:
-    """Print the script for the shell; the exit code."""
     words = dict(_words(arguments.parser, ""))
     scripts = {"bash": _bash, "zsh": _zsh, "fish": _fish}
     write(scripts[arguments.shell](words))
@@ -60,7 +59,7 @@ def completion(arguments: argparse.Namespace) -> int:
 
 
 def _words(parser: argparse.ArgumentParser, path: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the words that can follow each command: its commands, options, and choices."""
+    """Yield each command with its subcommands, options, and choices."""
     options = [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
     choices = [
         str(choice)
@@ -102,5 +101,5 @@ def _longest_first(words: Mapping[str, list[str]]) -> list[tuple[str, list[str]]
 
 
 def _pattern(path: str) -> str:
-    """Return the shell pattern of a command with any arguments."""
+    """Return a shell pattern for a command with arguments."""
     return f'"{path}"|"{path} "*' if path else "*"

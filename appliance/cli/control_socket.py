@@ -1,4 +1,4 @@
-"""The control socket: the Unix socket in the data directory on which a running hub serves its API to its own box."""
+"""The control socket: a Unix socket in the data directory. Commands on this box use it to reach the running hub."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 
 SOCKET = "control.sock"
 MAX_PATH_BYTES = 107
-"""Maximum length of a socket's path in bytes."""
 
 log = logging.getLogger("hub")
 
 
 @contextlib.contextmanager
 def control_socket(folder: Path) -> Iterator[socket.socket | None]:
-    """Bind a socket in the folder, and remove its file at the end; if that is impossible, log it and yield None."""
+    """Bind a socket in the folder, and remove its file at the end. Log an error and yield None if that is
+    impossible."""
     try:
         bound = _bind(folder)
     except OSError as error:
@@ -39,7 +39,7 @@ def control_socket(folder: Path) -> Iterator[socket.socket | None]:
 
 @contextlib.contextmanager
 def socket_path(folder: Path) -> Iterator[str]:
-    """Yield a path of the socket; if the path is too long, reach the socket through the open folder. Raise
+    """Yield a path to the socket. Replace a path above the limit by one through the open folder in `/proc`. Raise
     `OSError`."""
     path = str(folder / SOCKET)
     if len(os.fsencode(path)) <= MAX_PATH_BYTES:
@@ -53,7 +53,7 @@ def socket_path(folder: Path) -> Iterator[str]:
 
 
 def _bind(folder: Path) -> socket.socket:
-    """Bind a socket that has mode 0600 from the start; replace the socket of a killed hub."""
+    """Bind a socket with mode 0600. Replace the socket of a killed hub."""
     path = folder / SOCKET
     if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
         path.unlink()

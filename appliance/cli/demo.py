@@ -1,4 +1,4 @@
-"""`lares demo`: a home to try, with a simulated device of each kind; with `--keep`, the home is kept."""
+"""`lares demo`: runs a home with simulated devices. `--keep` saves the home."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 3000
 
 KEPT_HOME = Path(__file__).with_name("home_to_try.toml")
-"""The text that `--keep` writes in place of the bundled configuration's section."""
+"""The section that `--keep` writes to the configuration."""
 
 
 def demo(arguments: argparse.Namespace) -> int:
-    """Run the demo until a signal asks it to stop; return the exit code."""
+    """Run the demo until a signal stops it."""
     if arguments.keep:
         return _run_kept(arguments)
     if arguments.data_dir:
@@ -64,7 +64,7 @@ def demo(arguments: argparse.Namespace) -> int:
 
 
 def _run_kept(arguments: argparse.Namespace) -> int:
-    """Run the home in the folder as `lares run` does; if there is no configuration, write one to try."""
+    """Run the home in the folder as `lares run` does. Write a configuration first if it is missing."""
     folder = Path(arguments.keep).absolute()
     file = folder / CONFIG_FILE
     refuse_other_home(folder)
@@ -79,7 +79,8 @@ def _run_kept(arguments: argparse.Namespace) -> int:
 
 
 def _kept_greeting(address: str, folder: Path, data_dir: Path) -> str:
-    """Describe the page and how to get a key. Print no key: the card has only its hash."""
+    """Print the address of the page and the command for a key. The key itself is unknown: the card has only its
+    hash."""
     program = shlex.join(program_words(is_elsewhere=True))
     elsewhere = "" if data_dir == folder / "data" else f" --data-dir {shlex.quote(str(data_dir))}"
     return f"""
@@ -96,7 +97,7 @@ Ctrl-C stops it; the home is kept. To start it again: {program} demo --keep {shl
 
 
 def _kept_home(template: str) -> str:
-    """Return the configuration with the devices to try, on loopback; existing virtual devices are kept."""
+    """Add the simulated devices to the configuration, and bind the hub to loopback. Keep existing virtual devices."""
     if "[[adapters.virtual.devices]]" not in re.sub("(?m)^#.*", "", template):
         before, _, after = template.partition("[adapters.virtual]\n")
         home = KEPT_HOME.read_text(encoding="utf-8")
@@ -125,7 +126,7 @@ async def _run(settings: Config, data_dir: Path, port: int) -> None:
 
 
 async def _simulate(stack: AsyncExitStack) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the section of each simulated device by its name, and its URL by its name in the demo."""
+    """Return the sections of the simulated devices by name, and their URLs by their names in the demo."""
     adapters, urls = dict[str, Any](), dict[str, str]()
     for kind in KINDS.values():
         if kind.simulated is not None and kind.in_demo is not None:
@@ -170,7 +171,7 @@ def _show(event: Event) -> None:
 
 
 def _print_at_once(text: str) -> None:
-    """Print and flush; the demo ends when standard output is closed."""
+    """Print and flush. End the demo if standard output is closed."""
     try:
         say(*text.split("\n"))
     except (OSError, StartFailed):

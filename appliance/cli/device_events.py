@@ -1,11 +1,11 @@
 """The file of device events for `lares simulate --events`, with one event per line: `at device attribute value`.
 
-`at` is a time of day (`18:00`, `18:00:30`: the next time when the local time at home is this), an instant
+`at` is a time of day (`18:00`, `18:00:30`: the next such local time of the home), an instant
 (`2026-12-24T18:00`, local, or with an offset), or a number of seconds after the previous line (`+90`). `value` is
-JSON or a word; a measurement may be `21.5 celsius`, or a number in the unit that the device showed before. The
-attribute `event` means that something happens (`double`), `state` whether the device is reachable (`online`,
-`unavailable`). A line `at hook ID data` calls a hook, unless a device has the alias `hook` and ID is an attribute;
-`data` is JSON, a word or missing. Empty lines, and those that begin with #, are skipped.
+JSON or a word; a measurement may be `21.5 celsius`, or a number in the unit of the attribute's previous value. The
+attribute `event` sends an event (`double`). The attribute `state` sets whether the device is reachable (`online`,
+`unavailable`). A line `at hook ID data` calls a hook. If a device has the alias `hook` and ID is an attribute, the
+line means that device. `data` is JSON, a word, or missing. Empty lines and lines that begin with # are ignored.
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ from appliance.home_locale import Locale
 from appliance.tables.checks import nearest, shown
 
 EVENT, STATE = "event", "state"
-"""The words that replace an attribute for a device event, and for the availability of the device."""
+"""Words in place of an attribute: a device event, and the availability of the device."""
 
 HOOK = "hook"
-"""The word that replaces a device for a call of a hook."""
+"""The word in place of a device for a hook call."""
 
 FIRST_EVENT_YEAR, LAST_EVENT_YEAR = 1971, 2099
-"""The range of years for a simulation."""
 
 _TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?\Z")
 _SECONDS_LATER = re.compile(r"\+([0-9]{1,8}(?:\.[0-9]+)?)\Z")
@@ -44,7 +43,7 @@ _INSTANT = timedelta(microseconds=1)
 
 
 class FileEvent(Struct, frozen=True, kw_only=True):
-    """One line: the device shows the value, or sends an event if the attribute is `event`."""
+    """One line: the device reports the value, or sends an event if the attribute is `event`."""
 
     at: datetime
     device_id: str
@@ -54,7 +53,7 @@ class FileEvent(Struct, frozen=True, kw_only=True):
 
 
 class FileHook(Struct, frozen=True, kw_only=True):
-    """One line: the hook is called with these data."""
+    """One line: a hook call with data."""
 
     at: datetime
     hook: str
@@ -62,8 +61,7 @@ class FileHook(Struct, frozen=True, kw_only=True):
 
 
 def read_instant(text: str, locale: Locale) -> datetime:
-    """Return the instant in a text; without an offset, it is in the home's time zone. Raise `Invalid` if it is
-    wrong."""
+    """Parse an instant, by default in the home's time zone. Raise `Invalid` for another text."""
     try:
         instant = datetime.fromisoformat(text)
         if not FIRST_EVENT_YEAR <= instant.year <= LAST_EVENT_YEAR:
@@ -76,7 +74,7 @@ def read_instant(text: str, locale: Locale) -> datetime:
 
 
 def first_instant(text: str, locale: Locale) -> datetime | None:
-    """Return the time of the first event if it has a date; None if it has only a time of day."""
+    """Return the time of the first event with a date. Return None if the first event has only a time of day."""
     for _, words in _lines(text):
         try:
             is_relative = _TIME_OF_DAY.match(words[0]) or _SECONDS_LATER.match(words[0])
@@ -89,10 +87,9 @@ def first_instant(text: str, locale: Locale) -> datetime | None:
 def read_events(
     text: str, file: str, locale: Locale, start: datetime, end: datetime, *, has_hook_alias: bool = False
 ) -> tuple[list[FileEvent | FileHook], list[Fault]]:
-    """Return the events from `start` to before `end`, in order, and the faults by line.
+    """Return the events from `start` (inclusive) to `end` (exclusive) in order, and the errors by line.
 
-    With `has_hook_alias`, a device has the alias `hook`: the word means that device if an attribute and a value
-    follow.
+    With `has_hook_alias`, a device has the alias `hook`. Then `hook` with an attribute and a value means that device.
     """
     events: list[FileEvent | FileHook] = []
     faults: list[Fault] = []
@@ -173,7 +170,6 @@ def _attribute_reader(attribute: str) -> Callable[[str], Value]:
 
 
 def _measured(raw: str) -> Value:
-    """Return the measurement of a number with or without a unit."""
     match = _MEASURED.match(raw)
     if match is None:
         raise Invalid(f"must be a number and its unit, like 21.5 celsius, not {shown(raw)}")

@@ -1,4 +1,4 @@
-"""`lares devices`: lists and finds devices, with everything that an author of automations needs."""
+"""`lares devices`: lists and finds devices, with the data that automations need."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STATE_COLOURS = {"online": "green", "offline": "red", "unavailable": "red"}
 
 
 def devices(arguments: argparse.Namespace) -> int:
-    """Print the devices that contain the text; if there is only one, with its commands, events, and files."""
+    """Print the devices that match the text. For a single device, also print its commands, events, and files."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.find_config(), paths.find_data_dir()
     with as_owner(data_dir, file):
@@ -55,7 +55,7 @@ def devices(arguments: argparse.Namespace) -> int:
 
 
 def _read_devices(data_dir: Path) -> tuple[list[dict[str, Any]], bool]:
-    """Return the devices as JSON, from the running hub or from the store, and whether a hub runs."""
+    """Return the devices as JSON, from the running hub or the store, and whether the hub runs."""
     stored = DocumentSnapshot(read_state(data_dir))
     layout = read_layout(stored, lambda key, error: None)
     try:
@@ -74,8 +74,8 @@ def _read_devices(data_dir: Path) -> tuple[list[dict[str, Any]], bool]:
 
 
 def _read_sources(file: Path) -> Sequence[Source]:
-    """Return the Lua files of scenes, automations, and scripts; use the default folders if the configuration has
-    faults."""
+    """Return the Lua files of scenes, automations, and scripts. With an invalid configuration, use the default
+    folders."""
     try:
         settings = config.load(file, os.environ)
     except ConfigFailed:
@@ -90,7 +90,8 @@ def _folders(settings: Config) -> Iterator[Any]:
 
 
 def _matching(known: list[dict[str, Any]], text: str | None) -> list[dict[str, Any]]:
-    """Return the devices that contain the text; only one if the text is exactly its id, alias, or name."""
+    """Return the devices that contain the text. If the text is the exact id, alias, or name of one device, return
+    only that one."""
     if text is None:
         return known
     word = text.casefold()
@@ -106,7 +107,7 @@ def _matching(known: list[dict[str, Any]], text: str | None) -> list[dict[str, A
 
 
 def _parts(device: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts that are searched: id, alias, name, room, and kind."""
+    """Yield the searchable texts of a device: id, alias, name, room, and kind."""
     yield from (device["id"], device["name"], device["kind"])
     others = (device["info"].get("class"), device["room_id"], device["room"], device.get("alias"))
     yield from (each for each in others if each is not None)
@@ -118,7 +119,6 @@ def _names(source: Source, device: Mapping[str, Any]) -> bool:
 
 
 def _list(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a line for each device, in columns."""
     if not found:
         yield "no devices yet: `lares status` shows the adapters, `lares discover` finds devices in the network"
         return
@@ -142,7 +142,6 @@ def _shown(device: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _text_of(name: str, value: Any) -> str:
-    """Return the value of an attribute in the form for people, with its unit."""
     if isinstance(value, str):
         return value
     if is_number(value):
@@ -154,7 +153,6 @@ def _text_of(name: str, value: Any) -> str:
 
 
 def _describe(device: Mapping[str, Any]) -> Iterator[str]:
-    """Yield everything about one device."""
     word, info = device.get("alias") or device["id"], device["info"]
     yield device["name"]
     yield f"  id: {device['id']}"

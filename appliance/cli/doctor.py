@@ -30,16 +30,15 @@ from appliance.store.replacement import read_present
 from appliance.store.storage import DocumentReader, DocumentSnapshot
 
 NOTHING = DocumentSnapshot({})
-"""The values of an unreadable store."""
 
 NEEDED_BYTES = 4 << 20
 
 Finding = tuple[str, str, str]
-"""The verdict (`ok`, `care`), the subject, and the sentence."""
+"""The result (`ok`, `care`), the subject, and the sentence."""
 
 
 def doctor(arguments: argparse.Namespace) -> int:
-    """Print a line per check; return 0 if all is well, 1 if something needs care."""
+    """Print one line per check. Return 1 if it finds a problem, otherwise 0."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     platform_findings = [*_check_platform()]
     config_findings = [*_check_config(paths)]  # root starts its Lua worker: the owner may not be able to read Python
@@ -69,7 +68,7 @@ def _check_config(paths: HubPaths) -> Iterator[Finding]:
 
 
 def _check_adapters(sections: Mapping[str, Any]) -> Iterator[Finding]:
-    """Check the sections that can be checked without a hub, and their risks."""
+    """Check sections and their risks, as far as that is possible without a hub."""
     for name, settings in sections.items():
         kind = kind_of(settings)
         if (risk := kind.warn(settings)) is not None:
@@ -99,7 +98,7 @@ def _check_data(paths: HubPaths) -> Iterator[Finding]:
 
 
 def _check_lua(figures: Mapping[str, Any]) -> Iterator[Finding]:
-    """Report the Lua workers that the running hub has lost since its start."""
+    """Report lost Lua workers since the start of the hub."""
     for kill in figures.get("last_kills", []):
         yield "care", "Lua", f"at {kill['at']} a worker was lost: {kill['reason']}"
     yield (
@@ -163,7 +162,6 @@ def _check_store(folder: Path) -> Iterator[Finding]:
 
 
 def _check_history(folder: Path) -> Finding:
-    """Check each line of the history on the card."""
     files = MonthFiles(Disk(folder))
     try:
         months = files.list_months()
@@ -190,7 +188,7 @@ def _describe_wear(found: Recovered) -> str:
 
 
 def _check_clock(stored: DocumentReader) -> Finding:
-    """Check whether the clock can be trusted, given the stored values, and name the remedy."""
+    """Check whether the hub can trust the clock, and name the remedy."""
     clock = Clock()
     trust = ClockTrust(clock, newest_time(stored))
     if (distrust_reason := trust.distrust_reason()) is not None:
@@ -205,7 +203,7 @@ def _check_platform() -> Iterator[Finding]:
 
 
 def _check_confinement() -> Finding:
-    """Check whether this box can confine a program that breaks out of Lua."""
+    """Check the confinement of a program that breaks out of Lua."""
     try:
         missing = probe_confinement()
     except OSError as error:

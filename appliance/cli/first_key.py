@@ -23,14 +23,15 @@ log = logging.getLogger("keys")
 
 
 async def open_keyring(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
-    """Open the keyring with the configured master key, or with the box's own, which is generated if missing."""
+    """Open the keyring with the configured master key. Without a configured key, use the box's key, and generate it
+    at the first start."""
     if auth.master_key is None and keys.master is None:
         await _make(keys, first_key(data_dir), clock)
     return keyring_of(auth, keys, data_dir, clock)
 
 
 def keyring_of(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
-    """Return the keyring of the present keys; remove the first key's file at the key's first use or replacement."""
+    """Return the keyring. It removes the first key's file at the key's first use or replacement."""
 
     def forget_first_key() -> None:
         with contextlib.suppress(OSError):  # its key is no longer valid
@@ -47,12 +48,12 @@ def keyring_of(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
 
 
 def first_key(data_dir: Path) -> Path:
-    """The path of the first key's file, until the first use of that key."""
+    """Return the path of the first key's file. The file exists until the first use of that key."""
     return data_dir / "first-key"
 
 
 async def _make(keys: Keys, key_file: Path, clock: Clock) -> None:
-    """Make the key and show it once: on the terminal, or in a file that is removed when the key has been used."""
+    """Generate the key and show it once: on the terminal, or in a file that exists until the first use of the key."""
     token = KeyToken.make(MASTER)
     master = make_master(await asyncio.to_thread(hash_token, token.text), hint_of(token.text), clock)
     on_terminal = sys.stdout.isatty()
@@ -70,7 +71,6 @@ async def _make(keys: Keys, key_file: Path, clock: Clock) -> None:
 
 def _remover(key_file: Path) -> Callable[[str], None]:
     def remove(key_id: str) -> None:
-        """Remove the file after the first use of the key."""
         if key_id != MASTER or not key_file.exists():
             return
         try:

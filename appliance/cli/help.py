@@ -81,11 +81,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "key revoke": ("lares key revoke key_3f9a1c2e",),
     "key reset-master": ("lares key reset-master",),
 }
-"""The examples of each command; a test parses every one."""
+"""Examples by command. A test parses each one."""
 
 
 def help(arguments: argparse.Namespace) -> int:
-    """Print the help of a topic; return the exit code."""
     topic, parser = arguments.topic, arguments.parser
     commands = arguments.commands
     if topic is None:
@@ -101,7 +100,7 @@ def help(arguments: argparse.Namespace) -> int:
 
 
 def subcommands(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
-    """Return the parsers of the commands of a parser, by name."""
+    """Return the parser's subcommands by name."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             found: Mapping[str, argparse.ArgumentParser] = action.choices

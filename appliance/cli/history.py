@@ -1,4 +1,4 @@
-"""`lares history export`: export the history on the card, as a table or as lines of JSON, also while the hub runs."""
+"""`lares history export`: exports the history on the card as a table or JSON lines, also while the hub runs."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from appliance.store.lock import holder_of
 from appliance.store.month_files import MonthFiles
 
 COLUMNS = ("at", "kind", "device_id", "attribute", "value", "unit", "min", "max", "increase", "secs")
-"""The columns of the table. An `hour` has `min`, `max` and the number of its `secs` for which values are known; a
-meter's hour also has the `increase`."""
+"""The columns of the table. An `hour` has `min`, `max`, and `secs`, the seconds with known values. A meter's hour
+also has the `increase`."""
 
 LINES_AT_ONCE = 500
 
@@ -74,18 +74,18 @@ def history(arguments: argparse.Namespace) -> int:
 
 
 class _Export:
-    """Reads all months; `bad` counts damaged lines."""
+    """Reads all months. `bad` is the number of damaged lines."""
 
     def __init__(self, months: MonthFiles, start: datetime | None, end: datetime | None) -> None:
         self._months = months
         self._start = start
         self._end = end
         self._open: dict[tuple[str, str], tuple[ValueParts, Hour]] = {}
-        """The last hour of each attribute, kept open because another part of that hour may follow."""
+        """The last hour of each attribute. Another part of the same hour may follow."""
         self.bad = 0
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows in the order in which they were written."""
+        """Yield the rows in the order of their writing."""
         first = "" if self._start is None else month_at(self._start)
         last = "~" if self._end is None else month_at(self._end)
         for month in self._months.list_months():
@@ -166,7 +166,7 @@ def _execution_row(line: Mapping[str, Any]) -> Row:
 
 
 def _as_csv(row: Row) -> str:
-    """Return the row as a line of the table; for commands and executions, the value is their action."""
+    """Return the row as a table line. The value of a command or execution is its action."""
     if row["kind"] == "command":
         command = row["command"]
         words = [command["action"], *([] if "value" not in command else [json.dumps(command["value"])])]
@@ -186,8 +186,7 @@ def _cell(value: Any) -> Any:
 
 
 def _instant(text: str | None, flag: str) -> datetime | None:
-    """Return the instant in a text; without an offset, it is in the box's time zone. Raise `StartFailed` if it is
-    wrong."""
+    """Parse an instant, by default in the box's time zone. Raise `StartFailed` for another text."""
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Requests to the hub that runs on a data directory, over its control socket; or the same work without a hub."""
+"""Sends requests to the running hub over its control socket, or does the same work without a hub."""
 
 from __future__ import annotations
 
@@ -27,15 +27,13 @@ from appliance.store.replacement import finish_at_start, read_present
 T = TypeVar("T")
 
 HUB_TIMEOUT_SECS = 60.0
-"""The time limit of a request."""
 
 HUB_PATIENCE_SECS = 3.0
-"""Seconds without an answer before a second request tests whether the hub still responds, and the time limit of that
-test.
+"""After these seconds without an answer, a second request tests the hub. This is also the time limit of the test.
 """
 
 HUB_START_SECS = 10.0
-"""The time limit for a hub to start or stop, or for another command to end."""
+"""The time limit for a hub that starts or stops, and for another command."""
 
 HUB_RETRY_SECS = 0.05
 
@@ -47,17 +45,17 @@ EXIT_CODE_OF_STATUS = {
     501: os.EX_USAGE,
     503: os.EX_IOERR,
 }
-"""The exit code of a command, by the status of the hub's error."""
+"""Exit codes by HTTP status of an error."""
 
 EXIT_CODE_OF_CODE = {
     **dict.fromkeys(("device_unreachable", "device_refused", "adapter_failed"), os.EX_UNAVAILABLE),
     **dict.fromkeys(("busy", "stopping"), os.EX_TEMPFAIL),
 }
-"""The exit code for errors with this code, with any status."""
+"""Exit codes by error code, for any HTTP status."""
 
 
 class HubRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request of the hub's API. Query parameters with the value None are omitted."""
+    """A request to the API. It omits query parameters with the value None."""
 
     path: str
     method: str = "GET"
@@ -72,14 +70,14 @@ class HubRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _UnixConnection(http.client.HTTPConnection):
-    """HTTP to the hub of this data directory."""
+    """An HTTP connection to the hub of a data directory."""
 
     def __init__(self, folder: Path, timeout_secs: float) -> None:
         super().__init__("lares", timeout=timeout_secs)
         self._folder = folder
 
     def connect(self) -> None:
-        """Connect; raise `OSError` if no hub listens, `StartFailed` if it accepts no connection in time."""
+        """Raise `OSError` if no hub listens, `StartFailed` if it does not accept the connection in time."""
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(HUB_PATIENCE_SECS)
         try:
@@ -90,7 +88,7 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.settimeout(self.timeout)
 
     def wait(self) -> None:
-        """Return when the first byte of the answer arrives, or when the hub has ended or answers other requests."""
+        """Wait until the answer begins, the hub ends, or the hub responds to a second request."""
         if select.select([self.sock], [], [], HUB_PATIENCE_SECS)[0]:
             return
         probe = _UnixConnection(self._folder, HUB_PATIENCE_SECS)
@@ -117,9 +115,8 @@ def _hangs(folder: Path) -> StartFailed:
 
 
 def ask(data_dir: Path, request: HubRequest) -> Any:
-    """Send the request to the hub on this data directory and return its JSON; None for an empty answer.
-
-    Raise `OSError` if no hub listens; then nothing was sent. Raise `StartFailed` if the hub rejects the request,
+    """Send the request to the hub of this data directory and return the JSON answer, None for an empty one. Raise
+    `OSError` if no hub listens. In that case, nothing was sent. Raise `StartFailed` if the hub rejects the request,
     ends, or does not respond.
     """
     connection = _UnixConnection(data_dir, HUB_TIMEOUT_SECS)
@@ -168,10 +165,9 @@ def ask_hub(arguments: argparse.Namespace, request: HubRequest) -> Any:
 
 
 async def ask_or_act(data_dir: Path, ask_hub: Callable[[], T], act: Callable[[], Awaitable[T]]) -> T:
-    """Return the result of `ask_hub` if a hub holds the data directory, otherwise the result of `act`.
-
-    While it runs, `act` has exclusive access. Finish an interrupted restore first; otherwise it would undo the
-    changes of `act`. Raise `StartFailed` if the request is rejected, or if no answer comes within `HUB_START_SECS`.
+    """Return the result of `ask_hub` if a hub uses the data directory, otherwise the result of `act`. `act` has
+    exclusive access. Finish an interrupted restore first, because it would undo the changes of `act`. Raise
+    `StartFailed` if the hub rejects the request, or does not answer within `HUB_START_SECS`.
     """
     clock = Clock()
     deadline = clock.monotonic() + HUB_START_SECS
@@ -196,7 +192,7 @@ async def ask_or_act(data_dir: Path, ask_hub: Callable[[], T], act: Callable[[],
 
 
 def read_state(data_dir: Path) -> Mapping[str, bytes]:
-    """Return the state of the running hub, otherwise of the card, by document key."""
+    """Return the values of the running hub or, without a hub, of the card, by document key."""
     try:
         reply = ask(data_dir, HubRequest(path="/diagnostics/state"))
         return {key: orjson.dumps(value) for key, value in reply["values"].items()}

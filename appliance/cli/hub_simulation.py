@@ -1,5 +1,5 @@
-"""Simulations for `POST /simulate`: the same as `lares simulate --json`, inside the hub's process, limited in
-time."""
+"""Runs simulations for `POST /simulate`, as `lares simulate --json` does, but in the hub's process and with a time
+limit."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from appliance.store.storage import DocumentSnapshot
 from appliance.tasks import Tasks
 
 MAX_SECS = 5.0
-"""Seconds of one simulation."""
+"""The time limit of one simulation."""
 
 MAX_LINES = 10_000
 
 MAX_WAITING = 4
-"""Simulations that run or wait; further ones are rejected."""
+"""The maximum number of running and waiting simulations. The hub rejects further ones."""
 
 EVENTS_FILE = "events"
-"""The name of the events in error messages."""
+"""The name of the events file in error messages."""
 
 
 class HubSimulations:
@@ -50,7 +50,8 @@ class HubSimulations:
         self._waiting = 0
 
     async def simulate(self, asked: SimulationRequest, stored: Mapping[str, Any]) -> SimulationResult:
-        """Return the lines of a simulation of the home with this state; raise `Invalid`, `InvalidFile`, or `Busy`."""
+        """Simulate the home with these stored values, and return the lines. Raise `Invalid`, `InvalidFile`, or
+        `Busy`."""
         if self._waiting >= MAX_WAITING:
             raise Busy("too many simulations are waiting; try again later")
         self._waiting += 1
@@ -73,8 +74,8 @@ class HubSimulations:
 
 
 def _copy(file: Path, folder: Path, asked: SimulationRequest) -> Path:
-    """Copy the configuration into the folder, with the text in place of its file's; return the path of the main
-    file's copy."""
+    """Copy the configuration into the folder, with the new text of one file. Return the path of the copied main
+    file."""
     copied = folder / file.parent.name
     shutil.copytree(file.parent, copied, ignore_dangling_symlinks=True)
     if asked.path is not None and asked.text is not None:
@@ -120,7 +121,7 @@ async def _simulate(file: Path, asked: SimulationRequest, stored: dict[str, Any]
 
 
 def _load(file: Path) -> Config:
-    """Return the configuration, or the defaults if there is no file; raise `InvalidFile`."""
+    """Return the configuration, or the defaults without a file. Raise `InvalidFile`."""
     try:
         return config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)
     except ConfigFailed as failed:
@@ -131,7 +132,7 @@ def _load(file: Path) -> Config:
 def _read_period(
     asked: SimulationRequest, settings: Config, *, has_hook_alias: bool
 ) -> tuple[datetime, list[FileEvent | FileHook]]:
-    """Return the start of the simulation, and its events; raise `Invalid` or `InvalidFile`."""
+    """Return start and events of the simulation. Raise `Invalid` or `InvalidFile`."""
     begins = _first(asked, settings)
     start = Clock().now() if begins is None else begins
     read = partial(read_events, asked.events, EVENTS_FILE, settings.locale, start)

@@ -1,4 +1,4 @@
-"""`lares import homeassistant`: import rooms, names, variables, and Lua files; overwrite nothing."""
+"""`lares import homeassistant`: imports rooms, names, variables, and Lua files. It overwrites nothing."""
 
 from __future__ import annotations
 
@@ -35,14 +35,13 @@ from appliance.store.storage import DocumentSnapshot
 from appliance.tables.plain_files import read_plain
 
 MODULE = Path("scripts") / "homeassistant.lua"
-"""The script that translated automations require."""
+"""The script for `require` in translated automations."""
 
 
 class Item(Struct, frozen=True, kw_only=True):
-    """Something to import: a sentence about it, its key and value in the store, and the request that creates it in a
-    running hub.
+    """A record to import: a sentence about it, its key and value in the store, and the request for a running hub.
 
-    `device_id` is the device that the hub must already know.
+    The hub must already know the device `device_id`.
     """
 
     sentence: str
@@ -53,7 +52,7 @@ class Item(Struct, frozen=True, kw_only=True):
 
 
 def import_(arguments: argparse.Namespace) -> int:
-    """Import from the folder and print each thing that was imported or skipped; return the exit code."""
+    """Import from the folder, and print each imported and skipped record and file."""
     folder = Path(arguments.folder)
     with as_owner_of_all(folder):
         installation = read_installation(folder)
@@ -88,7 +87,7 @@ def import_(arguments: argparse.Namespace) -> int:
 
 
 def _known_devices(data_dir: Path) -> dict[str, KnownDevice]:
-    """Return the devices that the running hub or the store has."""
+    """Return the devices in the running hub or in the store."""
     snapshot = DocumentSnapshot(read_state(data_dir))
     names = dict(snapshot.items(NAME_PREFIX))
     return {
@@ -102,7 +101,7 @@ def _known_devices(data_dir: Path) -> dict[str, KnownDevice]:
 
 
 def _mqtt_section(file: Path) -> str:
-    """Return the name of the first enabled MQTT section of the configuration; `mqtt` if there is none."""
+    """Return the name of the first enabled MQTT section, by default `mqtt`."""
     sections = config.parse_toml(read_plain(file).decode(errors="replace"), str(file)).get("adapters", {})
     for name, section in sections.items() if isinstance(sections, Mapping) else ():
         if isinstance(section, Mapping) and section.get("type", name) == "mqtt" and section.get("enabled", True):
@@ -111,7 +110,7 @@ def _mqtt_section(file: Path) -> str:
 
 
 def _items(installation: Installation, entities: Entities) -> Iterator[Item]:
-    """Yield areas as rooms, the area and name of each device that has an id in Lares, and helpers as variables."""
+    """Yield areas as rooms, helpers as variables, and area and name of each device with an id in Lares."""
     for area in installation.areas.values():
         yield Item(
             sentence=f"room {area.id} ({area.name})",
@@ -169,7 +168,7 @@ async def _in_store(items: Iterable[Item], data_dir: Path) -> list[tuple[bool, s
 
 
 def _fault(item: Item) -> str | None:
-    """Return why the API would reject the item, None if it would not."""
+    """Return the reason if the API would reject the item, otherwise None."""
     body = item.request.body
     try:
         for key, check in (("id", identifier), ("room_id", identifier), ("name", checked_name)):
@@ -198,7 +197,7 @@ def _post_item(item: Item, state: Collection[str], data_dir: Path) -> tuple[bool
 
 
 def _import_locale(locale: Mapping[str, Any], file: Path) -> list[tuple[bool, str]]:
-    """Set time zone and coordinates if the configuration still has the bundled ones."""
+    """Set time zone and coordinates that still have their initial values."""
     text = read_plain(file).decode()
     stated = config.parse_toml(text, str(file)).get("locale", {})
     missing = {key: each for key, each in locale.items() if stated.get(key, "UTC") == "UTC" and each != "UTC"}
@@ -215,7 +214,7 @@ def _import_locale(locale: Mapping[str, Any], file: Path) -> list[tuple[bool, st
 
 
 def _with_locale(text: str, line: str) -> str:
-    """Return the text with a line in [locale]; it replaces the line of the key, even in a comment."""
+    """Set a line in `[locale]`. It replaces a line or comment with the same key."""
     key = line.split(" ", maxsplit=1)[0]
     head, header, rest = text.partition("[locale]\n")
     if not header:
@@ -228,7 +227,7 @@ def _with_locale(text: str, line: str) -> str:
 
 
 def _import_files(installation: Installation, entities: Entities, folder: Path) -> list[tuple[bool, str]]:
-    """Write one Lua file per automation, script, and scene, and the module that they require."""
+    """Write one Lua file per automation, script, and scene, and their common module."""
     steps: list[tuple[bool, str]] = []
     taken = {name: _taken(folder / name) for name in ("automations", "scenes", "scripts")}
     taken["scripts"].add(MODULE.stem)
@@ -258,7 +257,7 @@ def _import_files(installation: Installation, entities: Entities, folder: Path) 
 def _makers(
     installation: Installation, entities: Entities, taken: Mapping[str, set[str]]
 ) -> Iterator[tuple[str, Callable[[], LuaFile]]]:
-    """Yield a description and the translation of each file; call it before you take the next one."""
+    """Yield description and translation function of each file. Call the function before you take the next one."""
     scene_ids = iter(scripts.prepare(entities, taken))
     for place, each in installation.scenes:
         yield f"scene ({place})", partial(scripts.translate_scene, place, each, entities, scene_ids)
@@ -271,13 +270,13 @@ def _makers(
 
 
 def _taken(folder: Path) -> set[str]:
-    """Return the ids of the files that the user or the program wrote."""
+    """Return the ids of files that no import wrote."""
     files = folder.glob("*.lua")
     return {each.stem for each in files if MARK not in read_plain(each).decode(errors="replace")}
 
 
 def _module(locale: Mapping[str, Any]) -> str:
-    """Return the module, with the place of the home."""
+    """Return the common module with the coordinates of the home."""
     text = (Path(__file__).parent / "homeassistant" / MODULE.name).read_text(encoding="utf-8")
     place = f"{locale.get('latitude', 0)}, {locale.get('longitude', 0)}"
     return text.replace("LATITUDE, LONGITUDE = 0, 0", f"LATITUDE, LONGITUDE = {place}")

@@ -1,4 +1,4 @@
-"""`lares init`: a fresh configuration to begin with."""
+"""`lares init`: writes an initial configuration."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from appliance.tables.checks import nearest
 
 
 def init(arguments: argparse.Namespace) -> int:
-    """Write a configuration into the folder, never over an existing file, and print the written files.
-
-    It is a copy of the bundled configuration, or of the one given by `--config`.
+    """Copy the bundled configuration, or the one of `--config`, to the folder. Overwrite nothing, and print the
+    written files.
     """
     if arguments.adapter is not None:
         return _write_kind(arguments)
@@ -43,7 +42,7 @@ def init(arguments: argparse.Namespace) -> int:
 
 
 def _write_kind(arguments: argparse.Namespace) -> int:
-    """Write a bundled kind into the configuration's folder, never over an existing file, and explain its use."""
+    """Copy a bundled kind to the configuration folder, and explain its use. Overwrite nothing."""
     name, file = arguments.adapter, HubPaths.of_process(arguments.config, arguments.data_dir).find_config()
     folder = file.parent if arguments.folder is None else Path(arguments.folder).absolute() / CONFIG_FILE.parent
     bundled = list_bundled_kinds()
@@ -63,9 +62,8 @@ def _write_kind(arguments: argparse.Namespace) -> int:
 
 
 def program_words(*, is_elsewhere: bool = False) -> list[str]:
-    """Return the command that starts this program again: its name if the shell finds it, otherwise its path.
-
-    With `is_elsewhere`, the command also works in another folder.
+    """Return the shell command for this program: its name if the shell finds it, otherwise its path. With
+    `is_elsewhere`, the path is absolute.
     """
     started = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv) + 1]
     script = Path(started[-1])

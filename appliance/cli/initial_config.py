@@ -13,24 +13,23 @@ from appliance.store.disk import write_file
 from appliance.tables.plain_files import read_plain
 
 ConfigTemplate = Mapping[Path, tuple[bytes, int]]
-"""Content and mode of files, by their paths in the folder of configuration."""
+"""Content and mode of files, by relative path in the configuration folder."""
 
 MAX_INITIAL_FILE_BYTES = 16 << 20
-"""Bytes of one file of an initial configuration."""
 
 RECIPES = "recipes"
-"""Name of the folder of recipes; bundled recipes stay with the program."""
+"""The folder of recipes. Bundled recipes are not copied."""
 
 
 def find_template(config_flag: str | None) -> Path:
-    """Return the folder of the initial configuration: the folder of the named file, or the bundled folder."""
+    """Return the folder of the named file, by default the bundled folder."""
     if not config_flag:
         return bundled_config()
     return config_folder(HubPaths.of_process(config_flag, None).find_config())
 
 
 def read_template(source: Path) -> ConfigTemplate:
-    """Return the files of the initial configuration; raise `StartFailed` if one cannot be read."""
+    """Return the files of an initial configuration. Raise `StartFailed` if one cannot be read."""
     try:
         left_out = bundled_config() / RECIPES
         files = sorted(path for path in source.rglob("*") if path.is_file() and path.parent != left_out)
@@ -43,7 +42,7 @@ def read_template(source: Path) -> ConfigTemplate:
 
 
 def write_config(folder: Path, template: ConfigTemplate) -> list[Path]:
-    """Write the missing files of the configuration into the folder and return them; raise `StartFailed`."""
+    """Write the missing files of the configuration, and return their paths. Raise `StartFailed` if that fails."""
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""`lares key`: creates, lists, and revokes keys on the box itself, with or without a running hub."""
+"""`lares key`: creates, lists, and revokes keys on the box, with or without a running hub."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ Act = Callable[[Keyring], Awaitable[Any]]
 """The work without a running hub."""
 
 KeyCommand = tuple[HubRequest, Act, Callable[[Any], None]]
-"""The request to a hub, the work without a hub, and the function that prints the answer."""
+"""The request to a running hub, the same work without a hub, and a function that prints the answer."""
 
 NO_AUTH = Auth(master_key=None, source="")
 ONLY_NOW = "shown only this once"
 
 
 def key(arguments: argparse.Namespace) -> int:
-    """Change or list keys, through the hub if one runs; return the exit code."""
+    """Change or list keys, through the hub if it runs."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     data_dir = paths.need_data_dir()
     become_owner(data_dir)
@@ -58,7 +58,7 @@ def key(arguments: argparse.Namespace) -> int:
 
 
 def _read_auth(paths: HubPaths) -> Auth | LaresError:
-    """Return the master key from configuration or environment, or the error. A running hub knows it already."""
+    """Return the master key from configuration or environment, or the error. Only the work without a hub needs it."""
     try:
         file = paths.find_config()
         return (config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)).auth
@@ -67,7 +67,7 @@ def _read_auth(paths: HubPaths) -> Auth | LaresError:
 
 
 async def _act_alone(data_dir: Path, act: Act, auth: Auth | LaresError) -> Any:
-    """Do the work with exclusive access to the store; return the same answer as the hub would."""
+    """Do the work with exclusive access to the store. Return the same answer as the hub."""
     if isinstance(auth, LaresError):
         raise auth
     async with open_document(data_dir) as (document, clock):
@@ -77,7 +77,7 @@ async def _act_alone(data_dir: Path, act: Act, auth: Auth | LaresError) -> Any:
 
 @asynccontextmanager
 async def open_document(data_dir: Path) -> AsyncIterator[tuple[Document, Clock]]:
-    """Open the store while no hub holds it; errors have the same exit codes as errors of the hub."""
+    """Open the store without a running hub. Errors have the same exit codes as errors of the hub."""
     clock = Clock()
     async with Document(Disk(data_dir), clock) as document:
         try:
@@ -154,7 +154,7 @@ def _show_master(reply: dict[str, Any]) -> None:
 
 
 def _print_note(sentence: str) -> None:
-    """Print on standard error, since standard output may be for a program."""
+    """Print on standard error, because a program may read standard output."""
     say(sentence, to=sys.stderr)
 
 

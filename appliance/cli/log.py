@@ -1,4 +1,4 @@
-"""`lares log`: print the latest lines of the running hub's log."""
+"""`lares log`: prints the latest log lines of the running hub."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEVEL_COLOURS = {"error": "red", "critical": "red", "warning": "yellow", "debug
 
 
 def log(arguments: argparse.Namespace) -> int:
-    """Print the matching lines, oldest first; with `--follow` until interrupted. Return the exit code."""
+    """Print the matching lines, oldest first. With `--follow`, continue until interrupted."""
     filters = {"level": arguments.level, "part": arguments.part, "contains": arguments.contains}
     reply = _ask_log(arguments, {**filters, "limit": arguments.lines})
     while True:

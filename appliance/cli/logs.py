@@ -1,4 +1,4 @@
-"""Log lines: for people, for journald, or as JSON for programs; one line per entry, on standard error."""
+"""Formats the log on standard error, one line per entry: as text, for journald, or as JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from appliance.log_limit import RepetitionLimit
 from appliance.settings import Logging
 
 _INVISIBLE = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]"
-"""Invisible characters that Python considers printable: fillers, joiners, and selectors, except the emoji
+"""Invisible characters that Python treats as printable: fillers, joiners, and selectors, except the emoji
 selector."""
 
 _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
@@ -52,7 +52,6 @@ class TextLines(logging.Formatter):
     """`time level part: message key=value`, in local time."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the entry as one line."""
         time = f"{self.formatTime(record, '%Y-%m-%d %H:%M:%S')}.{int(record.msecs):03d}"
         return f"{time} {record.levelname.lower():<7} {_entry(record)}"
 
@@ -61,18 +60,16 @@ class JournalLines(logging.Formatter):
     """`<N>part: message key=value`; journald adds the time, and reads the priority from `<N>`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the entry as one line."""
         return f"<{_PRIORITIES.get(record.levelno, 6)}>{_entry(record)}"
 
 
 class JsonLines(logging.Formatter):
     """One JSON object per line: `time` (UTC seconds), `level`, `part`, `message` and the entry's own fields.
 
-    A field with one of these names gets a `_` at its end, so that no script can imitate another part.
+    Another field with one of these names gets the suffix `_`. Otherwise, a script could imitate another part.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the entry as one line."""
         entry = {
             "time": round(record.created, 3),
             "level": record.levelname.lower(),
@@ -92,7 +89,7 @@ def _entry(record: logging.LogRecord) -> str:
 
 
 def one_line(text: str) -> str:
-    """Escape line breaks and every character that is invisible or controls a terminal, so that no text can forge a
+    """Escape line breaks, control characters, and invisible characters. Otherwise, a text could imitate a log
     line."""
     if is_harmless(text):
         return text
@@ -100,20 +97,19 @@ def one_line(text: str) -> str:
 
 
 def is_harmless(text: str) -> bool:
-    """Return whether the text has no control, bidirectional, or other invisible character."""
+    """Return whether the text contains no control, bidirectional, or other invisible character."""
     return text.isprintable() and (text.isascii() or not re.search(_INVISIBLE, text))
 
 
 class _Escaped(logging.Formatter):
-    """Entries of a command; the lines of a traceback follow each other."""
+    """Formats the log entries of a command. A traceback has several lines."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the entry with escaped control characters."""
         return "\n".join(map(one_line, super().format(record).split("\n")))
 
 
 def make_streams_safe() -> None:
-    """Make printing work with a closed output, and with names that the terminal cannot encode."""
+    """Prepare standard output and error: they may be closed, or unable to encode a name."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Escaped())
     for name in ("stdout", "stderr"):
@@ -125,7 +121,7 @@ def make_streams_safe() -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """Discard the buffered and all further output of a stream without a reader."""
+    """Discard buffered and further output of a stream without a reader."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""The command line: the commands, and the exit codes of their failures."""
+"""The command line: parses the arguments, runs the command, and returns the exit code."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from appliance.simulated_clock import MAX_SIMULATED_HOURS
 from appliance.version import VERSION
 
 SWITCH_SECS = 0.0005
-"""The seconds until the loop gets the interpreter back from another computing thread, such as a late import."""
+"""The maximum seconds that another thread, such as a late import, keeps the interpreter."""
 
 PATHS = {"config", "data_dir", "file", "folder", "path", "keep", "events", "record", "replay"}
-"""The arguments that are paths; their names can contain any bytes."""
+"""The arguments that are paths. A path can contain any bytes."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code, one of sysexits(3)."""
+    """Run the command and return its exit code, see sysexits(3)."""
     make_streams_safe()
     # Python 3.14 warns about Sanic's code when it first compiles it.
     warnings.filterwarnings("ignore", "'return' in a 'finally' block", SyntaxWarning)
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _command(parsed: argparse.Namespace) -> int:
-    """Import only the command's own module and run it; without a command, run the hub."""
+    """Import only the module of the command, and run the command. The default command is `run`."""
     _check_texts(parsed)
     name = {"import": "import_"}.get(parsed.command, parsed.command or "run").replace("-", "_")
     if name == "run":  # before the hub starts, there is no work that a stop must end
@@ -78,7 +78,7 @@ def _command(parsed: argparse.Namespace) -> int:
 
 
 def _check_texts(parsed: argparse.Namespace) -> None:
-    """Raise `StartFailed` for an empty path, such as from an unset variable, and for text that is not UTF-8."""
+    """Raise `StartFailed` for an empty path, such as of an unset variable, and for invalid UTF-8."""
     for name, value in vars(parsed).items():
         for each in value if isinstance(value, list) else [value]:
             if name in PATHS and each == "":
@@ -88,10 +88,9 @@ def _check_texts(parsed: argparse.Namespace) -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that exits with the code for wrong usage."""
+    """A parser with exit code 64 for a usage error."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the error and the usage, and exit."""
         self.print_usage(sys.stderr)
         self.exit(os.EX_USAGE, f"lares: {one_line(message)}\n")
 
@@ -102,19 +101,18 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _RunRefused(Exception):
-    """The arguments belong to a command other than `run`."""
+    """The arguments are for another command."""
 
 
 class _RunParser(_Parser):
-    """A parser only for `run`; other arguments are left to the complete parser."""
+    """A parser for `run` only. It raises `_RunRefused` for other arguments."""
 
     def error(self, message: str) -> NoReturn:
-        """Leave the arguments to the complete parser."""
         raise _RunRefused(message)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the arguments; build the complete parser, which takes longer, only if needed."""
+    """Parse the arguments. The complete parser takes longer, so it is built only for other commands than `run`."""
     parser = _RunParser(parents=[_common(None)], add_help=False)
     parser.set_defaults(version=False, licenses=False)
     _add_run(
@@ -191,7 +189,6 @@ def _add_backup(commands: Any, common: Sequence[_Parser]) -> None:
 
 
 def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.ArgumentParser) -> None:
-    """Add the arguments of `init`, and the command that tries a kind in Lua."""
     init.add_argument("folder", metavar="DIR", nargs="?", help="the folder for config/")
     init.add_argument(
         "--adapter",
@@ -212,7 +209,6 @@ def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.Argument
 
 
 def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
-    """Add the commands that ask a running hub, and the commands about commands."""
     _add_history_commands(commands, common)
     status = commands.add_parser("status", parents=common, help="show the state of the running hub")
     status.add_argument("--watch", action="store_true", help="refresh every two seconds")
@@ -251,7 +247,7 @@ def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
 
 
 def _explain(parser: argparse.ArgumentParser, path: str = "") -> None:
-    """Show the examples of every command in its help."""
+    """Add the examples of each command to its help."""
     for name, child in subcommands(parser).items():
         full = f"{path} {name}".strip()
         child.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -288,7 +284,7 @@ def _add_history_commands(commands: Any, common: Sequence[_Parser]) -> None:
 
 
 def _common(default: str | None) -> _Parser:
-    """Return the parser of the common arguments, which can come before or after the command's name."""
+    """Return the parser of the common arguments. They can be before or after the command."""
     common = _Parser(add_help=False, argument_default=default)
     common.add_argument("--config", metavar="FILE", help="the configuration file")
     common.add_argument("--data-dir", metavar="DIR", help="the data directory of the hub")

@@ -1,4 +1,4 @@
-"""`lares notify`: sends a message through a section, to try it."""
+"""`lares notify`: sends a test message through a section."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from appliance.cli.terminal import say
 
 
 def notify(arguments: argparse.Namespace) -> int:
-    """Send the text and print the result; return the exit code. Raise `StartFailed` if it fails."""
     payload = {"message": arguments.text, **({} if arguments.title is None else {"title": arguments.title})}
     section, _, operation = arguments.section.partition(":")
     path = f"/adapters/{quote(section, safe='')}/operations/{quote(operation or 'send', safe='')}"

@@ -1,4 +1,4 @@
-"""The owner of the home: commands of root become its user before they open any of its files."""
+"""Root commands become the owner of the home before they open its files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from appliance.store.disk import for_its_user, write_file
 
 ROOT = 0
 MAX_STEPS = 200
-"""The number of names in the longest path that is resolved, including the names in links."""
+"""The maximum number of names in a resolved path, including names in links."""
 
 _ON_THE_WAY = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -27,11 +27,11 @@ _IMPORTED_LATE = (
     *("concurrent.futures.thread", "ctypes", "difflib", "shutil"),
     *("argon2", "argon2.exceptions", "astral.sun", "croniter", "jinja2.ext"),
 )
-"""Modules that are imported late: later, the user may not be able to read root's Python, or root's unpacked files."""
+"""Modules for later imports. The owner of the home may be unable to read root's Python or unpacked files."""
 
 
 def become_owner(*paths: Path) -> None:
-    """If this process is root and the paths belong to another user, become that user, with all groups.
+    """Become the owner of the paths, with all groups, if this process is root and another user owns them.
 
     Raise `StartFailed` for root if a path is a link.
     """
@@ -44,7 +44,8 @@ def become_owner(*paths: Path) -> None:
 
 
 def need_access(*paths: Path) -> None:
-    """Raise `StartFailed` if this user cannot read one of the existing paths; root becomes their owner instead."""
+    """Raise `StartFailed` if this user cannot read an existing path. Check nothing for root, which becomes the
+    owner."""
     for path in paths:
         needed = os.R_OK | os.X_OK if path.is_dir() else os.R_OK
         if os.geteuid() != ROOT and path.exists() and not os.access(path, needed):
@@ -52,8 +53,8 @@ def need_access(*paths: Path) -> None:
 
 
 def become_owner_of_both(config: Path, data_dir: Path) -> None:
-    """Do the same for work that changes configuration and data; if root owns the configuration, stay root. In that
-    case, change the data within `as_owner`.
+    """Become the owner of configuration and data, for work that changes both. Remain root if root owns the
+    configuration; in that case, change the data within `as_owner`.
     """
     if find_owner(config) is not None or find_owner(data_dir) is None:
         become_owner(data_dir, config)
@@ -61,16 +62,15 @@ def become_owner_of_both(config: Path, data_dir: Path) -> None:
 
 @contextmanager
 def as_owner(*paths: Path) -> Iterator[None]:
-    """Become that user within the context only, for work that runs no code of the home."""
+    """Become the owner of the paths within the context, for work that runs no code of the home."""
     with _as_user(find_owner(*paths)):
         yield
 
 
 @contextmanager
 def as_owner_of_all(source: Path) -> Iterator[None]:
-    """Do the same for a source that root named. If root owns the source, read it as the first other owner inside it.
-
-    Anyone who can write there can replace a file while it is read. Raise `StartFailed` if a group or everybody can
+    """Become the owner of a source folder within the context. If root owns the folder, become the first other owner
+    inside it, because that user can replace a file during the read. Raise `StartFailed` if a group or all users can
     write there.
     """
     owner = find_owner(source)
@@ -81,7 +81,7 @@ def as_owner_of_all(source: Path) -> Iterator[None]:
 
 
 def _other_owner_in(folder: Path, *, deep: bool) -> os.stat_result | None:
-    """Return the first owner in the folder who is not root."""
+    """Return the first owner in the folder other than root."""
     for place, folders, files in os.walk(folder):
         found = os.lstat(place)
         if found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid != ROOT):
@@ -126,14 +126,14 @@ def refuse_other_home(*paths: Path) -> None:
 
 
 def worker_ids(*paths: Path) -> tuple[int, ...]:
-    """Return the user and groups that run the home's Lua; empty if root owns the home."""
+    """Return user and groups for the home's Lua. Return an empty result if root owns the home."""
     owner = find_owner(*paths)
     return () if owner is None else (owner.st_uid, *_groups_of(owner))
 
 
 @contextmanager
 def open_named(path: Path) -> Iterator[IO[bytes]]:
-    """Open a regular file named on the command line. Root follows no link. Raise `OSError`."""
+    """Open a regular file from the command line. Root follows no link. Raise `OSError`."""
     with open(_open_named(path), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
@@ -141,7 +141,7 @@ def open_named(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _open_named(path: Path) -> int:
-    """Open the file for reading; never wait for the other end of a pipe."""
+    """Open the file for reading, without a wait for the other end of a pipe."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -162,7 +162,7 @@ def _open_named(path: Path) -> int:
 
 
 def write_named(path: Path, data: bytes) -> None:
-    """Write the file with mode 0600 to the path that the command line names; root follows no link to it.
+    """Write a file from the command line with mode 0600. Root follows no link.
 
     Raise `StartFailed` if it cannot be written, or if the path is not a regular file.
     """
@@ -214,10 +214,9 @@ def _walk(path: Path) -> int:
 
 
 def find_owner(*paths: Path) -> os.stat_result | None:
-    """Return the owner of the paths if that is not root and this process is root; otherwise None.
-
-    It is the owner of the first path that root does not own; if there is none, the owner of the uppermost folder on
-    the way that root does not own: that user can replace everything below it. Raise `StartFailed` if a path is a
+    """Return the owner of the first path that root does not own, if this process is root. Otherwise, return None. If
+    root owns all paths, return the owner of the uppermost other folder above them: that user can replace everything
+    below it. Raise `StartFailed` if a path is a
     link.
     """
     if os.geteuid() != ROOT:
@@ -231,7 +230,7 @@ def find_owner(*paths: Path) -> os.stat_result | None:
 
 
 def _read_ahead() -> None:
-    """Import and read the late parts of the program."""
+    """Import modules and read files of the program before the change of the user."""
     for name in _IMPORTED_LATE:
         with suppress(ImportError):
             importlib.import_module(name)
@@ -240,7 +239,7 @@ def _read_ahead() -> None:
 
 
 def _chain_of(path: Path) -> list[os.stat_result]:
-    """Return the status of each existing folder on the path, from the uppermost, and of the path itself."""
+    """Return the status of each existing part of the path, from the uppermost folder to the path itself."""
     chain = []
     for each in (*reversed(path.absolute().parents), path.absolute()):
         try:
@@ -263,8 +262,8 @@ def _name_of(uid: int) -> str:
 
 
 def _groups_of(owner: os.stat_result) -> list[int]:
-    """Return the user's groups as at a login, the main one first; for a user without a name, the folder's group, but
-    never root's."""
+    """Return the user's groups as at a login, the main one first. For a user without a name, return the folder's
+    group, except root's."""
     try:
         user = pwd.getpwuid(owner.st_uid)
     except KeyError:
@@ -274,7 +273,7 @@ def _groups_of(owner: os.stat_result) -> list[int]:
 
 @contextmanager
 def give_new_files(folder: Path) -> Iterator[None]:
-    """Within the context, give root's new files the folder's group, so that the hub can read them."""
+    """Give new files of root the folder's group within the context, so that the hub can read them."""
     before = {folder, *folder.rglob("*")} if folder.exists() else set()
     try:
         yield

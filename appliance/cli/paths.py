@@ -15,7 +15,7 @@ CONFIG_FILE = Path("config") / "default.toml"
 
 
 class HubPaths(Struct, frozen=True, kw_only=True):
-    """The paths from the command line, and the default places to search; `working_dir` is None if it was deleted."""
+    """The paths from the command line, and the default folders. `working_dir` is None if that folder was deleted."""
 
     config_flag: str | None
     data_flag: str | None
@@ -25,7 +25,6 @@ class HubPaths(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def of_process(config_flag: str | None, data_flag: str | None) -> HubPaths:
-        """Return the paths of these flags, and of this process's environment, working directory, and executable."""
         return HubPaths(
             config_flag=config_flag,
             data_flag=data_flag,
@@ -52,14 +51,15 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         return self._first(CONFIG_FILE)
 
     def need_config(self) -> Path:
-        """Return the configuration file; raise `StartFailed` if it is missing."""
+        """Return the configuration file. Raise `StartFailed` if it is missing."""
         file = self.find_config()
         if not file.exists():
             raise StartFailed(f"there is no configuration at {file}; `lares run` writes one there", os.EX_CONFIG)
         return file
 
     def need_data_dir(self) -> Path:
-        """Return the data directory; raise `StartFailed` if it, or a named configuration file, is missing."""
+        """Return the data directory. Raise `StartFailed` if it is missing, or if a named configuration file is
+        missing."""
         self.find_config()
         folder = self.find_data_dir()
         if not folder.is_dir():
@@ -75,7 +75,7 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         return Path(by_systemd.split(":")[0]) if by_systemd else self._first(Path("data"))
 
     def _first(self, path: Path) -> Path:
-        """Return the path under the working directory; if it exists only next to the executable, return that path."""
+        """Return the path in the working directory, or next to the executable if it exists only there."""
         next_to_program = self.executable_dir / path
         here = self._from_here(path)
         return next_to_program if os.access(next_to_program, os.F_OK) and not os.access(here, os.F_OK) else here
@@ -87,7 +87,7 @@ class HubPaths(Struct, frozen=True, kw_only=True):
 
 
 def _find_working_dir() -> Path | None:
-    """Return the working directory; None if it was deleted."""
+    """Return the working directory, or None if it was deleted."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -95,7 +95,7 @@ def _find_working_dir() -> Path | None:
 
 
 def config_folder(file: Path) -> Path:
-    """Return the folder of the whole configuration; raise `StartFailed` if the file is not in a folder `config`."""
+    """Return the configuration folder. Raise `StartFailed` if the file is not in a folder named `config`."""
     if file.parent.name != "config":
         raise StartFailed(
             f"{file} lies in {file.parent}, which may hold more than configuration; move it to a folder named config",
@@ -105,10 +105,8 @@ def config_folder(file: Path) -> Path:
 
 
 def make_data_dir(folder: Path) -> None:
-    """Create the data directory if it is missing; raise `StartFailed` if that fails, or if this user cannot write to
-    it.
-
-    A directory on a card that is now read-only is enough: the store reads from it until the card is writable.
+    """Create the data directory if it is missing. Raise `StartFailed` if that fails, or if this user cannot write
+    there. Accept a directory on a read-only card, because the store can read from it.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

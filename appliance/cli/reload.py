@@ -16,7 +16,7 @@ NOUNS = {"adapters": "kind", "scenes": "scene", "automations": "automation", "sc
 
 
 def reload(arguments: argparse.Namespace) -> int:
-    """Print each change and each error; return 78 if there is an error."""
+    """Print each change and each error. Return 78 if there is an error."""
     reply = ask_hub(arguments, HubRequest(method="POST", path="/diagnostics/reload"))
     faults = [fault for done in reply["reloads"] for fault in done["errors"]]
     for done in reply["reloads"]:

@@ -1,4 +1,4 @@
-"""Import of a Home Assistant folder: areas, names, and automations as Lua.
+"""Imports a Home Assistant folder: areas, names, and automations as Lua.
 
 Read in this order: `source` (the files), `entities` (entity → device and attribute), `templates` (Jinja → Lua),
 `conditions`, `triggers`, `actions`, and `automation`, which writes one file.

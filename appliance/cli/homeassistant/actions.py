@@ -1,7 +1,7 @@
 """Actions of Home Assistant as Lua statements.
 
-Action types, services, and their fields are those of Home Assistant's documentation of scripts and of each
-integration. A part without a translation becomes a comment with the reason and its YAML.
+Action types, services, and fields follow Home Assistant's documentation of scripts and integrations. An untranslated
+part becomes a comment with the reason and the YAML.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from appliance.lua.execution import MAX_WAIT_SECS
 MAX_UNROLLED = 20
 
 ONE_NAME = re.compile(r"\s*\{\{\s*([A-Za-z_]\w*(?:\.\w+|\['\w+'\])*)\s*\}\}\s*")
-"""A template that consists of a name, such as `{{ repeat.item.lamp }}`."""
+"""A template with only a name, such as `{{ repeat.item.lamp }}`."""
 
 TRIGGER_ENTITY = re.compile(r"\s*\{\{\s*trigger\.(?:entity_id|to_state\.entity_id)\s*\}\}\s*")
 
@@ -38,10 +38,9 @@ COLORS: Mapping[str, tuple[int, int, int]] = {
     "cyan": (0, 255, 255), "turquoise": (64, 224, 208), "white": (255, 255, 255), "gold": (255, 215, 0),
     "violet": (238, 130, 238), "salmon": (250, 128, 114), "coral": (255, 127, 80), "navy": (0, 0, 128),
 }  # fmt: skip
-"""Named colours of CSS."""
 
 Command = tuple[str, str, Any]
-"""Capability, action, and value; a value of None is omitted."""
+"""Capability, action, and value. The command omits a value of None."""
 
 SIMPLE: Mapping[str, Mapping[str, Command]] = {
     "lock": {"lock": ("lock", "lock", None), "unlock": ("lock", "unlock", None), "open": ("lock", "unlock", None)},
@@ -56,7 +55,7 @@ SIMPLE: Mapping[str, Mapping[str, Command]] = {
     },
     "climate": {"turn_off": ("hvac_mode", "set", "off"), "turn_on": ("hvac_mode", "set", "heat")},
 }
-"""Commands of services without data, by domain and service."""
+"""Commands for services without data, by domain and service."""
 
 POWER = {"turn_on": "on", "turn_off": "off", "toggle": "toggle"}
 SWITCHED = frozenset({"light", "switch", "fan", "media_player"})
@@ -74,7 +73,7 @@ SETTERS: Mapping[str, Mapping[str, str]] = {
     "media_player": {"source": "media_source", "is_volume_muted": "muted"},
     "cover": {"position": "cover_position", "tilt_position": "cover_tilt"},
 }
-"""The capability that each field of a service sets, by domain."""
+"""Capabilities by domain and field of a service."""
 
 FIELDS = frozenset(
     {
@@ -83,10 +82,10 @@ FIELDS = frozenset(
         *("temperature", "volume_level", "option", "code", *(field for each in SETTERS.values() for field in each)),
     }
 )
-"""Fields of device services that are translated."""
+"""Translated fields of device services."""
 
 MESSAGE_FIELDS = frozenset({"message", "title", "data", "actions", "notification_id"})
-"""Fields of messages that are translated, or that matter only in Home Assistant."""
+"""Fields of messages that are translated, or that Lares does not need."""
 
 CUSTOM: Mapping[str, Mapping[str, tuple[str, Any]]] = {
     "button": {"press": ("press", None)},
@@ -103,18 +102,18 @@ CUSTOM: Mapping[str, Mapping[str, tuple[str, Any]]] = {
         "alarm_arm_vacation": ("set", Raw('"armed_vacation"')),
     },
 }
-"""Actions on `custom` attributes: the action, and the value or the field that has it."""
+"""Actions on `custom` attributes: the action, and its value or the field with the value."""
 
 
 RAISING = ("ctx:invoke(", "ctx:run_scene(", "require(")
-"""Calls that raise if they fail."""
+"""Lua calls that raise an error if they fail."""
 
 COMPARED = frozenset({"device_state_change", "variable_change"})
-"""Types of triggers for whose state Lua can wait."""
+"""Types of triggers whose state Lua can wait for."""
 
 
 class Actions:
-    """Writes the statements of one automation. `problems` are the reasons for parts that were not translated."""
+    """Writes the Lua statements of one automation. `problems` are the reasons for untranslated parts."""
 
     def __init__(
         self,
@@ -125,7 +124,7 @@ class Actions:
         fields: Mapping[str, str] | None = None,
         depth: int = 2,
     ) -> None:
-        """Write for an automation or, if there are `fields` (Lua by name), for a scene or function."""
+        """With `fields` (Lua by name), write for a scene or function, otherwise for an automation."""
         self.lines = Lines(depth)
         self.problems: list[str] = []
         self._entities = entities
@@ -137,7 +136,7 @@ class Actions:
         self._reads_waits = reads_waits
 
     def define(self, variables: Any) -> None:
-        """Write the variables of an automation or action as locals."""
+        """Write variables of an automation or action as Lua locals."""
         if not isinstance(variables, Mapping):
             return
         for key, value in variables.items():
@@ -154,7 +153,7 @@ class Actions:
                 self._known[str(key)] = value
 
     def define_by_trigger(self, variables: Mapping[str, Mapping[str, Any]]) -> None:
-        """Write the variables that each trigger sets, by the trigger's id."""
+        """Write the variables of each trigger, by trigger id."""
         for key in dict.fromkeys(str(key) for own in variables.values() for key in own):
             local = name(key)
             self.lines.add(f"local {local}")
@@ -169,13 +168,11 @@ class Actions:
             self.lines.close()
 
     def sequence(self, value: Any) -> None:
-        """Write actions in order."""
         for each in as_list(value):
             self._one(each)
 
     def stop(self, what: str) -> None:
-        """Return at a condition without a translation, so that nothing runs that the condition would have
-        prevented."""
+        """End the run at an untranslated condition, because the condition may prevent the next actions."""
         self.lines.add(f'ctx:log("warn", {quote(f"{what} is not translated: write it in this file")})')
         self.lines.add("do return end")
 
@@ -218,8 +215,7 @@ class Actions:
                 self._without_wait(action)
 
     def _protect(self, start: int) -> None:
-        """Let the run continue after an error in the lines from `start` on. Commands of devices do not raise
-        errors."""
+        """Continue the run after an error in the lines from `start` on. Device commands raise no errors."""
         lines = self.lines.lines[start:]
         if any(call in line for line in lines for call in RAISING) and not any("local " in line for line in lines):
             self.lines.lines[start:] = [
@@ -249,7 +245,7 @@ class Actions:
         raise NotTranslated("the action's type is not known")
 
     def _skip(self, part: Any, reason: str) -> None:
-        """Write a part that has no translation as a comment."""
+        """Write an untranslated part as a comment."""
         self.problems.append(reason)
         self.lines.note(f"not translated: {reason}")
         for line in as_yaml(part).splitlines():
@@ -263,8 +259,7 @@ class Actions:
         self.lines.close()
 
     def _test(self, value: Any) -> str:
-        """Return the Lua expression of conditions; write those without a translation as a comment, and return
-        false."""
+        """Return the Lua expression of conditions. If one cannot be translated, write a comment and return false."""
         try:
             return conditions.in_lua(value, self.scope)
         except NotTranslated as reason:
@@ -294,7 +289,7 @@ class Actions:
         self.lines.close()
 
     def _block(self, value: Any) -> None:
-        """Write actions whose variables are local to the block."""
+        """Write actions in a block with its own local variables."""
         names = dict(self._names)
         self.sequence(value)
         self._names = names
@@ -336,7 +331,7 @@ class Actions:
         self._names, self._loops = names, self._loops - 1
 
     def _is_unrolled(self, repeat: Mapping[str, Any]) -> bool:
-        """Return whether the items name targets, which are written once for each item."""
+        """Return whether the items name targets. Such actions are written once per item."""
         items = repeat["for_each"]
         return (
             isinstance(items, list)
@@ -354,7 +349,7 @@ class Actions:
         self._known = known
 
     def _filled_in(self, value: Any) -> Any:
-        """Return a value with constants in place of templates that consist of the name of one."""
+        """Replace templates that contain only a constant's name by the constant."""
         if isinstance(value, Mapping):
             return {key: self._filled_in(each) for key, each in value.items()}
         if isinstance(value, list):
@@ -405,7 +400,7 @@ class Actions:
             self._finish_wait(f"ha.wait_until(ctx, function() return {test} end, {self._timeout(action)})", action)
 
     def _wait_for_trigger(self, action: Mapping[str, Any]) -> None:
-        """Wait for the first of several triggers; a state that holds already counts."""
+        """Wait for the first of several triggers. A state that is already true ends the wait."""
         found = [
             (test, seconds(each["for"]) if each.get("for") is not None else 0.0)
             for each in as_list(action["wait_for_trigger"])
@@ -423,7 +418,7 @@ class Actions:
         self._finish_wait(f"ha.wait_until(ctx, function() return {test} end, {timeout}{more})", action)
 
     def _awaited(self, trigger: Any) -> list[Comparison]:
-        """Return the tests of a trigger of which one must hold."""
+        """Return the tests of a trigger. The trigger matches if one of them is true."""
         if not isinstance(trigger, Mapping):
             raise NotTranslated("it is not a mapping")
         check_part(trigger)
@@ -453,7 +448,7 @@ class Actions:
         self._finish_wait(f"ctx:wait_for({quote(test.target.device_id)}, {literal(wanted)})", action)
 
     def _without_wait(self, action: Mapping[str, Any]) -> None:
-        """Wait for the timeout of a wait without a translation; if it has no timeout, end the run."""
+        """Wait for the timeout of an untranslated wait. Without a timeout, end the run."""
         try:
             self._delay({"delay": action["timeout"]})
         except (KeyError, NotTranslated):
@@ -549,7 +544,7 @@ class Actions:
             self._write(entity_id, commands, data)
 
     def _is_about_trigger(self, action: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
-        """Return whether the target is the entity that fired the trigger."""
+        """Return whether the target is the entity of the trigger."""
         target = action.get("target")
         places = (target if isinstance(target, Mapping) else {}, action, data)
         targets = [str(each.get("entity_id")) for each in places if each.get("entity_id") is not None]
@@ -571,7 +566,7 @@ class Actions:
             self.lines.add(f"ctx:command(event.device_id, {literal(command)})")
 
     def _omit(self, service: str, data: Mapping[str, Any], known: Collection[str]) -> None:
-        """Write a comment about the fields that have no counterpart."""
+        """Write a comment about untranslated fields."""
         if others := [str(each) for each in data if each not in known]:
             reason = f"{service} without {', '.join(others)}, which Lares does not have"
             self.problems.append(reason)
@@ -587,7 +582,7 @@ class Actions:
             self.lines.add(f"ctx:command({quote(target.device_id)}, {literal(command)}){mark}")
 
     def _targets(self, domain: str, action: Mapping[str, Any], data: dict[str, Any]) -> list[str]:
-        """Return the entities that a service acts on, and remove them from its data."""
+        """Remove the target entities from the service's data, and return them."""
         target = action.get("target")
         found: list[str] = []
         for place in (target if isinstance(target, Mapping) else {}, action, data):
@@ -628,7 +623,7 @@ class Actions:
         return [(target, each) for each in found]
 
     def _by_verb(self, target: Target, domain: str, verb: str, data: Mapping[str, Any]) -> list[Command]:
-        """Return the commands of the service itself, without those of its further fields."""
+        """Return the commands of the service without those of its optional fields."""
         if command := SIMPLE.get(domain, {}).get(verb):
             return [command]
         if verb in POWER and domain in SWITCHED:
@@ -796,7 +791,7 @@ class Actions:
             raise NotTranslated(f"the service scene.{verb} has no counterpart: use ctx:snapshot and ctx:restore")
 
     def apply(self, states: Mapping[Any, Any], data: Mapping[str, Any] | None = None) -> None:
-        """Write the commands that bring entities to states, as in a scene."""
+        """Write commands that set entities to the states of a scene."""
         fade = {"transition": data["transition"]} if data and data.get("transition") is not None else {}
         for entity_id, state in states.items():
             try:
@@ -809,7 +804,7 @@ class Actions:
                 self._skip({str(entity_id): state}, words_)
 
     def _script(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
-        """Run a scene, or call the Lua function that replaces a script with fields."""
+        """Run a scene, or call the Lua function of a script with fields."""
         if verb in ("turn_off", "toggle", "reload"):
             raise NotTranslated(f"the service script.{verb} has no counterpart: use POST /scenes/ID/cancel")
         if verb == "turn_on":
@@ -836,7 +831,7 @@ class Actions:
     # --- values ---
 
     def _value(self, value: Any) -> str:
-        """Return a value, which may hold templates, as Lua."""
+        """Return a value, which may contain templates, as Lua."""
         if isinstance(value, Tagged):
             raise NotTranslated(f"the YAML tag {value.tag} is not supported")
         if isinstance(value, list):
@@ -858,7 +853,7 @@ def _can_be_switched(entity_id: str) -> bool:
 
 
 def service_for(entity_id: str, state: Any) -> tuple[str, dict[str, Any]]:
-    """Return the service, and its data, that brings an entity to a state of a scene. Raises `NotTranslated`."""
+    """Return the service and the data that set an entity to a state of a scene. Raises `NotTranslated`."""
     row = dict(state) if isinstance(state, Mapping) else {"state": state}
     domain, shown = entity_id.partition(".")[0], row.pop("state", None)
     word = ("on" if shown else "off") if isinstance(shown, bool) else str(shown)
@@ -902,7 +897,6 @@ def _is_condition(action: Mapping[str, Any]) -> bool:
 
 
 def as_yaml(part: Any) -> str:
-    """Return a part of the source as YAML."""
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = False
     yaml.width = 100

@@ -1,4 +1,4 @@
-"""One automation of Home Assistant as a Lua file, and what files of scripts and scenes have in common with it."""
+"""Translates one automation of Home Assistant to a Lua file; contains the common parts of all translated files."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ MODES = ("single", "restart", "queued", "parallel")
 MAX_ID_CHARS = 60
 
 ODD_FORMS = (NotTranslated, AttributeError, KeyError, TypeError, ValueError)
-"""Errors of one part, which becomes a comment. A file may hold anything."""
+"""Errors for an unexpected part, which becomes a comment."""
 
 TIMES = "Times of helpers"
 MARK = "-- Imported from Home Assistant: "
-"""Start of a comment line of each translated file."""
+"""The beginning of a comment line in each translated file."""
 
 
 class LuaFile(Struct, frozen=True, kw_only=True):
-    """A translated automation, script, or scene. `problems` are the reasons for parts that became comments.
+    """A translated automation, script, or scene. `problems` are the reasons for untranslated parts.
 
-    `folder` is below the configuration.
+    `folder` is relative to the configuration folder.
     """
 
     folder: str
@@ -42,9 +42,8 @@ class LuaFile(Struct, frozen=True, kw_only=True):
 
 
 def translate(definition: Any, place: str, entities: Entities, taken: set[str]) -> LuaFile:
-    """Translate one automation; `place` names it in comments; the new id is added to `taken`, the ids in use.
-
-    Raises `NotTranslated` if the definition is not an automation at all.
+    """Translate one automation. Comments name it by `place`. Add its id to `taken`, the ids in use. Raise
+    `NotTranslated` if the definition is not an automation.
     """
     if not isinstance(definition, Mapping):
         raise NotTranslated("it is not a mapping")
@@ -72,7 +71,7 @@ def translate(definition: Any, place: str, entities: Entities, taken: set[str]) 
 
 
 def translate_times(entities: Entities, taken: set[str]) -> LuaFile:
-    """Return the automation that starts the timers of other automations, also while those are off."""
+    """Return the automation that starts the timers of other automations, even of disabled ones."""
     id_, title = free_id("helper_times", taken), TIMES
     body = [
         f"    ha.start_timer(ctx, {literal(timer)}, {templates.value_in_lua(helper)}, {offset})"
@@ -104,7 +103,7 @@ def translate_times(entities: Entities, taken: set[str]) -> LuaFile:
 
 
 def free_id(title: str, taken: set[str]) -> str:
-    """Return an id made of the title that is not taken, and take it."""
+    """Make an unused id from the title, and add it to `taken`."""
     base = object_id(title)[:MAX_ID_CHARS].strip("_") or "automation"
     numbers = iter(range(2, len(taken) + 3))
     id_ = base
@@ -130,7 +129,7 @@ def _triggers(definition: Mapping[str, Any], entities: Entities, notes: list[str
 
 
 def _guard(found: list[Trigger], actions: Actions) -> list[Trigger]:
-    """Give each trigger with a guard or variables an id; write the guards, then the variables."""
+    """Give an id to each trigger with a guard or variables. Write the guards, then the variables."""
     made: list[Trigger] = []
     own: dict[str, Mapping[str, Any]] = {}
     ids: dict[str, str] = {}
@@ -154,7 +153,7 @@ def _guard(found: list[Trigger], actions: Actions) -> list[Trigger]:
 
 
 def _unique(found: list[Trigger], actions: Actions) -> list[Trigger]:
-    """Give triggers that share an id ids of their own, and let the event have the shared one."""
+    """Give unique ids to triggers with the same id. Write code that restores the original id in the event."""
     made: list[Trigger] = []
     taken: set[str] = set()
     shared: dict[str, str] = {}
@@ -172,7 +171,7 @@ def _unique(found: list[Trigger], actions: Actions) -> list[Trigger]:
 
 
 def _conditions(definition: Mapping[str, Any], actions: Actions, notes: list[str]) -> list[Mapping[str, Any]]:
-    """Return the conditions that Lares can declare; write the others as tests."""
+    """Return the conditions that Lares can declare. Write the other ones as Lua tests."""
     declared: list[Mapping[str, Any]] = []
     for number, each in enumerate(as_list(definition.get("conditions", definition.get("condition"))), 1):
         try:
@@ -203,7 +202,7 @@ def _reasons(notes: list[str]) -> list[str]:
 
 
 def head(title: str, place: str, notes: list[str], body: str) -> list[str]:
-    """Return the first lines of a file: comments, and the module that the body needs."""
+    """Return the first lines of a file: comments and, if the body needs it, the module."""
     lines = [*comment(title), "--", f"{MARK}{comment(place)[0][3:]}."]
     if notes:
         lines += ["--", *comment("Not translated:\n" + "\n".join(notes))]
@@ -211,7 +210,6 @@ def head(title: str, place: str, notes: list[str], body: str) -> list[str]:
 
 
 def description(definition: Mapping[str, Any]) -> list[str]:
-    """Return the line of the description, if there is one."""
     text = str(definition.get("description") or "").strip()[:900]
     return [f"  description = {quote(text)},"] if text else []
 
@@ -256,7 +254,8 @@ def _trigger_lines(id_: str, found: list[Trigger]) -> list[str]:
 
 
 def mode_of(definition: Mapping[str, Any]) -> list[str]:
-    """Return the mode; Home Assistant's default is single, and the maximum is 10 for queued and parallel."""
+    """Return the line of the mode. Home Assistant's defaults are `single`, and a maximum of 10 for queued and
+    parallel runs."""
     mode = str(definition.get("mode", "single"))
     if mode not in MODES:
         mode = "single"

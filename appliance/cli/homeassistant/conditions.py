@@ -1,6 +1,5 @@
-"""Conditions of Home Assistant: as a condition of Lares if possible, otherwise as a Lua expression.
-
-Condition types and their fields are those of Home Assistant's documentation of conditions.
+"""Translates conditions of Home Assistant to conditions of Lares if possible, otherwise to Lua expressions. Condition
+types and fields follow Home Assistant's documentation of conditions.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from appliance.cli.homeassistant.templates import Scope
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 SECONDS: Mapping[str, float] = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1, "milliseconds": 0.001}
-"""Seconds of each unit of a duration."""
 
 DEVICE_STATES: Mapping[str, str] = {
     **dict.fromkeys(
@@ -36,11 +34,11 @@ DEVICE_STATES: Mapping[str, str] = {
     "is_home": "home",
     "is_not_home": "not_home",
 }
-"""States that the types of device conditions ask for. Covers use the words open and closed."""
+"""States by type of a device condition. Covers use the words open and closed."""
 
 
 class Declared(Struct, frozen=True):
-    """A condition that Lares can declare. `lua` is the equivalent expression, None if Lua cannot compute it."""
+    """A condition that Lares can declare. `lua` is the equivalent Lua expression, or None if there is none."""
 
     table: Mapping[str, Any]
     lua: str | None
@@ -53,12 +51,12 @@ class Computed(Struct, frozen=True):
 
 
 def translate_list(value: Any, scope: Scope) -> list[Declared | Computed]:
-    """Translate conditions that must all hold. Raises `NotTranslated` if one of them cannot be translated."""
+    """Translate conditions that must all be true. Raise `NotTranslated` if one of them cannot be translated."""
     return [translate(each, scope) for each in as_list(value)]
 
 
 def translate(value: Any, scope: Scope) -> Declared | Computed:
-    """Translate one condition. Raises `NotTranslated` with the reason."""
+    """Translate one condition. Raise `NotTranslated` with the reason."""
     if isinstance(value, bool):
         return Computed(literal(value))
     if is_template(value):
@@ -88,7 +86,7 @@ def translate(value: Any, scope: Scope) -> Declared | Computed:
 
 
 def check_part(value: Mapping[str, Any]) -> None:
-    """Raise `NotTranslated` if a trigger or condition is switched off, or holds a secret."""
+    """Raise `NotTranslated` if a trigger or condition is disabled or contains a secret."""
     if str(value.get("enabled", True)).strip().lower() in ("false", "no", "off"):
         raise NotTranslated("it is disabled")
     if is_template(value.get("enabled")):
@@ -99,7 +97,7 @@ def check_part(value: Mapping[str, Any]) -> None:
 
 
 def in_lua(value: Any, scope: Scope) -> str:
-    """Return the Lua expression of conditions that must all hold. Raises `NotTranslated`."""
+    """Return the Lua expression of conditions that must all be true. Raises `NotTranslated`."""
     made = []
     for each in translate_list(value, scope):
         if each.lua is None:
@@ -109,7 +107,8 @@ def in_lua(value: Any, scope: Scope) -> str:
 
 
 def seconds(value: Any) -> float:
-    """Return a duration: HH:MM:SS, seconds, or a mapping. Raises `NotTranslated` for a template."""
+    """Return a duration: Return the seconds of a duration: HH:MM:SS, a number, or a mapping. Raise `NotTranslated`
+    for a template."""
     if isinstance(value, Mapping):
         try:
             return sum(float(each) * SECONDS[str(unit)] for unit, each in value.items())
@@ -133,7 +132,7 @@ def whole(secs: float) -> int | float:
 
 
 def time_of_day(value: Any) -> str:
-    """Return a time of day as HH:MM:SS. Raises `NotTranslated` for the time of a helper or sensor."""
+    """Return a time of day as HH:MM:SS. Raise `NotTranslated` for a helper or sensor."""
     if isinstance(value, int):
         value = f"{value // 3600:02}:{value // 60 % 60:02}:{value % 60:02}"
     if not re.fullmatch(r"\d{1,2}:\d{2}(:\d{2})?", str(value)):
@@ -149,7 +148,6 @@ def weekdays(value: Any) -> list[str]:
 
 
 def table_of(test: Comparison, for_secs: float = 0) -> dict[str, Any]:
-    """Return the condition of Lares for one comparison."""
     target = test.target
     if isinstance(target, Variable):
         if for_secs:
@@ -186,7 +184,7 @@ def _combine(kind: str, value: Mapping[str, Any], scope: Scope) -> Declared | Co
 
 
 def _all(parts: Sequence[Declared], *, is_any: bool = False) -> Declared:
-    """Return conditions that must all hold, or any of them, as one expression."""
+    """Join conditions with `and` or `or` to one expression."""
     if not parts:
         raise NotTranslated("the condition compares nothing")
     if len(parts) == 1:
@@ -230,7 +228,7 @@ def _state(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
 
 
 def _same_as_helper(value: Mapping[str, Any], scope: Scope) -> Computed:
-    """Translate the comparison of a state with the state of a helper."""
+    """Translate a comparison of a state with a helper's state."""
     tests = []
     for entity_id in words(value.get("entity_id")):
         shown = templates.value_in_lua(scope.entities.target(entity_id))
@@ -240,7 +238,7 @@ def _same_as_helper(value: Mapping[str, Any], scope: Scope) -> Computed:
 
 
 def _of_group(entity_id: str, state: Any, for_secs: float, scope: Scope) -> Declared:
-    """Translate the state of a group: on if any member is on, off if each is off."""
+    """Translate a group's state: on if any member is on, off if all members are off."""
     members = list(scope.entities.members([entity_id]))
     word = ("on" if state else "off") if isinstance(state, bool) else state
     if word not in ("on", "off", "home", "not_home"):
@@ -250,7 +248,7 @@ def _of_group(entity_id: str, state: Any, for_secs: float, scope: Scope) -> Decl
 
 
 def _scheduled(blocks: Sequence[tuple[str, str, str]], state: Any) -> Declared:
-    """Translate the state of a schedule: on within its blocks."""
+    """Translate a schedule's state, which is on within its blocks."""
     rows = []
     for day, start, end in blocks:
         at, until = time_of_day(start), time_of_day("00:00:00" if end.startswith("24") else end)
@@ -269,7 +267,7 @@ def _scheduled(blocks: Sequence[tuple[str, str, str]], state: Any) -> Declared:
 
 
 def _of_sun(value: Mapping[str, Any], scope: Scope) -> Declared:
-    """Translate the state of the sun, above or below the horizon."""
+    """Translate the sun's state, above or below the horizon."""
     edges = {"above_horizon": ("sunrise", "sunset"), "below_horizon": ("sunset", "sunrise")}.get(
         str(value.get("state"))
     )
@@ -288,7 +286,7 @@ def _state_test(entities: Entities, entity_id: str, attribute: str | None, state
 
 
 def numeric_tests(entities: Entities, value: Mapping[str, Any]) -> Iterable[list[Comparison]]:
-    """Yield the limits of a numeric state for each entity."""
+    """Yield the comparisons of a numeric state for each entity."""
     if value.get("value_template") is not None:
         raise NotTranslated("a value_template is possible only in a condition")
     for entity_id in entities.members(words(value.get("entity_id"))):
@@ -331,7 +329,8 @@ def _numeric_state(value: Mapping[str, Any], scope: Scope) -> Declared | Compute
 
 
 def _computed_number(value: Mapping[str, Any], ids: Sequence[str], scope: Scope) -> Computed:
-    """Translate limits that are other entities' states, a computed value, and the height of the sun."""
+    """Translate a numeric state with a computed value, with limits from other entities, or of the height of the
+    sun."""
     tests = []
     for entity_id in ids:
         shown = templates.number_of(scope, entity_id, value.get("attribute"))
@@ -369,7 +368,7 @@ def _time(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
 
 
 class _Edge(Struct, frozen=True):
-    """The start or end of a window. `time` is None if only Lua knows it."""
+    """The start or end of a time window. `time` is None if only Lua can compute it."""
 
     lua: str
     time: str | None = None
@@ -385,7 +384,7 @@ def _edge(value: Any, scope: Scope) -> _Edge:
 
 
 def _sun(value: Mapping[str, Any], scope: Scope) -> Declared:
-    """Translate sun times. In Home Assistant, a single edge divides the local day; in Lares, the condition holds
+    """Translate sun times. In Home Assistant, a single edge divides the local day. In Lares, the condition is true
     until the other edge."""
     edges = {word: value[word] for word in ("after", "before") if value.get(word) is not None}
     offsets = {f"{word}_offset_mins": _minutes(value.get(f"{word}_offset")) for word in edges}
@@ -421,7 +420,7 @@ def _sun(value: Mapping[str, Any], scope: Scope) -> Declared:
 
 
 def _sun_in_lua(edges: Mapping[str, Any], offsets: Mapping[str, int], scope: Scope) -> str | None:
-    """Return the condition by the height of the sun, None without coordinates."""
+    """Return the condition on the height of the sun. Return None without coordinates."""
     if not scope.entities.installation.locale.keys() >= {"latitude", "longitude"}:
         return None
     tests = []
@@ -450,7 +449,7 @@ def _zone(value: Mapping[str, Any], scope: Scope) -> Declared:
 
 
 def zone_test(entities: Entities, entity_id: str, zone: str) -> Comparison:
-    """Return the test that a person is in a zone."""
+    """Return the test whether a person is in a zone."""
     name = zone.removeprefix("zone.")
     return entities.compare(entity_id, "home" if name == "home" else entities.installation.zones.get(name, name))
 
@@ -462,7 +461,7 @@ def _trigger(value: Mapping[str, Any], scope: Scope) -> Computed:
 
 
 def _by_name(meaning: named.Named, value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
-    """Translate a condition that is named after the state of its target, such as `light.is_on`."""
+    """Translate a condition that names a state of its target, such as `light.is_on`."""
     options, entities = named.options_of(value), scope.entities
     for_secs = seconds(options["for"]) if options.get("for") is not None else 0.0
     made: list[Declared | Computed] = []

@@ -1,8 +1,7 @@
-"""Home Assistant's entities as devices, attributes, and variables of Lares.
+"""Maps Home Assistant's entities to devices, attributes, and variables of Lares.
 
-Devices over MQTT have predictable ids, made from their identifiers (see `adapters/mqtt`); other devices are looked
-up in the home by serial number, MAC address, or name. The classes of entities are from Home
-Assistant's documentation.
+The id of a device over MQTT follows from its identifiers (see `adapters/mqtt`). The import finds other devices in the
+home by serial number, MAC address, or name. The classes of entities follow Home Assistant's documentation.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ MAX_GROUPS = 8
 """Groups within groups."""
 
 Z2M = "zigbee2mqtt_"
-"""The beginning of Zigbee2MQTT's identifiers; its unique ids are `<address>_<object id>_<base topic>`."""
+"""The prefix of Zigbee2MQTT's identifiers. Its unique ids are `<address>_<object id>_<base topic>`."""
 
 CLASSES: Mapping[str, Mapping[str, str]] = {
     "sensor": {name: each.capability for name, each in SENSORS.items()},
     "binary_sensor": {name: each.capability for name, each in BINARY_SENSORS.items()},
 }
-"""The capability of an entity's class, by domain."""
+"""Capabilities by domain and class of the entity."""
 
 DOMAINS: Mapping[str, str] = {
     **dict.fromkeys(("light", "switch", "fan", "media_player"), "power"),
@@ -52,17 +51,17 @@ NAMED_CLASSES: Mapping[str, frozenset[str]] = {
     "garage_door": frozenset({"garage_door", "garage"}),
     "occupancy": frozenset({"occupancy", "presence"}),
 }
-"""Device classes of entities that triggers and conditions such as `door.opened` act on."""
+"""Device classes for triggers and conditions such as `door.opened`."""
 
 COMMANDED = frozenset({"light", "switch", "fan", "media_player", "climate", "lock", "cover"})
-"""Domains in which a device's second entity is a separate device in Lares."""
+"""If a device has several entities of such a domain, each further entity is a separate device in Lares."""
 
 WORDS: Mapping[str, Mapping[str, Any]] = {
     **{each.capability: {"on": each.on, "off": each.off} for each in BINARY_SENSORS.values()},
     "presence": {"home": True, "not_home": False},
     "": {"on": True, "off": False},
 }
-"""Values in Lares by attribute and state; for `custom` attributes of binary sensors, under an empty name."""
+"""Values in Lares by attribute and state. The empty name is for `custom` attributes of binary sensors."""
 
 ATTRIBUTES: Mapping[tuple[str, str], tuple[str, float]] = {
     ("light", "brightness"): ("brightness", 100 / 255),
@@ -84,11 +83,11 @@ ATTRIBUTES: Mapping[tuple[str, str], tuple[str, float]] = {
     ("fan", "percentage"): ("custom.mqtt.percentage", 1),
     ("fan", "preset_mode"): ("preset_mode", 1),
 }
-"""Attributes in Lares, and the factor for their numbers, by domain and attribute of the entity."""
+"""Attributes in Lares with the factor for their numbers, by domain and attribute of the entity."""
 
 
 class KnownDevice(Struct, frozen=True, kw_only=True):
-    """A device in the home: its shown name, and its serial number if known."""
+    """A device in the home. An unknown serial number is empty."""
 
     id: str
     name: str
@@ -96,7 +95,7 @@ class KnownDevice(Struct, frozen=True, kw_only=True):
 
 
 class Target(Struct, frozen=True):
-    """An attribute of a device; `factor` converts Home Assistant's numbers."""
+    """An attribute of a device. `factor` converts Home Assistant's numbers."""
 
     device_id: str
     attribute: str
@@ -112,7 +111,7 @@ class Variable(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """A test of one value: `test` is equals, above, or below."""
+    """A test of one value. `test` is `equals`, `above`, or `below`."""
 
     target: Target | Variable
     test: str
@@ -120,7 +119,8 @@ class Comparison(Struct, frozen=True):
 
 
 class Script(Struct, frozen=True, kw_only=True):
-    """A script as a scene, or, if it takes fields or answers, as a function of a module of this id."""
+    """The counterpart of a script: a scene, or a function in the module of this id if the script has fields or a
+    response."""
 
     id: str
     fields: tuple[str, ...] = ()
@@ -128,13 +128,14 @@ class Script(Struct, frozen=True, kw_only=True):
 
 
 class NotTranslated(Exception):
-    """A part cannot be translated; the message is the reason."""
+    """A part cannot be translated. The message is the reason."""
 
 
 class Entities:
-    """Finds the target of an entity; entities that it could not find are in `missing`.
+    """Finds the target of each entity. `missing` are unknown entities.
 
-    `scripts` and `scenes` are counterparts by object id; `snapshots` are the ids of scenes that actions create.
+    `scripts` and `scenes` are counterparts by object id. `snapshots` are ids of scenes that actions create. `timers`
+    are variable and offset in seconds of each time that an automation waits for.
     """
 
     def __init__(self, installation: Installation, section: str, known: Mapping[str, KnownDevice]) -> None:
@@ -155,7 +156,7 @@ class Entities:
                 self._siblings[each.device_id, attribute].append(each)
 
     def device_id(self, ha_device: HaDevice) -> str | None:
-        """Return the id in Lares of a device of the registry, None if unknown."""
+        """Return the Lares id of a device in the registry. Return None for an unknown device."""
         for domain, identifier in ha_device.identifiers:
             if domain == "mqtt":
                 return f"{self.section}:{self._names.name(identifier)}"
@@ -169,12 +170,11 @@ class Entities:
         return min(found, key=len) if found else None
 
     def entity(self, name: str) -> HaEntity:
-        """Return the entity with this entity id, or with this id of the registry."""
+        """Return the entity with this entity id or registry id."""
         return self._by_registry_id.get(name) or self.installation.entities.get(name) or HaEntity(entity_id=name)
 
     def target(self, entity_id: str) -> Target | Variable:
-        """Return the counterpart in Lares of the entity's state. Raises `NotTranslated` for an entity without a
-        counterpart."""
+        """Return the counterpart of the entity's state. Raise `NotTranslated` if it has none."""
         domain, _, name = entity_id.partition(".")
         if domain in HELPERS:
             return Variable(self.variable(entity_id), domain)
@@ -198,7 +198,7 @@ class Entities:
         return Target(main, attribute, domain)
 
     def attribute(self, entity_id: str, name: str) -> Target:
-        """Return the counterpart in Lares of an attribute of the entity."""
+        """Return the counterpart of the entity's attribute."""
         target = self.target(entity_id)
         found = ATTRIBUTES.get((target.domain, name))
         if name in ("battery", "battery_level"):
@@ -208,7 +208,7 @@ class Entities:
         return Target(target.device_id, found[0], target.domain, found[1])
 
     def compare(self, entity_id: str, state: Any) -> Comparison:
-        """Return the test of an entity's state for equality."""
+        """Return the equality test of an entity's state."""
         target = self.target(entity_id)
         word = ("on" if state else "off") if isinstance(state, bool) else state
         if isinstance(target, Variable):
@@ -226,12 +226,13 @@ class Entities:
         return Comparison(target, "equals", words.get(word, number(word)))
 
     def area_of(self, entity: HaEntity) -> str | None:
-        """Return the area of the entity, or of its device."""
+        """Return the entity's area, by default its device's area."""
         device = self.installation.devices.get(entity.device_id or "")
         return entity.area_id or (device.area_id if device else None)
 
     def targeted(self, domain: str, target: Any) -> list[str]:
-        """Return the entities that a target names: itself, as members of groups, by device, area, floor, or label.
+        """Return the entities of a target: named entities, members of groups, and entities by device, area, floor, or
+        label.
 
         Raises `NotTranslated`.
         """
@@ -246,7 +247,7 @@ class Entities:
         return list(dict.fromkeys(found))
 
     def members(self, names: Iterable[str], depth: int = 0) -> Iterator[str]:
-        """Yield the entities, with the members of groups in place of groups."""
+        """Yield the entities. Replace each group by its members."""
         for name in names:
             entity_id = self.entity(name).entity_id
             if (inside := self.installation.groups.get(entity_id)) and depth < MAX_GROUPS:
@@ -255,7 +256,8 @@ class Entities:
                 yield entity_id
 
     def _within(self, key: str, id_: str) -> Iterator[HaEntity]:
-        """Yield the entities of a device, area, floor, or label, without groups: members have places of their own."""
+        """Yield the entities of a device, area, floor, or label. Omit groups, because each member has its own
+        area."""
         areas, devices = self.installation.areas, self.installation.devices
         for each in self.installation.entities.values():
             area, device = areas.get(self.area_of(each) or ""), devices.get(each.device_id or "")
@@ -270,7 +272,7 @@ class Entities:
                 yield each
 
     def custom(self, entity_id: str) -> Target:
-        """Return the custom attribute of an entity that Lares has no capability for."""
+        """Return the `custom` attribute of an entity without a capability in Lares."""
         entity = self.entity(entity_id)
         device = self.installation.devices.get(entity.device_id or "")
         main = self._main_id(entity, device)
@@ -280,14 +282,14 @@ class Entities:
         return Target(main, f"custom.mqtt.{self._object_id(entity, device)}", entity.domain)
 
     def variable(self, entity_id: str) -> str:
-        """Return the variable of a helper: its object id, with the domain if several helpers share the object id."""
+        """Return the name of the variable: the object id, and the domain if several helpers have this object id."""
         domain, _, name = entity_id.partition(".")
         helpers = {*self.installation.entities, *self.installation.helpers}
         same = Counter(each.partition(".")[2] for each in helpers if each.split(".")[0] in HELPERS)
         return slug(f"{domain}.{name}" if same[name] > 1 else name)[:64]
 
     def _attribute(self, entity: HaEntity) -> str | None:
-        """Return the capability of the entity's state, None if there is none."""
+        """Return the capability of the entity's state, or None."""
         kind = entity.device_class or ""
         if entity.domain == "cover":
             return COVERS.get(kind, "cover_position")
@@ -306,15 +308,15 @@ class Entities:
         return min(found, key=len) if found else None
 
     def _rank(self, entity: HaEntity, attribute: str) -> int:
-        """Return the position of the entity among the entities of its device with the same capability; 0 is the main
-        one."""
+        """Return the index of the entity among the entities of its device with this capability. The main entity has
+        index 0."""
         same = self._siblings.get((entity.device_id or "", attribute), [])
         device = self.installation.devices.get(entity.device_id or "")
         order = sorted(same, key=lambda each: (each.original_name is not None, self._object_id(each, device)))
         return order.index(entity) if entity in order else 0
 
     def _object_id(self, entity: HaEntity, device: HaDevice | None) -> str:
-        """Return the object id under which the entity was announced."""
+        """Return the object id from the announcement of the entity."""
         text = entity.unique_id or entity.entity_id.partition(".")[2]
         for _, identifier in device.identifiers if device else ():
             prefix = identifier.removeprefix(Z2M)

@@ -1,4 +1,4 @@
-"""Writing Lua: literals, tables, and indented lines."""
+"""Writes Lua: literals, tables, and indented lines."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KEYWORDS = frozenset(
 
 
 class Raw(str):
-    """A text that is already Lua."""
+    """A text that is Lua code."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ def quote(text: str) -> str:
 
 
 def rows(value: Any, indent: str) -> list[str]:
-    """Return a list or mapping as lines: on one line if it fits, otherwise one entry per line."""
+    """Return a list or mapping as Lua: on one line if possible, otherwise with one entry per line."""
     one = literal(value)
     if (
         len(indent) + len(one) <= MAX_LINE_CHARS
@@ -90,7 +90,7 @@ def rows(value: Any, indent: str) -> list[str]:
 
 
 def comment(text: str, indent: str = "") -> list[str]:
-    """Return the text as comment lines. No line can leave the comment."""
+    """Return the text as comment lines. Remove characters that could end the comment."""
     lines = [
         "".join(char if char.isprintable() else " " for char in line)[:400] for line in text.splitlines() or [""]
     ]
@@ -104,12 +104,12 @@ def name(text: str) -> str:
 
 
 def negated(expression: str) -> str:
-    """Return the opposite of an expression."""
+    """Return the negation of an expression."""
     return f"not {expression}" if is_one_call(expression) else f"not ({expression})"
 
 
 def is_one_call(expression: str) -> bool:
-    """Return whether the expression is one call or one bracketed expression, so that it needs no further brackets."""
+    """Return whether the expression is one call or one bracketed expression, which needs no further brackets."""
     if not re.match(r"[\w.:]*\(", expression):
         return False
     depth = 0
@@ -137,11 +137,11 @@ class Lines:
         return "  " * self._depth
 
     def mark(self) -> tuple[int, int]:
-        """Return the present end, as an argument for `cut`."""
+        """Return the current end, for `cut`."""
         return len(self.lines), self._depth
 
     def cut(self, mark: tuple[int, int]) -> None:
-        """Remove the lines and end the blocks that were begun after the mark."""
+        """Remove the lines and close the blocks after the mark."""
         del self.lines[mark[0] :]
         self._depth = mark[1]
 
@@ -149,7 +149,6 @@ class Lines:
         self.lines += [self.indent + line for line in lines]
 
     def note(self, text: str) -> None:
-        """Add a comment."""
         self.lines += comment(text, self.indent)
 
     def open(self, line: str) -> None:
@@ -158,7 +157,7 @@ class Lines:
         self._depth += 1
 
     def turn(self, line: str) -> None:
-        """End a block and begin its alternative (`else`)."""
+        """Close a block and open its alternative (`else`)."""
         self._depth -= 1
         self.open(line)
 

@@ -1,6 +1,6 @@
-"""Triggers and conditions that are named after what happens, such as `door.opened` and `light.is_on`.
+"""Translates triggers and conditions with the name of an event or state, such as `door.opened` and `light.is_on`.
 
-Names, options, and thresholds are those of Home Assistant's documentation of triggers and conditions.
+Names, options, and thresholds follow Home Assistant's documentation of triggers and conditions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WITHOUT_COUNTERPART: Mapping[str, str] = {
     "timer": "Lua cannot read a timer: set a variable when you start it",
     "weather": "Lares has no forecasts",
 }
-"""Reasons by the first part of the name of a trigger, condition, or action."""
+"""Reasons for untranslated triggers, conditions, and actions, by the first part of the name."""
 
 ON = ("turned_on", "opened", "detected", "smoke_detected", "became_low", "is_on", "is_open", "is_detected", "is_low")
 OFF = ("turned_off", "closed", "cleared", "smoke_cleared", "no_longer_low")
@@ -51,12 +51,12 @@ STATES: Mapping[str, str] = {
     "is_home": "home",
     "is_not_home": "not_home",
 }
-"""The state of the entity by the second part of the name."""
+"""States by the second part of the name."""
 
 ACTIONS: Mapping[str, str] = {
     f"{start}_{verb}": verb for verb in ("heating", "cooling", "drying") for start in ("started", "is")
 }
-"""The `hvac_action` of a climate device by the second part of the name."""
+"""Values of `hvac_action` by the second part of the name."""
 
 MEASURED: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("crossed_threshold", "changed", "is_value", "level_crossed_threshold", "is_level"), ("", "")),
@@ -67,17 +67,17 @@ MEASURED: Mapping[str, tuple[str, str]] = {
         ("climate", "temperature"),
     ),
 }
-"""The domain and attribute whose number is compared, by the second part of the name; empty for a sensor's state."""
+"""Domain and attribute of the compared number, by the second part of the name. Both are empty for a sensor's
+state."""
 
 CLIMATE = {"temperature": "current_temperature", "humidity": "current_humidity"}
-"""Attributes of climate devices that measure the same as a sensor of the class."""
+"""Attributes of climate devices by the equivalent sensor class."""
 
 SHADES = re.compile(r"(?:awning|blind|curtain|shade|shutter)_(opened|closed|is_open|is_closed)")
 
 
 class Named(Struct, frozen=True, kw_only=True):
-    """The meaning of a name: a state, the value of an attribute, or (`is_measured`) a number that the entities
-    measure."""
+    """The meaning of a name: a state, an attribute value, or, if `is_measured`, a measured number."""
 
     domain: str
     state: str | None = None
@@ -86,7 +86,7 @@ class Named(Struct, frozen=True, kw_only=True):
 
 
 def parse(kind: str) -> Named | None:
-    """Return the meaning of a name, None if it is not known."""
+    """Return the meaning of a name. Return None for an unknown name."""
     domain, _, verb = kind.partition(".")
     if domain == "cover" and (shade := SHADES.fullmatch(verb)):
         return Named(domain=domain, state=STATES[shade[1]])
@@ -102,7 +102,7 @@ def parse(kind: str) -> Named | None:
 
 
 def options_of(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the options, which older releases wrote next to the name."""
+    """Return the options. Older releases of Home Assistant have them next to the name."""
     options = value.get("options")
     return {**value, **options} if isinstance(options, Mapping) else value
 
@@ -118,7 +118,6 @@ def entities_of(named: Named, value: Mapping[str, Any], entities: Entities) -> l
 
 
 def state_test(named: Named, entity_id: str, entities: Entities) -> Comparison:
-    """Return the test of a state of one entity."""
     state = named.state or ""
     if named.attribute:
         return Comparison(entities.attribute(entity_id, named.attribute), "equals", state)
@@ -128,14 +127,14 @@ def state_test(named: Named, entity_id: str, entities: Entities) -> Comparison:
 
 
 def measured(named: Named, entity_id: str, entities: Entities) -> tuple[str, str | None]:
-    """Return the entity and the attribute whose number is compared."""
+    """Return the entity and the attribute with the compared number."""
     if named.attribute is None and entity_id.startswith("climate."):
         return entity_id, CLIMATE.get(named.domain)
     return entity_id, named.attribute
 
 
 def ranges(options: Mapping[str, Any], target: Target, entities: Entities) -> list[dict[str, Any]]:
-    """Return the limits of a threshold: one range, or two of which either counts. A limit can be an entity's id."""
+    """Return the ranges of a threshold. The number must be in one of them. A limit can be an entity id."""
     threshold = options.get("threshold")
     row: Mapping[str, Any] = threshold if isinstance(threshold, Mapping) else {}
     kind = row.get("type")

@@ -1,6 +1,6 @@
-"""Scripts and scenes of Home Assistant as scenes, or as functions if they take fields or answer.
+"""Translates scripts and scenes of Home Assistant to scenes, or to functions if they have fields or a response.
 
-The names of fields come from Home Assistant's documentation of scripts and scenes.
+Field names follow Home Assistant's documentation of scripts and scenes.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ NO_FIELDS = frozenset({"entity_id", "variables"})
 
 
 def prepare(entities: Entities, taken: Mapping[str, set[str]]) -> list[str]:
-    """Give each script and scene its id, so that automations can name it; return the ids of the scenes in order.
+    """Give an id to each script and scene, for use in automations. Return the ids of the scenes in order.
 
-    `taken` are ids in use, by folder.
+    `taken` are the ids in use, by folder.
     """
     installation = entities.installation
     passed = _passed_fields(installation)
@@ -52,7 +52,7 @@ def prepare(entities: Entities, taken: Mapping[str, set[str]]) -> list[str]:
 
 
 def translate_script(place: str, key: str, definition: Any, entities: Entities) -> LuaFile:
-    """Translate one script. Raises `NotTranslated` if the definition is not a script."""
+    """Translate one script. Raise `NotTranslated` if the definition is not a script."""
     if not isinstance(definition, Mapping):
         raise NotTranslated("it is not a mapping")
     if "use_blueprint" in definition:
@@ -81,7 +81,7 @@ def translate_script(place: str, key: str, definition: Any, entities: Entities) 
 
 
 def translate_scene(place: str, definition: Any, entities: Entities, ids: Iterator[str]) -> LuaFile:
-    """Translate one scene, whose id is the next one. Raises `NotTranslated` if it is not a scene."""
+    """Translate one scene, with the next id. Raise `NotTranslated` if the definition is not a scene."""
     if not isinstance(definition, Mapping):
         raise NotTranslated("it is not a mapping")
     id_, title, states = next(ids), _title(definition), definition.get("entities")
@@ -117,7 +117,6 @@ def _file(folder: str, id_: str, title: str, lines: list[str], problems: tuple[s
 
 
 def _defaults(actions: Actions, definition: Mapping[str, Any]) -> None:
-    """Write the defaults of the fields."""
     declared = definition.get("fields")
     for key, row in declared.items() if isinstance(declared, Mapping) else ():
         if isinstance(row, Mapping) and row.get("default") is not None:
@@ -140,7 +139,7 @@ def _title(definition: Mapping[str, Any]) -> str:
 
 
 def _passed_fields(installation: Installation) -> defaultdict[str, set[str]]:
-    """Return the fields that calls pass to each script."""
+    """Return the names of fields in all calls of each script."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for action in _actions(installation):
         domain, _, verb = str(action.get("action") or action.get("service")).partition(".")
@@ -158,7 +157,7 @@ def _passed_fields(installation: Installation) -> defaultdict[str, set[str]]:
 
 
 def _actions(installation: Installation) -> Iterator[Mapping[str, Any]]:
-    """Yield every mapping in automations and scripts that names an action."""
+    """Yield every mapping with an action in automations and scripts."""
     rows: list[Any] = [each for _, each in installation.automations]
     rows += [each for _, _, each in installation.scripts]
     while rows:

@@ -1,7 +1,7 @@
-"""Reading a Home Assistant configuration folder: YAML files and the registries in `.storage`.
+"""Reads the configuration folder of Home Assistant: YAML files and the registries in `.storage`.
 
-The formats are those of Home Assistant's documentation of YAML and of its registries (`core.area_registry`,
-`core.device_registry`, `core.entity_registry`), as written by releases from 2021 on.
+The formats follow Home Assistant's documentation of YAML and of its registries (`core.area_registry`,
+`core.device_registry`, `core.entity_registry`), for releases from 2021 on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from appliance.tables.plain_files import read_plain
 MAX_FILE_BYTES = 16 * 1024 * 1024
 
 MAX_INCLUDES = 8
-"""Nesting depth of included files."""
+"""The maximum nesting depth of included files."""
 
 STORAGE = ".storage"
 
@@ -34,16 +34,16 @@ HELPERS = frozenset(
 """Domains whose entities become variables."""
 
 SECTIONS = ("automation", "script", "scene")
-"""Keys of the configuration whose contents become Lua."""
+"""Keys of the configuration that are translated to Lua."""
 
 INTEGRATIONS = frozenset({"homeassistant", "zone", "person", "group", "timer", "schedule", *HELPERS})
-"""Keys of the configuration that are read. An unreadable file of another key does no harm."""
+"""Keys of the configuration that the import needs. Files of other keys may be unreadable."""
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
 class Tagged(Struct, frozen=True):
-    """A YAML value with a tag of Home Assistant, such as `!secret wifi`, which is kept as written."""
+    """A YAML value with a tag of Home Assistant, such as `!secret wifi`."""
 
     tag: str
     value: Any
@@ -74,7 +74,7 @@ class HaDevice(Struct, frozen=True, kw_only=True):
 
 
 class HaEntity(Struct, frozen=True, kw_only=True):
-    """A row of the entity registry. `id` is the key by which device automations refer to the entity."""
+    """A row of the entity registry. Device automations refer to the entity by `id`."""
 
     entity_id: str
     id: str = ""
@@ -94,12 +94,10 @@ class HaEntity(Struct, frozen=True, kw_only=True):
 
 
 class Installation(Struct, frozen=True, kw_only=True):
-    """Contents of the folder.
-
-    `zones` are names by id, `timers` default durations by object id, `persons` trackers and `groups` members by
-    entity id, `schedules` days with start and end by entity id, `helpers` values by entity id, and `locale` the keys
-    `timezone`, `latitude`, and `longitude` as far as known. `automations` and `scenes` are pairs of place and
-    definition; `scripts` have their object id before the definition.
+    """The content of the folder. `zones` are names by id. `timers` are default durations by object id. The rest is by
+    entity id: `persons` are trackers, `groups` members, `schedules` days with start and end, and `helpers` values.
+    `locale` has the known keys of `timezone`, `latitude`, and `longitude`. `automations` and `scenes` are pairs of
+    place and definition. `scripts` have the object id before the definition.
     """
 
     areas: Mapping[str, HaArea]
@@ -119,7 +117,7 @@ class Installation(Struct, frozen=True, kw_only=True):
 
 
 def read_installation(folder: Path) -> Installation:
-    """Read the folder. Raises `StartFailed` if it is not a Home Assistant folder, or if a file cannot be read."""
+    """Read the folder. Raise `StartFailed` if this is not a Home Assistant folder, or if a file cannot be read."""
     if not folder.is_dir():
         raise StartFailed(f"{folder} is not a folder; name Home Assistant's configuration folder", os.EX_NOINPUT)
     known = (
@@ -200,8 +198,7 @@ def _entity(row: Mapping[str, Any]) -> HaEntity | None:
 
 
 def _parts(folder: Path) -> list[tuple[str, Mapping[Any, Any]]]:
-    """Return configuration.yaml and each of its packages, with the path of the file; their includes are not read
-    yet."""
+    """Return the content and path of configuration.yaml and of each package, without included files."""
     configuration = _mapping(_read_yaml(folder / "configuration.yaml"))
     core = _mapping(next(_files(folder, "configuration.yaml", configuration.get("homeassistant")), ("", None))[1])
     found = [("configuration.yaml", {**configuration, "homeassistant": core})]
@@ -214,7 +211,7 @@ def _parts(folder: Path) -> list[tuple[str, Mapping[Any, Any]]]:
 
 
 def _files(folder: Path, place: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the content and path of each file that an include names; yield a value without a tag unchanged."""
+    """Yield the content and path of each included file. Yield a value without a tag unchanged."""
     if not isinstance(value, Tagged) or not value.tag.startswith("!include"):
         yield place, value
         return
@@ -225,7 +222,7 @@ def _files(folder: Path, place: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _included(folder: Path, place: str, value: Any, depth: int = 0) -> Any:
-    """Return the value with the content of included files in place of their names."""
+    """Replace each include in the value by the content of its files."""
     if depth > MAX_INCLUDES:
         return None
     if isinstance(value, Tagged) and value.tag.startswith("!include"):
@@ -243,7 +240,6 @@ def _included(folder: Path, place: str, value: Any, depth: int = 0) -> Any:
 
 
 def _merged(values: Iterable[Any]) -> Any:
-    """Return mappings or lists as one."""
     found: Any = None
     for each in values:
         if isinstance(found, Mapping) and isinstance(each, Mapping):
@@ -256,7 +252,7 @@ def _merged(values: Iterable[Any]) -> Any:
 
 
 def _configuration(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]]) -> dict[str, Any]:
-    """Return the integrations that are read, of configuration.yaml and its packages."""
+    """Return the needed sections of configuration.yaml and its packages."""
     found: dict[str, Any] = {}
     for place, part in parts:
         for key, value in part.items():
@@ -268,7 +264,8 @@ def _configuration(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]])
 def _contents(
     folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]], section: str
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the contents of a section with their file: the page's own file (`automations.yaml`), then each key."""
+    """Yield the content and file of a section: first `automations.yaml` or a similar file of the page, then each key
+    of the configuration."""
     read = {f"{section}s.yaml"}
     for file in read:
         yield file, _included(folder, file, _read_yaml(folder / file))
@@ -297,7 +294,8 @@ def _scripts(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]]) -> It
 
 
 def _filled(folder: Path, definition: Any, section: str) -> Any:
-    """Return an automation or script with its blueprint's parts; unchanged if the blueprint's file is missing."""
+    """Add the blueprint's parts to an automation or script. Return it unchanged if the blueprint's file is
+    missing."""
     use = _mapping(_mapping(definition).get("use_blueprint"))
     file = folder / "blueprints" / section / str(use.get("path"))
     if not use or not file.resolve().is_relative_to(folder.resolve()):
@@ -314,7 +312,7 @@ def _filled(folder: Path, definition: Any, section: str) -> Any:
 
 
 def _defaults(inputs: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the default of each input of a blueprint, also of inputs in sections."""
+    """Yield the default of each blueprint input, also of inputs in sections."""
     for name, row in _mapping(inputs).items():
         yield from _defaults(_mapping(row).get("input"))
         if "default" in _mapping(row):
@@ -330,7 +328,6 @@ def _replaced(value: Any, inputs: Mapping[str, Any]) -> Any:
 
 
 def _timers(folder: Path, configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the default duration of each timer helper."""
     found = {str(name): _mapping(row).get("duration") for name, row in _mapping(configuration.get("timer")).items()}
     for row in _rows(folder, "timer", "items"):
         if id_ := _text(row.get("id")):
@@ -339,7 +336,7 @@ def _timers(folder: Path, configuration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _zones(folder: Path, configuration: Mapping[str, Any]) -> dict[str, str]:
-    """Return the name of each zone, by its object id."""
+    """Return zone names by object id."""
     configured = configuration.get("zone")
     rows = [*_rows(folder, "zone", "items"), *(configured if isinstance(configured, list) else [configured])]
     names = [name for row in rows if (name := _text(_mapping(row).get("name")))]
@@ -347,7 +344,7 @@ def _zones(folder: Path, configuration: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _persons(folder: Path, configuration: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the entity id of each person with the entity ids of the person's trackers."""
+    """Yield each person's entity id, and the entity ids of the person's trackers."""
     configured = configuration.get("person")
     for row in [*_rows(folder, "person", "items"), *(configured if isinstance(configured, list) else ())]:
         name, trackers = _text(_mapping(row).get("name")), _mapping(row).get("device_trackers")
@@ -358,7 +355,7 @@ def _persons(folder: Path, configuration: Mapping[str, Any]) -> Iterator[tuple[s
 def _groups(
     folder: Path, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the members of each group, of the configuration or made on the page."""
+    """Yield the members of each group, from the configuration or the page."""
     for name, row in _mapping(configuration.get("group")).items():
         yield f"group.{name}", tuple(words(_mapping(row).get("entities", row)))
     entries = {str(row.get("entry_id")): row for row in _rows(folder, "core.config_entries", "entries")}
@@ -371,7 +368,7 @@ def _groups(
 def _named_rows(
     folder: Path, domain: str, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each helper of a domain, of the configuration or made on the page, by its entity id."""
+    """Yield the entity id and the row of each helper in a domain, from the configuration or the page."""
     for name, row in _mapping(configuration.get(domain)).items():
         yield f"{domain}.{name}", _mapping(row)
     renamed = {each.unique_id: each.entity_id for each in entities.values() if each.platform == domain}
@@ -383,7 +380,7 @@ def _named_rows(
 def _schedules(
     folder: Path, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]
 ) -> Iterator[tuple[str, tuple[tuple[str, str, str], ...]]]:
-    """Yield the day, start, and end of each block of a schedule."""
+    """Yield day, start, and end of each schedule block."""
     for entity_id, row in _named_rows(folder, "schedule", configuration, entities):
         blocks = [
             (day[:3], str(_mapping(block).get("from")), str(_mapping(block).get("to")))
@@ -394,7 +391,7 @@ def _schedules(
 
 
 def _helpers(folder: Path, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]) -> dict[str, Any]:
-    """Return the last state of each helper, otherwise its first state."""
+    """Return the last state of each helper, by default its initial state."""
     found: dict[str, Any] = {}
     for domain in sorted(HELPERS):
         for entity_id, row in _named_rows(folder, domain, configuration, entities):
@@ -421,7 +418,7 @@ def _first_state(domain: str, row: Mapping[str, Any]) -> Any:
 
 
 def helper_value(domain: str, state: Any) -> Any:
-    """Return the value of the variable for a state of a helper; words and times stay texts."""
+    """Convert a helper's state to the value of its variable. Words and times remain texts."""
     if domain == "input_boolean":
         return state in ("on", True)
     if isinstance(state, bool) and domain in ("input_select", "input_text"):
@@ -442,7 +439,7 @@ def _locale(folder: Path, configuration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def number(word: Any) -> Any:
-    """Return a number for a text that is a number; return anything else unchanged."""
+    """Convert a numeric text to a number. Return other values unchanged."""
     if not isinstance(word, str):
         return word
     try:
@@ -453,12 +450,12 @@ def number(word: Any) -> Any:
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return a list for a list, a single value, or a missing value."""
+    """Convert a single or missing value to a list."""
     return [] if value is None else list(value) if isinstance(value, list) else [value]
 
 
 def words(value: Any) -> list[str]:
-    """Return the texts of a list or of a comma-separated text, such as entity ids."""
+    """Split a list or a comma-separated text, such as entity ids."""
     found = [each for row in as_list(value) for each in (row.split(",") if isinstance(row, str) else [row])]
     return [str(each).strip() for each in found if str(each).strip()]
 
@@ -474,7 +471,7 @@ def _is_metric(folder: Path, configuration: Mapping[str, Any]) -> bool:
 
 
 def object_id(name: str) -> str:
-    """Return the object id that Home Assistant makes from a name."""
+    """Return the object id for a name, as Home Assistant makes it."""
     return "_".join("".join(char if char.isalnum() and char.isascii() else " " for char in name.lower()).split())
 
 
@@ -482,7 +479,7 @@ def object_id(name: str) -> str:
 
 
 class _Constructor(SafeConstructor):
-    """Keeps tags and times as written. The last of two equal keys counts, as in Home Assistant."""
+    """Keeps tags and times unchanged. The last one of equal keys wins, as in Home Assistant."""
 
     def check_mapping_key(self, *_: Any) -> bool:
         return True
@@ -497,7 +494,8 @@ class _Constructor(SafeConstructor):
         return Tagged(str(node.tag), value)
 
     def construct_yaml_int(self, node: Any) -> Any:
-        """Return a number, or the text of a time such as 22:30:00, which YAML 1.1 reads in base 60."""
+        """Return a number, or the text of a time such as 22:30:00. YAML 1.1 reads such a time as a number in base
+        60."""
         return node.value if ":" in node.value else super().construct_yaml_int(node)
 
 
@@ -515,7 +513,7 @@ def _yaml() -> YAML:
 
 
 def _read_yaml(file: Path) -> Any:
-    """Return the content of a YAML file, None if the file is missing."""
+    """Return the content of a YAML file. Return None if the file is missing."""
     if not file.is_file():
         return None
     try:
@@ -530,7 +528,7 @@ def _read_yaml(file: Path) -> Any:
 
 
 def _read_json(file: Path) -> Any:
-    """Return the content of a JSON file, None if the file is missing."""
+    """Return the content of a JSON file. Return None if the file is missing."""
     if not file.is_file():
         return None
     try:
@@ -547,7 +545,6 @@ def _read(file: Path) -> bytes:
 
 
 def _rows(folder: Path, registry: str, key: str) -> list[Mapping[str, Any]]:
-    """Return the rows of a registry in `.storage`."""
     rows = _mapping(_mapping(_read_json(folder / STORAGE / registry)).get("data")).get(key)
     return [each for each in rows if isinstance(each, Mapping)] if isinstance(rows, list) else []
 

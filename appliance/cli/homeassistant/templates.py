@@ -1,6 +1,7 @@
-"""Jinja templates of Home Assistant as Lua expressions: the common shapes, or `NotTranslated` with the reason.
+"""Translates common Jinja templates of Home Assistant to Lua expressions. Raises `NotTranslated` with the reason for
+other templates.
 
-The functions are those of Home Assistant's documentation of templates. The Lua functions are those of
+The template functions follow Home Assistant's documentation of templates. The Lua functions are in
 `homeassistant.lua`.
 """
 
@@ -54,9 +55,9 @@ _FILTERS: Mapping[str, str] = {
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """The names that a template can use: Lua expressions by name, and the entities that can have fired the trigger.
+    """The names in a template: Lua expressions by name, and the possible entities of the trigger.
 
-    `state_entity` is the entity whose `state` a template of a number reads. Scripts have no event.
+    `state_entity` is the entity for `state` in a numeric template. Scripts have no event.
     """
 
     entities: Entities
@@ -67,7 +68,7 @@ class Scope(Struct, frozen=True, kw_only=True):
 
 
 def comparison_in_lua(test: Comparison) -> str:
-    """Return the expression that tests one value."""
+    """Return the Lua expression for a test of one value."""
     value = value_in_lua(test.target)
     if test.test == "equals":
         return f"{value} == {literal(test.value)}"
@@ -80,14 +81,14 @@ def comparison_in_lua(test: Comparison) -> str:
 
 
 def value_in_lua(target: Target | Variable) -> str:
-    """Return the expression of a present value; nil if unknown."""
+    """Return the Lua expression for a value. It is nil while the value is unknown."""
     if isinstance(target, Variable):
         return f"ctx:get({quote(target.name)})"
     return f"ha.value(ctx, {quote(target.device_id)}, {quote(target.attribute)})"
 
 
 def number_in_lua(target: Target | Variable, default: str | None = None) -> str:
-    """Return the expression of a present value as a number in Home Assistant's scale."""
+    """Return the Lua expression for a number in Home Assistant's scale."""
     more = f", {default}" if default is not None else ""
     if isinstance(target, Variable):
         return f"ha.to_number({value_in_lua(target)}{more})"
@@ -96,7 +97,7 @@ def number_in_lua(target: Target | Variable, default: str | None = None) -> str:
 
 
 def number_of(scope: Scope, entity_id: str, attribute: str | None) -> str:
-    """Return the expression of an entity's state or attribute as a number."""
+    """Return the Lua expression for an entity's state or attribute as a number."""
     if entity_id == "sun.sun":
         return _sun_height(scope.entities, attribute or "")
     entities = scope.entities
@@ -110,14 +111,14 @@ def _sun_height(entities: Entities, attribute: str) -> str:
 
 
 def named(name: str, scope: Scope) -> str:
-    """Return the expression of a variable. Raises `NotTranslated` if it is not known."""
+    """Return the Lua expression for a variable. Raise `NotTranslated` for an unknown one."""
     if name not in scope.names:
         raise NotTranslated(f"the name {name} is not known")
     return scope.names[name]
 
 
 def expression(text: Any, scope: Scope) -> str:
-    """Return the Lua expression of a template's value; a text without a template is a literal."""
+    """Return the Lua expression for a template's value. A text without a template becomes a literal."""
     if not is_template(text):
         return literal(number(text) if isinstance(text, str) else text)
     parts = _parts(text)
@@ -127,7 +128,7 @@ def expression(text: Any, scope: Scope) -> str:
 
 
 def condition(text: str, scope: Scope) -> str:
-    """Return the Lua expression of a template that is a condition."""
+    """Return the Lua expression for a template as a condition."""
     parts = _parts(text)
     if len(parts) != 1:
         raise NotTranslated("a template of several parts is not translated")
@@ -135,7 +136,7 @@ def condition(text: str, scope: Scope) -> str:
 
 
 def message(text: Any, scope: Scope) -> str:
-    """Return the Lua expression of a text with templates in it."""
+    """Return the Lua expression for a text with templates."""
     if not is_template(text):
         return quote("" if text is None else str(text))
     made = []
@@ -148,7 +149,8 @@ def message(text: Any, scope: Scope) -> str:
 
 
 def comparison(text: str, entities: Entities) -> Comparison:
-    """Return the single test of a state that a template consists of. Raises `NotTranslated` for other templates."""
+    """Return the comparison if the template is a single test of a state. Raise `NotTranslated` for other
+    templates."""
     parts = _parts(text)
     if len(parts) == 1 and (found := _Translator(Scope(entities=entities)).single(parts[0])) is not None:
         return found
@@ -156,7 +158,7 @@ def comparison(text: str, entities: Entities) -> Comparison:
 
 
 def _parts(text: str) -> list[nodes.Node]:
-    """Return the texts and expressions of a template, without white space around it."""
+    """Return the texts and expressions of a template, without leading and trailing white space."""
     if len(text) > MAX_TEMPLATE_CHARS:
         raise NotTranslated("the template is too long")
     try:
@@ -209,14 +211,14 @@ class _Translator:
         self._entities = scope.entities
 
     def render(self, node: nodes.Node) -> str:
-        """Return the Lua expression of a node's value."""
+        """Return the Lua expression for a node's value."""
         method: Callable[[Any], str] | None = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
             raise NotTranslated(f"{type(node).__name__.lower()} is not translated in templates")
         return method(node)
 
     def truth(self, node: nodes.Node) -> str:
-        """Return the Lua expression of a node as a condition."""
+        """Return the Lua expression for a node as a condition."""
         if isinstance(node, nodes.And | nodes.Or):
             word = "and" if isinstance(node, nodes.And) else "or"
             return f"({self.truth(node.left)} {word} {self.truth(node.right)})"
@@ -229,7 +231,7 @@ class _Translator:
         return f"ha.is_true({self.render(node)})"
 
     def single(self, node: nodes.Node) -> Comparison | None:
-        """Return the single comparison that a node consists of."""
+        """Return the comparison if the node is a single one."""
         if _is_call(node, {"is_state"}) and isinstance(node, nodes.Call):
             entity_id, state = self._constants(node.args, 2)
             return None if isinstance(state, list) else self._entities.compare(entity_id, state)
@@ -444,7 +446,7 @@ class _Translator:
         return f"{self.render(left)} {_COMPARISONS[kind]} {self.render(right)}"
 
     def _equals(self, left: nodes.Expr, value: Any) -> str:
-        """Translate the test of a value against a constant; states of entities become their values in Lares."""
+        """Translate a comparison with a constant. States of entities become values of Lares."""
         state = self._state(left)
         if state is not None and not state[1]:
             return self._is_state(state[0], value)
@@ -457,7 +459,8 @@ class _Translator:
         return f"{self.render(left)} == {literal(value)}"
 
     def _trigger_value(self, state: Any) -> Any:
-        """Return a state of the trigger's entities as a value in Lares, if it is the same for all of them."""
+        """Convert a state of the trigger's entities to a value of Lares, if the value is the same for all
+        entities."""
         values = [self._entities.compare(each, state) for each in self._scope.trigger_entities]
         if not values:
             return state
@@ -513,7 +516,7 @@ class _Translator:
     # --- states ---
 
     def _state(self, node: nodes.Node | None) -> tuple[str, str | None] | None:
-        """Return the entity and attribute that a node reads; None if it reads no state."""
+        """Return the entity and attribute of a node. Return None for a node without a state."""
         if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name):
             if node.node.name == "states" and len(node.args) == 1:
                 [entity_id] = self._constants(node.args, 1)
@@ -582,7 +585,7 @@ def _without_filters(node: nodes.Node) -> nodes.Node:
 
 
 def _path(node: nodes.Node | None) -> list[str]:
-    """Return the names of a path such as `trigger.to_state.state`, empty if the node is no path."""
+    """Return the names of a path such as `trigger.to_state.state`. Return an empty result for other nodes."""
     if isinstance(node, nodes.Name):
         return [node.name]
     if isinstance(node, nodes.Getattr) and (before := _path(node.node)):

@@ -1,6 +1,5 @@
-"""Triggers of Home Assistant as triggers of Lares.
-
-Trigger types and their fields are those of Home Assistant's documentation of triggers.
+"""Translates triggers of Home Assistant to triggers of Lares. Trigger types and fields follow Home Assistant's
+documentation of triggers.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from appliance.cli.homeassistant.lua import literal
 from appliance.cli.homeassistant.source import as_list, words
 
 TWO_STATES = frozenset({"binary_sensor", "input_boolean", "light", "switch"})
-"""Domains of entities that are on or off."""
+"""Domains of entities with the states on and off."""
 
 GONE = frozenset({"unavailable", "unknown"})
-"""States of entities that have no value. In Lares, the attribute then keeps its last value, and `state` changes."""
+"""States of entities without a value. In Lares, the attribute keeps its last value, and `state` changes."""
 
 TRIGGER_STATES: Mapping[str, str] = {
     **dict.fromkeys(["turned_on", "opened", "motion", "occupied", "moist", "smoke", "problem", "present"], "on"),
@@ -52,13 +51,13 @@ TRIGGER_STATES: Mapping[str, str] = {
     "locked": "locked",
     "unlocked": "unlocked",
 }
-"""States that the types of device triggers wait for."""
+"""States by type of a device trigger."""
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
-    """A trigger of Lares. `guard` is a Lua expression that must also be true for the event; it can be empty.
+    """A trigger of Lares. `guard` is a further Lua condition on the event, or empty.
 
-    `variables` are templates by name, to be set when the trigger fires.
+    `variables` are templates by name, which are set when the trigger fires.
     """
 
     table: Mapping[str, Any]
@@ -69,7 +68,7 @@ class Trigger(Struct, frozen=True, kw_only=True):
 
 
 def translate(value: Any, entities: Entities) -> list[Trigger]:
-    """Translate one trigger. Raises `NotTranslated` with the reason."""
+    """Translate one trigger. Raise `NotTranslated` with the reason."""
     if not isinstance(value, Mapping):
         raise NotTranslated("it is not a mapping")
     check_part(value)
@@ -163,7 +162,7 @@ def _state_of(value: Mapping[str, Any], entities: Entities, entity_id: str) -> I
 
 
 def _returned(value: Mapping[str, Any], entities: Entities, entity_id: str) -> Trigger:
-    """Return the trigger for an entity that becomes available again."""
+    """Return the trigger for the return of an unavailable entity."""
     target = entities.target(entity_id)
     if value.get("to") is not None or value.get("attribute") is not None or isinstance(target, Variable):
         raise NotTranslated("an attribute of Lares keeps its value while the device is away: use its attribute state")
@@ -233,7 +232,7 @@ def _at_variable(entities: Entities, entity_id: str, at: Any, days: Mapping[str,
 
 
 def _time_pattern(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
-    """Translate a pattern. A missing part is 0 if a larger unit is given, otherwise any."""
+    """Translate a pattern. A missing part is 0 if a larger unit is present. Otherwise, every value matches."""
     fields, default = [], "*"
     for name in ("hours", "minutes", "seconds"):
         part = value.get(name)
@@ -275,7 +274,7 @@ def _homeassistant(value: Mapping[str, Any], entities: Entities) -> Iterator[Tri
 
 
 def _by_name(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
-    """Translate a trigger that is named after an event of its target, such as `light.turned_on`."""
+    """Translate a trigger that names an event of its target, such as `light.turned_on`."""
     meaning = named.parse(str(value["trigger"]))
     assert meaning is not None
     options = named.options_of(value)
@@ -337,7 +336,7 @@ def _webhook(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
 
 
 def _mqtt(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
-    """Translate Zigbee2MQTT's topic of the presses of a device, `zigbee2mqtt/<name>/action`."""
+    """Translate Zigbee2MQTT's topic for presses, `zigbee2mqtt/<name>/action`."""
     found = re.fullmatch(r"[^/]+/(.+)/action", str(value.get("topic", "")))
     names = {each.name: each for each in entities.installation.devices.values()}
     device_id = entities.device_id(names[found[1]]) if found is not None and found[1] in names else None

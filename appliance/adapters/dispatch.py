@@ -43,13 +43,22 @@ class Status(StrEnum):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """The result of a command to one device. If the status is not ok, `error` is the exception and `message` its
-    text."""
+    """The result of a command to one device, with its error if it failed."""
 
     device_id: str
-    status: Status
-    message: str | None = None
     error: LaresError | None = None
+
+    @property
+    def status(self) -> Status:
+        """`unsupported` if the device does not offer the command."""
+        if self.error is None:
+            return Status.OK
+        return Status.UNSUPPORTED if isinstance(self.error, Unsupported) else Status.ERROR
+
+    @property
+    def message(self) -> str | None:
+        """The text of the error."""
+        return None if self.error is None else str(self.error)
 
 
 class _Batch(NamedTuple):
@@ -170,10 +179,10 @@ class Dispatcher:
         runner = self._runners.get(adapter)
         return () if runner is None or runner.adapter is None else tuple(sorted(runner.adapter.operations))
 
-    def refuse(self, device_id: str, command: Command, source: str, because: str) -> Outcome:
+    def refuse(self, device_id: str, command: Command, source: str, because: LaresError) -> Outcome:
         """Return the outcome of a command to an unknown device, and publish the outcome for the audit."""
         log.info("%s: %s failed: %s", device_id, command, because)
-        outcome = Outcome(device_id=device_id, status=Status.ERROR, message=because)
+        outcome = Outcome(device_id=device_id, error=because)
         self._publish(outcome, None, command, source)
         return outcome
 
@@ -260,21 +269,15 @@ def _check(device: Device, command: Command, runners: Mapping[str, AdapterRunner
 
 def _outcome(device: Device, command: Command, error: Exception | None) -> Outcome:
     """Return the outcome of a command. Errors are logged, except outages: the publisher logs an outage once."""
-    if error is None:
-        return Outcome(device_id=device.id, status=Status.OK)
-    if isinstance(error, Unsupported):
-        return _failed(device, Status.UNSUPPORTED, error)
-    if not isinstance(error, AdapterFailed | Invalid | StoreFailed):
-        log.error("%s: %s failed: %s: %s", device.id, command, type(error).__name__, error, exc_info=error)
-        error = AdapterFailed(f"the adapter failed ({type(error).__name__}: {error})")
-    elif not isinstance(error, Unreachable):
+    if error is None or isinstance(error, Unsupported | Unreachable):
+        return Outcome(device_id=device.id, error=error)
+    if isinstance(error, AdapterFailed | Invalid | StoreFailed):
         log.info("%s: %s failed: %s", device.id, command, error)
-    return _failed(device, Status.ERROR, error)
+        return Outcome(device_id=device.id, error=error)
+    reason = f"{type(error).__name__}: {error}"
+    log.error("%s: %s failed: %s", device.id, command, reason, exc_info=error)
+    return Outcome(device_id=device.id, error=AdapterFailed(f"the adapter failed ({reason})"))
 
 
 def _unknown_outcome(device: Device) -> Outcome:
-    return _failed(device, Status.ERROR, Stopping("the hub is stopping; the result of the command is unknown"))
-
-
-def _failed(device: Device, status: Status, error: LaresError) -> Outcome:
-    return Outcome(device_id=device.id, status=status, message=str(error), error=error)
+    return Outcome(device_id=device.id, error=Stopping("the hub is stopping; the result of the command is unknown"))

@@ -34,11 +34,8 @@ async def keep_open(
             error = failure
         failures = 1 if clock.monotonic() - began >= most_secs else failures + 1
         pause = on_end(error, failures)
-        error = (
-            # otherwise, during the pause, it would keep the frames of the attempt, and any socket that a library left
-            # open
-            None
-        )
+        # During the pause, the error would keep the frames of the attempt, and any socket that a library left open.
+        error = None
         await clock.sleep(back_off(failures, first_secs, most_secs) if pause is None else pause)
 
 

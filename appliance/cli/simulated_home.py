@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from appliance.adapters.dispatch import Dispatcher, Outcome, Status
+from appliance.adapters.dispatch import Dispatcher, Outcome
 from appliance.cli.device_events import EVENT, STATE, FileEvent
 from appliance.clock import Clock
 from appliance.errors import LaresError, Unreachable, Unsupported
@@ -114,17 +114,16 @@ class SimulatedDispatcher(Dispatcher):
         return None
 
     def _send_to(self, device: Device, command: Command, source: str) -> Outcome:
-        outcome = Outcome(device_id=device.id, status=Status.OK)
+        outcome = Outcome(device_id=device.id)
         try:
             if device.attributes.get("state") == UNAVAILABLE:
                 raise Unreachable(f"{device.id} is unavailable")
             specs = EVERY_COMMAND if device.commands is None else device.commands
             command = check_offered(device.id, specs, command)
         except LaresError as error:
-            status = Status.UNSUPPORTED if isinstance(error, Unsupported) else Status.ERROR
-            outcome = Outcome(device_id=device.id, status=status, message=str(error), error=error)
+            outcome = Outcome(device_id=device.id, error=error)
         self._publish(outcome, device.room_id, command, source)
-        if outcome.status is Status.OK:
+        if outcome.error is None:
             changes = changes_of(command, device.attributes)
             self._registry.update_attributes(device.metadata.source, device.id, changes)
         return outcome

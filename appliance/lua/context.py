@@ -162,7 +162,7 @@ class Context:
         try:
             device = self._registry.get_device(device_id)
         except NotFound as error:
-            refused = self._dispatcher.refuse(device_id[:MAX_ID_CHARS], command, self.source, str(error))
+            refused = self._dispatcher.refuse(device_id[:MAX_ID_CHARS], command, self.source, error)
             return self._record(refused, command)
         [result] = await self.send([device], command)
         return result

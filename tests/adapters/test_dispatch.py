@@ -68,7 +68,7 @@ async def desk(session: DeviceSession, clock: VirtualClock) -> AsyncIterator[Des
 
 
 def _ok(device_id: str) -> Outcome:
-    return Outcome(device_id=device_id, status=Status.OK, message=None)
+    return Outcome(device_id=device_id)
 
 
 async def test_devices_at_one_address_are_commanded_one_after_another_in_the_order_given(desk: Desk) -> None:

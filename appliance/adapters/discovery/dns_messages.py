@@ -66,10 +66,10 @@ def encode_query(questions: Iterable[tuple[Name, int]]) -> bytes:
 def decode_answer(message: bytes) -> list[DnsRecord]:
     """Return the records of an answer. Other record types are omitted. Raises `Malformed`, also for a question."""
     if len(message) < 12:
-        raise Malformed("too short")
+        raise Malformed
     _, flags, *counts = struct.unpack_from(">6H", message)
     if not flags & _IS_RESPONSE:
-        raise Malformed("no answer")
+        raise Malformed
     questions, records = counts[0], sum(counts[1:])
     at = 12
     for _ in range(min(questions, MAX_RECORDS)):
@@ -86,11 +86,11 @@ def decode_answer(message: bytes) -> list[DnsRecord]:
 def _read_record(message: bytes, at: int) -> tuple[DnsRecord | None, int]:
     name, at = _read_name(message, at)
     if at + 10 > len(message):
-        raise Malformed("a record without an end")
+        raise Malformed
     type_, _, _, length = struct.unpack_from(">2HIH", message, at)
     start, end = at + 10, at + 10 + length
     if end > len(message):
-        raise Malformed("a record that is longer than the message")
+        raise Malformed
     return _record(message, name, type_, start, end), end
 
 
@@ -114,22 +114,22 @@ def _read_name(message: bytes, at: int) -> tuple[Name, int]:
     size, end, limit = 0, -1, at
     while True:
         if at >= len(message):
-            raise Malformed("a name without an end")
+            raise Malformed
         length = message[at]
         if length == 0:
             return _labels(labels), at + 1 if end < 0 else end
         if length >= 0xC0:
             if at + 1 >= len(message):
-                raise Malformed("a pointer without an end")
+                raise Malformed
             end = at + 2 if end < 0 else end
             at = (length & 0x3F) << 8 | message[at + 1]
             if at >= limit:
-                raise Malformed("a pointer that points forward")
+                raise Malformed
             limit = at
             continue
         size += length + 1
         if length > MAX_LABEL_BYTES or size > MAX_NAME_BYTES or at + 1 + length > len(message):
-            raise Malformed("a name that is too long")
+            raise Malformed
         labels.append(message[at + 1 : at + 1 + length])
         at += length + 1
 

@@ -37,8 +37,7 @@ class CancelledCall(NamedTuple):
 class KindFunctions:
     """Calls the functions of a file, and keeps the memory and the secrets of its section.
 
-    `connection` is the connection of `listen`, or None. `cancelled` describes the last cancelled
-    call.
+    `connection` is the connection of `listen`, or None. `cancelled` describes the last cancelled call.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from appliance.adapters.device_http import DeviceSession
-from appliance.adapters.dispatch import Outcome, Status
+from appliance.adapters.dispatch import Outcome
 from appliance.adapters.mqtt.adapter import MqttAdapter
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.hub_publisher import HubPublisher
@@ -127,7 +127,7 @@ class Lamp:
         self.sent.append(command)
         value = command.action if command.capability == "power" else command.value
         self.show(**{command.capability: value})
-        return [Outcome(device_id=device.id, status=Status.OK) for device in devices]
+        return [Outcome(device_id=device.id) for device in devices]
 
 
 @contextlib.asynccontextmanager

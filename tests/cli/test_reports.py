@@ -377,7 +377,7 @@ async def test_an_error_has_the_reason_without_the_token(tmp_path: Path) -> None
         assert TOKEN not in failed.err and len(received) == 3
         assert TOKEN not in (await asked(tmp_path, "log")).out
         for arguments, sentence in (
-            (("phone", " "), "needs a message"),
+            (("phone", " "), "needs a non-empty message"),
             (("phone", "x" * 5000), "4096 characters"),
             (("phone",), "TEXT"),
         ):

@@ -28,7 +28,6 @@ _CONFIG = """
     val_tpl=value_template whit_cmd_t=white_command_topic whit_scl=white_scale
 """
 
-
 _PAYLOADS = """
     arm_away=arm_away arm_custom_b=arm_custom_bypass arm_home=arm_home arm_nite=arm_night arm_vacation=arm_vacation
     avail=available cln_sp=clean_spot cls=close disarm=disarm home=home inst=install loc=locate lock=lock
@@ -38,18 +37,15 @@ _PAYLOADS = """
     ton=turn_on trig=trigger unlk=unlock
 """
 
-
 _STATES = """
     cla=class closing=closing clsd=closed jam=jammed locked=locked locking=locking off=off on=on open=open
     opening=opening stopped=stopped unlocked=unlocked unlocking=unlocking
 """
 
-
 _ENDS = {
     "t": "topic", "tpl": "template", "cmd_t": "command_topic", "cmd_tpl": "command_template", "stat_t": "state_topic",
     "stat_tpl": "state_template", "val_tpl": "value_template",
 }  # fmt: skip
-
 
 _PROPERTIES = {
     "t tpl": """
@@ -71,12 +67,10 @@ _PROPERTIES = {
 }
 """Properties with a key for each of these endings, such as `bri_cmd_t` for `brightness_command_topic`."""
 
-
 _DEVICE = """
     cns=connections cu=configuration_url ids=identifiers name=name mf=manufacturer mdl=model mdl_id=model_id
     hw=hw_version sw=sw_version sa=suggested_area sn=serial_number
 """
-
 
 _ORIGIN = """
     name=name sw=sw_version url=support_url
@@ -100,10 +94,8 @@ CONFIG_NAMES = {
 }
 """Full names by abbreviation, for a configuration, a component, and an `availability` entry."""
 
-
 DEVICE_NAMES = _table(_DEVICE)
 """Full names by abbreviation, for `device`."""
-
 
 ORIGIN_NAMES = _table(_ORIGIN)
 """Full names by abbreviation, for `origin`."""

@@ -13,23 +13,15 @@ from appliance.adapters.mqtt.messages import parse_object
 from appliance.errors import Invalid
 
 MAX_DISCOVERY_BYTES = 64 * 1024
-"""Maximum bytes of a configuration."""
-
 
 MAX_BASED_CHARS = 512 * 1024
 """Maximum characters that the base topics (`~`) of one configuration may add to its topics."""
 
-
 MAX_COMPONENTS = 256
-"""Maximum number of components of one configuration in the device form."""
-
 
 MAX_TOPIC_ID_CHARS = 200
-"""Maximum characters of an id in a configuration's topic."""
-
 
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
-
 
 _INHERITED = (
     "availability", "availability_mode", "availability_template", "availability_topic", "command_topic", "encoding",

@@ -48,7 +48,6 @@ END_SECS = 0.25
 """Seconds in which a stopping broker closes a connection that it still accepted."""
 
 SUBSCRIBE_AT_ONCE = 500
-"""Topics in one SUBSCRIBE packet."""
 
 MAX_UNACKNOWLEDGED = 1_000
 """Maximum number of unacknowledged messages; publishing pauses beyond it."""

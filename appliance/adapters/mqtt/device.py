@@ -21,19 +21,13 @@ from appliance.home.model import ALARM_CLASSES, DeviceKind, Info, Observation
 from appliance.home.values import Value
 
 MAX_ENTITIES = 256
-"""Maximum number of entities of one device."""
-
 
 MAX_ENTITY_NAME_CHARS = 200
-"""Maximum characters of an entity's name."""
-
 
 TOO_MANY_ENTITIES = f"the device has more than {MAX_ENTITIES} entities"
 
-
 DANGERS = {*ALARM_CLASSES, "smoke", "moisture"}
 """Device classes of binary sensors that report a danger."""
-
 
 _RANKS = ("light", "climate", "cover", "lock", "fan", "valve", "siren", "switch")
 """Components in the order in which they claim a capability."""

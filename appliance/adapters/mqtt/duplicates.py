@@ -11,10 +11,8 @@ from appliance.errors import Invalid
 SAME_PRESS_SECS = 0.5
 """If an event and a trigger report the same press within these seconds, it is one press."""
 
-
 MAX_PRESSES = 10_000
 """Maximum number of remembered presses, and of remembered states of other hubs."""
-
 
 _HUB_STATE = re.compile(r"lares/[^/]+/devices/[^/]+/state")
 

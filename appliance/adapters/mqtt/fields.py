@@ -13,10 +13,8 @@ from appliance.adapters.mqtt.topics import is_filter, is_topic
 
 _YES = ("true", "yes", "on", "1")
 
-
 MAX_QUICK_CHARS = 500
 """Characters of templates parsed in one step, which takes a few milliseconds at most."""
-
 
 LOOK_CHARS = 1
 """Cost of reading one part of a configuration, in characters of `MAX_QUICK_CHARS`."""

@@ -8,10 +8,8 @@ from collections import OrderedDict
 from msgspec import Struct
 
 MAX_MESSAGES = 60_000
-"""Maximum number of waiting messages."""
 
 MAX_WAITING_BYTES = 64 * 1024 * 1024
-"""Maximum total bytes of the waiting messages."""
 
 ENTRY_BYTES = 250
 """Memory in bytes of a message, in addition to its topic and payload."""

@@ -30,11 +30,9 @@ MAX_MQTT_PACKET_BYTES = 2 * 1024 * 1024
 """Maximum bytes of a packet. The largest picture fits, even in base64. A larger packet is skipped."""
 
 CHUNK_BYTES = 256 * 1024
-"""Bytes per read call."""
 
 MAX_FILL_CHUNKS = 2
 """Read calls before other work continues."""
-
 
 T = TypeVar("T")
 

@@ -17,14 +17,10 @@ from appliance.errors import Invalid
 from appliance.tables.checks import shown
 
 MAX_MQTT_PAYLOAD_BYTES = 256 * 1024
-"""Maximum bytes of a message."""
-
 
 _OBJECTS = ("{", "[")
 
-
 MAX_JSON_DEPTH = 32
-"""Maximum nesting depth of JSON."""
 
 
 def parse_json(payload: bytes | str) -> Any:

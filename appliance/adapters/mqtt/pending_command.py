@@ -12,7 +12,6 @@ from appliance.home.values import Value
 SUPPRESS_SECS = 1.0
 """Seconds after a command in which contradicting states are held back. A longer fade extends this time."""
 
-
 _COLORS = ("color_xy", "color_hs", "color_rgb")
 
 

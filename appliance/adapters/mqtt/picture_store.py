@@ -19,7 +19,6 @@ from appliance.home.values import Value
 MAX_PICTURES_BYTES = 32 * 1024 * 1024
 """Maximum total bytes of a broker's pictures, as received. Beyond it, the oldest pictures are dropped."""
 
-
 MIN_EVENT_SECS = 1.0
 """Minimum seconds between two picture events of one entity. The changes in between cause one event."""
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 _PREFIXES = ("action_", "button_", "click_", "btn_", "event_", "key_")
 """Prefixes that announcers add to the name of a press."""
 
-
 _PRESSES: Mapping[str, tuple[str, ...]] = {
     "single": ("single_press", "single_click", "single_push", "single_tap", "short_press", "short_click", "1_click"),
     "double": ("double_press", "double_click", "double_push", "double_tap", "2_click"),
@@ -16,7 +15,6 @@ _PRESSES: Mapping[str, tuple[str, ...]] = {
     "release": ("long_release", "short_release", "hold_release", "long_press_release"),
 }
 """Announced words by the standard name of the press. A word can be the whole name, or its first or last words."""
-
 
 _ALONE: Mapping[str, str] = {
     **dict.fromkeys(("short", "press", "pressed", "click", "clicked", "tap", "s"), "single"),
@@ -28,7 +26,6 @@ _ALONE: Mapping[str, str] = {
     "released": "release",
 }
 """Standard names of presses by announced words that are the whole name."""
-
 
 _WORDS = sorted(((raw, word) for word, each in _PRESSES.items() for raw in each), key=lambda pair: -len(pair[0]))
 

@@ -15,21 +15,17 @@ from appliance.errors import LaresError
 
 log = logging.getLogger("adapters")
 
-
 MAX_REPORTED = 50
 """Maximum number of unusable announcements and messages reported within `REPEAT_SECS`. One line covers the rest.
 
 The log accepts twice as many lines per minute.
 """
 
-
 MAX_REPORTED_WORDS = 5
 """Maximum number of unknown words reported for one entity, one line each."""
 
-
 REPEAT_SECS = 3600.0
 """Seconds after which a limit that is still exceeded is reported again, and further faults can be reported."""
-
 
 MORE_FAULTS = f"more than {MAX_REPORTED} announcements and messages per hour are unusable; the rest are not listed"
 

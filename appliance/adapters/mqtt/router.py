@@ -22,7 +22,6 @@ from appliance.adapters.mqtt.topics import Filters, is_wild
 from appliance.errors import Invalid
 
 MAX_BROKER_DEVICES = 2_000
-"""Maximum number of devices of one broker."""
 
 MAX_TOPICS = 10_000
 """Maximum number of subscribed topics, except those of the discovery itself."""

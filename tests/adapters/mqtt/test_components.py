@@ -436,7 +436,7 @@ async def test_a_message_is_sent_to_all_devices_that_show_messages_or_to_one(bro
         for wrong, sentence in (
             ({"message": "x", "device_id": "mqtt:d2"}, "device_id must be the id of a device that shows messages"),
             ({"message": "x", "device_id": 5}, "that shows messages, not 5"),
-            ({"message": " "}, "needs a message"),
+            ({"message": " "}, "needs a non-empty message"),
             ({"message": "x" * 4097}, "4096 characters"),
         ):
             with pytest.raises(Invalid, match=sentence):

@@ -81,7 +81,7 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
      ["'manual' is not one of 'off', 'heat', 'cool', 'auto', 'heat_cool', 'dry', 'fan_only'"]),
     ("climate", {"preset_mode_state_topic": "s", "preset_mode_command_topic": "c", "preset_modes": ["ECO ON"]},
      ["ECO ON", "MAN ECO OFF"], {"preset_mode": "ECO ON"},
-     ["the preset 'MAN ECO OFF' is not one of the announced presets"]),
+     ["'MAN ECO OFF' is not one of 'ECO ON'"]),
     ("light", {**JSON_LAMP, "effect_list": ["Rainbow"]}, ['{"effect":"Rainbow"}', '{"state":"ON","effect":""}'],
      {"power": "on"}, []),
     ("vacuum", {**STATE, "command_topic": "c"}, ['{"battery_level":"61"}', '{"battery_level":true}'],

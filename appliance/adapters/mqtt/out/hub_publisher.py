@@ -31,13 +31,12 @@ CATALOG_SECS = 1.0
 """Seconds between two checks for changed scenes and automations."""
 
 MAX_EVENTS = 50
-"""Maximum number of event names remembered per device."""
+"""Maximum number of event names per device."""
 
 MAX_FRAMES = 1_000
 """Maximum number of events that wait to be published. The oldest are dropped."""
 
 MAX_COMMAND_BYTES = 64 * 1024
-"""Maximum bytes of a command."""
 
 MAX_WAITING_COMMANDS = 10
 """Maximum number of commands from the broker that wait for one device, scene, or automation."""

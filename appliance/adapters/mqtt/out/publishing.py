@@ -21,7 +21,6 @@ from appliance.home.registry import Registry
 _ENCODED = str.maketrans({"%": "%25", "/": "%2F", "+": "%2B", "#": "%23"})
 """Characters that are percent-encoded in an id that is a topic level."""
 
-
 MAX_LEVEL_CHARS = 200
 """Maximum characters of a topic level. The end of a longer level is replaced by digits of its SHA-256."""
 

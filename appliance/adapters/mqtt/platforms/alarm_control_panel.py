@@ -20,7 +20,6 @@ _ALARM_MODES: Mapping[str, str] = {
 }
 """The words that set each mode of an alarm panel."""
 
-
 _ALARM_STATES = ("disarmed", *_ALARM_MODES, "arming", "disarming", "pending")
 
 

@@ -49,7 +49,6 @@ _CLASSES = {
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:
-    """Return the fields of a binary sensor of this hub, or None for another type of value."""
     device_class, on, off = _CLASSES.get(key, (None, "True", "False"))
     if device_class is None and not isinstance(device.attributes.get(key), bool):
         return None

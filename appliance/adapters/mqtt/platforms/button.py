@@ -17,7 +17,6 @@ class Button(Entity):
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:
-    """Return the fields of a button of this hub, or None for an attribute that cannot be pressed."""
     if key not in device.specs or "press" not in device.specs[key].actions:
         return None
     return {"command_topic": device.set_topic, "payload_press": command_text(key, "press")}

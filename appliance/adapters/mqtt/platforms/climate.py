@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from appliance.adapters.mqtt.platforms.entity import Update, number_parser, plain_number
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, expression, shown_text
-from appliance.adapters.mqtt.platforms.regulated import Regulated
-from appliance.errors import Invalid
+from appliance.adapters.mqtt.platforms.regulated import Regulated, text_parser
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.values import Value
 
@@ -40,8 +39,7 @@ class Climate(Regulated):
         self.add_current("humidity", "%")
         self.read("action_topic", self.words(_ACTIONS, "hvac_state"), "action_template", "value_template")
         for key, name in _WORDS.items():
-            parse = _text_parser(key, self.config.texts(f"{name}s"))
-            self.add(key, name, parse, self._options(name))
+            self.add(key, name, self._parser(key, self.config.texts(f"{name}s")), self._options(name))
         self.add_power()
         step = {"step": plain_number(each)} if (each := self.config.number("temp_step", 0)) > 0 else {}
         temperatures = {**self.range_of("temp", *_DEFAULT_RANGE[self.unit]), **step}
@@ -57,6 +55,12 @@ class Climate(Regulated):
         self.claim_shown({"temperature": "current_temperature_topic", "humidity": "current_humidity_topic",
                           "hvac_mode": "mode_state_topic", "hvac_state": "action_topic"})  # fmt: skip
 
+    def _parser(self, attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
+        """Return a parser of modes by their announced names. The preset `None` means that no preset is active."""
+        if attribute != "preset_mode":
+            return text_parser(attribute, options)
+        return self.words({"none": "none", "None": "none", **{each: each for each in options}}, attribute)
+
     def _options(self, name: str) -> dict[str, Value]:
         options: list[Value] = [*self.config.texts(f"{name}s")]
         if name == "swing_horizontal_mode":
@@ -64,27 +68,10 @@ class Climate(Regulated):
         return {"values": [*options, "none"] if name == "preset_mode" else options} if options else {}
 
 
-def _text_parser(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
-    """Return a parser of modes by their announced names. The preset `None` means that no preset is active."""
-    is_preset = attribute == "preset_mode"
-
-    def parse(text: str) -> Update:
-        if text == "" or len(text) > 200:
-            return {}
-        if text == "None" and text not in options:
-            return {attribute: "none" if is_preset else None}
-        if is_preset and text not in (*options, "none"):
-            raise Invalid(f"the preset {text[:40]!r} is not one of the announced presets")
-        return {attribute: text}
-
-    return parse
-
-
 CLIMATE_KEYS = ("hvac_mode", "hvac_state", "target_temperature", "fan_mode", "swing_mode", "preset_mode")
 
 
 def announce(device: PublishedDevice) -> Fields | None:
-    """Return the fields of a thermostat or air conditioner of this hub, or None for another device."""
     if device.specs.keys().isdisjoint(("target_temperature", "hvac_mode")):
         return None
     fields: Fields = {}

@@ -183,7 +183,6 @@ COVER_KEYS = ("garage_door", "door", "cover_position", "cover_tilt")
 
 
 def announce(device: PublishedDevice) -> Fields | None:
-    """Return the fields of a cover or door of this hub, or None for another device."""
     if device.keys.isdisjoint(COVER_KEYS):
         return None
     door = next((key for key in ("garage_door", "door") if key in device.keys), "")

@@ -11,7 +11,6 @@ from appliance.errors import Invalid
 from appliance.home.commands import Command
 
 _EXAMPLES = {"date": "2026-11-23", "time": "07:30:00", "datetime": "2026-11-23T07:30:00+01:00"}
-"""Examples of values by component."""
 
 
 class Moment(Input):

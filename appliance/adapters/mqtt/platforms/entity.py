@@ -26,7 +26,6 @@ Update = Mapping[str, Value]
 UNKNOWN = ("none", "unknown", "unavailable", "nan", "inf", "-inf", "infinity", "-infinity")
 """Texts for an unknown value, in upper or lower case."""
 
-
 MAX_LISTED_WORDS = 8
 """Maximum number of expected words in an error message."""
 

@@ -17,7 +17,6 @@ def event_of(raw: str, data: Mapping[str, Value] | None = None) -> EntityEvent:
 
 
 MAX_EVENT_CHARS = 100
-"""Maximum characters of an event's name."""
 
 
 class EventEntity(Entity):

@@ -14,7 +14,6 @@ from appliance.home.commands import Command
 from appliance.home.values import Value
 
 _FLASH_SECS: Mapping[str, float] = {"short": 2, "long": 10}
-"""Default seconds of a flash."""
 
 
 class JsonLight(LightEntity):

@@ -251,7 +251,6 @@ LIGHT_KEYS = (
 
 
 def announce(device: PublishedDevice) -> Fields | None:
-    """Return the fields of a light of this hub, or None for another device."""
     if device.keys.isdisjoint(LIGHT_KEYS) or not ("power" in device.keys or "brightness" in device.specs):
         return None
     fields = device.power() if "power" in device.keys else _dimmed(device)

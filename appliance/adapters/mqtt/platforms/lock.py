@@ -55,7 +55,6 @@ class LockEntity(Entity):
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:
-    """Return the fields of a lock of this hub, or None for another attribute."""
     if key != "lock":
         return None
     payloads = {f"payload_{action}": command_text(key, action) for action in ("lock", "unlock")}

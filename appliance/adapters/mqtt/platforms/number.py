@@ -35,7 +35,6 @@ class Number(Input):
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:
-    """Return the fields of a number of this hub that can be set, or None for another attribute."""
     schema = device.settable(key)
     if schema.get("type") not in ("number", "integer", "percentage"):
         return None

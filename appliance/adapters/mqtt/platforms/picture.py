@@ -12,14 +12,10 @@ from appliance.home.values import Value
 MAX_PICTURE_BYTES = 1024 * 1024
 """Maximum bytes of a decoded picture."""
 
-
 PICTURE_EVENT = "picture"
-"""The event name of a new picture."""
-
 
 HEAD_BYTES = 12
 """Bytes at the beginning of a picture that identify its type."""
-
 
 _BLANKS = b" \t\r\n"
 

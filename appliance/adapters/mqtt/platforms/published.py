@@ -1,4 +1,8 @@
-"""Base of the announcements by this hub: a device of the hub in the keys of Home Assistant's MQTT discovery."""
+"""Base of the announcements by this hub: a device of the hub in the keys of Home Assistant's MQTT discovery.
+
+The function `announce` of a platform returns the fields of its component for a device or attribute of this hub, or
+None if another component must show it.
+"""
 
 from __future__ import annotations
 

@@ -34,9 +34,9 @@ class Regulated(Entity):
     def add_modes(self, modes: tuple[str, ...]) -> None:
         """Read the mode and the current action. Offer to set the mode if any mode is known."""
         key, action = "custom.mqtt.mode", "custom.mqtt.action"
-        parse = self.or_reset("mode", _text_of(key, self.config.texts("modes")))
+        parse = self.or_reset("mode", text_parser(key, self.config.texts("modes")))
         self.add(key, "mode", parse, {"type": "enum", "values": list(modes)} if modes else None)
-        parse = self.or_reset("action", _text_of(action, ()))
+        parse = self.or_reset("action", text_parser(action, ()))
         self.read("action_topic", parse, "action_template", "value_template", shows=(action,))
 
     def add_current(self, name: str, unit: str) -> None:
@@ -54,7 +54,9 @@ class Regulated(Entity):
         self.claims = tuple(dict.fromkeys((*self.offers, *shown)))
 
 
-def _text_of(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
+def text_parser(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
+    """Return a parser of texts. One of `UNKNOWN` makes the attribute unknown, unless it is an option."""
+
     def parse(text: str) -> Update:
         if is_unknown(text) and text not in options:
             return {attribute: None}

@@ -29,7 +29,6 @@ class Select(Input):
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:
-    """Return the fields of a selection of this hub, or None for an attribute without options."""
     if not (options := device.settable(key).get("values")):
         return None
     sends = device.sends("command", key, '"{{ value }}"')

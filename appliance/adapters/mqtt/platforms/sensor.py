@@ -104,7 +104,6 @@ _STATE_CLASSES = {
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:
-    """Return the fields of a sensor of this hub, or None for an unknown value."""
     value = device.attributes.get(key)
     if value is None:
         return None

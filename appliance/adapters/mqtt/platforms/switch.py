@@ -16,8 +16,6 @@ class Switch(OnOff):
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:
-    """Return the fields of a switch of this hub: its power, or a boolean that can be set. Return None for another
-    attribute."""
     if key == "power":
         return device.power()
     if device.settable(key).get("type") != "boolean":

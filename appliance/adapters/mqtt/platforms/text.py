@@ -26,7 +26,6 @@ class Text(Input):
 
 
 def announce(device: PublishedDevice, key: str) -> Fields | None:
-    """Return the fields of a text of this hub that can be set, or None for another attribute."""
     if device.settable(key).get("type") != "string":
         return None
     return {"value_template": shown_text(key), **device.sends("command", key, "{{ value | to_json }}")}

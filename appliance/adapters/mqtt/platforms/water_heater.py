@@ -7,9 +7,7 @@ from appliance.adapters.mqtt.platforms.regulated import Regulated
 _HEATER_RANGE = {"°C": (43.3, 60.0), "°F": (110.0, 140.0)}
 """Default range of temperatures."""
 
-
 _HEATER_MODES = ("off", "eco", "electric", "gas", "heat_pump", "high_demand", "performance")
-"""Default modes."""
 
 
 class WaterHeater(Regulated):

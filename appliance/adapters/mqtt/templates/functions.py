@@ -149,8 +149,6 @@ FILTERS: Mapping[str, TemplateFunction] = {
     "tojson": conversions.html_safe_json,
     "upper": _text(str.upper),
 }
-"""Filters by name."""
-
 
 _TESTS = """boolean defined false float integer iterable mapping none number sameas sequence string true
     undefined"""
@@ -195,7 +193,6 @@ FUNCTIONS: Mapping[str, TemplateFunction] = {
     "utcnow": lambda run: run.now.astimezone(UTC),
     "zip": operators.zipped,
 }
-"""Functions by name."""
 
 CONSTANTS: Mapping[str, Any] = {"e": math.e, "pi": math.pi, "tau": math.tau}
 
@@ -205,7 +202,6 @@ _UNKNOWN_NAMES = ("cycler", "hass", "joiner", "lipsum", "states", "trigger")
 `this` is undefined instead. Announcers use `this.state` if the value should stay unchanged, and an undefined value
 has that effect.
 """
-
 
 _SEQUENCE_METHODS: Mapping[str, TemplateFunction] = {
     "copy": lambda run, values: run.made(values[:]),

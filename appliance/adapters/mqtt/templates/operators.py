@@ -30,7 +30,6 @@ Operator = Callable[[Rendering, Any, Any], Any]
 _SEQUENCES = (str, list, tuple)
 _TIMES = datetime | timedelta
 
-
 _LOOP_FIELDS = frozenset(
     ("index", "index0", "revindex", "revindex0", "first", "last", "length", "depth", "depth0", "previtem", "nextitem")
 )
@@ -160,7 +159,6 @@ COMPARISONS: Mapping[str, Operator] = {
 OPERANDS = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">=", "in": "in", "notin": "not in"}
 """Operators by their names in Jinja's parser."""
 
-
 MAX_TOKENS = 4 * MAX_NODES
 """Maximum number of tokens of a template. Brackets and commas are not nodes, but parsing them takes time."""
 
@@ -187,7 +185,6 @@ class _TemplateParser(Environment):
 
 ENVIRONMENT = _TemplateParser(extensions=["jinja2.ext.loopcontrols", _Bounded], undefined=Undefined)
 """Jinja's parser and its own filters. It never compiles or renders a template."""
-
 
 KEYS_PER_STEP = 16
 """Keys of a path that are followed in one step. A path can have any length even in a short text, because the first

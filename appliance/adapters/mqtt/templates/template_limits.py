@@ -8,10 +8,8 @@ from datetime import datetime
 from typing import Any
 
 MAX_TEMPLATE_BYTES = 8 * 1024
-"""Maximum bytes of a template."""
 
 MAX_NODES = 500
-"""Maximum number of nodes in a template's tree."""
 
 MAX_TEMPLATE_DEPTH = 100
 """Maximum nesting depth of a template's tree. A chain of operators increases the depth."""

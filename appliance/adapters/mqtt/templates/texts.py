@@ -23,7 +23,6 @@ MAX_SUBJECT_CHARS = 256
 """Maximum characters of a text that a regular expression may search."""
 
 MAX_PATTERN_CHARS = 512
-"""Maximum characters of a regular expression."""
 
 MAX_COMPARISONS = 200_000
 """Maximum comparisons of one search in the worst case, about 2 ms. Python cannot interrupt a search."""
@@ -153,7 +152,6 @@ def _ways_of(operator: str, argument: Any, length: int) -> int:
 
 
 MAX_WIDTH = 999
-"""Maximum width of a format, in characters."""
 
 _DIRECTIVE = re.compile(r"%(?:\(\w+\))?[-#0 +]*\d{0,3}(?:\.\d{1,2})?[hlL]?[diouxXeEfFgGcs%]")
 _SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?#?0?\d{0,3}[,_]?(?:\.\d{1,2})?[a-zA-Z%]?")

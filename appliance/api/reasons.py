@@ -41,11 +41,11 @@ AWAY: Mapping[Any, str] = {
 }
 
 WHY_MISSED = (
-    "the hub was off, the machine slept, or the clock was set past this time; a missed time is made up for only "
-    "within five minutes, and not after a power cut or a kill"
+    "the hub was off, the machine slept, or the clock was set past this time; a missed run starts later only if "
+    "the delay is at most five minutes, and not after a power cut or a kill"
 )
 
-HOW_TO_LOAD = "correct the faults that `lares check` lists, then run `lares reload`"
+HOW_TO_LOAD = "correct the errors that `lares check` lists, then run `lares reload`"
 """The advice for an automation, a scene, or a kind whose file is not loaded."""
 
 ReportedDecision = tuple[str, str]
@@ -64,7 +64,7 @@ class Reasons:
     async def explain(self, id_: str) -> dict[str, Any]:
         """Return `{kind, id, summary, decisions, automation}`: the present state, and the last ten decisions.
 
-        The id can also name an adapter section, or a file that is not loaded because of a fault. For an automation,
+        The id can also name an adapter section, or a file that is not loaded because of an error. For an automation,
         `automation` is `{triggers, conditions, notes}`: the fields of its file, whether each condition holds now,
         and further notes. Otherwise it is None. Raises `NotFound` for an unknown id.
         """
@@ -289,7 +289,7 @@ def _drops_of(health: AdapterHealth, id_: str) -> list[str]:
 def _describe_adapter(health: AdapterHealth, id_: str) -> Iterator[str]:
     yield f"its adapter {health.name} is {health.status}" + (f": {health.message}" if health.message else "")
     if health.file_fault is not None and health.file_fault != health.message:
-        yield f"the file of its kind has a fault: {health.file_fault}"
+        yield f"the file of its kind has an error: {health.file_fault}"
     if health.file_fault is not None:
         yield HOW_TO_LOAD
     if health.last_success is None:

@@ -129,7 +129,7 @@ def error_body(message: str, code: str, **more: Any) -> dict[str, Any]:
 
 
 def refusal_body(failed: errors.ConfigFailed) -> dict[str, Any]:
-    """Return the body that lists the faults of files."""
+    """Return the body that lists the errors of files."""
     return error_body(str(failed), errors.ScriptFailed.code, errors=failed.faults)
 
 

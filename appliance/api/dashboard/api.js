@@ -27,9 +27,9 @@ export function sentenceOf(status, { code = "", error = t("error.status", { stat
 	return t(`error.${code.replace(/^\w+_not_found$/, "not_found")}`, { sentence: error }, error);
 }
 
-// Take a key (`#token=`, or `?token=`) and `api` out of the page's address at once. The page uses its own hub only: for
-// any other `api`, return the key and values of a sentence. A key in a link replaces a stored one after the hub has
-// accepted it; then call `onKey` with null, otherwise with a sentence.
+// Take a key (`#token=`, or `?token=`) and `api` out of the page's address at once. The page uses only its own hub: for
+// any other `api`, return an error (the key of a text, and its values). A key in a link replaces a stored one after the
+// hub has accepted it; then call `onKey` with null, otherwise with a sentence.
 export function readAddress(onKey) {
 	const address = new URL(location.href);
 	const [key, api] = ["token", "api"].map((name) => address.searchParams.get(name));

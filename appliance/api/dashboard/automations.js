@@ -1,4 +1,5 @@
-// The list of automations, and a page for each automation: its switch, its runs, its triggers and conditions, and the errors of its file.
+// The list of automations, and a page for each automation: its switch, its runs, its triggers and conditions, and the
+// errors of its file.
 
 import { erase, get, post, put as replace, segment, sentenceOf } from "./api.js";
 import { tags, use, useState } from "./dom.js";

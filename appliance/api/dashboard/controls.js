@@ -271,7 +271,7 @@ function choice({ schema: { values }, value = "", isPending, isDisabled, label, 
 		options.map((each) => option({ key: each, value: each }, word(each))));
 }
 
-// Buttons in a row after the present value; a button is a symbol if there is one for its action.
+// Buttons in a row after the present value. A button shows a symbol if its action has a symbol.
 function inRow({ command, attributes, value, isPending, isDisabled, label, device, isBare }, names, call, isPressed) {
 	const shown = value !== undefined && typeof value !== "number" && !isPressed && !isBare;
 	return span({ class: isPressed ? "buttons segments" : "buttons", role: "group", "aria-label": label, "aria-busy": busy(isPending) },

@@ -73,7 +73,7 @@ function heightOf(id, devices) {
 	return 1 + Math.ceil(able / 2) + (able < devices.length ? 0.5 : 0);
 }
 
-// The sections in as many columns as fit, each in the shortest so far.
+// Arrange the sections in as many columns as fit; each section goes to the shortest column.
 export function columnsOf(sections, columnRem = COLUMN_REM) {
 	const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
 	const width = (document.querySelector("main")?.clientWidth ?? document.documentElement.clientWidth) / rem;

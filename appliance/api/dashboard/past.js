@@ -224,7 +224,7 @@ function Chart({ entries, from, until, label, told, step, gaps }) {
 		band && ul({ class: "legend" }, li({ class: "mean" }, t("chart.mean")), li({ class: "span" }, t("chart.span"))));
 }
 
-// Return the outline between lowest and highest, or null if there are no such values.
+// Return the outline of the area from the lowest to the highest values, or null without such values.
 function bandOf(points, x, y) {
 	if (points.every(({ min }) => min === undefined)) return null;
 	const there = points.map(({ at, high }, index) => `${index ? "H" : "M"}${x(at)}${index ? "V" : " "}${y(high)}`);

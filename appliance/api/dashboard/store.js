@@ -76,7 +76,7 @@ function edit(name, thing) {
 
 const RELOAD = () => false;
 
-// The effect of each frame; false if it needs a new overview.
+// Apply each type of frame; return false if a new overview is necessary.
 const FRAMES = {
 	"device.state_changed": ({ id, state: attributes }) => edit("devices", { id, attributes, updated_at: new Date() }),
 	"device.updated": ({ type, ...device }) => edit("devices", { alias: undefined, ...device }),

@@ -43,7 +43,7 @@ export const card = (...content) => div({ class: "card" }, ...content);
 export const empty = (text) => p({ class: "empty" }, text);
 export const row = (...content) => div({ class: "row" }, ...content);
 
-// Lines of a time, a word and a text, in a box that scrolls.
+// A scrolling list of lines, each with a time, a word, and a text.
 export const line = (key, look, at, head, text) => li({ key, class: look }, time(at), strong(head), span(text));
 export const scroll = (label, lines) => div({ class: "card scroll", tabindex: "0", role: "group", "aria-label": label },
 	lines?.length ? ol({ class: "lines" }, lines) : empty(t("nothing")));

@@ -38,7 +38,7 @@ export function t(key, values = {}, fallback = key) {
 	return table.get(key)?.replace(/\{(\w+)\}/g, (_, name) => values[name]) ?? fallback;
 }
 
-// A name of the hub's as words.
+// Return the words for a name that the hub uses.
 export function plain(name) {
 	const words = String(name).replaceAll("_", " ");
 	return words.charAt(0).toUpperCase() + words.slice(1);

@@ -29,7 +29,7 @@ class AdaptersApi(ApiResource):
 
     @route("POST", "/adapters/reload", Role.ADMIN, schemas.RELOADED)
     async def reload(self, call: Call) -> object:
-        """Read the Lua files of kinds again. Each valid file is loaded; a file with a fault changes nothing."""
+        """Read the Lua files of kinds again. Each valid file is loaded; a file with an error changes nothing."""
         return await self.hub.reloaders["adapters"].reload()
 
     @route("GET", "/adapters/<name>", Role.READ, schemas.ADAPTER_IN_FULL)

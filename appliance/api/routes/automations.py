@@ -39,7 +39,7 @@ class AutomationsApi(ApiResource):
 
     @route("POST", "/automations/reload", Role.ADMIN, schemas.RELOADED)
     async def reload(self, call: Call) -> object:
-        """Read every automation's file again. If one has a fault, all faults are listed and nothing changes."""
+        """Read the files of all automations again. If any has an error, list all errors and change nothing."""
         return await self.hub.reloaders["automations"].reload()
 
     @route(
@@ -75,7 +75,7 @@ class AutomationsApi(ApiResource):
 
     @route("POST", "/automations/<automation_id>/validate", Role.WRITE, schemas.VALIDATED, statuses=(200, 400))
     async def validate(self, call: Call, automation_id: str) -> object:
-        """Read the automation's file as it is now, without changing anything; 400 lists its faults."""
+        """Read the automation's file as it is now, without changing anything; 400 lists its errors."""
         try:
             return {"automation": await self.hub.automations.validate(automation_id)}
         except ConfigFailed as failed:
@@ -119,5 +119,5 @@ class ScriptsApi(ApiResource):
 
     @route("POST", "/scripts/reload", Role.ADMIN, schemas.RELOADED)
     async def reload(self, call: Call) -> object:
-        """Compile every script and list all faults. Executions read scripts when they require them."""
+        """Compile every script and list all errors. Executions read a script when they require it."""
         return await self.hub.reloaders["scripts"].reload()

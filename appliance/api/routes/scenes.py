@@ -26,7 +26,7 @@ class ScenesApi(ApiResource):
 
     @route("POST", "/scenes/reload", Role.ADMIN, schemas.RELOADED)
     async def reload(self, call: Call) -> object:
-        """Read every scene's file again. If a file has a fault, the response lists all faults and nothing changes."""
+        """Read the files of all scenes again. If any has an error, list all errors and change nothing."""
         return await self.hub.reloaders["scenes"].reload()
 
     @route("POST", "/scenes/<scene_id>/execute", Role.WRITE, schemas.EXECUTED, statuses=(200, 202, 400, 423))

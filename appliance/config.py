@@ -82,7 +82,7 @@ def _absent_folders(found: Config, line_of: Callable[[ValuePath], int]) -> Itera
         section, path = getattr(found, name), (name, "directory")
         folder, is_usual = found.root / section.directory, section.directory == section.FIELDS["directory"].default
         if section.enabled and not is_usual and not os.access(folder, os.F_OK):
-            yield Fault(found.file, line_at(path, line_of), f"{dotted(path)}: there is no folder {folder}")
+            yield Fault(found.file, line_at(path, line_of), f"{dotted(path)}: the folder {folder} does not exist")
 
 
 def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
@@ -289,4 +289,4 @@ def _weaknesses(auth: Auth) -> list[Fault]:
     else:
         return []
     name = "auth.master_key" if auth.line else "the master key"
-    return [Fault(auth.source, auth.line, f"{name} {what}; `openssl rand -base64 32` makes a good one")]
+    return [Fault(auth.source, auth.line, f"{name} {what}; create one with `openssl rand -base64 32`")]

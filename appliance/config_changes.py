@@ -43,7 +43,7 @@ class ConfigChanges(Struct, frozen=True, kw_only=True):
         at = "" if self.changed_at is None else f" at {timestamp(self.changed_at)}"
         found = []
         if self.faults:
-            found.append(f"{self.file} was changed{at} and has faults, so it is not in force: run `lares check`")
+            found.append(f"{self.file} was changed{at} and has faults, so the hub does not use it; run `lares check`")
         if self.sections:
             names = ", ".join(f"[adapters.{name}]" for name in self.sections)
             found.append(f"{self.file} was changed{at}: run `lares reload` to apply {names}")

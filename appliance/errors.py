@@ -118,7 +118,7 @@ class NoPicture(NotFound):
     def __init__(self, device_id: str, attribute: str | None) -> None:
         super().__init__("picture", device_id)
         of = "" if attribute is None else f" of {attribute[:MAX_SHOWN_ID_CHARS]}"
-        self.args = (f"device '{device_id}' has no picture{of}: it shows none, or has sent none since the start",)
+        self.args = (f"device '{device_id}' has no picture{of}: it has sent none since the hub started",)
 
 
 class DroppedByMode(LaresError):
@@ -208,7 +208,8 @@ class Unreadable(BadAnswer):
 
 
 class Unanswered(BadAnswer):
-    """The device is reachable, but closed the connection or did not answer in time. This is not an outage."""
+    """The device is reachable, but closed the connection or did not answer in time. An `Unanswered` error is not an
+    outage."""
 
     code = "device_unreachable"
 
@@ -220,7 +221,7 @@ class StoreFailed(LaresError):
 
 
 class Fault(Struct, frozen=True, order=True):
-    """One problem in a file. Its text is `file:line: message`, or `file: message` if the line is 0."""
+    """One problem in a file. The text of a fault is `file:line: message`, or `file: message` if the line is 0."""
 
     file: str
     line: int

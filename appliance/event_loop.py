@@ -1,4 +1,5 @@
-"""The event loop. It measures its turns, and keeps them short if many sockets are ready or a task works for long."""
+"""The event loop. The loop measures its turns, and keeps turns short if many sockets are ready or a task works for
+long."""
 
 from __future__ import annotations
 
@@ -101,7 +102,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def loop_lag() -> LoopLag:
-    """Return the lag of the running loop. It is empty unless `run` started the loop."""
+    """Return the lag of the running loop. The lag is empty unless `run` started the loop."""
     loop = asyncio.get_running_loop()
     return loop.lag if isinstance(loop, _Loop) else LoopLag()
 

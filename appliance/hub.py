@@ -259,7 +259,7 @@ class Hub:
         return any(executor.is_working(until) for executor in self.executors)
 
     def abort_all(self) -> None:
-        """Cancel all running executions and commands. Their callers get an error."""
+        """Cancel all running executions and commands. Callers that wait for a result get an error."""
         for executor in self.executors:
             executor.cancel_all()
         self.dispatcher.abort_all()

@@ -38,9 +38,9 @@ class _Window(Struct):
 class RepetitionLimit(logging.Filter):
     """Passes the first lines of a kind; then one line per minute reports the number of suppressed lines.
 
-    Two limits apply to a line: one to its text, and one to its part and its place in the code. So failing scenes do
-    not hide a failing automation. All lines of scripts come from one place in the code, so only the limit of their
-    text applies, and it is higher.
+    Two limits apply to a line: one to its text, and one to its part and its place in the code. The second limit
+    prevents that failing scenes hide a failing automation. All lines of scripts come from one place in the code, so
+    only the limit of the text applies to scripts, and this limit is higher.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class RepetitionLimit(logging.Filter):
         if None in held_back:
             return None
         count = max(each or 0 for each in held_back)
-        return _with_text(record, f"{text} (and {count} more like it before)") if count else record
+        return _with_text(record, f"{text} (and {count} similar lines before)") if count else record
 
     def _take(self, kind: object, limit: int, now: float) -> int | None:
         """Count the line. Return None to suppress it, otherwise the number of suppressed lines of this kind in the

@@ -115,7 +115,7 @@ async def time_limit(seconds: float) -> AsyncIterator[None]:
 async def end_within(work: Awaitable[T], seconds: float) -> T:
     """Return the result of the work or raise its exception. Raise `TimeoutError` after a `time_limit`.
 
-    The timeout, or the cancellation of the caller, cancels the work, and waits `CANCEL_GRACE_SECS` for its end. If
+    After the timeout, or when the caller is cancelled, the work is cancelled and gets `CANCEL_GRACE_SECS` to end. If
     the cancelled work still returns a value, that value is the result.
     """
     loop = asyncio.get_running_loop()

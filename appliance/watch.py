@@ -124,7 +124,8 @@ class Watcher:
             try:
                 await target.on_change()
             except Exception as error:  # the next change may succeed
-                log.error("the reaction to a change of %s failed: %s: %s", target.folder, type(error).__name__, error)
+                reason = f"{type(error).__name__}: {error}"
+                log.error("the reload after a change of %s failed: %s", target.folder, reason)
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Watch the existing folders on a thread. Start again when a folder is created, removed, or replaced."""
@@ -140,7 +141,7 @@ class Watcher:
                 if polling:
                     self._stop.wait(POLL_INTERVAL_MS / 1000)
                 else:
-                    log.warning("the system cannot watch folders (%s); they are checked every few seconds", error)
+                    log.warning("the system cannot watch folders (%s); the hub checks them every few seconds", error)
                     polling = True
             now = self._identify()
             for target in self._targets:

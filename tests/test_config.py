@@ -421,7 +421,7 @@ def test_an_error_has_the_expected_and_the_actual_value(text: str, fault: str) -
         ("[apl]", "1: apl is not a key of Lares; did you mean api"),
         (
             "[API]",
-            "1: API is not a key of Lares; there are api, auth, dashboard, files, logging, runtime, locale, scenes, "
+            "1: API is not a key of Lares; use one of api, auth, dashboard, files, logging, runtime, locale, scenes, "
             "automations, scripts, history, notify, persistence, adapters",
         ),
         ("\n[log]", "2: log is not a key of Lares; did you mean logging"),
@@ -430,7 +430,7 @@ def test_an_error_has_the_expected_and_the_actual_value(text: str, fault: str) -
         ("bind_address = 'x'", "1: bind_address is not a key of Lares; did you mean api.bind_address"),
         ("[api]\nmaster_key = 'x'", "2: api.master_key is not a key of Lares; did you mean auth.master_key"),
         ("[auth]\nkey = 'x'", "2: auth.key is not a key of Lares; did you mean auth.master_key"),
-        ("[auth]\nzzz = 'x'", "2: auth.zzz is not a key of Lares; there are auth.master_key"),
+        ("[auth]\nzzz = 'x'", "2: auth.zzz is not a key of Lares; use one of auth.master_key"),
         (
             f"{TV}address = 'x'",
             "3: adapters.roku_tv.address is not a key of Lares; did you mean adapters.roku_tv.ip_address",
@@ -442,13 +442,13 @@ def test_an_error_has_the_expected_and_the_actual_value(text: str, fault: str) -
         ),
         (
             f"{LIGHT}port = 3",
-            "3: adapters.elgato_lights.port is not a key of Lares; there are adapters.elgato_lights.type, "
+            "3: adapters.elgato_lights.port is not a key of Lares; use one of adapters.elgato_lights.type, "
             "adapters.elgato_lights.enabled, adapters.elgato_lights.base_url, "
             "adapters.elgato_lights.poll_interval_secs, adapters.elgato_lights.max_silence_secs",
         ),
         (
             "[api.tls]\ncert = 'x'",
-            "1: api.tls is not a key of Lares; there are api.bind_address, api.max_body_bytes, "
+            "1: api.tls is not a key of Lares; use one of api.bind_address, api.max_body_bytes, "
             "api.max_connections, api.max_connections_per_peer, api.trusted_proxies, api.rate_limit, api.cors",
         ),
         ("api.level = 'info'", "1: api.level is not a key of Lares; did you mean logging.level"),
@@ -552,7 +552,7 @@ type = "roku"
 def test_errors_of_the_file_and_of_the_environments_key_are_reported_together() -> None:
     text = '[api]\nbind_address = "0.0.0.0:3000"\nmax_body_bytes = 1'
     assert faults(text, LARES_MASTER_KEY="short") == [
-        "LARES_MASTER_KEY: the master key is shorter than 16 characters; `openssl rand -base64 32` makes a good one",
+        "LARES_MASTER_KEY: the master key is shorter than 16 characters; create one with `openssl rand -base64 32`",
         "home.toml:3: api.max_body_bytes must be a whole number from 1024 to 1073741824, not 1",
     ]
 
@@ -675,7 +675,7 @@ class TestHostileFiles:
         (tmp_path / "config").mkdir()
         file = tmp_path / "config" / "default.toml"
         file.write_text("[scenes]\ndirectory = 'config/scens'\n[scripts]\ndirectory = 'gone'\nenabled = false\n")
-        warning = f"{file}:2: scenes.directory: there is no folder {tmp_path}/config/scens"
+        warning = f"{file}:2: scenes.directory: the folder {tmp_path}/config/scens does not exist"
         assert config.load(file, {}).warnings == (warning,)
 
     def test_a_file_with_a_byte_order_mark_is_read(self, tmp_path: Path) -> None:
@@ -758,7 +758,7 @@ class TestTheMasterKey:
         text = f'{self.LAN}[auth]\nmaster_key = "{key}"'
         [fault] = faults(text)
         assert fault.startswith("home.toml:4: auth.master_key is ")
-        assert fault.endswith("`openssl rand -base64 32` makes a good one")
+        assert fault.endswith("create one with `openssl rand -base64 32`")
         assert len(faults(self.LAN, LARES_MASTER_KEY=key)) == 1
 
     @each_row("address", ["127.0.0.1:1", "127.8.8.8:1", "[::1]:1", "localhost:1"])
@@ -766,7 +766,7 @@ class TestTheMasterKey:
         settings = parse(f'[auth]\nmaster_key = "short"\n[api]\nbind_address = "{address}"')
         assert settings.auth.master_key == "short"
         assert settings.warnings == (
-            "home.toml:2: auth.master_key is shorter than 16 characters; `openssl rand -base64 32` makes a good one",
+            "home.toml:2: auth.master_key is shorter than 16 characters; create one with `openssl rand -base64 32`",
         )
 
     @each_row(

@@ -133,7 +133,7 @@ def test_a_repeated_line_is_written_a_few_times_and_then_once_per_minute_with_it
             log.say("no room for %s", "you")
         held_back = 1000 - (MAX_SAME_LINES if minute == 1 else 1)
         assert log.written[MAX_SAME_LINES + minute - 1 :] == [
-            f"no room for you (and {held_back} more like it before)"
+            f"no room for you (and {held_back} similar lines before)"
         ]
     log.now += 120.0
     log.say("no room for %s", "you")
@@ -155,7 +155,7 @@ def test_lines_of_one_place_with_different_names_are_limited_too() -> None:
     assert log.written[-1] == "another part is refused", "though both are written at one place"
     log.now += 60.0
     log.say("%s is refused", "x")
-    assert log.written[-1] == f"x is refused (and {1000 - MAX_SAME_KIND} more like it before)"
+    assert log.written[-1] == f"x is refused (and {1000 - MAX_SAME_KIND} similar lines before)"
 
 
 def test_lines_of_scripts_are_limited_only_by_their_text() -> None:
@@ -175,7 +175,7 @@ def test_a_clock_that_is_set_back_does_not_suppress_lines_for_long() -> None:
         log.say("again")
     log.now -= 86_400.0
     log.say("again")
-    assert log.written[-1] == "again (and 80 more like it before)"
+    assert log.written[-1] == "again (and 80 similar lines before)"
 
 
 def test_remembered_lines_are_limited() -> None:

@@ -114,7 +114,7 @@ class FileChecks:
         return [_split(warning, self._config.file, source.name) for warning in found.warnings]
 
     async def _names_with(self, source: Source) -> HomeNames:
-        """Return the names of the home, in which this text replaces the file."""
+        """Return the names of the home as if this text were saved."""
         return (await self._names()).with_source(source)
 
     async def _find_undefined(self, source: Source) -> list[Fault]:

@@ -80,7 +80,7 @@ class FilePlaces:
         if path == self.config_path:
             return self._config_place()
         if len(path) > MAX_PATH_CHARS or _CONTROL.search(path) is not None:
-            raise Invalid(f"the path must have at most {MAX_PATH_CHARS} characters, none of them a control character")
+            raise Invalid(f"the path must have at most {MAX_PATH_CHARS} characters and no control characters")
         for kind, folder in self._folders.items():
             name = path.removeprefix(f"{folder.rstrip('/')}/")
             if name == path:
@@ -94,7 +94,7 @@ class FilePlaces:
                 raise Invalid(f"{path} must end in .lua")
             return FilePlace(kind=kind, path=path, file=self._root / folder / name, folder=self._root / folder)
         folders = ", ".join(self._folders.values())
-        raise Invalid(f"{path} is not a file of {folders}, and not {self.config_path}")
+        raise Invalid(f"{path} is neither in {folders} nor the configuration {self.config_path}")
 
     def list_all(self) -> list[FilePlace]:
         """Return the places of all files that exist, even if their names are invalid, and of the configuration."""

@@ -32,7 +32,7 @@ from appliance.tables.toml_lines import line_finder
 from appliance.tasks import Tasks
 
 MAX_SAVED_BYTES = 256 << 10
-"""Maximum size of a saved text in bytes."""
+"""Maximum size in bytes of a saved text."""
 
 
 class _VersionKey(Struct, frozen=True):
@@ -131,7 +131,7 @@ class HomeFiles:
         return await asyncio.to_thread(os.path.lexists, self.places.get(path).file)
 
     async def with_secrets(self, path: str, text: str) -> str:
-        """Return the text, in which the stored secrets replace their marks."""
+        """Replace the marks in the text by the stored secrets."""
         return (await self._with_secrets(self.places.get(path), _encode(text)))[1].decode()
 
     async def save(self, path: str, text: str, version: str | None = None) -> SavedFile:
@@ -236,8 +236,8 @@ class HomeFiles:
             raise FileChanged(place.path)
 
     async def _with_secrets(self, place: FilePlace, data: bytes) -> tuple[list[Fault], bytes]:
-        """Return a fault for each mark without a stored secret, and the text in which the stored secrets replace
-        their marks."""
+        """Replace the marks in the text by the stored secrets. Return a fault for each mark without a secret, and the
+        text."""
         if place.kind != "config":
             return [], data
         stored = await asyncio.to_thread(place.read)

@@ -1,5 +1,5 @@
-"""The settings of all kinds of adapters, for forms. They come from the code or the Lua file of a kind, and from the
-bundled configuration."""
+"""The settings of all kinds of adapters, for forms. The settings come from the code or the Lua file of a kind, and
+from the bundled configuration."""
 
 from __future__ import annotations
 

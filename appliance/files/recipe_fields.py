@@ -29,7 +29,8 @@ _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?:\s+\S+)?\Z")
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 
 OF_HOME = ("device", "room", "group")
-"""Types of fields with things of the home. Their defaults are only samples, so the form must ask for a value."""
+"""Types of fields with things of the home. Defaults of such fields are only samples, so the form must ask for a
+value."""
 
 
 class RecipeField(Struct, frozen=True, kw_only=True):
@@ -79,7 +80,7 @@ def read_fields(text: str, tokens: Sequence[LuaToken]) -> list[RecipeField]:
             raise FieldFault(number, f"`local {name} = …` must follow this line")
         if kind not in _CHECKS:
             near = nearest(kind, _CHECKS)
-            hint = f"did you mean {near}" if near else f"there are {', '.join(_CHECKS)}"
+            hint = f"did you mean {near}" if near else f"use one of {', '.join(_CHECKS)}"
             raise FieldFault(number, f"{kind} is not a type of field; {hint}")
         default, start, end = _read_literal(tokens, at + 1, starts)
         field = RecipeField(

@@ -42,7 +42,7 @@ MAX_LINES, MAX_LINE_CHARS, MAX_DEVICES = 400, 1000, 500
 
 class Trial(Struct, frozen=True, kw_only=True):
     """The result of a trial. `error` is None if the device answered. `lines` contains the requests and responses of a
-    kind in Lua, and `recording` can replay them. Both contain no secrets."""
+    kind in Lua, and `recording` can replay them. Neither `lines` nor `recording` contains secrets."""
 
     error: str | None
     devices: tuple[Device, ...]
@@ -82,7 +82,7 @@ class SectionTrials:
         file and settings.
         """
         if self._is_running:
-            raise Busy("another section is being tried; wait until that has ended")
+            raise Busy("another trial is running; try again when it has ended")
         self._is_running = True
         try:
             async with Tasks() as tasks:

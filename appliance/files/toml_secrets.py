@@ -60,7 +60,7 @@ def put_back(text: str, stored: str, is_secret: IsSecret) -> tuple[str, list[tup
         elif value.number == 0:
             line = text.count("\n", 0, value.start) + 1
             key = ".".join(value.path)
-            faults.append((line, f"{key} is {HIDDEN}, but no secret is stored there; write the secret"))
+            faults.append((line, f"{key} is {HIDDEN}, but no secret is stored for it; write the secret"))
     return text, faults[::-1]
 
 

@@ -30,8 +30,8 @@ UNBOUNDED = 1 << 30
 
 
 class AttributeValues(Struct, frozen=True, kw_only=True):
-    """Entries, newest first, and the resolution of the coarsest entry. It is an hour if memory does not contain the
-    whole period."""
+    """Entries, newest first, and the resolution of the coarsest entry. The resolution is an hour if memory does not
+    contain the whole period."""
 
     resolution: Resolution
     entries: list[AttributeEntry]
@@ -108,7 +108,7 @@ class AttributeReader:
         return CardValues(hours=[(each.parts, hour) for each in numbers for hour in each.take(now)], changes=changes)
 
     def _day_of(self, secs: float) -> int:
-        """Return the start of the day that contains the moment. Both are in seconds since 1970."""
+        """Return the start of the day that contains the moment, in seconds since 1970."""
         local = datetime.fromtimestamp(secs, self._zone)
         return int(local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0).timestamp())
 
@@ -118,8 +118,8 @@ class AttributeReader:
 
 
 def _without_memory(hours: list[PartHour], since: datetime, now: datetime) -> list[PartHour]:
-    """Omit the part of an hour whose values are also in memory. It is the last part of the hour in which memory
-    begins."""
+    """Omit the part of an hour whose values are also in memory. This is the last part of the hour in which the values
+    in memory begin."""
     for index in reversed(range(len(hours))):
         hour, first = hours[index][1], since.timestamp()
         end = hour.start + HOUR_MS // 1000

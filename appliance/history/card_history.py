@@ -38,8 +38,8 @@ from appliance.store.month_files import MonthFiles
 from appliance.version import MADE_AT
 
 MIN_WRITE_PAUSE_SECS = 5 * 3600.0
-"""Minimum pause between two writes of one run, except for the write at a stop. It matters only if the clock is set
-often."""
+"""Minimum pause between two writes of one run, except for the write at a stop. This pause matters only if the clock
+is set often."""
 
 RETRY_SECS = 3600.0
 """Seconds after a failed write until the next attempt."""

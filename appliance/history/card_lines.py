@@ -1,18 +1,22 @@
-"""The lines of a month's file. Each is a JSON object, as short as possible: a home writes thousands per day.
+"""Encodes and decodes the lines of a month's file.
 
-- Numbers: `{"d":"lamp","a":"temperature","u":{"unit":"celsius"},"t":1764547200,"h":[[0,3600,20.1,20.4,21],…]}`. `u`
-  has the parts next to the number in a value, null for a number alone; `t` is the start of the first hour, in
-  seconds; each of `h` is an hour: hours after `t`, its known seconds, lowest, mean, highest; for a meter the last
-  value instead of the mean, and a sixth number: the counted amount. Parts of one hour can be in several lines.
-- Words, booleans and the rest: `{"d":"lamp","a":"power","t":1764547200123,"c":[[0,"on"],[90000,"off"]]}`. `t` is in
-  milliseconds, each of `c` has milliseconds after it and the value from then on; null if the attribute was absent.
-- Commands: `{"k":"command","d":"lamp","t":1764547200123,"s":"room","r":"attic","c":{…},"o":"ok","m":null}`: source,
-  room, command, outcome, message.
-- Executions: `{"k":"execution","of":"scene","id":"evening","t":1764547200123,"o":"ok","ms":41,"e":null}`: outcome,
-  duration, error; for an automation also `"b":"cron"`, the type of its event, and after failed calls `"w":"…"`, the
-  first sentence about them.
-- The end of each writing: `{"k":"written","t":1764547200123,"used":40123,"days":12}`: bytes of this day (UTC) so far,
-  and the number of days with writings until now.
+Each line is a JSON object with short names, because a home writes thousands of lines per day.
+
+- Numbers: `{"d":"lamp","a":"temperature","u":{"unit":"celsius"},"t":1764547200,"h":[[0,3600,20.1,20.4,21],…]}`.
+  `u` contains the parts of the value next to the number, or null. `t` is the start of the first hour in seconds.
+  Each item of `h` is an hour: the number of hours after `t`, the seconds with known numbers, and the lowest, mean,
+  and highest number. For a meter, the last number replaces the mean, and a sixth number is the counted amount. The
+  parts of an hour can be in several lines.
+- Other values: `{"d":"lamp","a":"power","t":1764547200123,"c":[[0,"on"],[90000,"off"]]}`. `t` is in milliseconds.
+  Each item of `c` is a change: the milliseconds after `t`, and the new value. The value is null if the attribute is
+  absent.
+- Commands: `{"k":"command","d":"lamp","t":1764547200123,"s":"room","r":"attic","c":{…},"o":"ok","m":null}` contains
+  source, room, command, result, and message.
+- Executions: `{"k":"execution","of":"scene","id":"evening","t":1764547200123,"o":"ok","ms":41,"e":null}` contains
+  result, duration, and error. For an automation, `"b":"cron"` is the type of its event. After failed calls, `"w":"…"`
+  is the first sentence about them.
+- The end of a write: `{"k":"written","t":1764547200123,"used":40123,"days":12}` contains the bytes written on this
+  day (UTC) so far, and the number of days with writes until now.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from appliance.home.events import CommandEnded
 from appliance.home.json_shapes import STATED_COMMAND
 
 WRITTEN = b'{"k":"written",'
-"""The beginning of the last line of each write."""
+"""The beginning of the line that ends a write."""
 
 COMMANDS = b'{"k":"command",'
 """The beginning of the lines of commands."""

@@ -25,7 +25,7 @@ class CardWriter:
     """Appends history to the monthly files, at most `max_day_bytes` per day (UTC), and keeps at most `keep_days` of
     it. Writes run on the store's thread.
 
-    `sizes` contains the last known sizes of the months' files. All threads can read it.
+    `sizes` contains the last known sizes of the months' files. All threads can read `sizes`.
     """
 
     def __init__(self, months: MonthFiles, keep_days: int, max_day_bytes: int) -> None:
@@ -36,7 +36,7 @@ class CardWriter:
         self.sizes: Mapping[str, int] = {}
 
     def read_sizes(self) -> dict[str, int]:
-        """Update `sizes` and return it. All threads can call this. Raise `OSError`."""
+        """Update `sizes` and return it. All threads can call this method. Raise `OSError`."""
         self.sizes = sizes = self._months.list_months()
         return sizes
 

@@ -146,7 +146,7 @@ class Collector:
         return taken
 
     def give_back(self, taken: Collected, at: int) -> None:
-        """Add data again that could not be written. `at` is the present time."""
+        """Put back data that could not be written. `at` is the present time."""
         for each in taken.hours:
             numbers = self._find_numbers(each.key, each.parts)
             if numbers is not None:

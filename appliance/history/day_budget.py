@@ -47,8 +47,8 @@ class _Candidate(Struct, kw_only=True):
 
 
 def allowance(budget_bytes: int, used_bytes: int, at_ms: int) -> int:
-    """Return the number of bytes that may be written now. It is the share of the quarters of the day (UTC) that have
-    begun, minus the used bytes."""
+    """Return the number of bytes that may be written now. The result is the budget's share for the quarters of the
+    day (UTC) that have begun, minus the used bytes."""
     quarters = at_ms // PERIOD_MS % PERIODS_PER_DAY + 1
     return max(0, budget_bytes * quarters // PERIODS_PER_DAY - used_bytes)
 

@@ -35,7 +35,8 @@ class AttributeEntry(Struct, frozen=True, kw_only=True):
     """The value of an attribute from `observed_at` on.
 
     If the entry summarises an hour or a day, `value` is the mean of the numbers, `low` and `high` are the lowest and
-    highest numbers, and `gain` is the amount that a meter counted. All have the form of the attribute's value.
+    highest numbers, and `gain` is the amount that a meter counted. All numbers have the form of the attribute's
+    value.
     """
 
     observed_at: datetime
@@ -67,8 +68,8 @@ class _KeptSeries(Series):
 class DeviceHistory:
     """Listens to the bus, and keeps the values of devices in at most `max_bytes`.
 
-    If the budget is exhausted, one of the largest series is thinned out. So a device that reports often loses detail,
-    and other devices keep their values.
+    If the budget is exhausted, one of the largest series is thinned out. A device that reports often then loses
+    detail, and other devices keep their values.
     """
 
     def __init__(self, bus: Bus, clock: Clock, max_bytes: int) -> None:

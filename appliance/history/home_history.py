@@ -27,7 +27,8 @@ AUDIT_SHARE = 8
 
 
 class HomeHistory:
-    """The history of values, commands with their sources, and executions. It listens to the bus from its creation on.
+    """The history of values, commands with their sources, and executions. `HomeHistory` listens to the bus from its
+    creation on.
 
     `devices` and `commands` are in memory. `card` survives a restart; it is None if `history.keep_days` is 0.
     `writer` sends values to a server, or is None. `attributes` reads from memory and card. `write_on` runs work on

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from appliance.history.series import HOUR_MS, ValueParts
 
 METER_UNITS = frozenset({"Wh", "kWh", "MWh", "GWh", "MJ", "GJ", "m³", "L", "gal", "ft³"})
-"""Units of meters that count up. Their use in an hour is the difference, not the mean."""
+"""Units of meters that count up. The use of such a meter in an hour is the difference, not the mean."""
 
 RESET_BELOW = 0.9
 """A meter was reset if its value falls below this fraction of its previous value. A smaller decrease is a correction.
@@ -23,7 +23,7 @@ MAX_CLOSED_HOURS = 48
 class Hour(Struct, frozen=True, kw_only=True):
     """An hour, or a part of an hour, with numbers of an attribute.
 
-    `start` is the beginning of the hour in seconds since 1970. `secs` is the time with known numbers in seconds.
+    `start` is the beginning of the hour in seconds since 1970. `secs` is the number of seconds with known numbers.
     `value` is the time-weighted mean. For a meter, `value` is the last number, and `gain` is the counted amount.
     """
 
@@ -46,7 +46,7 @@ def is_meter(parts: ValueParts) -> bool:
 
 
 def gain_of(before: float, now: float) -> float:
-    """Return the amount that a meter counted between two readings. After a reset, it is the new value."""
+    """Return the amount that a meter counted between two readings. After a reset, the amount is the new reading."""
     return now if now < before * RESET_BELOW else now - before
 
 
@@ -76,8 +76,8 @@ def join_all(start: int, hours: Iterable[Hour]) -> Hour:
 
 
 class NumberHours(Struct):
-    """Groups the numbers of one attribute into hours. Times are milliseconds since 1970; `grid_ms` is where hours
-    begin in the home's time zone. A time before the previous time means that the clock was set back.
+    """Groups the numbers of one attribute into hours. Times are in milliseconds since 1970. `grid_ms` is the offset
+    of full hours in the home's time zone. A time before the previous time means that the clock was set back.
 
     `reports` is the number of numbers since the last `take`. `lost` is the number of hours that were dropped before a
     `take`. If `is_holding` is true, the last number is still current.
@@ -142,7 +142,7 @@ class NumberHours(Struct):
         return lost
 
     def give_back(self, taken: list[Hour]) -> None:
-        """Add hours again that could not be written."""
+        """Put back hours that could not be written."""
         self._closed = [*taken, *self._closed]
         self._bound()
 

@@ -79,8 +79,8 @@ def _quote(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return a name or the value of a tag with escaped characters. It never ends with a backslash, which would escape
-    the next character."""
+    """Return a name or the value of a tag with escaped characters. The result never ends with a backslash, which
+    would escape the next character."""
     plain = _CONTROL.sub(" ", text)
     plain = f"{plain[:-1]}_" if plain.endswith("\\") else plain
     return re.sub(r"([, =])", r"\\\1", plain)
@@ -103,7 +103,7 @@ MAX_QUEUE_BYTES = 8 << 20
 """Maximum bytes of waiting compressed lines: half a day of 200 devices that report every ten seconds."""
 
 LAST_SEND_SECS = 1.0
-"""Timeout of the last request before a stop in seconds."""
+"""Timeout in seconds of the last request before a stop."""
 
 MAX_REASON_CHARS = 200
 

@@ -18,8 +18,8 @@ class WritingIndex:
         self._seen: dict[str, int] = {}
 
     def start_for(self, month: str, size: int, first_ms: int) -> int:
-        """Return an offset in the month's file. All values from `first_ms` on are after the offset. `size` is the
-        size of the file. May raise `OSError`."""
+        """Return an offset in the month's file. All values from the time `first_ms` on are after the offset. `size`
+        is the size of the file. May raise `OSError`."""
         if first_ms < 0 or month_of(first_ms / 1000) < month:
             return 0
         if size < self._seen.get(month, 0):  # another file

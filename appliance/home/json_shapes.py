@@ -115,7 +115,7 @@ COMMAND = Check(
         "properties": {
             "capability": one_of(*CAPABILITIES),
             "action": one_of(*sorted({action for each in CAPABILITIES.values() for action in each.actions})),
-            "value": {"description": "Only for set, increase and decrease, which need it."},
+            "value": {"description": "Required for set, increase, and decrease; otherwise omitted."},
             "transition_secs": _TRANSITION,
             "code": _CODE,
         },
@@ -129,7 +129,7 @@ COMMAND = Check(
 
 _CUSTOM_COMMAND: Schema = {
     "title": "CustomCommand",
-    "description": "A custom attribute, as the device's commands name it (include=commands).",
+    "description": "A custom attribute of the device's commands (include=commands).",
     "type": "object",
     "required": ["capability", "action"],
     "properties": {

@@ -21,9 +21,9 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
     """Rooms and groups by id. `room_assignments`, `names`, and `aliases` contain people's choices by device id, also
     for absent devices.
 
-    Methods that change the layout return a new layout, and raise `NotFound`, `AliasTaken`, or `Invalid`. Their
-    argument `devices` contains the present devices. An absent device keeps its room and groups, but cannot be moved
-    to others.
+    Methods that change the layout return a new layout, and raise `NotFound`, `AliasTaken`, or `Invalid`. The argument
+    `devices` of these methods contains the present devices. An absent device keeps its room and groups, but cannot be
+    moved to others.
     """
 
     rooms: Mapping[str, Room] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return self._with(rooms={room.id: room})
 
     def remove_room(self, room_id: str) -> Layout:
-        """Return the layout without the room. Its devices are then in no room."""
+        """Return the layout without the room, and without the places of devices in the room."""
         self.get_room(room_id)
         return self._with(rooms={room_id: None}, room_assignments=dict.fromkeys(self.devices_in(room_id)))
 
@@ -97,7 +97,7 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         if alias is not None:
             holder = alias if alias in devices else self.ids_by_alias.get(alias, device_id)
             if holder != device_id:
-                free = f'it is not present now; free it with POST /devices/{holder}/alias {{"alias": null}}'
+                free = f'that device is absent; remove the alias with POST /devices/{holder}/alias {{"alias": null}}'
                 remedy = "choose another" if holder in devices else free
                 raise AliasTaken(f"alias '{alias}' belongs to device '{holder}'; {remedy}")
         return self._with(aliases={device_id: alias})

@@ -12,8 +12,8 @@ from appliance.home.commands import CommandSpec
 from appliance.home.values import Value, last_known, number_in
 
 ALARM_ATTRIBUTES = frozenset({"smoke", "water_leak"})
-"""Alarm attributes. They are treated as clear until they have a value, and their changes fire triggers even if the
-hub was off."""
+"""Alarm attributes. An alarm is treated as clear until it has a value, and its changes fire triggers even if the hub
+was off."""
 
 ALARM_CLASSES = frozenset({"gas", "carbon_monoxide", "safety"})
 """Device classes whose boolean attributes are alarms."""
@@ -62,7 +62,7 @@ class Device(Struct, frozen=True, kw_only=True):
 
     `updated_at` is the time of the last change of an attribute, and `last_seen` the time of the last observation;
     both are in UTC. People choose `person_name` and `alias`; the vendor chooses `vendor_name`. `commands` is sorted
-    by capability. It is None while the commands are unknown after a start with stored data of an earlier version.
+    by capability. `commands` is None if stored data of an earlier version lacks them, until the device is observed.
 
     `last` contains the values before a gap, newest first: the last value of an attribute without a value, and the
     last number of an attribute whose present value is not a number.

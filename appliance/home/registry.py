@@ -1,4 +1,5 @@
-"""The registry holds the state of devices, rooms, and groups in memory. It publishes every change after applying it.
+"""The registry holds the state of devices, rooms, and groups in memory. Every change is published after it is
+applied.
 
 For changes by people (rooms, groups, names), `preview` checks the change, the store saves it, and `commit` applies
 it.
@@ -173,7 +174,7 @@ class Registry:
             device = self._devices.pop(device_id)
             self._listed = None
             self._dropped = {each for each in self._dropped if each[:2] != (adapter, device_id)}
-            log.info("%s: device '%s' is gone; its room, name and groups are kept", adapter, device_id)
+            log.info("%s: device '%s' no longer exists; its room, name, and groups are kept", adapter, device_id)
             self._bus.publish(events.DeviceRemoved(device_id=device_id, name=device.name))
 
     def set_state(self, adapter: str, state: str) -> None:

@@ -337,7 +337,7 @@ _EXECUTE = frozenset({"action", "actions", "callback", "handler", "on_trigger", 
 def hint_of_field(name: str, known: list[str]) -> str:
     """Return the hint for a field that a scene or automation does not have."""
     near = "execute" if name in _EXECUTE else nearest(name, known)
-    return f"there are {', '.join(known)}" if near is None else f"did you mean {near}"
+    return f"use one of {', '.join(known)}" if near is None else f"did you mean {near}"
 
 
 def _located(problems: Iterable[Problem], source: Source) -> list[Fault]:

@@ -9,7 +9,7 @@ from appliance.store.record_keys import ADAPTER_PREFIX
 
 
 class AdapterSecrets:
-    """The texts of one adapter. It cannot access the texts of other adapters."""
+    """The texts of one adapter. An adapter cannot access the texts of other adapters."""
 
     def __init__(self, document: Document, adapter: str) -> None:
         self._document = document

@@ -1,4 +1,4 @@
-"""Decides whether the clock can be trusted. It must be synchronised, or be later than the newest stored time."""
+"""Decides whether the clock can be trusted. A trusted clock is synchronised, or later than the newest stored time."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class ClockTrust:
             return None
         now, newest = timestamp(self._clock.now()), timestamp(self.newest)
         return (
-            f"the clock shows {now}, nothing synchronises it, and {newest} was stored before; set it, or run `lares "
-            f"clock trust` if it is right"
+            f"the clock shows {now}, nothing synchronises it, and the later time {newest} is stored; set the clock, "
+            f"or run `lares clock trust` if it is right"
         )
 
 

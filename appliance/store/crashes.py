@@ -26,7 +26,7 @@ CRASHED_OFTEN = (
 """The reason why no automation runs after crashes."""
 
 STARTED_SAFE = "the hub was started with --safe, so no automation runs; start it without --safe to run them"
-"""The reason why no automation runs with --safe. It is also the result of a reload."""
+"""The reason why no automation runs with --safe. A reload of the automations fails with this reason."""
 
 
 class CrashCounter:

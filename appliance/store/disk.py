@@ -31,8 +31,8 @@ class Disk:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.check_place: Callable[[], None] = lambda: None
-        """Raises `OSError` if the path now belongs to another folder. It is called before changes of names in the
-        folder."""
+        """Raises `OSError` if the path now belongs to another folder. The store calls this method before it changes
+        names in the folder."""
         self.bytes_written = 0
         self.syncs = 0
 

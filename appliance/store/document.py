@@ -179,12 +179,12 @@ class Document:
         return dict(self._later)
 
     def is_being_flushed(self, key: str) -> bool:
-        """Return whether a running flush writes the key. Its value is not stored yet."""
+        """Return whether a running flush writes the key, so that the key's value is not stored yet."""
         return key in self._flushing
 
     async def flush(self, prepare: Callable[[Mapping[str, Any], EncodedChanges], EncodedChanges]) -> None:
-        """Store the changes that `prepare` returns. Its arguments are the values of the overlay, and earlier changes
-        in the same batch. After a failure, the values wait for the next flush."""
+        """Store the changes that `prepare` returns. `prepare` gets the values of the overlay, and earlier changes in
+        the same batch. After a failure, the values wait for the next flush."""
         given, self._later = self._later, {}
         self._flushing = dict(given)
         try:
@@ -199,7 +199,7 @@ class Document:
         """Store the changes that `prepare` returns, then call `commit` to apply them. For errors, see `put_many`.
 
         Changes are prepared and committed in order; concurrent changes share one sync. A started change is finished
-        even if the caller is cancelled. This function raises the exceptions of `prepare`. If the card rejects earlier
+        even if the caller is cancelled. Exceptions of `prepare` are raised to the caller. If the card rejects earlier
         changes in the batch, `prepare` is called again without them.
         """
         loop = asyncio.get_running_loop()
@@ -267,7 +267,7 @@ class Document:
 
     def _note_failure(self, reason: str) -> None:
         if self._failure is None:
-            log.error("changes cannot be stored: %s; the home keeps running and tries again", reason)
+            log.error("changes cannot be stored: %s; the hub keeps running and tries again", reason)
         self._failure = reason
         self._failures += 1
 

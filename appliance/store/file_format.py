@@ -3,14 +3,14 @@
 Lines are JSON objects. In a line with a checksum, the last field `crc` is the CRC-32 (as in zlib) of all preceding
 bytes of the line.
 
-A snapshot contains the whole document at one sequence number. The file never changes. Its first line contains the
-format, the generation, the sequence number, and the length and CRC-32 of the rest. The rest has one line per key:
-`{"key": …, "value": …}`.
+A snapshot contains the whole document at one sequence number. The file never changes. The first line of a snapshot
+contains the format, the generation, the sequence number, and the length and CRC-32 of the rest. The rest has one line
+per key: `{"key": …, "value": …}`.
 
-A journal grows until the next generation. Its first line contains the format, the generation, and the sequence number
-before its first record. Each further line is a record `{"seq", "length", "put", "crc"}`, one for each batch of
-changes: `put` maps keys to values; null removes a key. `length` is the number of bytes of `put`. After the last
-record, the file contains only zeros, or nothing.
+A journal grows until the next generation. The first line of a journal contains the format, the generation, and the
+sequence number before the first record. Each further line is a record `{"seq", "length", "put", "crc"}`, one for each
+batch of changes: `put` maps keys to values; null removes a key. `length` is the number of bytes of `put`. After the
+last record, the file contains only zeros, or nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _END = re.compile(rb',"crc":"([0-9a-f]{8})"\}\Z')
 _RECORD_START = re.compile(rb'\{"seq":\d')
 
 CRC_BYTES = len(b',"crc":"00000000"}')
-"""Size of the checksum field in a line in bytes."""
+"""Size in bytes of the checksum field of a line."""
 
 EncodedChanges = Mapping[str, bytes | None]
 """Keys with their values as JSON bytes; None for a removed key."""

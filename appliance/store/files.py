@@ -33,8 +33,8 @@ PREALLOCATED = 256 * 1024
 the file."""
 
 BLOCK = 4096
-"""Block size of the card in bytes. Zeros after a record in its last block cost nothing, and the next small records
-overwrite them without changing the metadata of the file."""
+"""Size in bytes of a block of the card. Zeros after a record in its last block cost nothing, and the next small
+records overwrite them without changing the metadata of the file."""
 
 MIGRATIONS: Migrations = {}
 """The migration of values from each older format to the next format."""
@@ -141,10 +141,10 @@ class Journal:
 class Files:
     """The snapshot and journal of the present generation, and the document's values as JSON bytes.
 
-    `values` contains exactly the acknowledged changes. Other threads must copy it before they iterate. Every failure
-    raises an `OSError` and leaves `values` unchanged. `refusal` is the reason why the card was not writable at the
-    start, or None. `stamp` is part of the names of damaged files that are kept. Journals up to `min_compact_bytes`
-    are not compacted.
+    `values` contains exactly the acknowledged changes. Other threads must copy `values` before they iterate. Every
+    failure raises an `OSError` and leaves `values` unchanged. `refusal` is the reason why the card was not writable
+    at the start, or None. `stamp` is part of the names of damaged files that are kept. Journals up to
+    `min_compact_bytes` are not compacted.
     """
 
     def __init__(

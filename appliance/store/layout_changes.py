@@ -1,4 +1,4 @@
-"""Changes of the layout. They are checked in order, and become visible when they are stored."""
+"""Changes of the layout. Changes are checked in order, and become visible when they are stored."""
 
 from __future__ import annotations
 

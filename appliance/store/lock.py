@@ -1,4 +1,4 @@
-"""The lock of the data directory, for one hub at a time. Its file shows whether the previous hub crashed."""
+"""The lock of the data directory, for one hub at a time. The lock file shows whether the previous hub crashed."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def _open(file: Path) -> int:
         return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise StartFailed(f"{file} is a symbolic link and not followed; remove it", os.EX_CANTCREAT) from None
+            raise StartFailed(f"{file} is a symbolic link; remove it", os.EX_CANTCREAT) from None
         if isinstance(error, PermissionError):
             raise for_its_user(file.parent) from None
         if error.errno not in (errno.EROFS, errno.ENOSPC):

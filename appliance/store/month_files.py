@@ -1,6 +1,6 @@
 """The files of history, one per month: `history/YYYY-MM.jsonl`. A file only grows until it is removed.
 
-Each line is a JSON object. Its last field `crc` is the CRC-32 of the preceding bytes, as in the journal. The first
+Each line is a JSON object. The last field `crc` is the CRC-32 of the preceding bytes, as in the journal. The first
 line is the header `{"format":1,"kind":"history","month":"2026-11"}`; `history/card_lines.py` describes the other
 lines. Lines are appended and synced, and never changed. Damage to a line affects only that line, because the next
 append begins a new line.

@@ -1,5 +1,5 @@
-"""Writes the changed state of devices every few minutes, because a power cut may lose the last minutes of it. It also
-stores the newest time, which the clock must pass before it is trusted."""
+"""Writes the changed state of devices every few minutes, because a power cut may lose the last minutes of it. The
+recorder also stores the newest time. A clock is trusted only after that time."""
 
 from __future__ import annotations
 
@@ -230,8 +230,7 @@ class Recorder:
         return self._day if self._day.date == today else CardDay(date=today, began_at_bytes=written)
 
     def _differs(self, key: str, value: dict[str, Any] | None, before: EncodedChanges) -> bool:
-        """Return whether the value differs from the stored value, ignoring `at`. So a change that was reversed causes
-        no write."""
+        """Return whether the value differs from the stored value except in `at`. A reversed change needs no write."""
         stored = before[key] if key in before else self._document.get(key)
         if stored is None or value is None:
             return stored is not None or value is not None

@@ -61,7 +61,7 @@ def refuse(key: str, error: Exception) -> None:
 
 def skip(key: str, error: Exception) -> None:
     """Omit the value, and log a line."""
-    log.warning("the stored value '%s' is left out: %s", key, error)
+    log.warning("the stored value '%s' is ignored: %s", key, error)
 
 
 def read_all(
@@ -137,7 +137,7 @@ def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
 
 
 def read_devices(document: DocumentReader, layout: Layout, on_fault: OnFault = refuse) -> list[Device]:
-    """Return the stored devices. They are offline until their adapters observe them.
+    """Return the stored devices. Stored devices are offline until their adapters observe them.
 
     The time of the last observation is not stored, so the time of the last change replaces it.
     """

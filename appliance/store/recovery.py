@@ -167,7 +167,7 @@ class _Recovery:
     def _note_damage(self, reading: JournalContents, name: str) -> None:
         if reading.is_damaged:
             where = "in its first line" if reading.header is None else f"after record {reading.sequence}"
-            lost = f"{reading.lost} intact records after the damage are left out"
+            lost = f"{reading.lost} intact records after the damage are ignored"
             self._result.notes.append(f"{name} is damaged {where}; {lost}")
             self._result.damaged.append(name)
             self._result.lost += reading.lost
@@ -191,7 +191,7 @@ class _Recovery:
         result = self._result
         result.journal_end, result.last, result.torn = reading.end, reading.last, reading.torn
         if reading.torn and not reading.is_damaged:
-            result.notes.append(f"{name}: {reading.torn} bytes of an interrupted write are left out")
+            result.notes.append(f"{name}: {reading.torn} bytes of an interrupted write are ignored")
         result.is_clean = bool(reading.records)
 
     def _apply(self, reading: JournalContents, upto: int | None) -> None:
@@ -215,7 +215,7 @@ class _Recovery:
         result = self._result
         for each in range(result.format, format_):
             if each not in self._migrations:
-                raise StartFailed(f"the store is of format {each}, which this Lares can no longer read", os.EX_CONFIG)
+                raise StartFailed(f"the store has format {each}, which this Lares can no longer read", os.EX_CONFIG)
             result.values = self._migrations[each](result.values)
         result.format = max(result.format, format_)
 

@@ -1,8 +1,8 @@
 """Access to the document from outside a hub: reading at any time, and replacing it while no hub runs.
 
 A restore replaces both the document and the configuration folder, or neither. The new document is first staged as a
-pending file. It takes effect when the configuration folder contains a marker with the same token. After a power cut,
-the next start finishes the restore if the marker exists; otherwise, it discards the pending file.
+pending file. The new document takes effect when the configuration folder contains a marker with the same token. After
+a power cut, the next start finishes the restore if the marker exists; otherwise, it discards the pending file.
 
 A single pending file for both would not be enough: if root owns the configuration, the hub runs as another user and
 could not replace the folder at the next start. Therefore, the exchange of the folder decides.
@@ -33,8 +33,7 @@ from appliance.tables.plain_files import read_plain
 log = logging.getLogger("store")
 
 PENDING = "restore-pending.json"
-"""The pending file with the new document. It also contains the marker's path, percent-encoded, and the marker's
-content."""
+"""The pending file with the new document, the marker's percent-encoded path, and the marker's content."""
 
 OWN_KEYS = "own"
 
@@ -46,7 +45,7 @@ TRIES = 50
 
 
 def prepare(folder: Path, values: Mapping[str, Any], marker: Path, token: str, *, own: Iterable[str]) -> None:
-    """Stage the values durably. They take no effect yet. Raises `OSError`."""
+    """Stage the values durably. Staged values have no effect. Raises `OSError`."""
     pending = {"token": token, "marker": quote(os.fsencode(marker)), OWN_KEYS: list(own), "values": dict(values)}
     write_file(folder / PENDING, orjson.dumps(pending))
 

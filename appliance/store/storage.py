@@ -25,7 +25,7 @@ class Storage(DocumentReader, Protocol):
         """Write the values; return when they are on the card, or raise `StoreFailed`."""
 
     def is_being_flushed(self, key: str) -> bool:
-        """Return whether a running flush writes the key. Its value is not stored yet."""
+        """Return whether a running flush writes the key, so that the key's value is not stored yet."""
 
 
 def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:

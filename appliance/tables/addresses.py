@@ -80,7 +80,8 @@ def _refuse_user(url: str) -> None:
 
 
 def write_url(value: Any) -> str:
-    """Return a check for the full address of a server for line protocol. Its precision must be nanoseconds."""
+    """Return a check for the full address of a server for line protocol. The precision in the address must be
+    nanoseconds."""
     text = string(value)
     _refuse_user(text)
     try:

@@ -168,7 +168,7 @@ def matching(pattern: str, expected: str) -> Callable[[Any], str]:
 
 
 def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a check for an array. All its items must pass the given check."""
+    """Return a check for an array. All items of the array must pass the given check."""
 
     def check(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list):

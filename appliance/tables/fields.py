@@ -268,11 +268,11 @@ def _written(name: str) -> str:
 
 def _hint(name: str, known: list[str]) -> str:
     near = nearest(name, known)
-    return f"there are {', '.join(known)}" if near is None else f"did you mean {near}"
+    return f"use one of {', '.join(known)}" if near is None else f"did you mean {near}"
 
 
 def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[str]], str]:
-    """Return a hint for an unknown key of a section. It suggests a key of the section.
+    """Return a hint for an unknown key of a section, which suggests one of the section's keys.
 
     `elsewhere` contains the dotted names of all keys of the file, to suggest the right section of a key.
     """
@@ -285,7 +285,7 @@ def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[
             if (far := nearest(key, by_last, 0.8)) is not None:
                 return f"did you mean {by_last[far]}"
         near = near or nearest(key, siblings, 0.4)
-        lead, names = ("there are", siblings) if near is None else ("did you mean", [near])
+        lead, names = ("use one of", siblings) if near is None else ("did you mean", [near])
         return f"{lead} {', '.join(prefix + name for name in names)}"
 
     return hint

@@ -120,7 +120,7 @@ def record(title: str, /, **fields: Schema | Part) -> Record:
 
 
 def described(title: str, /, **fields: Schema) -> Schema:
-    """Return the schema of an object with exactly these fields. Its values are already JSON."""
+    """Return the schema of an object with exactly these fields, whose values are already JSON."""
     return {
         "title": title,
         "type": "object",

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 MAX_SECRET_BYTES = 64 << 10
-"""Maximum size of a file with a password, a token, or a key in bytes."""
+"""Maximum size in bytes of a file with a password, a token, or a key."""
 
 
 def read_plain(path: Path, max_bytes: int | None = None) -> bytes:

@@ -21,8 +21,8 @@ def split_key(dotted: str) -> tuple[str, ...]:
 
 
 def line_finder(text: str) -> Callable[[Path], int]:
-    """Return a function that finds the line of a section or key, from 1 on. It returns 0 if only a full parser could
-    find the line."""
+    """Return a function that finds the line of a section or key, from 1 on. The function returns 0 if only a full
+    parser could find the line."""
     lines: dict[Path, int] = {}
     section: Path = ()
     counts: dict[Path, int] = {}

@@ -89,7 +89,7 @@ def test_an_empty_table_means_no_conditions_and_no_state(empty: Any) -> None:
         (
             {"xyz": 1},
             [
-                "xyz is not a field of an automation; there are "
+                "xyz is not a field of an automation; use one of "
                 "id, name, description, trigger, triggers, conditions, state, mode, enabled, execute"
             ],
         ),

@@ -198,7 +198,7 @@ def test_an_interrupted_write_is_reported_and_harmless(tmp_path: Path, command: 
     assert found.code == 0
     assert found.of("store")[0] == (
         "ok",
-        "journal.000001.json: 13 bytes of an interrupted write are left out",
+        "journal.000001.json: 13 bytes of an interrupted write are ignored",
     )
 
 
@@ -276,7 +276,9 @@ def test_an_unset_clock_needs_care(tmp_path: Path, command: Command, monkeypatch
     found = Findings(command(home(tmp_path), "doctor"))
     assert found.code == 1 and found.cares == ["clock"]
     [(_, sentence)] = found.of("clock")
-    assert sentence.startswith("the clock shows 1970-01-01T00:00:00.000Z, nothing synchronises it, and 20")
+    assert sentence.startswith(
+        "the clock shows 1970-01-01T00:00:00.000Z, nothing synchronises it, and the later time 20"
+    )
     assert sentence.endswith("before; set it, or run `lares clock trust` if it is right")
     with monkeypatch.context() as full:
         full.setattr(Disk, "write", refuse)
@@ -303,7 +305,7 @@ def test_a_write_dated_2036_needs_care_until_the_clock_is_trusted(tmp_path: Path
     home(tmp_path, {"counter/card": {**CARD, "at": "2036-05-05T00:00:00.000Z"}, "key/key_a": key})
     found = Findings(command(tmp_path, "doctor"))
     assert found.code == 1 and found.cares == ["clock"]
-    assert "2037-01-01T00:00:00.000Z was stored before" in found.of("clock")[0][1]
+    assert "the later time 2037-01-01T00:00:00.000Z is stored" in found.of("clock")[0][1]
     assert command(tmp_path, "clock", "trust")[0] == 0
     found = Findings(command(tmp_path, "doctor"))
     assert found.code == 0 and not found.cares

@@ -261,7 +261,7 @@ async def test_diagnostics_show_the_clock_and_each_automation(lua: App, tmp_path
     clock = figures["clock"]
     assert (clock["trusted"], clock["steps"]) == (False, []), "it stands in January, before this version was made"
     assert clock["waits_because"].startswith(
-        "the clock shows 2026-01-01T12:00:00.000Z, nothing synchronises it, and "
+        "the clock shows 2026-01-01T12:00:00.000Z, nothing synchronises it, and the later time "
     )
     automations = figures["automations"]
     assert (automations["loaded"], automations["running"], automations["left_out"]) == (len(FILES) + 1, 0, [])

@@ -252,7 +252,7 @@ class TestFilesThatCannotBeTrusted:
         journal.write_bytes(journal.read_bytes().replace(b"room-2", b"room-X"))
         caplog.clear()
         async with living(tmp_path, clock) as app:
-            lost = "3 intact records after the damage are left out"
+            lost = "3 intact records after the damage are ignored"
             kept = "it is kept as journal.000001.json.corrupt-20260101T120000Z"
             reported = f"journal.000001.json is damaged after record 2; {lost}; {kept}"
             assert [room["id"] for room in (await app.get("/rooms")).json] == ["room-0", "room-1"]

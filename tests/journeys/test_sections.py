@@ -155,7 +155,7 @@ async def test_a_file_with_errors_changes_nothing_and_each_error_has_its_line(ho
     assert done["status"] == "error" and done["errors"][0]["file"] == str(home.file) and done["errors"][0]["line"]
     await home.has("virtual:a")
     [note] = await home.notes()
-    assert "has faults, so it is not in force: run `lares check`" in note
+    assert "has faults, so the hub does not use it; run `lares check`" in note
 
 
 async def test_keys_that_wait_for_the_next_start_are_listed_until_then(home: Home) -> None:

@@ -43,7 +43,7 @@ def test_a_scene_has_an_id_a_name_and_a_function() -> None:
     [
         ({"id": None}, "id is missing"),
         ({"id": "i" * 257}, "id must have 1 to 256 characters, not 257"),
-        ({"a\nb": 1}, "'a\\nb' is not a field; there are id, name, description, execute, mode"),
+        ({"a\nb": 1}, "'a\\nb' is not a field; use one of id, name, description, execute, mode"),
         ({"id": "a\x85"}, "id must not contain control characters"),
         ({"name": None}, "name is missing"),
         ({"name": "n" * 1001}, "name must have 1 to 1000 characters, not 1001"),
@@ -51,7 +51,7 @@ def test_a_scene_has_an_id_a_name_and_a_function() -> None:
         ({"description": 1.5}, "description must be a string, not 1.5"),
         ({"execute": None}, "execute is missing"),
         ({"execute": "x"}, "execute must be a function, not 'x'"),
-        ({"trigger": {}}, "trigger is not a field; there are id, name, description, execute, mode"),
+        ({"trigger": {}}, "trigger is not a field; use one of id, name, description, execute, mode"),
         ({"mode": "once"}, "mode must be one of parallel, single, queued, restart, not 'once'"),
     ],
 )

@@ -134,7 +134,7 @@ async def test_a_failed_write_fails_all_changes_in_it(
     assert await reread(disk) == {"a": 1, "b": 2}
     messages = [record.message for record in caplog.records if record.name == "store" and "stored" in record.message]
     assert messages == [
-        "changes cannot be stored: input/output error; the home keeps running and tries again",
+        "changes cannot be stored: input/output error; the hub keeps running and tries again",
         "changes can be stored again",
     ]
 

@@ -248,7 +248,7 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
             STATE | {"equals": "on", "debounce_secs": 1},
             [
                 "debounce_secs is not a field of the condition device_state; "
-                "there are type, device_id, attribute, above, below, equals, for_secs"
+                "use one of type, device_id, attribute, above, below, equals, for_secs"
             ],
         ),
         (

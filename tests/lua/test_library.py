@@ -195,7 +195,7 @@ def test_the_fields_of_a_scene_match_the_reader() -> None:
 
     stub = LIBRARY.classes["Scene"]
     [unknown] = faults({"id": "x", "name": "X", "execute": Function(1), "0": 1})
-    assert set(unknown.split("there are ")[1].split(", ")) == set(stub)
+    assert set(unknown.split("use one of ")[1].split(", ")) == set(stub)
     needed = {message.split(" ")[0] for message in faults({})}
     assert needed == {name for name, each in stub.items() if not each.is_optional}
 

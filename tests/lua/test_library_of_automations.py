@@ -43,7 +43,7 @@ def classes_of(alias: str) -> dict[str, dict[str, library.Field]]:
 def offered(faults: tuple[str, ...], what: str) -> set[str]:
     """Return the fields that the error about an unknown one lists."""
     [listed] = [fault for fault in faults if fault.startswith(f"{what} is not a field")]
-    return set(listed.split("there are ")[1].split(", "))
+    return set(listed.split("use one of ")[1].split(", "))
 
 
 EITHER = {

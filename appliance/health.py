@@ -108,7 +108,7 @@ class Health:
     def _on_drop(self, event: events.Event) -> None:
         match event:
             case events.ObservationDropped(adapter=name):
-                what = event.attribute  # for the adapter as a whole, this names a limit
+                what = event.attribute  # without a device, the attribute is the name of a limit
                 if event.device_id != name:
                     what = f"{what} of {event.device_id} was dropped"
                 log.warning("%s: %s: %s", name, what, event.reason)

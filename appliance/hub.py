@@ -136,7 +136,9 @@ class Hub:
         self.registry = Registry(self.bus, clock)
         flush_secs = config.persistence.flush_secs
         self._disk = disk
-        self._store = Store(disk, self.registry, self.bus, clock, flush_secs=flush_secs, is_ours=self._is_ours)
+        self._store = Store(
+            disk, self.registry, self.bus, clock, flush_secs=flush_secs, has_adapter=self._has_adapter
+        )
 
     async def __aenter__(self) -> Hub:
         config, self.began, self.steps = self._config, self.clock.monotonic(), ClockSteps(self.clock)
@@ -245,9 +247,9 @@ class Hub:
         await self.recorder.trust_clock()
         self.schedule.recheck()
 
-    def note_stop(self) -> None:
+    def record_stop(self) -> None:
         """Record that the process was asked to stop, so that a later kill is not treated as a crash."""
-        self._store.note_stop()
+        self._store.record_stop()
 
     def begin_to_stop(self) -> None:
         """Start no more timers, triggers, or schedules; executions in progress continue."""
@@ -273,7 +275,7 @@ class Hub:
     def _build_scenes(self) -> Scenes:
         config = self._config
         default_max = config.automations.runner.default_max_concurrent
-        around = self._surroundings
+        around = self._list_dependencies
         catalog = build_catalog(config.scenes, config.root, self.pool, default_max, self._inspect, around)
         return Scenes(catalog, self._build_executor("scene"))
 
@@ -297,7 +299,7 @@ class Hub:
         )
         self.environment, self.variables = environment, environment.variables
         describe = self.pool.describe
-        names, around = self._places, self._surroundings
+        names, around = self._list_names, self._list_dependencies
         catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, names, around)
         executor, is_armed = self._build_executor("automation"), self.safe_because is None
         automations = Automations(catalog, environment, executor, is_armed=is_armed)
@@ -310,9 +312,9 @@ class Hub:
         automations.hold_until(self.health.have_all_started, self.bus)
         self._calls = CtxCalls(environment, self.timers, self.scenes.run, config.notify.targets).table()
 
-    async def _reload_automations(self, *, only_sound: bool = False) -> tuple[int, list[Fault]]:
+    async def _reload_automations(self, *, only_valid: bool = False) -> tuple[int, list[Fault]]:
         """Reload the automations. A successful reload ends the safe mode that follows crashes."""
-        count, faults = await self.automations.engine.reload(only_sound=only_sound)
+        count, faults = await self.automations.engine.reload(only_valid=only_valid)
         if self.safe_because == CRASHED_OFTEN and not faults:
             self._end_safe_mode("the automations were reloaded")
         return count, faults
@@ -329,18 +331,18 @@ class Hub:
             self.automations.engine.arm()
             self._end_safe_mode(f"the hub ran for {SAFE_SECS / 60:g} minutes without a crash; automations run again")
 
-    def _places(self) -> HomeNames:
+    def _list_names(self) -> HomeNames:
         """Return the names that are already known while files are loaded."""
         layout = self.registry.layout
         return HomeNames(adapters=self.adapter_sections.names, rooms=layout.rooms, groups=layout.groups)
 
-    async def _surroundings(self) -> object:
+    async def _list_dependencies(self) -> object:
         """Return the inputs of a file's definition except its own text: scripts, and names of the home."""
         scripts = folder_of(self._config.scripts, self._config.root, is_deep=True)
-        return (await read_folder(scripts)).sources, self._places()
+        return (await read_folder(scripts)).sources, self._list_names()
 
     def _inspect(self, source: Source) -> Iterator[Fault]:
-        return self._places().inspect(source)
+        return self._list_names().inspect(source)
 
     async def _view_names(
         self, past: Mapping[str, PastNames], removed: Mapping[str, RemovedDevice]
@@ -352,7 +354,7 @@ class Hub:
         others = [*(scene.source for scene in scenes), *scripts]
         armed = [each for each in assets if self.automations.view(each.definition.id).is_enabled]
         known = replace(
-            self._places(),
+            self._list_names(),
             operations={**list_operations(self.adapter_sections.settings), **self.kinds.list_operations()},
             variables=[each.name for each in self.variables.list_all()],
             timers=[each.name for each in self.timers.list_all()],
@@ -383,8 +385,8 @@ class Hub:
             refused["automations"] = refusing(config.automations.directory, STARTED_SAFE)
         works |= refused
         sound: dict[str, LoadWork] = {
-            "scenes": self.scenes.catalog.reload_sound,
-            "automations": partial(self._reload_automations, only_sound=True),
+            "scenes": self.scenes.catalog.reload_valid,
+            "automations": partial(self._reload_automations, only_valid=True),
         }
         more = {"adapters": lambda: self.adapter_sections.last_changes}
         reloadable = {target: work for target, work in sound.items() if target not in refused}
@@ -410,7 +412,7 @@ class Hub:
             self.names.find_known,
         )
         reloads = {
-            kind: self.reloaders[f"{kind}s"].reload_sound for kind in ("scene", "automation", "script", "adapter")
+            kind: self.reloaders[f"{kind}s"].reload_valid for kind in ("scene", "automation", "script", "adapter")
         }
         reloads["config"] = self.reloaders["adapters"].reload
         return HomeFiles(
@@ -420,7 +422,7 @@ class Hub:
             self.clock,
             self.document,
             run=self.document.run,
-            reload_sound=reloads,
+            reload_valid=reloads,
             secret_settings=self.kinds.list_secrets,
         )
 
@@ -466,7 +468,7 @@ class Hub:
     def _new_context(self, label: str) -> Context:
         return Context(self.registry, self.dispatcher, self.clock, label, self._calls, self.failed_calls)
 
-    def _is_ours(self, device: Device) -> bool:
+    def _has_adapter(self, device: Device) -> bool:
         """Return whether an enabled adapter can have created the stored device."""
         settings = self._config.adapters.get(device.metadata.source)
         return settings is not None and device.kind in kind_of(settings).device_kinds

@@ -103,10 +103,10 @@ class Engine:
         for active in self._list_active():
             self._stop(active)
 
-    async def reload(self, *, only_sound: bool = False) -> tuple[int, list[Fault]]:
+    async def reload(self, *, only_valid: bool = False) -> tuple[int, list[Fault]]:
         """Use all files if none has a fault, or only the valid ones. An unchanged trigger keeps its waits and its
         schedule."""
-        count, faults = await (self.catalog.reload_sound() if only_sound else self.catalog.reload())
+        count, faults = await (self.catalog.reload_valid() if only_valid else self.catalog.reload())
         if not faults:
             self.arm()
         return count, faults

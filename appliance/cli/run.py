@@ -209,7 +209,7 @@ def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
     loop, stop, hangup = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
     def ask_to_stop(number: int) -> None:
-        hub.note_stop()
+        hub.record_stop()
         if stop.is_set():
             os._exit(128 + number)
         limit_stop()

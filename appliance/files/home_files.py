@@ -71,7 +71,7 @@ class SavedFile(Struct, frozen=True, kw_only=True):
 class HomeFiles:
     """The files of the home. Saves and deletions run one after another, and finish even if their caller is cancelled.
 
-    `run` runs work on the thread that writes to the card. `reload_sound` contains a function per kind of file that
+    `run` runs work on the thread that writes to the card. `reload_valid` contains a function per kind of file that
     reloads the valid files; files with faults keep their loaded definitions. `secret_settings` returns the secret
     settings of kinds in Lua by section.
     """
@@ -85,7 +85,7 @@ class HomeFiles:
         storage: Storage,
         *,
         run: Callable[[Callable[[], Any]], Awaitable[Any]],
-        reload_sound: Mapping[str, Callable[[], Awaitable[Reloaded]]],
+        reload_valid: Mapping[str, Callable[[], Awaitable[Reloaded]]],
         secret_settings: Callable[[], Mapping[str, frozenset[str]]],
     ) -> None:
         self.checks = checks
@@ -94,7 +94,7 @@ class HomeFiles:
         self._clock = clock
         self._storage = storage
         self._run = run
-        self._reload_sound = reload_sound
+        self._reload_sound = reload_valid
         self._secrets = SecretSettings(secret_settings)
         self._lock = asyncio.Lock()
         self._tasks = Tasks()

@@ -123,7 +123,7 @@ class CardHistory:
             if written.error is not None:
                 self._index.forget()
             for left in written.left:
-                self.collector.give_back(left, now)
+                self.collector.put_back(left, now)
             self._note(written, now)
 
     async def read_attribute(self, key: AttributeKey, period: Period, enough: int) -> CardValues:
@@ -278,7 +278,8 @@ class CardHistory:
 
 
 class CardValues(Struct, frozen=True, kw_only=True):
-    """The values of an attribute on the card and in the collector: changes of words, and hours of numbers."""
+    """The values of an attribute on the card and in the collector: hourly summaries of numbers, and changes of other
+    values."""
 
     hours: list[tuple[ValueParts, Hour]]
     changes: list[ValueChange]

@@ -145,12 +145,12 @@ class Collector:
         self._changes, self._entries, self._entry_bytes = {}, deque(), 0
         return taken
 
-    def give_back(self, taken: Collected, at: int) -> None:
+    def put_back(self, taken: Collected, at: int) -> None:
         """Put back data that could not be written. `at` is the present time."""
         for each in taken.hours:
             numbers = self._find_numbers(each.key, each.parts)
             if numbers is not None:
-                numbers.give_back(each.hours)
+                numbers.put_back(each.hours)
         for key, changes in taken.changes.items():
             later = self._changes.pop(key, None)
             for change in (*changes, *([] if later is None else _changes_of(later))):

@@ -35,8 +35,8 @@ class AttributeEntry(Struct, frozen=True, kw_only=True):
     """The value of an attribute from `observed_at` on.
 
     If the entry summarises an hour or a day, `value` is the mean of the numbers, `low` and `high` are the lowest and
-    highest numbers, and `gain` is the amount that a meter counted. All numbers have the form of the attribute's
-    value.
+    highest numbers, and `gain` is the amount that a meter counted. All these numbers have the same unit as the
+    attribute.
     """
 
     observed_at: datetime
@@ -159,7 +159,7 @@ class DeviceHistory:
             self._drop(next(iter(largest)))
 
     def _drop(self, series: _KeptSeries) -> None:
-        self._forget_size(series)
+        self._discount(series)
         del self._devices[series.device_id][series.name]
         if not self._devices[series.device_id]:
             del self._devices[series.device_id]
@@ -167,12 +167,12 @@ class DeviceHistory:
     def _count(self, series: _KeptSeries) -> None:
         """Update the size of the series in the budget, and mark it as the most recently changed."""
         if series.counted:
-            self._forget_size(series)
+            self._discount(series)
         series.counted = series.size
         self._bytes += series.counted
         self._by_size.setdefault(_size_class(series.counted), {})[series] = None
 
-    def _forget_size(self, series: _KeptSeries) -> None:
+    def _discount(self, series: _KeptSeries) -> None:
         self._bytes -= series.counted
         size_class = _size_class(series.counted)
         del self._by_size[size_class][series]

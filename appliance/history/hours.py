@@ -141,7 +141,7 @@ class NumberHours(Struct):
         lost, self.lost = self.lost, 0
         return lost
 
-    def give_back(self, taken: list[Hour]) -> None:
+    def put_back(self, taken: list[Hour]) -> None:
         """Put back hours that could not be written."""
         self._closed = [*taken, *self._closed]
         self._bound()

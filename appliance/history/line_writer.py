@@ -148,7 +148,7 @@ class LineQueue:
         self._count(taken, -1)
         return taken
 
-    def give_back(self, taken: list[_Batch]) -> None:
+    def put_back(self, taken: list[_Batch]) -> None:
         """Put these batches back before all other batches."""
         self._batches.extendleft(reversed(taken))
         self._count(taken, 1)
@@ -255,10 +255,10 @@ class LineWriter:
             try:
                 is_done = await self._send(batches)
             except BaseException:
-                self._queue.give_back(batches)
+                self._queue.put_back(batches)
                 raise
             if not is_done:
-                self._queue.give_back(batches)
+                self._queue.put_back(batches)
                 if self._failure is not None:
                     return
 

@@ -81,7 +81,7 @@ class Series:
             columns[later] = at
             later -= 2
         form, number = _split(value)
-        self._note_form(form)
+        self._add_form(form)
         columns.append(at)
         columns.append(number)
 
@@ -127,13 +127,13 @@ class Series:
         self._columns = array("d")
         self._forms, self._forms_of, self._index_of, self._forms_bytes = [], None, None, 0
         for index, form in zip(indices, forms, strict=True):
-            self._note_form(form)
+            self._add_form(form)
             self._columns.extend(columns[2 * index : 2 * index + 2])
 
     def _form_at(self, index: int) -> _Form:
         return self._forms[0 if self._forms_of is None else self._forms_of[index]]
 
-    def _note_form(self, form: _Form) -> None:
+    def _add_form(self, form: _Form) -> None:
         """Record the form of the next entry."""
         forms, forms_of = self._forms, self._forms_of
         if forms_of is None:

@@ -164,7 +164,7 @@ def _transition(seconds: Value) -> float | None:
 
 
 class CommandSpec(Struct, frozen=True, kw_only=True):
-    """A capability that a device accepts commands for, with the device's actions and restrictions.
+    """A capability of a device that accepts commands, with the device's actions and restrictions.
 
     `min`, `max`, and `step` restrict the number of a `set`, in `unit` if the value has a unit. `values` contains the
     options. `type` is the schema type of a capability outside the catalog, `custom.<adapter>.<field>`.

@@ -177,7 +177,7 @@ class Catalog(Generic[T]):
         self._accept(reading)
         return len(reading.assets), []
 
-    async def reload_sound(self) -> tuple[int, list[Fault]]:
+    async def reload_valid(self) -> tuple[int, list[Fault]]:
         """Use every valid file; a file with a fault keeps its definition in use, if any. Return how many are in use.
 
         This is for a save: a fault in another file does not block it.

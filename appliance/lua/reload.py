@@ -28,7 +28,7 @@ LoadWork = Callable[[], Awaitable[tuple[int, list[Fault]]]]
 class Reloader:
     """The reloads of one target: `scenes`, `automations`, `scripts` or `adapters`. A reload that has begun finishes.
 
-    `load_sound` uses the valid files even if others have faults; without it, `work` does so. `more` gives further
+    `load_valid` uses the valid files even if others have faults; without it, `work` does so. `more` gives further
     fields of the result.
     """
 
@@ -38,14 +38,14 @@ class Reloader:
         work: LoadWork,
         bus: Bus,
         clock: Clock,
-        load_sound: LoadWork | None = None,
+        load_valid: LoadWork | None = None,
         more: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         self.target = target
         self.last: Reloaded | None = None
         self._more = more
         self._work = work
-        self._load_sound = load_sound or work
+        self._load_valid = load_valid or work
         self._bus = bus
         self._clock = clock
         self._lock = asyncio.Lock()
@@ -61,9 +61,9 @@ class Reloader:
         """Reload after earlier requests; the reload finishes even if the caller is cancelled."""
         return await self._tasks.finish(self._reload(self._work), f"reload of {self.target}")
 
-    async def reload_sound(self) -> Reloaded:
+    async def reload_valid(self) -> Reloaded:
         """Do the same as `reload` after a save: a fault in one file blocks no other file."""
-        return await self._tasks.finish(self._reload(self._load_sound), f"reload of {self.target}")
+        return await self._tasks.finish(self._reload(self._load_valid), f"reload of {self.target}")
 
     async def _reload(self, work: LoadWork) -> Reloaded:
         async with self._lock:

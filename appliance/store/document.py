@@ -258,7 +258,7 @@ class Document:
         """Wake the callers, and write the changes that arrived meanwhile."""
         for each in batch:
             each.end()
-        if self._failure is None and self._files.is_compaction_due:  # only changes that arrive now wait for it
+        if self._failure is None and self._files.is_compaction_due:  # changes that arrive now wait for the compaction
             self._thread.do(self._files.compact, _on_compacted)
         if self._waiting:
             self._write()

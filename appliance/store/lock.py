@@ -74,7 +74,7 @@ class DirectoryLock:
                 return
         raise OSError(errno.ESTALE, f"the data directory {self._folder} was moved, replaced, or unmounted")
 
-    def note_stop(self) -> None:
+    def record_stop(self) -> None:
         """Record that the process was asked to stop, so that its end is not treated as a crash (`is_crash`)."""
         if self._descriptor is not None:
             self._sign(self._descriptor, self._own + _STOPPING)

@@ -96,7 +96,7 @@ class Recorder:
         devices: dict[str, bytes | None] = {}
         try:
             await in_steps(self._clock, self._encoding(dirty, devices))
-        except asyncio.CancelledError:  # the hub is stopping, and the last flush writes it
+        except asyncio.CancelledError:  # the hub is stopping, and the last flush writes the changes
             self._dirty |= dirty
             raise
         for _ in self._encoding(dirty & (self._dirty | self._measured), devices):  # they changed meanwhile
@@ -115,12 +115,12 @@ class Recorder:
         try:
             await self._document.flush(prepare)
             self._is_forgotten = self._is_forgotten or forgets
-        except asyncio.CancelledError:  # the hub is stopping, and the last flush writes it
+        except asyncio.CancelledError:  # the hub is stopping, and the last flush writes the changes
             self._dirty |= dirty
             raise
         except Exception as error:  # no exception may end the recording
             self._dirty |= dirty
-            if not isinstance(error, StoreFailed):  # the document logs it
+            if not isinstance(error, StoreFailed):  # the document has logged the failure
                 log.error("changes cannot be recorded: %s: %s", type(error).__name__, error)
 
     def _encoding(self, device_ids: Iterable[str], encoded: dict[str, bytes | None]) -> Iterator[None]:

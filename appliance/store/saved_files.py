@@ -95,7 +95,7 @@ class SavedFiles:
         self._data.sync_folder()
         name = f"{_slug_of(path)}.{n}.{to_millis(at)}"
         self._replace(self._data, f"{VERSIONS_FOLDER}/{name}", text)
-        with suppress(OSError):  # the next save removes them
+        with suppress(OSError):  # the next save removes these versions
             self._remove_surplus(path)
 
     def _remove_surplus(self, path: str) -> None:

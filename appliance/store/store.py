@@ -36,7 +36,7 @@ class Store:
     """Holds the lock and records changes while the context is open. Entering the context reads the document and
     restores the registry.
 
-    Only devices for which `is_ours` returns true are restored. `unreadable` contains sentences about unreadable
+    Only devices for which `has_adapter` returns true are restored. `unreadable` contains sentences about unreadable
     values. `stopped_at` and `has_crashed` describe the previous hub. `months` contains the files of history. If
     `has_failed` is true, leaving the context records a crash.
     """
@@ -57,7 +57,7 @@ class Store:
         clock: Clock,
         *,
         flush_secs: float,
-        is_ours: Callable[[Device], bool],
+        has_adapter: Callable[[Device], bool],
     ) -> None:
         self.unreadable: list[str] = []
         self.has_failed = False
@@ -68,7 +68,7 @@ class Store:
         self._bus = bus
         self._clock = clock
         self._flush_secs = flush_secs
-        self._is_ours = is_ours
+        self._has_adapter = has_adapter
         self._lock: DirectoryLock | None = None
 
     async def __aenter__(self) -> Store:
@@ -81,14 +81,14 @@ class Store:
                 log.log(logging.WARNING if lock.is_crash else logging.INFO, CUT_OFF, self._flush_secs)
             finish_at_start(self._disk.folder, self._clock.now())
             self.document = await stack.enter_async_context(Document(self._disk, self._clock))
-            layout = read_layout(self.document, self._leave_out)
-            devices = read_devices(self.document, layout, self._leave_out)
-            self._registry.restore(layout, filter(self._is_ours, devices))
+            layout = read_layout(self.document, self._ignore_malformed)
+            devices = read_devices(self.document, layout, self._ignore_malformed)
+            self._registry.restore(layout, filter(self._has_adapter, devices))
             recorder = Recorder(self._registry, self._bus, self.document, self._clock, flush_secs=self._flush_secs)
             self.recorder = await stack.enter_async_context(recorder)
             self.crashes = CrashCounter(self.document, self._clock, read_boot_id())
             self.changes = Changes(self._registry, self.document)
-            self.keys = Keys(self.document, self._bus, self._leave_out)
+            self.keys = Keys(self.document, self._bus, self._ignore_malformed)
             self._stack = stack.pop_all()
             self._is_entered = True
         return self
@@ -100,10 +100,10 @@ class Store:
         """Return the stored texts of the adapter with this name."""
         return AdapterSecrets(self.document, adapter)
 
-    def note_stop(self) -> None:
+    def record_stop(self) -> None:
         """Record that the process was asked to stop, so that a later kill is not treated as a crash."""
         if self._lock is not None:
-            self._lock.note_stop()
+            self._lock.record_stop()
 
     def _release(self, lock: DirectoryLock) -> None:
         """Release the lock, and record how the hub ended. If the clock is trusted, record the time as well."""
@@ -114,7 +114,7 @@ class Store:
         else:
             lock.release_after_stop(self._clock.now() if self.recorder.trust.is_trusted() else None)
 
-    def _leave_out(self, key: str, error: Exception) -> None:
+    def _ignore_malformed(self, key: str, error: Exception) -> None:
         """Record that a stored value is malformed, so that it is ignored and stays on the card."""
         reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         note = f"{key} is invalid ({reason}); it is ignored and stays on the card"

@@ -43,7 +43,7 @@ def test_the_text_of_a_kind_is_tried_in_the_folder_of_the_configuration(tmp_path
         Clock(),
         unused,
         run=unused,
-        reload_sound={},
+        reload_valid={},
         secret_settings=dict,
     )
     assert files.places.kind_path("own") == f"{folder}/adapters/own.lua"

@@ -121,5 +121,5 @@ def test_unsaved_hours_are_limited_and_counted() -> None:
         hours.report(TEN + hour * 60 * MINUTE, hour)
     taken = hours.take(TEN + 100 * 60 * MINUTE)
     assert len(taken) == 48 and hours.take_lost() == 52 and hours.take_lost() == 0
-    hours.give_back(taken)
+    hours.put_back(taken)
     assert hours.take(TEN + 101 * 60 * MINUTE) == taken

@@ -171,7 +171,7 @@ def test_the_queue_is_bounded_and_drops_the_oldest() -> None:
     waiting, dropped = queue.lines, queue.dropped
     assert queue.bytes <= 20_000 and dropped > 0 and waiting + dropped == len(lines)
     first = queue.take(1000)
-    queue.give_back(first)
+    queue.put_back(first)
     assert (queue.lines, queue.dropped) == (waiting, dropped) and queue.take(1000) == first
     taken = [*first]
     while batch := queue.take(64_000):

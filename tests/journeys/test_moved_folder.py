@@ -112,8 +112,8 @@ TAKEN_AWAY = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("take", "give_back"), TAKEN_AWAY.values(), ids=TAKEN_AWAY)
-async def test_an_unmounted_folder_is_503_until_it_returns(tmp_path: Path, take: str, give_back: str | None) -> None:
+@pytest.mark.parametrize(("take", "put_back"), TAKEN_AWAY.values(), ids=TAKEN_AWAY)
+async def test_an_unmounted_folder_is_503_until_it_returns(tmp_path: Path, take: str, put_back: str | None) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may mount a file system")
     configure(tmp_path)
@@ -134,8 +134,8 @@ async def test_an_unmounted_folder_is_503_until_it_returns(tmp_path: Path, take:
             assert await hub.post("/rooms", id="attic", name="Attic") == 503
         assert await run("ls -A data other") == "data:\n\nother:\n"
         assert hub.log.read_text().count("was moved, replaced, or unmounted") == 1
-        if give_back is not None:
-            await run(give_back)
+        if put_back is not None:
+            await run(put_back)
             assert await hub.post("/rooms", id="attic", name="Attic") == 200
             assert "changes can be stored again" in hub.log.read_text()
         assert await hub.stop() == 0

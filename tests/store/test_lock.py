@@ -144,7 +144,7 @@ def is_free(folder: Path) -> bool:
 @pytest.mark.parametrize("is_broken", [False, True])
 async def test_the_lock_is_held_until_the_last_byte_whatever_fails(tmp_path: Path, is_broken: bool) -> None:
     disk, bus, clock = WatchedDisk(tmp_path), Bus(), Clock()
-    store = Store(disk, Registry(bus, clock), bus, clock, flush_secs=60, is_ours=lambda _: True)
+    store = Store(disk, Registry(bus, clock), bus, clock, flush_secs=60, has_adapter=lambda _: True)
     async with store:
         store.document.remember("variable/x", {"value": 1})
         disk.is_broken, before = is_broken, len(disk.was_free)
@@ -236,7 +236,7 @@ def test_the_lock_distinguishes_a_killed_hub_and_a_killed_command(tmp_path: Path
 
 def test_a_process_that_was_asked_to_stop_has_not_crashed(tmp_path: Path) -> None:
     asked = DirectoryLock(tmp_path)
-    asked.note_stop()
+    asked.record_stop()
     assert holder_of(tmp_path) == str(os.getpid())
     asked.release_after_fault()
     command = DirectoryLock(tmp_path, is_brief=True)
@@ -244,4 +244,4 @@ def test_a_process_that_was_asked_to_stop_has_not_crashed(tmp_path: Path) -> Non
     later = DirectoryLock(tmp_path)
     assert (later.is_crash, later.stopped_at) == (False, None)
     later.release()
-    later.note_stop()
+    later.record_stop()

@@ -68,7 +68,7 @@ class Fields(msgspec.Struct):
         try:
             return self.binary().decode()
         except UnicodeDecodeError:
-            raise ProtocolError("a text is no UTF-8") from None
+            raise ProtocolError("a text is not UTF-8") from None
 
     @property
     def has_more(self) -> bool:

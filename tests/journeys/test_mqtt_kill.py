@@ -44,7 +44,7 @@ class Neighbour:
         await self._stack.aclose()
 
     async def obeys(self, device_id: str, action: str) -> bool:
-        """Return whether a device from the broker obeys a command."""
+        """Return whether a device from the broker executes a command."""
         path, body = f"/devices/{device_id}/command", {"capability": "power", "action": action}
         status, _ = await self.hub.ask("POST", path, body)
         return status == 200

@@ -74,7 +74,7 @@ def _ids(prefix: str, topic: str) -> tuple[str, str, str]:
     """
     levels = topic.removeprefix(f"{prefix}/").split("/")
     if not topic.startswith(f"{prefix}/") or levels[-1] != "config" or len(levels) not in (3, 4):
-        raise Invalid("is not a topic of a configuration")
+        raise Invalid("the topic does not belong to a configuration")
     ids = levels[1:-1]
     if not all(0 < len(each) <= MAX_TOPIC_ID_CHARS and each.isprintable() for each in (levels[0], *ids)):
         raise Invalid(f"an id in the topic is empty, longer than {MAX_TOPIC_ID_CHARS}, or has unprintable characters")

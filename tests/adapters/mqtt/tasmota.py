@@ -68,7 +68,7 @@ class TasmotaDevice:
         if name in ("Fade", "Speed", "FanSpeed", "Scheme"):
             return {name: int(payload)}
         if self.config["ty"]:
-            name = name.removesuffix("3")  # the third dimmer of a Tuya module is shown as the only one
+            name = name.removesuffix("3")  # the state of a Tuya module shows the third dimmer as `Dimmer`
         number = name[-1] if name[-1].isdigit() else ""
         return {**self._switched_on(f"POWER{number}"), name: int(payload)}
 

@@ -123,7 +123,7 @@ async def test_a_missing_result_is_reported_and_a_late_one_does_not_change_the_s
         await home.shows(device_id, state="online")
         await client.publish(state, "OFF", qos=1)
         await home.shows(device_id, power="off")
-        # The loop stalls while the wait ends: the state that the device shows still counts as the answer.
+        # The loop stalls while the wait ends. The device's state must still confirm the command.
         asyncio.get_running_loop().call_later(MQTT_RESULT_SECS - 0.3, time.sleep, 0.6)
         with pytest.raises(BadAnswer, match="power on and shows power off after 5 s"):
             await home.adapter.within_limit(home.command(device_id, "power", "on"))
@@ -138,7 +138,9 @@ async def test_a_missing_result_is_reported_and_a_late_one_does_not_change_the_s
 
 
 @both_brokers
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the library leaves a socket to gc
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # the library leaves a socket to the garbage collector
 async def test_a_wrong_password_and_an_unknown_certificate_are_reported(broker: Broker, tmp_path: Path) -> None:
     async with BrokerHome(broker, password="wrong") as home:
         await until(lambda: bool(home.errors()))

@@ -75,7 +75,7 @@ def announce(catalog: Router, sent: list[Sent]) -> None:
     rebuild(catalog)
 
 
-@pytest.mark.parametrize("is_late", [False, True], ids=["there before", "announced behind all others"])
+@pytest.mark.parametrize("is_late", [False, True], ids=["there before", "announced after all others"])
 @pytest.mark.slow
 def test_new_devices_never_replace_known_ones(is_late: bool) -> None:
     catalog, names = new_catalog(), [f"known{number}" for number in range(KNOWN)]

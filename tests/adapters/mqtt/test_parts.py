@@ -228,7 +228,7 @@ MOVING: dict[str, tuple[str, dict[str, Any], dict[str, bytes], Command, tuple[st
         "cover/x", {"position_topic": "x/position", "set_position_topic": "x/move"}, {"x/position": b"40"},
         Command(capability="cover_position", action="set", value=90), ("x/position", b"41"),
     ),
-    "cover that last said that it opens": (
+    "cover whose last report is opening": (
         "cover/x",
         {"state_topic": "x/state", "command_topic": "x/set", "position_topic": "x/position"},
         {"x/state": b"opening", "x/position": b"40"},
@@ -341,7 +341,9 @@ async def test_requests_to_announce_are_limited(session: DeviceSession, clock: V
         assert connection.sent == [Outgoing(f"{prefix}/status", "online")] * count
         await clock.advance(RETURN_SECS, sleepers=0)
         await discovery._find_missing(connection)
-        assert discovery._is_complete == discovery._is_born == is_asked, "nobody is forgotten who was not asked"
+        assert discovery._is_complete == discovery._is_born == is_asked, (
+            "devices are forgotten only after a birth message"
+        )
 
 
 async def test_a_cancellation_together_with_the_brokers_answer_is_not_lost() -> None:
@@ -372,7 +374,7 @@ def test_excess_messages_are_replaced_by_newer_states_and_counted() -> None:
     for number in range(MAX_MESSAGES):
         inbox.put(Received(f"lamp/{number}", b"", False))
     assert (len(inbox), inbox.dropped) == (MAX_MESSAGES, CROWDED + 3)
-    assert inbox.take(1)[0].topic == "lamp/0", "what went is what was oldest"
+    assert inbox.take(1)[0].topic == "lamp/0", "the oldest message is dropped"
 
 
 @each_row(

@@ -142,7 +142,7 @@ async def test_another_picture_is_an_event_at_most_once_a_second(cameras: Camera
     cameras.send("x", JPEG + bytes([9]))
     await clock.advance(2, sleepers=0)
     cameras.live.tick()
-    assert cameras.events == [event] * 4, "the last of the ten; the same once more is no event"
+    assert cameras.events == [event] * 4, "the last of ten pictures; a repeated picture causes no event"
     assert cameras.device("x").updated_at == updated_at
 
 

@@ -73,7 +73,7 @@ async def test_unretained_values_survive_restarts(session: DeviceSession, clock:
 
 async def test_a_value_stays_expired_over_a_restart(session: DeviceSession, clock: VirtualClock) -> None:
     hub = RestartingHub(session, clock, expire_after=60)
-    assert hub.shown == {"state": "unavailable"}, "it has said nothing yet"
+    assert hub.shown == {"state": "unavailable"}, "no message has arrived yet"
     hub.receive("x", b"21")
     hub.restart()
     assert hub.shown == {**VALUE, "state": "online"}
@@ -121,7 +121,7 @@ def test_a_press_during_a_new_announcement_of_its_device_is_not_lost() -> None:
     keys = {"state_topic": "x", "event_types": ["single"], "device": {"identifiers": ["x"]}}
     announce(live, config("sensor/a", unique_id="a", **keys), config("event/b", unique_id="b", **keys))
     reading = live.process(Received("x", b'{"event_type": "single"}', is_retained=False))
-    next(reading)  # the sensor has read it, the event entity has not
+    next(reading)  # the sensor has read the message, the event entity has not
     announce(live, config("event/b", unique_id="b", name="new", **keys))
     deque(reading, maxlen=0)
     assert [each.event for each in happened if isinstance(each, events.DeviceEvent)] == ["single"]

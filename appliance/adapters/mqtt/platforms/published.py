@@ -44,7 +44,7 @@ class PublishedDevice:
     def switched(self, key: str, payloads: Mapping[str, str], otherwise: str = "") -> Fields:
         """Return the fields of a switch that uses the same texts for commands and states.
 
-        `payloads` contains the payloads by the template literals of the values, first for on, then for off.
+        `payloads` maps the values for on and off, as template literals and in this order, to their payloads.
         """
         shown, (on, off) = expression(key), payloads.values()
         is_on, is_off = (f"{shown} == {value}" for value in payloads)

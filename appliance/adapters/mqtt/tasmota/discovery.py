@@ -69,7 +69,7 @@ def mac_of(topic: str) -> tuple[str, str]:
     topic."""
     levels = topic.removeprefix(f"{DISCOVERY_PREFIX}/").split("/")
     if len(levels) != 2 or not _MAC.fullmatch(levels[0]) or levels[1] not in ("config", "sensors"):
-        raise Invalid("is not a topic of Tasmota's discovery")
+        raise Invalid("the topic does not belong to Tasmota's discovery")
     return levels[0].upper(), levels[1]
 
 

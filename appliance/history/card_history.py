@@ -260,8 +260,8 @@ class CardHistory:
     def _note_thinned(self, written: Written) -> None:
         if self._thinned is None:
             log.warning(
-                "a day's history does not fit into history.card_kb_per_day: %d attributes are stored coarsely, %d "
-                "not at all",
+                "a day's history does not fit into history.card_kb_per_day: %d attributes are stored in less "
+                "detail, and %d are not stored; increase the setting to keep more",
                 len(written.coarse),
                 len(written.left_out),
             )

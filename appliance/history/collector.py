@@ -202,7 +202,7 @@ class Collector:
                 numbers.pause(at)
 
     def _report(self, device_id: str, name: str, at: int, value: Any, before: Any) -> bool:
-        """Record the value if it is a number. Return whether it is a number."""
+        """Record a number and return True. Return False for other values."""
         split = split_number(value)
         if split is None:
             return False

@@ -103,7 +103,7 @@ class ExecutionEntry(Struct, frozen=True, kw_only=True):
     """An execution of a scene or automation. `results` contains the results of its commands in call order.
 
     `trigger_payload` is the event of an automation. `trace` contains its steps, and `warnings` contains sentences
-    about failed calls. `counted_secs` is the part of its duration without waits, which has a limit.
+    about failed calls. `counted_secs` is the duration without waits, for the limit of an execution.
     """
 
     subject: str

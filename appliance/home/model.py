@@ -89,7 +89,7 @@ class Device(Struct, frozen=True, kw_only=True):
         return last if value is None else (value, *last)
 
     def is_alarm(self, attribute: str) -> bool:
-        """Return whether the attribute reports a danger: smoke, a leak, gas, or an alarm that the adapter lists."""
+        """Return whether the attribute reports a danger, such as smoke, a leak, gas, or an alarm of the adapter."""
         if attribute in ALARM_ATTRIBUTES:
             return True
         listed = self.metadata.vendor_specific.get("alarms")

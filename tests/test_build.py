@@ -373,9 +373,9 @@ def calls(output: str) -> Sequence[str]:
     return re.findall(r"^called -m (.*)$", output, re.MULTILINE)
 
 
-@pytest.mark.parametrize(("tally", "said"), [("", ""), ("3 proofs need chromium", "; 3 proofs need chromium")])
+@pytest.mark.parametrize(("tally", "message"), [("", ""), ("3 proofs need chromium", "; 3 proofs need chromium")])
 def test_test_runs_lint_types_and_tests_in_this_order(
-    clone: Path, environment: Environment, package: Path, tally: str, said: str
+    clone: Path, environment: Environment, package: Path, tally: str, message: str
 ) -> None:
     done = checked(
         clone,
@@ -387,7 +387,7 @@ def test_test_runs_lint_types_and_tests_in_this_order(
     assert done.returncode == 0
     assert calls(done.stdout) == ["ruff check", FORMAT, "mypy", f"pytest {several()} -m not slow -x"]
     assert "LARES_PORT" not in done.stdout
-    last = rf"build\.py: lint, types and 12 tests passed in \d+\.\d s{said}"
+    last = rf"build\.py: lint, types and 12 tests passed in \d+\.\d s{message}"
     assert re.fullmatch(last, done.stdout.splitlines()[-1])
 
 
@@ -460,9 +460,9 @@ def test_the_locks_contain_the_dependencies_of_pyproject() -> None:
     toml = project()
     runtime = toml["project"]["dependencies"]
     extra = toml["project"]["optional-dependencies"]["test"] + toml["build-system"]["requires"] + [*locks.EDITABLE]
-    for name, wanted in (("runtime.lock", runtime), ("test.lock", runtime + extra)):
+    for name, required in (("runtime.lock", runtime), ("test.lock", runtime + extra)):
         held = pins(name)
-        for requirement in map(Requirement, wanted):
+        for requirement in map(Requirement, required):
             assert requirement.specifier.contains(held[canonicalize_name(requirement.name)]), f"{name}: {requirement}"
 
 
@@ -485,7 +485,7 @@ def test_ci_begins_with_the_readmes_commands_and_ends_with_the_slow_tests() -> N
 def test_each_version_of_python_is_found_once_and_an_unusable_one_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = {
+    message = {
         "bin/python3": f'exec {sys.executable} "$@"',
         "bin/python3.11": "echo 'ModuleNotFoundError: No module named ensurepip' >&2; exit 1",
         "bin/python3.12": "echo of a sitecustomize; echo 3.12.3 /twelve",
@@ -495,7 +495,7 @@ def test_each_version_of_python_is_found_once_and_an_unusable_one_reported(
         "pyenv/versions/3.8.1/bin/python3": "echo 3.8.1 /eight",
         "bin/python3.13": "echo 'pyenv: python3.13: command not found' >&2; exit 127",
     }
-    for name, script in said.items():
+    for name, script in message.items():
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"#!/bin/sh\n{script}\n")

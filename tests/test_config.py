@@ -491,9 +491,9 @@ def test_both_coordinates_are_required_together() -> None:
 @each_row("text", ["5", "true", '"x"', "[]", "[{}]", "1979-05-27T07:32:00Z", "nan"])
 def test_a_value_in_place_of_a_section_is_one_error(text: str) -> None:
     found = {section: faults(f"# first\n{section} = {text}") for section in SECTIONS}
-    said = "home.toml:2: {0} must be a section, [{0}], not "
+    sentence = "home.toml:2: {0} must be a section, [{0}], not "
     assert not [
-        each for each in found.items() if len(each[1]) != 1 or not each[1][0].startswith(said.format(each[0]))
+        each for each in found.items() if len(each[1]) != 1 or not each[1][0].startswith(sentence.format(each[0]))
     ]
 
 

@@ -88,11 +88,11 @@ def test_the_bundled_configuration_is_valid_and_listens_on_the_lan() -> None:
 
 
 def test_the_errors_that_the_reference_of_lua_explains_exist() -> None:
-    said = [mistake.sentence for mistake in (*AT_CHECK, *AT_RUN)]
+    message = [mistake.sentence for mistake in (*AT_CHECK, *AT_RUN)]
     table = LUA.split("| Message |")[1]
     for quoted in re.findall(r"`([^`]+)`", " ".join(row.split("|")[1] for row in table.splitlines()[2:] if row)):
         words = quoted.replace("…", ".*")
-        assert any(re.search(words, sentence) for sentence in said), quoted
+        assert any(re.search(words, sentence) for sentence in message), quoted
 
 
 def test_files_named_in_the_architecture_exist() -> None:

@@ -18,7 +18,7 @@ def fault_in(text: str) -> str:
 
 
 @each_row(
-    "text, told",
+    "text, reported",
     [
         ("a = “x”", '1: is not TOML: the line has the quote “; write plain quotes: "…"'),
         ("[a]\nb = ‘x’", "2: is not TOML: the line has the quote ‘"),
@@ -53,8 +53,8 @@ def fault_in(text: str) -> str:
         ('a = "c:\\dir"', "1: is not TOML: write a backslash twice"),
     ],
 )
-def test_a_fault_has_its_line_and_its_remedy(text: str, told: str) -> None:
-    assert fault_in(text).startswith(f"f:{told}")
+def test_a_fault_has_its_line_and_its_remedy(text: str, reported: str) -> None:
+    assert fault_in(text).startswith(f"f:{reported}")
 
 
 @each_row("text", [f"{key} = hunter2" for key in ("master_key", "password", "mqtt_token", "client_secret")])

@@ -223,19 +223,21 @@ class ReadingContract:
 
     async def test_each_outage_is_reported_once_and_ends_with_the_first_answer(self) -> None:
         async with trial(self.subject) as it:
-            before, told = it.device.attributes, it.errors()
+            before, reported = it.device.attributes, it.errors()
             for _ in range(2):
                 await it.vendor.unplug()
                 await until(lambda: it.states() == {"offline"})
-                assert len(it.errors()) > len(told), "one that is cut off in the middle of a poll may tell that too"
-                told = it.errors()
+                assert len(it.errors()) > len(reported), (
+                    "one that is cut off in the middle of a poll may tell that too"
+                )
+                reported = it.errors()
                 if it.device.commands:
                     refused = await it.command("on")
                     assert refused.error is not None and refused.error.code == "device_unreachable"
                 assert it.device.attributes == {**before, "state": "offline"}
                 await it.vendor.plug_in()
                 await until(lambda: it.states() == {"online"})
-                assert it.errors() == told and told[-1].message.startswith(f"{self.subject.name}: ")
+                assert it.errors() == reported and reported[-1].message.startswith(f"{self.subject.name}: ")
             if it.device.commands:
                 assert await it.obeys("on")
 

@@ -147,8 +147,8 @@ async def test_publishers_start_once_the_card_stores_their_ids(caplog: pytest.Lo
             await clock.advance(PUBLISH_RETRY_SECS, sleepers=0)
             await until(lambda: steps == ["start"])
     assert steps == ["start", "stop"]
-    said = [
+    sentence = [
         "mqtt: publishing waits for the storage: it cannot be stored now",
         "mqtt: publishing has started",
     ]
-    assert caplog.messages == said
+    assert caplog.messages == sentence

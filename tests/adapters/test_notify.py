@@ -243,9 +243,9 @@ async def test_telegram_shows_buttons_that_open_the_address_of_their_hook(sessio
     async with listening([], received) as url:
         lines = f"service = 'telegram'\nurl = '{url}'\ntoken = 't0ken'\nchat = '7'\n{BUTTONS}"
         await send(section(lines, session, InstantClock()), fields={"actions": ACTIONS})
-    told = json.loads(received[0][3])
-    assert (told["chat_id"], told["text"]) == ("7", HARD)
-    assert told["reply_markup"] == {
+    reported = json.loads(received[0][3])
+    assert (reported["chat_id"], reported["text"]) == ("7", HARD)
+    assert reported["reply_markup"] == {
         "inline_keyboard": [
             [{"text": 'Feed "now", {token}', "url": "https://home.example/hooks/feed?token=lrs_a_key"}],
             [{"text": "Bell", "url": "https://home.example/hooks/device:virtual:bell?token=lrs_b%2Fkey"}],
@@ -261,8 +261,8 @@ async def test_a_service_gets_buttons_if_its_body_has_them(session: DeviceSessio
         await send(adapter, fields={"actions": ACTIONS[:1]})
         await send(adapter)
     shown = {"label": 'Feed "now", {token}', "url": "https://home.example/hooks/feed", "method": "POST"}
-    told = json.loads(received[0][3])
-    assert told["text"] == HARD and told["buttons"] == json.loads(told["as_text"]) == [
+    reported = json.loads(received[0][3])
+    assert reported["text"] == HARD and reported["buttons"] == json.loads(reported["as_text"]) == [
         {**shown, "token": "lrs_a_key"}
     ]
     assert json.loads(received[1][3])["buttons"] == []

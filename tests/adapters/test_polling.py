@@ -132,21 +132,21 @@ async def test_an_invalid_answer_ends_an_outage_as_an_error(bench: Bench, caplog
     await bench.poll(GONE)
     await bench.poll(GONE)
     caplog.clear()
-    back, errored, said = await bench.poll(WRONG)
+    back, errored, sentence = await bench.poll(WRONG)
     assert isinstance(back, events.DeviceStateChanged)
     assert back.device.attributes == {"power": "off", "state": "online"}
-    assert (errored, said) == (_errored(str(WRONG)), events.SystemErrorReported(message=f"stub: {WRONG}"))
+    assert (errored, sentence) == (_errored(str(WRONG)), events.SystemErrorReported(message=f"stub: {WRONG}"))
     assert [record.message for record in caplog.records] == ["stub: answers again", f"stub: {WRONG}"]
 
 
 async def test_wrong_answers_are_reported_once_as_errors(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    said = events.SystemErrorReported(message=f"stub: {WRONG}")
-    assert await bench.poll(WRONG) == [_errored(str(WRONG)), said]
+    sentence = events.SystemErrorReported(message=f"stub: {WRONG}")
+    assert await bench.poll(WRONG) == [_errored(str(WRONG)), sentence]
     for _ in range(5):
         assert await bench.poll(WRONG) == [_errored(str(WRONG))]
     assert (bench.power, len(caplog.records)) == (("off", "online"), 1)
     await bench.poll(bench.seen("off"))
-    assert said in await bench.poll(WRONG)
+    assert sentence in await bench.poll(WRONG)
 
 
 async def test_an_address_without_pushes_is_reported_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
@@ -442,10 +442,10 @@ async def test_a_command_is_confirmed_by_polls(bench: Bench, seen: list[Any], er
     answers = iter(seen)
 
     async def poll() -> Report:
-        told = next(answers, seen[-1])
-        if isinstance(told, AdapterFailed):
-            raise told
-        return bench.seen(told)
+        received = next(answers, seen[-1])
+        if isinstance(received, AdapterFailed):
+            raise received
+        return bench.seen(received)
 
     bench.adapter.poll = poll  # type: ignore[method-assign]
     expected = ExpectedState(ON, bench.device.commands or (), bench.device.attributes)

@@ -76,5 +76,5 @@ def _fields(frame: EventFrame) -> str:
 
 def test_the_page_has_every_frame_and_every_code_and_no_other() -> None:
     rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
-    wanted = [*rows_of_frames(), *rows_of_codes()]
-    assert rows == wanted, "docs/events.md should say:\n" + "\n".join(wanted)
+    expected = [*rows_of_frames(), *rows_of_codes()]
+    assert rows == expected, "docs/events.md should say:\n" + "\n".join(expected)

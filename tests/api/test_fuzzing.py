@@ -67,11 +67,13 @@ async def test_a_fuzzer_finds_no_difference(tmp_path: Path, quiet_log: pytest.Lo
             stderr=asyncio.subprocess.STDOUT,
         )
         try:
-            said = (await process.communicate())[0].decode()
+            sentence = (await process.communicate())[0].decode()
         finally:
             if process.returncode is None:
                 process.kill()
         assert (await app.get("/health")).status == 200
-    assert process.returncode == 0, said
+    assert process.returncode == 0, sentence
     # Schemathesis omits the route of the document
-    assert (tested := re.search(r"Tested: +(\d+)", said)) is not None and int(tested[1]) == len(ROUTES) - 1, said
+    assert (tested := re.search(r"Tested: +(\d+)", sentence)) is not None and int(tested[1]) == len(ROUTES) - 1, (
+        sentence
+    )

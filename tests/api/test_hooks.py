@@ -156,8 +156,8 @@ async def test_json_of_more_than_32_levels_is_refused() -> None:
 
 async def test_a_virtual_device_shows_the_data_of_its_hook_and_fires_automations(shared: App) -> None:
     key = (await key_for(shared, DOOR))["key"]
-    told = {"attributes": {"contact": "open"}, "event": "pushed", "data": {"by": "wind"}}
-    assert (await shared.post(f"/hooks/{DOOR}", told, token=key)).status == 200
+    reported = {"attributes": {"contact": "open"}, "event": "pushed", "data": {"by": "wind"}}
+    assert (await shared.post(f"/hooks/{DOOR}", reported, token=key)).status == 200
     assert (await shared.device("virtual:door"))["attributes"]["contact"] == "open"
     assert (await shared.get(f"/hooks/{DOOR}?event=single&token={key}", token=None)).status == 200
     happened = [(each.event, each.data) for each in shared.events if isinstance(each, events.DeviceEvent)]
@@ -171,7 +171,7 @@ async def test_a_virtual_device_shows_the_data_of_its_hook_and_fires_automations
     assert (await shared.get(f"/hooks/{DOOR}", token=key)).status == 400
     assert (await shared.device("virtual:door"))["attributes"]["contact"] == "open"
     assert count == len([each for each in shared.events if isinstance(each, events.HookCalled) and each.hook == DOOR])
-    assert (await shared.post("/hooks/device:virtual:window", told)).status == 404
+    assert (await shared.post("/hooks/device:virtual:window", reported)).status == 404
 
 
 async def test_creating_a_key_warns_if_nothing_listens(shared: App) -> None:

@@ -175,8 +175,8 @@ async def test_a_wrong_method_is_405_and_allow_names_the_right_ones(shared: App)
         for method in {"PATCH", "PUT", "OPTIONS", "TRACE", "NONE"} - methods:
             answer = await shared.ask(method, target)
             message = f"{method} is not a method of this path, which has {allowed}"
-            said = {"error": message, "code": "method_not_allowed"}
-            assert of(answer) == (405, said), path
+            sentence = {"error": message, "code": "method_not_allowed"}
+            assert of(answer) == (405, sentence), path
             assert answer.headers["Allow"] == allowed, path
         assert (await shared.ask("NONE", target, token=READER.text)).status == 403, path
         assert of(await shared.ask("NONE", target, token=None)) == REFUSED, path

@@ -66,5 +66,5 @@ async def test_a_start_logs_nothing_of_sanic(
     caplog.set_level(logging.DEBUG)
     async with open_app(adapters={}):
         pass
-    said = [each.getMessage() for each in caplog.records] + [*capfd.readouterr()]
-    assert not [each for each in said if "PRODUCTION" in each or "Sanic is running" in each]
+    sentence = [each.getMessage() for each in caplog.records] + [*capfd.readouterr()]
+    assert not [each for each in sentence if "PRODUCTION" in each or "Sanic is running" in each]

@@ -302,8 +302,8 @@ async def test_an_unencodable_event_is_reported_to_every_reader(caplog: pytest.L
         broken = Room(id="hall", name=cast("str", object()))
         app.hub.bus.publish(RoomAdded(room=broken))
         app.hub.bus.publish(SystemErrorReported(message="go on"))
-        for said in ("an event could not be encoded (RoomAdded); see the log", "go on"):
-            assert await one.event() == await other.next() == {"type": "system.error", "message": said}
+        for sentence in ("an event could not be encoded (RoomAdded); see the log", "go on"):
+            assert await one.event() == await other.next() == {"type": "system.error", "message": sentence}
         assert (await app.get("/health")).status == 200
     [entry] = [each for each in caplog.records if each.levelno >= logging.ERROR]
     assert entry.getMessage().startswith("event stream: RoomAdded has no frame: ")

@@ -74,7 +74,7 @@ ALL_WITH_BODY = ("/rooms", "/groups", "/groups/all/members", "/auth/keys", f"/de
 def bodies() -> Iterator[Row]:
     """Bodies that are no JSON object, or too large."""
     for path in ALL_WITH_BODY:
-        yield from (("POST", path, body, *REQUEST, said) for body, said in BODIES)
+        yield from (("POST", path, body, *REQUEST, message) for body, message in BODIES)
         yield "POST", path, LARGE, *TOO_LARGE, LARGER
     yield "POST", "/rooms", b"\xef\xbb\xbf{}", *REQUEST, "id is missing"
     yield "POST", "/rooms", b'{"id": 1' + b"0" * 60_000 + b"}", 400, "", ""
@@ -98,15 +98,15 @@ def rooms_and_groups() -> Iterator[Row]:
     for path in ("/rooms", "/groups"):
         yield "POST", path, {"id": "den"}, *REQUEST, "name is missing"
         yield "POST", path, {"name": "Den"}, *REQUEST, "id is missing"
-        for wrong, said in NO_IDS:
-            yield "POST", path, {"id": wrong, "name": "Den"}, *INVALID, said.format("id")
-        for wrong, said in NO_IDS[:2]:
-            named = said.format("name").replace("256", "1000")
+        for wrong, message in NO_IDS:
+            yield "POST", path, {"id": wrong, "name": "Den"}, *INVALID, message.format("id")
+        for wrong, message in NO_IDS[:2]:
+            named = message.format("name").replace("256", "1000")
             yield "POST", path, {"id": "den", "name": wrong}, *INVALID, named
         long = "name must have 1 to 1000 characters, not 1001"
         yield "POST", path, {"id": "den", "name": "n" * 1001}, *INVALID, long
         yield "POST", path, {"id": "den", "name": None}, *INVALID, "name must be a string, not null"
-    for wrong, said in (
+    for wrong, message in (
         (None, "members must be an array, not null"),
         ({}, "members must be an array, not an object"),
         (LIGHT, f"members must be an array, not '{LIGHT}'"),
@@ -117,22 +117,22 @@ def rooms_and_groups() -> Iterator[Row]:
         ([LIGHT, SECOND, TV], f"device '{SECOND}' not found"),
         ([LIGHT.upper()], f"device '{LIGHT.upper()}' not found"),
     ):
-        yield "POST", "/groups/all/members", {"members": wrong}, *INVALID, said
+        yield "POST", "/groups/all/members", {"members": wrong}, *INVALID, message
         for group_id in ("all", "new"):
-            yield "POST", "/groups", {"id": group_id, "name": "Other", "members": wrong}, *INVALID, said
+            yield "POST", "/groups", {"id": group_id, "name": "Other", "members": wrong}, *INVALID, message
     yield "POST", "/groups/all/members", {}, *REQUEST, "members is missing"
 
 
 def devices() -> Iterator[Row]:
     """The room, name, and alias of a device."""
     room, name, alias = (f"/devices/{LIGHT}/{each}" for each in ("room", "name", "alias"))
-    for wrong, said in NO_IDS:
-        yield "POST", room, {"room_id": wrong}, *INVALID, said.format("room_id")
+    for wrong, message in NO_IDS:
+        yield "POST", room, {"room_id": wrong}, *INVALID, message.format("room_id")
     for wrong in ("attic", "DEN"):
         yield "POST", room, {"room_id": wrong}, *INVALID, f"room '{wrong}' not found"
     yield "POST", room, {"room": "den"}, *REQUEST, "room_id is missing"
-    for wrong, said in NO_IDS[:2]:
-        yield "POST", name, {"name": wrong}, *INVALID, said.format("name").replace("256", "1000")
+    for wrong, message in NO_IDS[:2]:
+        yield "POST", name, {"name": wrong}, *INVALID, message.format("name").replace("256", "1000")
     yield "POST", name, {"name": 5}, *INVALID, "name must be a string, not 5"
     yield "POST", name, {}, *REQUEST, "name is missing"
     for wrong in ("Lamp", "1lamp", "hall-lamp", " ", "a" * 65, 7, "küche", "a\nb"):
@@ -177,8 +177,8 @@ def commands() -> Iterator[Row]:
     """Malformed commands, and commands that a device does not offer."""
     hot = {"capability": "color_temperature", "action": "set", "value": {"value": 7001, "unit": "kelvin"}}
     for path in (f"/devices/{LIGHT}", f"/devices/{TV}", "/rooms/den", "/groups/all"):
-        for body, code, said in COMMANDS:
-            yield "POST", f"{path}/command", body, 400, code or "invalid_value", said
+        for body, code, message in COMMANDS:
+            yield "POST", f"{path}/command", body, 400, code or "invalid_value", message
         own = "color_temperature must be from 2900 to 7000 kelvin for this device, not 7001"
         every = "value of color_temperature: value must be an integer from 2200 to 7000, not 7001"
         yield "POST", f"{path}/command", hot, *INVALID, own if LIGHT in path else every
@@ -187,14 +187,14 @@ def commands() -> Iterator[Row]:
         hint = (
             "; its actions are: set" if device_id == LIGHT and capability in ("brightness", hot["capability"]) else ""
         )
-        said = f"device '{device_id}' does not offer {capability} {action}{hint}"
-        yield "POST", f"/devices/{device_id}/command", body, 501, "unsupported", said
+        message = f"device '{device_id}' does not offer {capability} {action}{hint}"
+        yield "POST", f"/devices/{device_id}/command", body, 501, "unsupported", message
 
 
 def keys() -> Iterator[Row]:
     """Keys that cannot be created."""
     label, role = "label must have 1 to 100 characters, not", "role must be one of"
-    for stated, code, said in (
+    for stated, code, message in (
         ({"label": "x"}, REQUEST, "role is missing"),
         ({"role": "read"}, REQUEST, "label is missing"),
         ({"label": " \t ", "role": "read"}, INVALID, f"{label} 0"),
@@ -214,27 +214,27 @@ def keys() -> Iterator[Row]:
         ({"label": "x", "role": "hook", "hook": ""}, INVALID, "hook must have 1 to 263 characters, not 0"),
         ({"label": "x", "role": "hook", "hook": 5}, INVALID, "hook must be a string, not 5"),
     ):  # fmt: skip
-        yield "POST", "/auth/keys", stated, *code, said
+        yield "POST", "/auth/keys", stated, *code, message
     yield "DELETE", "/auth/keys/x", None, 404, "key_not_found", "key 'x' not found"
 
 
 def hooks() -> Iterator[Row]:
     """Calls that fire nothing."""
-    for body, code, said in (
+    for body, code, message in (
         (b"x" * (16 << 10), REQUEST, "the body is not JSON: unexpected character, "),
         (b'"' + b"x" * (16 << 10) + b'"', TOO_LARGE, "the body is larger than 16384 bytes, the limit of this path"),
         (b"[" * 40 + b"]" * 40, (400, ""), "the body must not be nested more than 32 deep"),
         (b'{"a":', REQUEST, "the body is not JSON: unexpected end of data, line 1 column 6"),
         (b"\xff\xfe", REQUEST, "the body is not JSON: byte 1 is not UTF-8"),
     ):
-        yield "POST", "/hooks/bell", body, *code, said
+        yield "POST", "/hooks/bell", body, *code, message
         yield "POST", "/hooks/nobody", body, 404, "hook_not_found", "hook 'nobody' not found"
 
 
 def values() -> Iterator[Row]:
     """Preferences and variables."""
     room = MAX_PREFERENCES_BYTES - len('{"a":""}')
-    for body, status, said in (
+    for body, status, message in (
         (b'{"a":"' + b"x" * (room + 1) + b'"}', 413, "at most 16384 bytes, not 16385"),
         (b"[]", 400, "must be a JSON object"),
         (b"null", 400, "must be a JSON object"),
@@ -242,7 +242,7 @@ def values() -> Iterator[Row]:
         (b'{"a"', 400, "not JSON"),
         (b'{"a":' + b"[" * 100 + b"]" * 100 + b"}", 400, "nested"),
     ):
-        yield "PUT", "/preferences", body, status, "", said
+        yield "PUT", "/preferences", body, status, "", message
     for name in ("A", "a%20b", "x" * 65):
         yield "PUT", f"/variables/{name}", {"value": 1}, 400, "", "name"
     yield "PUT", "/variables/a", {}, *REQUEST, "value is missing"
@@ -263,7 +263,7 @@ def automations() -> Iterator[Row]:
     """Executions by hand, and simulations."""
     for body in (b"not JSON", b"[]", b'{"trigger_payload": 7}', b'{"trigger_payload": []}', nested(33), nested(900)):
         yield "POST", "/automations/bell/execute", body, 400, "", ""
-    for asked, code, said in (
+    for asked, code, message in (
         ({"path": EVENING, "text": "return {"}, "invalid_file", "line 1"),
         ({"text": "return {}"}, "invalid_value", "path and text"),
         ({"path": "x", "text": ""}, "invalid_value", "not a file"),
@@ -273,7 +273,7 @@ def automations() -> Iterator[Row]:
         ({"events": "what"}, "invalid_file", "line 1"),
         ({"events": [7]}, "invalid_value", "events must be"),
     ):
-        yield "POST", "/simulate", {"from": "2026-11-20T00:00:00Z", **asked}, 400, code, said
+        yield "POST", "/simulate", {"from": "2026-11-20T00:00:00Z", **asked}, 400, code, message
 
 
 NO_FILES = (
@@ -303,7 +303,7 @@ def files() -> Iterator[Row]:
     wrong_bodies: tuple[Any, ...] = ({}, {"text": 7}, {"text": "", "version": 7}, [])
     yield from (("PUT", f"/files/{EVENING}", body, 400, "", "") for body in wrong_bodies)
     yield "DELETE", "/files/config/test.toml", None, 405, "", ""
-    for name, asked, status, code, said in (
+    for name, asked, status, code, message in (
         ("plug", {"kind": "tasmota_http", "values": {"base_url": "x"}}, 400, "invalid_file", "base_url"),
         ("plug", {"kind": "tasmota_http", "values": {"adress": "x"}}, 400, "invalid_file", "adress"),
         ("lamp", {"kind": "tasmota_http", "values": {"token": "***"}}, 400, "invalid_file", "***"),
@@ -314,7 +314,7 @@ def files() -> Iterator[Row]:
         ("new", {"kind": "wled"}, 400, "invalid_file", "base_url is missing"),
         ("New!", {"kind": "wled"}, 400, "invalid_file", "not a name"),
     ):
-        yield "PUT", f"/files/sections/{name}", asked, status, code, said
+        yield "PUT", f"/files/sections/{name}", asked, status, code, message
 
 
 BEYOND_UTC = "9999-12-31T23:59:59-14:00"
@@ -343,7 +343,7 @@ def queries() -> Iterator[Row]:
                 for each in dates
             }
             wrong |= {"device_id=": "device_id"} if "audit" in path else {"resolution=second": "resolution"}
-        yield from (("GET", f"{path}?{query}", None, 400, "", said) for query, said in wrong.items())
+        yield from (("GET", f"{path}?{query}", None, 400, "", message) for query, message in wrong.items())
     for path in ("/devices?include=x", f"/devices/{LIGHT}?include=", f"/devices/{LIGHT}?include=commands&include=y"):
         yield "GET", path, None, 400, "", ""
     for wrong_secs in ("0", "31", "1.5", "", "x"):
@@ -408,11 +408,11 @@ async def test_a_wrong_request_is_refused_and_changes_nothing(home: App, rows: A
 
     before = await state()
     async with home.stream() as frames:
-        for method, path, body, status, code, said in rows():
+        for method, path, body, status, code, message in rows():
             sent = {"data": body} if isinstance(body, bytes) else {"json": body}
             answer = await home.ask(method, path, **sent)
             given = (answer.status, code and answer.json.get("code"))
-            if given != (status, code) or said not in answer.json.get("error", ""):
+            if given != (status, code) or message not in answer.json.get("error", ""):
                 wrong.append((method, path, str(body)[:100], answer.status, answer.json))
         assert wrong == []
         assert await home.received(frames) == []

@@ -53,7 +53,7 @@ class Sockets:
         self._target = (host, int(port))
         self.open: list[socket.socket] = []
 
-    async def dial(self, address: str, count: int, said: bytes = b"") -> None:
+    async def dial(self, address: str, count: int, sentence: bytes = b"") -> None:
         """Open this many more connections from this address."""
         for number in range(count):
             one = socket.socket()
@@ -61,8 +61,8 @@ class Sockets:
             one.setblocking(False)
             one.bind((address, 0))
             await asyncio.get_running_loop().sock_connect(one, self._target)
-            if said:
-                one.send(said)
+            if sentence:
+                one.send(sentence)
             if number % 50 == 0:
                 await asyncio.sleep(0)
 

@@ -144,14 +144,14 @@ async def end_of(home: Home, path: str, json: Any = None) -> tuple[float, int, A
 
 def faults_of(name: str, took: float, status: int, body: Any) -> list[str]:
     """Return the problems with the end of a scene or an automation."""
-    said = str(body.get("error") or "")
+    output = str(body.get("error") or "")
     wrong: list[str] = []
     if took > BACKSTOP_SECS + LATE_SECS:
         wrong.append(f"{name}: took {took:.1f} s")
-    if status not in (200, 400) or len(said) > MAX_SENTENCE_CHARS or (status == 400 and "config/" not in said):
-        wrong.append(f"{name}: {status} {said[:300]}")
-    if any(each in said for each in ("Traceback", "inside the hub", "worker failed")):
-        wrong.append(f"{name}: {said[:300]}")
+    if status not in (200, 400) or len(output) > MAX_SENTENCE_CHARS or (status == 400 and "config/" not in output):
+        wrong.append(f"{name}: {status} {output[:300]}")
+    if any(each in output for each in ("Traceback", "inside the hub", "worker failed")):
+        wrong.append(f"{name}: {output[:300]}")
     return wrong
 
 
@@ -195,9 +195,9 @@ async def test_every_hostile_scene_ends_and_leaves_nothing_a_second_later(tmp_pa
             wrong: list[str] = []
             for first in range(0, len(rows), AT_ONCE):
                 wrong += await attack(home, rows[first : first + AT_ONCE])
-            said = hub.log.read_text()
-            print(f"{len(said)} bytes of log")
-            assert "Traceback" not in said, said[said.index("Traceback") - 300 :][:3000]
+            output = hub.log.read_text()
+            print(f"{len(output)} bytes of log")
+            assert "Traceback" not in output, output[output.index("Traceback") - 300 :][:3000]
     assert wrong == [], "\n".join(wrong)
 
 
@@ -215,12 +215,14 @@ async def test_files_are_refused_at_a_reload(tmp_path: Path) -> None:
             async with home.watched(wrong, f"{kind} {name}"):
                 took, status, body = await end_of(home, f"/{kind}/reload")
             file.unlink()
-            said = [each["message"] for each in body.get("errors", ()) if "bad.lua" in each["file"]]
-            if status != 200 or body["status"] != "error" or not said or took > CPU_SECS + LATE_SECS:
+            output = [each["message"] for each in body.get("errors", ()) if "bad.lua" in each["file"]]
+            if status != 200 or body["status"] != "error" or not output or took > CPU_SECS + LATE_SECS:
                 wrong.append(f"{kind} {name}: {took:.1f} s {status} {str(body)[:300]}")
-            if len(said) > MAX_SENTENCES or any(len(each) > MAX_SENTENCE_CHARS for each in said):
-                wrong.append(f"{kind} {name}: {len(said)} sentences, the longest of {max(map(len, said))} characters")
-            tell(f"{kind} {name:16} {took:5.2f} s {home.slowest:.3f} {len(said)} {str(said)[:150]}")
+            if len(output) > MAX_SENTENCES or any(len(each) > MAX_SENTENCE_CHARS for each in output):
+                wrong.append(
+                    f"{kind} {name}: {len(output)} sentences, the longest of {max(map(len, output))} characters"
+                )
+            tell(f"{kind} {name:16} {took:5.2f} s {home.slowest:.3f} {len(output)} {str(output)[:150]}")
         wrong += await home.rest()
         if (grown := home.memory_bytes() - before) > MAX_GROWTH_BYTES:
             wrong.append(f"{grown >> 20} MB kept")
@@ -255,6 +257,6 @@ async def test_automations_are_loaded_or_refused(tmp_path: Path) -> None:
             wrong += [f"{name}: {each}" for each in await home.rest()]
         if (grown := home.memory_bytes() - before) > MAX_GROWTH_BYTES:
             wrong.append(f"{grown >> 20} MB kept")
-        said = hub.log.read_text()
-        assert "Traceback" not in said, said[said.index("Traceback") - 300 :][:3000]
+        output = hub.log.read_text()
+        assert "Traceback" not in output, output[output.index("Traceback") - 300 :][:3000]
     assert wrong == [], "\n".join(wrong)

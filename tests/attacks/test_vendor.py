@@ -88,5 +88,5 @@ async def test_an_attack_is_one_line_without_effect_on_neighbours(
             await asyncio.sleep(1.5)
             answered.clear()
             await until(answered.is_set)
-    said = [each.getMessage() for each in caplog.records if each.levelname in ("WARNING", "ERROR")]
-    assert len(said) <= 1 and all(each.startswith("it: ") and "\n" not in each for each in said), said
+    sentence = [each.getMessage() for each in caplog.records if each.levelname in ("WARNING", "ERROR")]
+    assert len(sentence) <= 1 and all(each.startswith("it: ") and "\n" not in each for each in sentence), sentence

@@ -307,7 +307,7 @@ async def run_random(chance: random.Random, folder: Path) -> str:
     )
     trigger = trigger_of(attribute, **matcher, **wait, **at_start)
     card, now = Card(devices=[device({}, "desk:other")]), NOW
-    told = [str(trigger)]
+    reported = [str(trigger)]
     fired: list[Any] = []
     for _ in range(chance.randint(1, 4)):
         async with bench(folder, automation(trigger), card=card, start=now, stopped_at=now) as it:
@@ -319,26 +319,26 @@ async def run_random(chance: random.Random, folder: Path) -> str:
                     is_pushed = is_pushed and bool(it.registry.find_devices([SENSOR]))
                     observe(it, attribute, Pushed(value) if is_pushed else value)
                     model.observe(value, it.clock.now(), is_pushed=is_pushed)
-                    told.append(f"{'push' if is_pushed else 'show'} {value}")
+                    reported.append(f"{'push' if is_pushed else 'show'} {value}")
                 elif step == "time":
                     secs = chance.choice([1, 2, 3, 6])
                     await it.pass_by(secs)
                     model.pass_to(it.clock.now())
-                    told.append(f"{secs} s")
+                    reported.append(f"{secs} s")
                 elif step == "outage":
                     it.registry.set_state("desk", "offline")
-                    told.append("outage")
+                    reported.append("outage")
                 else:
                     await it.reload(automation(trigger))
-                    told.append("reload")
+                    reported.append("reload")
                 await it.drain()
                 seen = [*fired, *(event["value"] for event in it.events)]
                 if seen != model.fired:
-                    return f"{'; '.join(told)}: fired {seen}, must be {model.fired}"
+                    return f"{'; '.join(reported)}: fired {seen}, must be {model.fired}"
             fired += [event["value"] for event in it.events]
             now = it.clock.now() + timedelta(seconds=chance.choice([0, 2, 10]))
         model.restart()
-        told.append("restart")
+        reported.append("restart")
     return ""
 
 

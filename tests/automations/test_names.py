@@ -94,10 +94,10 @@ TRIGGERS: tuple[tuple[dict[str, Any], str], ...] = (
 """Triggers without an example in `tests/journeys/test_wrong_names.py`, which proves the other sentences."""
 
 
-@each_row(("trigger", "said"), TRIGGERS)
-def test_a_wrong_name_in_a_trigger(trigger: dict[str, Any], said: str) -> None:
+@each_row(("trigger", "output"), TRIGGERS)
+def test_a_wrong_name_in_a_trigger(trigger: dict[str, Any], output: str) -> None:
     [sentence] = sentences(names(), trigger=trigger)
-    assert sentence.startswith("trigger.") and said in sentence
+    assert sentence.startswith("trigger.") and output in sentence
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=[*KINDS])
@@ -323,7 +323,7 @@ NEEDS: list[tuple[dict[str, Any], str]] = [
 
 
 @each_row(
-    ("condition", "said"),
+    ("condition", "output"),
     [
         (
             {"type": "none", "conditions": [{"type": "variable", "name": "mode", "equals": "away"}]},
@@ -347,22 +347,22 @@ NEEDS: list[tuple[dict[str, Any], str]] = [
         ),
     ],
 )
-def test_why_names_what_blocks_within_combinations(condition: dict[str, Any], said: list[str]) -> None:
-    assert words({"type": "interval", "every_secs": 60}, condition)[1:] == said
+def test_why_names_what_blocks_within_combinations(condition: dict[str, Any], output: list[str]) -> None:
+    assert words({"type": "interval", "every_secs": 60}, condition)[1:] == output
 
 
 AT = datetime.fromisoformat("2026-06-01T12:00:00Z")
 
 
-@each_row(("trigger", "said"), WAITS)
-def test_why_shows_the_condition_of_a_trigger(trigger: dict[str, Any], said: str) -> None:
-    assert words(trigger)[0] == f"waits {said}"
+@each_row(("trigger", "output"), WAITS)
+def test_why_shows_the_condition_of_a_trigger(trigger: dict[str, Any], output: str) -> None:
+    assert words(trigger)[0] == f"waits {output}"
 
 
-@each_row(("condition", "said"), NEEDS)
-def test_why_shows_the_requirement_of_a_condition(condition: dict[str, Any], said: str) -> None:
+@each_row(("condition", "output"), NEEDS)
+def test_why_shows_the_requirement_of_a_condition(condition: dict[str, Any], output: str) -> None:
     sentences = words({"type": "interval", "every_secs": 60}, condition)[1:]
-    assert sentences == [f"condition 1: {said}"]
+    assert sentences == [f"condition 1: {output}"]
 
 
 def words(trigger: dict[str, Any], *conditions: dict[str, Any]) -> list[str]:
@@ -381,7 +381,7 @@ def test_stored_names_in_another_form_are_ignored(caplog: pytest.LogCaptureFixtu
 
 
 @each_row(
-    ("shown", "equals", "said"),
+    ("shown", "equals", "output"),
     [
         (
             3,
@@ -400,7 +400,7 @@ def test_stored_names_in_another_form_are_ignored(caplog: pytest.LogCaptureFixtu
         (None, "b", None),
     ],
 )
-def test_a_value_of_a_type_that_a_device_never_shows_is_reported(shown: Any, equals: Any, said: str | None) -> None:
+def test_a_value_of_a_type_that_a_device_never_shows_is_reported(shown: Any, equals: Any, output: str | None) -> None:
     it = device({} if shown is None else {"custom.x.y": shown}, "mqtt:x")
     known = HomeNames(adapters=["mqtt"]).with_devices(
         [it], Layout(), {"mqtt:x": PastNames(attributes={"custom.x.y"})}
@@ -410,5 +410,5 @@ def test_a_value_of_a_type_that_a_device_never_shows_is_reported(shown: Any, equ
         trigger = {**CHANGE, **compared} if field == "trigger" else {"type": "interval", "every_secs": 60}
         conditions = [] if field == "trigger" else [{"type": "device_state", **compared}]
         assert sentences(known, trigger=trigger, conditions=conditions) == (
-            [] if said is None else [f"{where}.equals {said}"]
+            [] if output is None else [f"{where}.equals {output}"]
         )

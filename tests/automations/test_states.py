@@ -74,7 +74,7 @@ YEARS = 56 * 365 * 86_400
 
 
 @each_row(
-    ("policy", "steps", "said"),
+    ("policy", "steps", "sentence"),
     [
         (FREE, (0, 0, ("ok", 1), 1), ["", "", ""]),
         # the cooldown is taken at the decision, so that a burst runs once
@@ -103,8 +103,8 @@ YEARS = 56 * 365 * 86_400
         (COOL, (0, ("ok", 0), Policy(cooldown_secs=5), 4, 5), ["", cooling(1), ""]),
     ],
 )
-def test_refusals_next_to_running_executions(policy: Policy, steps: tuple[Any, ...], said: list[str]) -> None:
-    assert refusals(policy, *steps) == said
+def test_refusals_next_to_running_executions(policy: Policy, steps: tuple[Any, ...], sentence: list[str]) -> None:
+    assert refusals(policy, *steps) == sentence
 
 
 @each_row(
@@ -132,7 +132,7 @@ def test_remembered_events_are_limited_and_expire() -> None:
     policy, event = Policy(dedupe_window_secs=86_400), {"value": MAX_REMEMBERED}
     memory = apply_policy(policy, Memory(decided=decided), event, NOW).memory
     assert len(memory.decided) == MAX_REMEMBERED
-    assert [said != "" for said in refusals(policy, (1, {"value": 1}), (1, {"value": 0}), memory=memory)] == [
+    assert [sentence != "" for sentence in refusals(policy, (1, {"value": 1}), (1, {"value": 0}), memory=memory)] == [
         True,
         False,
     ]

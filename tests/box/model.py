@@ -123,37 +123,37 @@ class Model:
         cell.settle(value)
 
     def _switch_job(self, chance: random.Random) -> None:
-        name, wanted = chance.choice(JOBS), chance.random() < 0.5
+        name, expected = chance.choice(JOBS), chance.random() < 0.5
         cell = self._cell(f"job {name}", True)
-        cell.ask(wanted)
-        self.box.demand("POST", f"/automations/{name}/enabled", {"enabled": wanted})
-        cell.settle(wanted)
+        cell.ask(expected)
+        self.box.demand("POST", f"/automations/{name}/enabled", {"enabled": expected})
+        cell.settle(expected)
 
     def _make_or_drop_room(self, chance: random.Random) -> None:
         name = f"room_{chance.randrange(5)}"
         cell = self._cell(f"room {name}", False)
-        wanted = not cell.allowed[0]
-        cell.ask(wanted)
-        if wanted:
+        expected = not cell.allowed[0]
+        cell.ask(expected)
+        if expected:
             self.box.demand("POST", "/rooms", {"id": name, "name": name})
         else:
             self.box.demand("DELETE", f"/rooms/{name}")
-        cell.settle(wanted)
+        cell.settle(expected)
 
     def _change_lamp(self, chance: random.Random) -> None:
         if chance.random() < 0.5:
-            wanted: Any = f"Lamp {self._next()}"
+            expected: Any = f"Lamp {self._next()}"
             cell = self._cell("lamp name", LAMP)  # nobody has named it
-            cell.ask(wanted)
-            self.box.demand("POST", f"/devices/{LAMP}/name", {"name": wanted})
+            cell.ask(expected)
+            self.box.demand("POST", f"/devices/{LAMP}/name", {"name": expected})
         else:
-            wanted = chance.randrange(1, 101)
+            expected = chance.randrange(1, 101)
             cell = self._cell("lamp brightness", 50)
-            cell.ask(wanted)
+            cell.ask(expected)
             self.box.demand(
-                "POST", f"/devices/{LAMP}/command", {"capability": "brightness", "action": "set", "value": wanted}
+                "POST", f"/devices/{LAMP}/command", {"capability": "brightness", "action": "set", "value": expected}
             )
-        cell.settle(wanted)
+        cell.settle(expected)
 
     def _change_key(self, chance: random.Random) -> None:
         valid = [key for key in self.keys if key.is_valid.allowed == [True]]

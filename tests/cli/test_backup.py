@@ -610,20 +610,20 @@ class TestHostileArchives:
         assert sorted(each.name for each in tmp_path.iterdir()) == ["b", "box"]
 
     @pytest.mark.parametrize(
-        ("make", "said"),
+        ("make", "message"),
         [
             pytest.param(*row, id=name, marks=[pytest.mark.slow] if name in ("many files", "huge") else [])
             for name, row in REFUSED.items()
         ],
     )
     def test_the_error_names_the_unsupported_part(
-        self, tmp_path: Path, command: Command, make: Callable[[Path], Path], said: str
+        self, tmp_path: Path, command: Command, make: Callable[[Path], Path], message: str
     ) -> None:
         file = make(tmp_path / "b")
         before = everything(home(tmp_path))
         code, result = command(tmp_path, "restore", str(file))
         assert code == 65
-        assert result.startswith(f"lares: {file} {said}") and result.endswith("; nothing was restored\n")
+        assert result.startswith(f"lares: {file} {message}") and result.endswith("; nothing was restored\n")
         assert result.count("\n") == 1 and len(result) < 400 and "\x1b" not in result
         assert everything(tmp_path) == before
 

@@ -209,7 +209,7 @@ class TestSayings:
         command = f"{sys.executable} -m appliance --version"
         helped = command.replace("--version", "--help")
         full = "lares: standard output cannot be written: No space left on device\n"
-        for shell, code, said in (
+        for shell, code, reply in (
             *((f"{command} | true", 0, ""), (f"{helped} | true", 0, "")),
             *((f"{command} >&-", 0, ""), (f"{command} >&- 2>&-", 0, "")),
             *((f"{command} >/dev/full", 74, full), (f"{helped} >/dev/full", 74, full)),
@@ -217,7 +217,7 @@ class TestSayings:
             (f"{command.replace('--version', 'status')} 2>/dev/full", 69, ""),
         ):
             done = subprocess.run(["/bin/sh", "-c", shell], cwd=tmp_path, env=environment(), capture_output=True)
-            assert (done.returncode, done.stderr.decode()) == (code, said), shell
+            assert (done.returncode, done.stderr.decode()) == (code, reply), shell
         too_long = ended(tmp_path, "--config", "x" * 300)
         assert (too_long.code, too_long.err) in (
             (74, f"lares: {tmp_path}/{'x' * 300}: File name too long\n"),

@@ -261,16 +261,16 @@ def test_check_and_simulate_accept_operations_of_kinds_in_lua(tmp_path: Path) ->
     right = "ctx:invoke('llm:chat', {}) ctx:invoke('own:pair') ctx:invoke('own:sync')"
     wrong = "ctx:invoke('llm:chta', {}) ctx:invoke('own:snc') ctx:invoke('onw:pair')"
     write(tmp_path, {"adapters/mine.lua": kind, "scenes/a.lua": scene("a", right), "scenes/b.lua": scene("b", wrong)})
-    told = [line for line in ended(tmp_path, "check").out.splitlines() if line.startswith("warning: ")]
+    reported = [line for line in ended(tmp_path, "check").out.splitlines() if line.startswith("warning: ")]
     run = ended(tmp_path, "simulate", "--run", "--from", "2026-12-24T07:00:00Z", "--hours", "0.02")
-    assert [line for line in run.err.splitlines() if line.startswith("warning: ")] == told
+    assert [line for line in run.err.splitlines() if line.startswith("warning: ")] == reported
     assert [line.partition("UTC  ")[2] for line in run.out.splitlines() if "fires" not in line] == [
         "fails  invokes llm:chta {}",
         "fails  fails: config/automations/0.lua:6: invoke target 'llm:chta' is not supported",
         "works  invokes own:sync {}",
     ]
     place = "warning: config/scenes/b.lua:5: ctx:invoke names"
-    assert told == [
+    assert reported == [
         "warning: config/automations/0.lua:6: ctx:invoke names 'llm:chta', and there is no such operation; did you "
         "mean llm:chat",
         f"{place} 'llm:chta', and there is no such operation; did you mean llm:chat",

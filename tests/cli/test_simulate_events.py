@@ -86,8 +86,8 @@ def test_lua_runs_for_a_simulated_home_and_its_effects_are_printed_in_order(tmp_
     ]
     noted = ("warning: ",)
     assert len({*result.err.splitlines()}) == len(result.err.splitlines())
-    said = [line for line in result.err.splitlines() if not line.startswith(noted)]
-    assert result.code == 0 and said == [
+    output = [line for line in result.err.splitlines() if not line.startswith(noted)]
+    assert result.code == 0 and output == [
         "events.txt:3: the home has no device 'x:hall'; it is simulated",
         "events.txt:4: the home has no device 'x:lamp'; it is simulated",
         "automations: 3, runs: 3, commands: 4",
@@ -101,7 +101,7 @@ def test_a_line_calls_a_hook_with_data_or_without(tmp_path: Path) -> None:
     lines = "2026-12-24T18:00 hook bell\n+5 hook bell 7\n+5 hook other\n+5 hook bell ann rings\n"
     result = simulate(tmp_path, lines, "--run")
     assert [line.partition("  bell  ")[2] for line in result.out.splitlines()] == [
-        said for data in ("nil", "7", "ann rings") for said in ("fires", f"logs info: {data}")
+        output for data in ("nil", "7", "ann rings") for output in ("fires", f"logs info: {data}")
     ]
     wrong = simulate(tmp_path, f"2026-12-24T18:00 hook {'x' * 300}\n")
     assert wrong.code == 65 and "events.txt:1: must have 1 to 263 characters" in wrong.err

@@ -89,9 +89,9 @@ class Echo(SimulatedDevice):
         """Nothing is noted."""
 
     async def _echo(self, request: web.Request) -> web.Response:
-        told = {"path": str(request.rel_url), **request.headers}
+        reported = {"path": str(request.rel_url), **request.headers}
         body = await request.read()
-        return web.Response(body=json.dumps(told).encode() + html.escape(SECRETS["api_key"]).encode() + body)
+        return web.Response(body=json.dumps(reported).encode() + html.escape(SECRETS["api_key"]).encode() + body)
 
 
 @pytest.mark.slow

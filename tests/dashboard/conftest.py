@@ -133,7 +133,10 @@ async def visiting(browser: Browser, app: App | Place, **options: Any) -> AsyncI
     visit = Visit(app=app, page=page, context=context)
     page.on("request", lambda request: visit.requests.append(request.url))
     page.on("pageerror", lambda error: visit.faults.append(str(error)))
-    page.on("console", lambda said: visit.faults.append(said.text) if "Content Security" in said.text else None)
+    page.on(
+        "console",
+        lambda sentence: visit.faults.append(sentence.text) if "Content Security" in sentence.text else None,
+    )
     try:
         yield visit
         assert not visit.faults

@@ -147,7 +147,7 @@ async def test_failed_requests_are_repeated_after_an_outage(browser: Browser, an
 
     adapters = config.parse(HOME, "x", {}).adapters
     async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
-        page, told = visit.page, visit.page.locator(".picture")
+        page, reported = visit.page, visit.page.locator(".picture")
         set_online = f"""async (isOnline) => {{
             const {{ changed, state }} = await import({STORE});
             state.isOnline = isOnline;
@@ -157,7 +157,7 @@ async def test_failed_requests_are_repeated_after_an_outage(browser: Browser, an
         await page.evaluate(set_online, False)
         await page.route("**/history/**", lose)
         await visit.go("device/virtual%3Astove")
-        await expect(told).to_have_text("The hub does not answer.")
+        await expect(reported).to_have_text("The hub does not answer.")
         await page.unroute("**/history/**")
         await page.evaluate(set_online, True)
         await expect(page.locator("figure.chart")).to_be_visible()

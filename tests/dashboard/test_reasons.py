@@ -105,12 +105,12 @@ async def test_triggers_and_conditions_are_described_in_every_language(browser: 
             await visit.open("#/automations/all")
             await expect(past).to_contain_text("Nicht ausgeführt: Bedingung")
             assert await visit.page.evaluate(UNITS) == WRITTEN["de-DE"]
-            told = visit.page.get_by_role("region", name="Wann sie läuft").locator(".runs:not([lang]) > li")
+            reported = visit.page.get_by_role("region", name="Wann sie läuft").locator(".runs:not([lang]) > li")
             tops = visit.page.get_by_role("region", name="Wann sie läuft").locator(".card > .runs:not([lang]) > li")
             await expect(tops).to_have_count(len(GERMAN))
             for text, begin in zip(await tops.all_inner_texts(), GERMAN, strict=True):
                 assert text.replace("\n", " ").startswith(begin), (text, begin)
-            assert await told.count() > len(GERMAN)  # those within others
+            assert await reported.count() > len(GERMAN)  # those within others
             refused = "Nicht ausgeführt: Bedingung 1: Schreibtisch: Helligkeit > 90_% (war 50_%)"
             await expect(past).to_contain_text(refused.replace("_", "\N{NO-BREAK SPACE}"), use_inner_text=True)
             await expect(past.get_by_text("Nicht ausgeführt, sie ist ausgeschaltet.", exact=True)).to_be_visible()

@@ -54,8 +54,8 @@ def _commands(entry: Capability) -> str:
 
 def test_the_page_has_a_row_for_every_attribute() -> None:
     found = re.findall(r"^\| `.*$", PAGE.read_text(), re.MULTILINE)
-    wanted = [*rows()]
-    assert found == wanted, "docs/attributes.md should have:\n" + "\n".join(wanted)
+    expected = [*rows()]
+    assert found == expected, "docs/attributes.md should have:\n" + "\n".join(expected)
 
 
 def test_each_capability_is_below_its_domain() -> None:

@@ -117,10 +117,10 @@ def test_the_container_image_is_built_and_serves(tmp_path: Path) -> None:
     subprocess.run(
         [builder, "build", "-q", "-f", "Containerfile", "-t", "lares-test", "."], cwd=ROOT, check=True, timeout=600
     )
-    said = subprocess.run(
+    message = subprocess.run(
         [builder, "run", "--rm", "lares-test", "lares", "--version"], capture_output=True, text=True, timeout=120
     )
-    assert said.returncode == 0 and said.stdout.startswith("lares "), said.stderr
+    assert message.returncode == 0 and message.stdout.startswith("lares "), message.stderr
 
 
 def _works(builder: str) -> bool:

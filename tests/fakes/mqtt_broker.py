@@ -137,15 +137,15 @@ def is_filter(topic_filter: str) -> bool:
 def matches(topic_filter: str, topic: str) -> bool:
     """Return whether a topic matches a filter. Filters that begin with a wildcard do not match topics that begin with
     `$`."""
-    wanted, levels = topic_filter.split("/"), topic.split("/")
-    if topic.startswith("$") and wanted[0] in ("+", "#"):
+    expected, levels = topic_filter.split("/"), topic.split("/")
+    if topic.startswith("$") and expected[0] in ("+", "#"):
         return False
-    for at, level in enumerate(wanted):
+    for at, level in enumerate(expected):
         if level == "#":
             return True
         if at >= len(levels) or level not in ("+", levels[at]):
             return False
-    return len(wanted) == len(levels)
+    return len(expected) == len(levels)
 
 
 CONNECT_SECS = 20.0
@@ -210,7 +210,7 @@ class Broker:
         elif message.retain:
             self.retained.pop(message.topic, None)
         for client in tuple(self.clients.values()):
-            granted = [qos for wanted, qos in client.subscriptions.items() if matches(wanted, message.topic)]
+            granted = [qos for expected, qos in client.subscriptions.items() if matches(expected, message.topic)]
             if granted:
                 client.deliver(message, max(granted), is_retained=False)
 
@@ -268,18 +268,18 @@ class _Connection:
             kind, _, fields = await read_packet(self._reader)
         if kind != CONNECT:
             raise ProtocolError("the first packet is not CONNECT")
-        said = parse_connect(fields)
-        if said is None:
+        reply = parse_connect(fields)
+        if reply is None:
             return await self._refuse(REFUSED_LEVEL)
-        password = self._broker.passwords.get(said.user or "")
-        if password is None or said.password != password.encode():
+        password = self._broker.passwords.get(reply.user or "")
+        if password is None or reply.password != password.encode():
             return await self._refuse(REFUSED_LOGIN)
-        client_id = said.client_id or f"unnamed-{next(self._broker.ids)}"
-        self._said = msgspec.structs.replace(said, client_id=client_id)
+        client_id = reply.client_id or f"unnamed-{next(self._broker.ids)}"
+        self._said = msgspec.structs.replace(reply, client_id=client_id)
         if (older := self._broker.clients.get(self._said.client_id)) is not None:
             older.publish_will()  # at once, because messages of the newer client must come later
             older.end()
-        self.will = said.will
+        self.will = reply.will
         self._broker.clients[self._said.client_id] = self
         self._send(packet(CONNACK, b"\x00\x00"))
         return True
@@ -333,17 +333,17 @@ class _Connection:
         granted: dict[str, int] = {}
         codes = bytearray()
         while fields.has_more:
-            wanted, qos = fields.text(), min(fields.number(1) & 0x03, 1)
-            codes.append(qos if is_filter(wanted) else 0x80)
-            if is_filter(wanted):
-                granted[wanted] = qos
+            expected, qos = fields.text(), min(fields.number(1) & 0x03, 1)
+            codes.append(qos if is_filter(expected) else 0x80)
+            if is_filter(expected):
+                granted[expected] = qos
         self._send(packet(SUBACK, number(packet_id), bytes(codes)))
         self.subscriptions |= granted
         retained = self._broker.retained
-        for wanted, qos in granted.items():
-            is_exact = not {"+", "#"} & set(wanted)
-            for topic in filter(retained.__contains__, (wanted,)) if is_exact else tuple(retained):
-                if matches(wanted, topic):
+        for expected, qos in granted.items():
+            is_exact = not {"+", "#"} & set(expected)
+            for topic in filter(retained.__contains__, (expected,)) if is_exact else tuple(retained):
+                if matches(expected, topic):
                     self.deliver(retained[topic], qos, is_retained=True)
 
     def _unsubscribe(self, fields: Fields) -> None:

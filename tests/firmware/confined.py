@@ -34,8 +34,8 @@ def calls_of(names: str) -> Iterator[str]:
     """Yield the named system calls, including those of each @set."""
     for name in names.split():
         if name.startswith("@"):
-            said = subprocess.check_output(["systemd-analyze", "syscall-filter", name], text=True)
-            yield from calls_of(" ".join(re.findall(r"^    ([@\w-]+)$", said, re.MULTILINE)))
+            output = subprocess.check_output(["systemd-analyze", "syscall-filter", name], text=True)
+            yield from calls_of(" ".join(re.findall(r"^    ([@\w-]+)$", output, re.MULTILINE)))
         else:
             yield name
 

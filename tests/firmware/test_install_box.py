@@ -227,8 +227,8 @@ def test_openwrt_installs_reloads_upgrades_rolls_back_and_uninstalls(root: Root,
     make_openwrt(root)
     port = free_port("127.0.0.2")
     config = configure(root.folder / "etc" / "lares")
-    said = f"bind_address\t=\t'127.0.0.2:{port}'"
-    config.write_text(config.read_text().replace('bind_address = "127.0.0.1:0"', said))
+    message = f"bind_address\t=\t'127.0.0.2:{port}'"
+    config.write_text(config.read_text().replace('bind_address = "127.0.0.1:0"', message))
     first = put_in(root, "first.pyz", single_file)
 
     assert root.install_sh(first) == f"lares: {VERSION} is installed\n"
@@ -311,8 +311,8 @@ def test_a_sysupgrade_keeps_a_whole_home(root: Root, single_file: Path) -> None:
 @pytest.mark.release
 def test_an_image_under_construction_gets_the_bundled_configuration(root: Root, single_file: Path) -> None:
     put_in(root, "lares.pyz", single_file)
-    said = root.install_sh()
-    assert "the configuration is in /etc/lares/config" in said and "systemctl enable --now lares" in said
+    message = root.install_sh()
+    assert "the configuration is in /etc/lares/config" in message and "systemctl enable --now lares" in message
     assert root.read("etc/lares/config/default.toml") == (ROOT / "config" / "default.toml").read_bytes()
     assert not list((root.folder / "tmp").iterdir()) and not list((root.folder / "var" / "tmp").iterdir())
 
@@ -322,8 +322,10 @@ def test_an_unsuitable_file_is_reported_and_changes_nothing(root: Root, tmp_path
     with zipfile.ZipFile(tmp_path / "other.pyz", "w") as archive:
         archive.write(ROOT / "firmware" / "boot" / "__main__.py", "__main__.py")
         archive.writestr("lares_file.py", "GLIBC = '2.28'\nTARGETS = ('cpython-399-aarch64-linux-gnu',)\n")
-    said = root.refused(os.EX_UNAVAILABLE, put_in(root, "other.pyz", tmp_path / "other.pyz"))
-    assert said.startswith("lares: this file needs CPython 3.99 on 64-bit Linux, aarch64, with glibc 2.28 or newer;")
+    message = root.refused(os.EX_UNAVAILABLE, put_in(root, "other.pyz", tmp_path / "other.pyz"))
+    assert message.startswith(
+        "lares: this file needs CPython 3.99 on 64-bit Linux, aarch64, with glibc 2.28 or newer;"
+    )
     assert not (root.folder / "opt" / "lares").exists() and not (root.folder / "etc" / "lares").exists()
     assert "there is no previous version" in root.refused(os.EX_NOINPUT, "rollback")
     assert "there is no file /nothing.pyz" in root.refused(os.EX_NOINPUT, "/nothing.pyz")

@@ -168,8 +168,8 @@ class TestChoice:
             subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(BOOT)})
             for _ in range(5)
         ]
-        said = "".join(start.communicate(timeout=60)[0] for start in starts)
-        assert sorted(said.split()) == ["True"] * 5 + ["unpacks"]
+        output = "".join(start.communicate(timeout=60)[0] for start in starts)
+        assert sorted(output.split()) == ["True"] * 5 + ["unpacks"]
 
 
 def harm_emptied(folder: Path) -> None:

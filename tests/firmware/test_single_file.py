@@ -68,18 +68,18 @@ def test_two_clean_clones_make_the_same_bytes(single_file: Path, tmp_path: Path)
     assert stat.S_IMODE(made.stat().st_mode) == stat.S_IMODE(single_file.stat().st_mode) == 0o755
     print(f"{made.stat().st_size} bytes")
     assert made.stat().st_size <= MAX_BYTES
-    [said] = re.findall(r"\((\d+) MB\)", (ROOT / "README.md").read_text())
-    assert abs(made.stat().st_size / 1e6 - int(said)) < 4, "it holds bytecode of the Pythons that are here"
+    [output] = re.findall(r"\((\d+) MB\)", (ROOT / "README.md").read_text())
+    assert abs(made.stat().st_size / 1e6 - int(output)) < 4, "it holds bytecode of the Pythons that are here"
 
 
 def test_the_file_prints_the_licences_of_its_content(single_file: Path, tmp_path: Path) -> None:
     command = [BARE_PYTHON, "-I", str(single_file), "--licenses"]
-    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     document = json.loads(single_file.with_suffix(".spdx.json").read_text())
     assert len({each["SPDXID"] for each in document["packages"]}) == len(document["packages"]) > 36
     for package in document["packages"][1:]:
-        assert f"\n{package['name']} {package['versionInfo']}: " in said
-    assert "Lua.org, PUC-Rio" in said and "Apache License" in said
+        assert f"\n{package['name']} {package['versionInfo']}: " in output
+    assert "Lua.org, PUC-Rio" in output and "Apache License" in output
     assert single_file.with_name("lares.pyz.sha256").read_text() == f"{digest(single_file)}  lares.pyz\n"
     manifest = json.loads(single_file.with_suffix(".build.json").read_text())
     assert manifest["sha256"] == digest(single_file) and manifest["locks"].keys() >= {"firmware/runtime.lock"}
@@ -204,8 +204,8 @@ def test_damaged_files_are_repaired(single_file: Path, tmp_path: Path) -> None:
     victim.write_bytes(b"\0" * len(whole))
     os.utime(victim, (date, date))
     next(victim.parent.glob("__pycache__/_parser.*")).unlink()
-    code, said = check()
-    assert code == 0 and victim.read_bytes() == whole, said
+    code, output = check()
+    assert code == 0 and victim.read_bytes() == whole, output
 
 
 def compiled_in(folder: Path) -> dict[Path, int]:

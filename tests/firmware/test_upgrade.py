@@ -158,15 +158,15 @@ def test_systemd_upgrades_rolls_back_and_keeps_the_old_version_if_the_new_one_fa
     assert "lares: 2 is installed again" in machine.run("lares", "upgrade", "--rollback")
 
     make_file(machine.folder / "ends.pyz", "3", answer="")
-    said = machine.run("lares", "upgrade", "ends.pyz", code=os.EX_UNAVAILABLE)
-    assert "the new version did not become ready; see its log\nlares: the upgrade was undone; 2 runs again" in said
+    message = machine.run("lares", "upgrade", "ends.pyz", code=os.EX_UNAVAILABLE)
+    assert "the new version did not become ready; see its log\nlares: the upgrade was undone; 2 runs again" in message
     assert machine.running() == "2"
     assert machine.run("ls", "/opt/lares").split() == ["lares.previous.pyz", "lares.pyz"]
     assert machine.run("python3", "/opt/lares/lares.previous.pyz", "--version") == "lares 1\n", "not the failed one"
 
     make_file(machine.folder / "strict.pyz", "4", code=os.EX_CONFIG)
-    said = machine.run("lares", "upgrade", "strict.pyz", code=os.EX_CONFIG)
-    assert "unknown section" in said and "nothing was changed" in said and machine.running() == "2"
+    message = machine.run("lares", "upgrade", "strict.pyz", code=os.EX_CONFIG)
+    assert "unknown section" in message and "nothing was changed" in message and machine.running() == "2"
 
     make_file(machine.folder / "five.pyz", "5")
     assert "lares: 5 is installed" in machine.run("python3", "five.pyz", "upgrade", "five.pyz")
@@ -174,8 +174,8 @@ def test_systemd_upgrades_rolls_back_and_keeps_the_old_version_if_the_new_one_fa
 
     before = machine.run("ls", "-i", "/opt/lares")
     for command in ("lares upgrade new.pyz", "lares upgrade --rollback", f"sh {ROOT}/firmware/install.sh five.pyz"):
-        said = machine.run("sh", "-c", f"exec 8</opt/lares; {LOCK} {command}", code=os.EX_TEMPFAIL)
-        assert "another upgrade in /opt/lares is in progress" in said
+        message = machine.run("sh", "-c", f"exec 8</opt/lares; {LOCK} {command}", code=os.EX_TEMPFAIL)
+        assert "another upgrade in /opt/lares is in progress" in message
     assert machine.run("ls", "-i", "/opt/lares") == before and machine.running() == "5"
 
 
@@ -191,9 +191,9 @@ def test_openwrt_waits_until_the_new_process_is_ready(machine: Machine) -> None:
     make_file(machine.folder / "ends.pyz", "4", answer="")
     for name, seconds in (("starts.pyz", 200), ("ends.pyz", 150)):
         machine.run("rm", "-f", "/run/seconds")
-        said = machine.run("lares", "upgrade", name, code=os.EX_UNAVAILABLE)
-        assert "the upgrade was undone; 2 runs again" in said and machine.running() == "2"
-        assert "is installed" not in said
+        message = machine.run("lares", "upgrade", name, code=os.EX_UNAVAILABLE)
+        assert "the upgrade was undone; 2 runs again" in message and machine.running() == "2"
+        assert "is installed" not in message
         assert machine.run("cat", "/run/seconds").count("\n") <= seconds
 
 
@@ -218,8 +218,8 @@ def test_an_upgrade_that_cannot_finish_is_undone(machine: Machine, kind: str, fa
             "{ touch /run/once; kill -HUP $PPID; }\n"
         )
         machine.run("install", "mv", "/usr/local/bin/mv")
-    said = machine.run("lares", "upgrade", "new.pyz", code=1 if fault == "full" else 130)
-    assert "the upgrade was undone; 1 runs again" in said and machine.running() == "1"
+    message = machine.run("lares", "upgrade", "new.pyz", code=1 if fault == "full" else 130)
+    assert "the upgrade was undone; 1 runs again" in message and machine.running() == "1"
     assert machine.run("ls", "/opt/lares").split() == ["lares.pyz"]
     assert machine.run("cat", service, "/usr/local/bin/lares" if kind == "systemd" else "/usr/bin/lares") == before
     assert not machine.run("sh", "-c", f"ls -d {service}.new /opt/lares/*.new* 2>/dev/null || true")
@@ -249,8 +249,8 @@ def hand(tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_a_file_run_by_hand_is_replaced_without_a_restart(hand: Path) -> None:
     make_file(hand / "new.pyz", "2")
-    code, said = by_hand(hand, "new.pyz")
-    assert (code, said) == (
+    code, message = by_hand(hand, "new.pyz")
+    assert (code, message) == (
         0,
         f"{hand}/lares.pyz is 2 now; `lares upgrade --rollback` restores the previous version\n",
     )
@@ -262,9 +262,9 @@ def test_a_file_run_by_hand_is_replaced_without_a_restart(hand: Path) -> None:
     assert not list(hand.glob("*.new.pyz*"))
     held = os.open(hand, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
-    code, said = by_hand(hand, "new.pyz")
+    code, message = by_hand(hand, "new.pyz")
     os.close(held)
-    assert (code, said) == (
+    assert (code, message) == (
         os.EX_TEMPFAIL,
         f"lares: another upgrade in {hand} is in progress; wait until it has ended\n",
     )
@@ -301,8 +301,8 @@ def test_a_wrong_file_changes_nothing(hand: Path, words: list[str], code: int, s
         archive.writestr("lares_file.py", "GLIBC = '2.28'\nTARGETS = ('cpython-399-aarch64-linux-gnu',)\n")
         archive.write(ROOT / "firmware" / "install.sh", "firmware/install.sh")
     before = {path: path.read_bytes() for path in hand.iterdir() if path.is_file()}
-    found, said = by_hand(hand, *words)
-    assert found == code and sentence in said and "Traceback" not in said, said
+    found, message = by_hand(hand, *words)
+    assert found == code and sentence in message and "Traceback" not in message, message
     assert {path: path.read_bytes() for path in hand.iterdir() if path.is_file()} == before
 
 

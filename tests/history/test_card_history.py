@@ -283,8 +283,8 @@ async def test_a_failing_card_stops_only_writes(
                 box.show(temperature=minute)
                 await box.card.beat()
                 box.pass_time(minutes=1)
-            said = [record.message for record in caplog.records]
-            assert len(said) == 1 and said[0].startswith("history cannot be written: "), said
+            sentence = [record.message for record in caplog.records]
+            assert len(sentence) == 1 and sentence[0].startswith("history cannot be written: "), sentence
             assert await box.values("temperature", Resolution.HOUR, period=Period(limit=2)) == [
                 (480, 509.5, 539),
                 (420, 449.5, 479),

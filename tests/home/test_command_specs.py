@@ -47,7 +47,7 @@ def test_a_value_within_the_range_is_accepted(spec: CommandSpec, value: Value) -
 
 
 @each_row(
-    ("spec", "value", "said"),
+    ("spec", "value", "message"),
     [
         (WARMTH, measured(2899, "kelvin"), "must be from 2900 to 7000 kelvin for this device, not 2899"),
         (WARMTH, measured(345, "mireds"), "must be from 2900 to 7000 kelvin for this device, not 2899"),
@@ -64,24 +64,24 @@ def test_a_value_within_the_range_is_accepted(spec: CommandSpec, value: Value) -
         (TEXT, 5, "must be a string, not 5"),
     ],
 )
-def test_a_value_outside_the_range_is_refused_with_the_range(spec: CommandSpec, value: Value, said: str) -> None:
+def test_a_value_outside_the_range_is_refused_with_the_range(spec: CommandSpec, value: Value, message: str) -> None:
     with pytest.raises(Invalid) as failed:
         check_offered("x", [spec], body(spec, value))
-    assert str(failed.value) == f"{spec.capability} {said}"
+    assert str(failed.value) == f"{spec.capability} {message}"
 
 
 @each_row(
-    ("value", "said"),
+    ("value", "message"),
     [
         (measured(17, "C"), "target_temperature: unknown unit C; write °C"),
         (measured(68, "°F"), "target_temperature: unknown unit °F; write °C"),
         (measured(17, ""), "target_temperature: unknown unit ''; write °C"),
     ],
 )
-def test_an_unknown_unit_is_named_with_the_right_one(value: Value, said: str) -> None:
+def test_an_unknown_unit_is_named_with_the_right_one(value: Value, message: str) -> None:
     with pytest.raises(Invalid) as failed:
         check_offered("x", [HEAT], body(HEAT, value))
-    assert str(failed.value) == said
+    assert str(failed.value) == message
 
 
 def test_a_bare_number_gets_the_unit_of_a_device_that_accepts_exactly_one() -> None:
@@ -99,7 +99,7 @@ def test_a_step_can_be_outside_the_range() -> None:
 
 
 @each_row(
-    ("specs", "command", "said"),
+    ("specs", "command", "message"),
     [
         ([], body(DIM, 5), "device 'x' does not offer brightness set"),
         ([WARMTH], body(DIM, 5), "device 'x' does not offer brightness set"),
@@ -107,10 +107,10 @@ def test_a_step_can_be_outside_the_range() -> None:
         ([BUTTON], body(BUTTON, 1), "… custom.mqtt.restart set; its actions are: press"),
     ],
 )
-def test_an_unsupported_action_is_refused(specs: list[CommandSpec], command: Command, said: str) -> None:
+def test_an_unsupported_action_is_refused(specs: list[CommandSpec], command: Command, message: str) -> None:
     with pytest.raises(Unsupported) as failed:
         check_offered("x", specs, command)
-    assert str(failed.value) == said.replace("…", "device 'x' does not offer")
+    assert str(failed.value) == message.replace("…", "device 'x' does not offer")
 
 
 def test_a_schema_is_the_capabilitys_with_the_devices_limits() -> None:

@@ -224,9 +224,11 @@ async def test_simulate_check_and_why_accept_aliases_and_explain_names(tmp_path:
     gone = HOME.replace('  { id = "door"', '#  { id = "door"')
     async with open_app(adapters=_virtual(gone), root=root, data_dir=root / "data") as app:
         for word in (DOOR, "front_door", "door"):
-            told = (await app.get(f"/why?id={word}")).json
-            assert told["id"] == DOOR and "it was removed at " in told["summary"][0] + told["summary"][1], told
-            assert any("its name was 'Door'" in each for each in told["summary"])
+            reported = (await app.get(f"/why?id={word}")).json
+            assert (
+                reported["id"] == DOOR and "it was removed at " in reported["summary"][0] + reported["summary"][1]
+            ), reported
+            assert any("its name was 'Door'" in each for each in reported["summary"])
         assert (await app.get(f"/why?id={BELL.replace('l', 'k')}")).status == 404
         assert any("which was removed at" in each for each in (await app.get("/why?id=state")).json["summary"])
     write(root, {"default.toml": LOOPBACK + gone})

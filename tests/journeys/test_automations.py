@@ -196,8 +196,8 @@ async def test_a_payload_by_hand_can_be_as_deep_as_lua_allows(lua: App) -> None:
 async def test_a_failure_by_hand_is_400_with_file_line_and_earlier_results(lua: App) -> None:
     answer = await lua.post("/automations/fails/execute")
     assert answer.status == 400
-    wanted = "automation 'fails' failed: config/automations/fails.lua:7: attempt to perform arithmetic"
-    assert answer.json["error"].startswith(wanted)
+    expected = "automation 'fails' failed: config/automations/fails.lua:7: attempt to perform arithmetic"
+    assert answer.json["error"].startswith(expected)
     assert answer.json["results"] == [{"target": TV, "status": "ok", "message": None}]
     [entry] = await entries(lua, "fails")
     assert entry["status"] == "error" and entry["error"] in answer.json["error"]

@@ -74,10 +74,10 @@ class TestEveryRoute:
         before = await _seen_in(home)
         async with home.stream() as frames:
             disk.mood = errno.ENOSPC
-            said = "the change cannot be stored now: no space left on device"
+            reply = "the change cannot be stored now: no space left on device"
             for method, path, body in CHANGES * 2:
                 answer = await home.ask(method, path, json=body)
-                assert (answer.status, answer.json) == (503, {"error": said, "code": "store_unavailable"}), path
+                assert (answer.status, answer.json) == (503, {"error": reply, "code": "store_unavailable"}), path
             assert await home.received(frames) == []
             assert await _seen_in(home) == before
             store = (await home.get("/diagnostics")).json["store"]
@@ -135,13 +135,13 @@ class TestKeys:
     """A key that the card does not accept is refused, because a restart would forget it."""
 
     async def test_a_key_is_neither_created_nor_revoked_until_the_card_accepts_it(self, tmp_path: Path) -> None:
-        disk, wanted = MoodyDisk(tmp_path), {"label": "tablet", "role": "read"}
+        disk, expected = MoodyDisk(tmp_path), {"label": "tablet", "role": "read"}
         async with open_app(disk=disk) as home:
-            made = (await home.post("/auth/keys", wanted)).json
+            made = (await home.post("/auth/keys", expected)).json
             async with home.stream(made["key"]) as frames:
                 disk.mood = errno.ENOSPC
                 for _ in range(2):
-                    refused = await home.post("/auth/keys", wanted)
+                    refused = await home.post("/auth/keys", expected)
                     assert refused.status == 503 and list(refused.json) == ["error", "code"]
                     assert (await home.delete(f"/auth/keys/{made['id']}")).status == 503
                 assert [each["id"] for each in (await home.get("/auth/keys")).json] == [made["id"]]
@@ -149,7 +149,7 @@ class TestKeys:
                 assert await home.received(frames) == []
                 disk.mood = None
                 assert (await home.delete(f"/auth/keys/{made['id']}")).status == 204
-            assert (await home.post("/auth/keys", wanted)).status == 200
+            assert (await home.post("/auth/keys", expected)).status == 200
 
 
 async def _seen_in(home: App) -> list[Any]:

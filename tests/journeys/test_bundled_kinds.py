@@ -89,11 +89,11 @@ async def test_each_kind_is_read_from_api_scene_and_automation(home: Home, name:
     row = BUNDLED[name]
     if row.device:
         attribute, shown = row.shown
-        told = (await home.app.device(f"{name}:{row.device}"))["attributes"][attribute]
+        reported = (await home.app.device(f"{name}:{row.device}"))["attributes"][attribute]
     else:
         shown = "yes"
         answer = await home.app.post(f"/adapters/{name}/operations/chat", {"prompt": "Is it going to rain?"})
-        told = answer.json["result"]["message"]["content"]
+        reported = answer.json["result"]["message"]["content"]
     await home.run("scenes", name)
     await home.run("automations", name)
-    assert told == await home.noted(f"{name}.off") == await home.noted(f"{name}.on") == shown
+    assert reported == await home.noted(f"{name}.off") == await home.noted(f"{name}.on") == shown

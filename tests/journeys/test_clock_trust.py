@@ -170,9 +170,9 @@ async def test_after_a_suspend_everything_continues(tmp_path: Path) -> None:
         it.clock.suspend(timedelta(hours=8, minutes=5).total_seconds())
         await it.pass_by(seconds=15)
         assert await it.counts() == {"c": 0, "i": 0, "w": 0, "t": 1}, "only t was due within the last five minutes"
-        told = (await it.app.get("/why?id=w")).json
-        [missed] = told["automation"]["notes"]
-        assert missed in told["summary"] and missed.startswith("it was due at 2027-06-01T12:30:00.000Z")
+        received = (await it.app.get("/why?id=w")).json
+        [missed] = received["automation"]["notes"]
+        assert missed in received["summary"] and missed.startswith("it was due at 2027-06-01T12:30:00.000Z")
         await it.pass_by(hours=1)
         assert await it.counts() == {"c": 6, "i": 6, "w": 0, "t": 4}
         await it.pass_by(hours=16)

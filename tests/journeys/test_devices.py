@@ -288,9 +288,9 @@ async def test_unknown_stored_entries_are_kept_and_reported(tmp_path: Path) -> N
         await app.hub.document.put_many(odd)
     for _ in range(2):
         async with open_app(data_dir=tmp_path) as app:
-            said = " ".join(event.message for event in app.events if hasattr(event, "message"))
+            output = " ".join(event.message for event in app.events if hasattr(event, "message"))
             for key in ("device/roku_tv:robot", "room/odd", "group/odd", "name/odd", "key/key_odd"):
-                assert f"{key} is invalid" in said
+                assert f"{key} is invalid" in output
             assert [room["id"] for room in (await app.get("/rooms")).json] == ["den"]
             kept = app.hub.document.get("device/roku_tv:robot")
             assert kept is not None and orjson.loads(kept) == device

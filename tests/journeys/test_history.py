@@ -169,9 +169,9 @@ async def test_each_value_goes_to_the_server(tmp_path: Path) -> None:
     toml = f'[history]\ninflux_url = "{url}"\ninflux_token = "{TOKEN}"\n'
     async with open_app(data_dir=tmp_path, toml=toml) as app:
         await app.command(LIGHT, "brightness", "set", 10)
-        told = (await app.get("/diagnostics")).json["history"]["server"]
-        assert told["server"] == f"http://127.0.0.1:{server.port}" and told["waiting"] > 0
-        assert TOKEN not in repr(app.hub.history) + str(told)
+        received = (await app.get("/diagnostics")).json["history"]["server"]
+        assert received["server"] == f"http://127.0.0.1:{server.port}" and received["waiting"] > 0
+        assert TOKEN not in repr(app.hub.history) + str(received)
         metrics = str((await app.get("/metrics")).json)
         page = (Path(__file__).parent.parent.parent / "docs" / "monitoring.md").read_text()
         assert set(re.findall(r"^(lares_influx\w+) ", metrics, re.MULTILINE)) == set(

@@ -323,7 +323,7 @@ async def test_the_ten_automations_of_a_household_survive_restarts_and_kills(bro
                 day, time, *words = line.split(" ")
                 await home.go_on_until(instant(day, time))
                 await play(home, *words)
-            told = [line.split(" told ")[1] for line in EXPECTED.splitlines() if " told " in line]
+            reported = [line.split(" told ")[1] for line in EXPECTED.splitlines() if " told " in line]
             assert home.lines == [line for line in EXPECTED.split("\n")[1:-1] if " told " not in line]
-            assert [body for _, _, _, body in posts] == told
-            assert [mail.split("\r\n\r\n")[1].removesuffix("\r\n.\r\n") for mail in mails.mails] == told
+            assert [body for _, _, _, body in posts] == reported
+            assert [mail.split("\r\n\r\n")[1].removesuffix("\r\n.\r\n") for mail in mails.mails] == reported

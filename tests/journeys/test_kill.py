@@ -110,17 +110,17 @@ class Writer:
     async def _remove(self, hub: Process, path: str, id_: str) -> None:
         await self._change(id_, None, hub.ask("DELETE", f"{path}/{id_}"))
 
-    async def _change(self, thing: str, wanted: Any, asking: Awaitable[tuple[int, Any]]) -> Any:
+    async def _change(self, thing: str, expected: Any, asking: Awaitable[tuple[int, Any]]) -> Any:
         """Return the body of the answer."""
         memory = self.memories[thing]
-        memory.asked.append(wanted)
+        memory.asked.append(expected)
         status, body = await asking
-        if status == 404 and wanted is None:
+        if status == 404 and expected is None:
             assert memory.held is None, (thing, body)
         else:
             assert status in (200, 204), (thing, status, body)
             self.acknowledged += 1
-        memory.settle(wanted)
+        memory.settle(expected)
         return body
 
     async def _refuse(self, hub: Process, status: int, path: str, **fields: Any) -> None:

@@ -61,10 +61,10 @@ async def test_a_wrong_answer_is_400_and_the_light_stays_online(quiet: App, capl
     quiet.light.faults.status = 500
     async with quiet.stream() as frames:
         answer = await quiet.command(LIGHT, "power", "on")
-        said = f"{quiet.light.url}/elgato/lights answered 500 Internal Server Error"
-        assert (answer.status, answer.json) == (400, {"error": said, "code": "device_refused"})
+        sentence = f"{quiet.light.url}/elgato/lights answered 500 Internal Server Error"
+        assert (answer.status, answer.json) == (400, {"error": sentence, "code": "device_refused"})
         assert await quiet.received(frames) == []
     assert (await shown(quiet))["state"] == "online"
     assert [record.message for record in caplog.records if record.name == "adapters"] == [
-        f"{LIGHT}: power on failed: {said}"
+        f"{LIGHT}: power on failed: {sentence}"
     ]

@@ -183,8 +183,8 @@ async def test_pulses_of_one_list_reach_triggers_frames_and_history_in_order(tmp
                 return bool((await app.device("it:a"))["attributes"]["state"] == "unavailable")
 
             await until_async(has_polled)
-            told = await app.received(frames)
-        shown = [each["state"] for each in told if each["type"] == "device.state_changed"]
+            reported = await app.received(frames)
+        shown = [each["state"] for each in reported if each["type"] == "device.state_changed"]
         powers = ["on", "off", "on", "off", "off", "on", "off", "on", "off", "off"]
         assert [each["power"] for each in shown] == powers
         assert [each["state"] for each in shown].count("unavailable") == 2

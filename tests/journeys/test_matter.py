@@ -36,9 +36,9 @@ def _recording(name: str) -> list[dict[str, Any]]:
     lines = load(name)
     end = max(at for at, each in enumerate(lines) if "'event': 'node_updated'" in str(each["msg"])[:40])
     lines = lines[: end + 1]
-    told = [each for each in lines if not _is_about_one_node(each["msg"]) and "code=None" not in str(each["msg"])]
+    reported = [each for each in lines if not _is_about_one_node(each["msg"]) and "code=None" not in str(each["msg"])]
     switched = {"event": "attribute_updated", "data": [4, "1/6/0", name == "outage"]}
-    return [*told, {"t": lines[-1]["t"] + 20, "dir": "in", "msg": switched}]
+    return [*reported, {"t": lines[-1]["t"] + 20, "dir": "in", "msg": switched}]
 
 
 def _is_about_one_node(message: Any) -> bool:

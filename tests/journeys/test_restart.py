@@ -273,11 +273,11 @@ async def test_a_second_hub_on_the_same_data_names_the_first(tmp_path: Path) -> 
     for _ in range(2):
         async with running(tmp_path) as hub:
             assert await hub.post("/rooms", id="den", name="Den") == 200
-            code, said = await asyncio.to_thread(refused, tmp_path)
+            code, output = await asyncio.to_thread(refused, tmp_path)
             assert await hub.get("/rooms") == [{"id": "den", "name": "Den"}]
             assert await hub.stop() == 0
         assert code == os.EX_TEMPFAIL
-        _check_sentence(said, f"{tmp_path}/data is in use by another hub, process {hub.popen.pid}")
+        _check_sentence(output, f"{tmp_path}/data is in use by another hub, process {hub.popen.pid}")
 
 
 def _make_newer(file: Path) -> None:
@@ -315,22 +315,22 @@ async def test_a_start_from_unreadable_files_ends_with_a_sentence_and_keeps_them
         assert await hub.post("/rooms", id="den", name="Den") == 200
         assert await hub.stop() == 0
     (tmp_path / "data").rename(tmp_path / "whole")
-    for name, spoil, code, said in SPOILT:
+    for name, spoil, code, output in SPOILT:
         shutil.copytree(tmp_path / "whole", tmp_path / "data")
         file = tmp_path / f"data/{name}.000001.json"
         spoil(file)
         before = file.read_bytes() if file.is_file() else b""
         found, sentence = await asyncio.to_thread(refused, tmp_path)
         assert found == code
-        _check_sentence(sentence, said)
+        _check_sentence(sentence, output)
         assert not before or file.read_bytes() == before
         shutil.rmtree(tmp_path / "data")
 
 
-def _check_sentence(said: str, expected: str) -> None:
-    assert "Traceback" not in said
-    assert said.splitlines()[-1].startswith("lares: ")
-    assert expected in said.splitlines()[-1]
+def _check_sentence(output: str, expected: str) -> None:
+    assert "Traceback" not in output
+    assert output.splitlines()[-1].startswith("lares: ")
+    assert expected in output.splitlines()[-1]
 
 
 async def test_values_of_another_kind_under_the_same_name_are_ignored(tmp_path: Path, clock: VirtualClock) -> None:

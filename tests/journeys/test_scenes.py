@@ -217,7 +217,7 @@ async def test_history_is_newest_first_and_its_query_bounds_it(lua: App, clock: 
     assert all(each == {**shown, "executed_at": each["executed_at"]} for each in entries)
     times = [each["executed_at"] for each in entries]
     assert len(times) == 5 and times == sorted(times, reverse=True)
-    for query, wanted in {
+    for query, expected in {
         f"?start={times[2]}": times[:3],
         f"?end={times[2]}": times[2:],
         f"?start={times[3]}&end={times[1]}": times[1:4],
@@ -229,7 +229,7 @@ async def test_history_is_newest_first_and_its_query_bounds_it(lua: App, clock: 
         "?end=2000-01-01t00:00:00z": [],
     }.items():
         answer = await lua.get(path + query)
-        assert [each["executed_at"] for each in answer.json["entries"]] == wanted, query
+        assert [each["executed_at"] for each in answer.json["entries"]] == expected, query
 
 
 async def test_diagnostics_count_executions_and_their_ends(lua: App, clock: VirtualClock) -> None:
@@ -241,8 +241,8 @@ async def test_diagnostics_count_executions_and_their_ends(lua: App, clock: Virt
     figures = (await lua.get("/diagnostics")).json
     assert figures["counts"]["scenes"] == len(FILES)
     ended = {"ok": 1, "error": 1, "dropped": 1, "cancelled": 0, "skipped": 0, "timeout": 0}
-    wanted = {"loaded": len(FILES), "running": 1, "waiting": 0, "ended": ended, "left_out": []}
-    assert figures["scenes"] == wanted
+    expected = {"loaded": len(FILES), "running": 1, "waiting": 0, "ended": ended, "left_out": []}
+    assert figures["scenes"] == expected
     assert figures["scripts"]["running"] == 1 and figures["scripts"]["workers"][0]["executions"] == 1
     waiting.cancel()
 

@@ -109,7 +109,7 @@ def journey(traces: Traces, folder: Path, running: Running, owner: str) -> None:
     """Create keys, use them, guess, revoke, reset, and read everything."""
     url = running.url()
     note_arguments(traces, running)
-    made = [json.loads(ask(traces, url, "POST", "/auth/keys", owner, wanted(role))[1]) for role in Role]
+    made = [json.loads(ask(traces, url, "POST", "/auth/keys", owner, expected(role))[1]) for role in Role]
     created = keep(traces, ended(folder, "key", "create", "--label", "from the box", "--role", "write"))
     hook_token = next(each["key"] for each in made if each["role"] == Role.HOOK)
     tokens = [*(each["key"] for each in made if each["key"] != hook_token), created]
@@ -129,21 +129,21 @@ def journey(traces: Traces, folder: Path, running: Running, owner: str) -> None:
     note_arguments(traces, running)
 
 
-def wanted(role: Role) -> dict[str, str]:
+def expected(role: Role) -> dict[str, str]:
     return {"label": f"a key to {role}", "role": role} | ({"hook": "nobody"} if role is Role.HOOK else {})
 
 
-def keep(traces: Traces, said: Ended) -> str:
+def keep(traces: Traces, message: Ended) -> str:
     """Return the secret that a command printed, which may contain it once only."""
-    assert said.code == 0, said
-    traces.note("standard error", said.err)
-    return said.out.strip()
+    assert message.code == 0, message
+    traces.note("standard error", message.err)
+    return message.out.strip()
 
 
-def note_words(traces: Traces, said: Ended) -> None:
+def note_words(traces: Traces, message: Ended) -> None:
     """Record the output of a command."""
-    assert said.code == 0, said
-    traces.note("a command", said.out + said.err)
+    assert message.code == 0, message
+    traces.note("a command", message.out + message.err)
 
 
 def note_arguments(traces: Traces, running: Running) -> None:

@@ -74,9 +74,9 @@ CALLS = {
     'ctx:invoke("virtual:observ", {})': "no such operation; did you mean virtual:observe",
 }
 TABLE = [
-    *((f"{{ {trigger} }}", "", "", said) for trigger, said in TRIGGERS.items()),
-    *(("", f"conditions = {{ {{ {condition} }} }}", "", said) for condition, said in CONDITIONS.items()),
-    *(("", "", call, said) for call, said in CALLS.items()),
+    *((f"{{ {trigger} }}", "", "", sentence) for trigger, sentence in TRIGGERS.items()),
+    *(("", f"conditions = {{ {{ {condition} }} }}", "", sentence) for condition, sentence in CONDITIONS.items()),
+    *(("", "", call, sentence) for call, sentence in CALLS.items()),
 ]
 """Trigger, field, and call of each automation, and the warning about it; empty for no warning."""
 
@@ -92,13 +92,13 @@ async def test_each_wrong_name_has_one_warning_everywhere(tmp_path: Path, caplog
     write(tmp_path, {**texts, "scenes/e.lua": scene("evening", sets), "default.toml": LOOPBACK + HOME})
     (tmp_path / "data").mkdir()
     clock, adapters = VirtualClock(), config.parse(LOOPBACK + HOME, "default.toml", {}).adapters
-    wrong = [(f"a{number:02}", said) for number, (*_, said) in enumerate(TABLE) if said]
+    wrong = [(f"a{number:02}", sentence) for number, (*_, sentence) in enumerate(TABLE) if sentence]
     async with open_app(root=tmp_path, data_dir=tmp_path / "data", toml=HOME, adapters=adapters, clock=clock) as app:
         await furnish(app)
-        for number, (*_, said) in enumerate(TABLE):
+        for number, (*_, sentence) in enumerate(TABLE):
             summary = (await app.get(f"/why?id=a{number:02}")).json["summary"]
-            told = [each for each in summary if " names '" in each or " waits for events" in each]
-            assert len(told) == bool(said) and said in "".join(told), TABLE[number]
+            received = [each for each in summary if " names '" in each or " waits for events" in each]
+            assert len(received) == bool(sentence) and sentence in "".join(received), TABLE[number]
         clock.suspend(61)
         caplog.clear()
         assert (await app.post("/automations/reload")).json["status"] == "ok"
@@ -114,8 +114,8 @@ async def test_each_wrong_name_has_one_warning_everywhere(tmp_path: Path, caplog
 def judge(lines: list[str], wrong: list[tuple[str, str]]) -> None:
     """Check that one line is about the target of messages, and one about each automation, with its warning."""
     assert sum("'phone:sent'" in line for line in lines) == 1 and len(lines) == len(wrong) + 1
-    for id_, said in wrong:
-        assert [said in line for line in lines if f"/{id_}.lua:" in line] == [True], (id_, said)
+    for id_, sentence in wrong:
+        assert [sentence in line for line in lines if f"/{id_}.lua:" in line] == [True], (id_, sentence)
 
 
 async def furnish(app: App) -> None:

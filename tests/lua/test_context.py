@@ -139,8 +139,8 @@ async def test_failures_are_reported_and_counted_while_the_script_continues(
 ) -> None:
     source = f"scene:{abs(hash(call))}"
     await stage.play(f"for _ = 1, 3 do pcall(function() {call} end) end", source)
-    said = [each.message for each in caplog.records if each.name == "scripts"]
-    assert [message.split(" failed: ")[0] for message in said] == [f"{source}: {target}"] * 3
+    sentence = [each.message for each in caplog.records if each.name == "scripts"]
+    assert [message.split(" failed: ")[0] for message in sentence] == [f"{source}: {target}"] * 3
     [row] = [each for each in FAILED.list_newest() if each.source == source]
     assert (row.target, row.count) == (target, 3) and reason in row.reason
 

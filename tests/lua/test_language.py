@@ -92,7 +92,7 @@ LANGUAGE: tuple[tuple[str, str], ...] = (
 
 async def test_the_language_works_as_in_its_manual(pool: WorkerPool) -> None:
     printed = {name: (await run(pool, f"print((function() {body} end)())")).printed for name, body in LANGUAGE}
-    assert not {name: said for name, said in printed.items() if said != ["true"]}
+    assert not {name: output for name, output in printed.items() if output != ["true"]}
 
 
 PLACES: tuple[tuple[str, str], ...] = (

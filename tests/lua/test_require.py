@@ -77,7 +77,7 @@ async def test_require_returns_the_scripts_value_and_passes_its_name_and_file(po
 
 async def test_an_error_in_a_script_has_its_own_file_and_line(pool: WorkerPool) -> None:
     folder, back = "config/scripts", "is a link that leads back to itself"
-    for body, said in (
+    for body, sentence in (
         ("require 'one'", f"{folder}/three.lua:3: circular require: two → three → two"),
         ("require 'broken'", f"{folder}/broken.lua:2: unexpected symbol near '='"),
         ("require('naps')(ctx)", f"{folder}/naps.lua:2: ctx:sleep takes 0 to 3600 seconds, not -1"),
@@ -90,7 +90,7 @@ async def test_an_error_in_a_script_has_its_own_file_and_line(pool: WorkerPool) 
     ):
         with pytest.raises(ScriptFailed) as failure:
             await run(pool, body, Notes(answer))
-        assert str(failure.value).startswith(said), str(failure.value)
+        assert str(failure.value).startswith(sentence), str(failure.value)
 
 
 async def test_a_script_is_read_and_run_once_per_execution(scripts: Path, pool: WorkerPool) -> None:

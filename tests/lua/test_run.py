@@ -218,8 +218,8 @@ async def test_an_execution_that_has_only_read_for_long_is_one_warning(
 async def test_an_execution_logs_a_thousand_lines_at_most(pool: WorkerPool) -> None:
     notes = await run(pool, "for i = 1, 2000 do print(i) end")
     lines = [message for _, message, _ in notes.lines]
-    said = "950 log lines are omitted: an execution logs at most 1000 lines and 1 MiB"
-    assert lines == [*map(str, range(1, 1001)), said, *map(str, range(1951, 2001))]
+    sentence = "950 log lines are omitted: an execution logs at most 1000 lines and 1 MiB"
+    assert lines == [*map(str, range(1, 1001)), sentence, *map(str, range(1951, 2001))]
 
 
 async def test_a_long_line_is_cut(pool: WorkerPool) -> None:

@@ -287,7 +287,9 @@ async def end_all(
     wrong = []
     for each, group in by_limits.items():
         async with open_pool(each) as pool:
-            ends = await asyncio.gather(*(end_of(pool, text, said, described=described) for _, text, said in group))
+            ends = await asyncio.gather(
+                *(end_of(pool, text, sentence, described=described) for _, text, sentence in group)
+            )
             assert len((await run(pool, TRIVIAL)).asked) == 1
         wrong += [
             f"{name}: {reported}" for (name, _, _), reported in zip(group, ends, strict=True) if reported is not None

@@ -70,10 +70,10 @@ async def test_a_copied_automation_does_not_stop_the_start(tmp_path: Path, caplo
     async with open_app(root=tmp_path, adapters={}) as app:
         assert [each["id"] for each in (await app.get("/automations")).json] == ["lamp"]
         assert app.hub.automations.catalog.get("lamp").source.name == "config/automations/lamp.lua"
-        said = "the id 'lamp' is already that of config/automations/lamp.lua, which takes precedence"
-        assert f"left out: {COPY}" in caplog.text and said in caplog.text
-        assert said in str((await app.get("/why?id=lamp")).json)
-        assert said in str((await app.get("/diagnostics")).json)
+        sentence = "the id 'lamp' is already that of config/automations/lamp.lua, which takes precedence"
+        assert f"left out: {COPY}" in caplog.text and sentence in caplog.text
+        assert sentence in str((await app.get("/why?id=lamp")).json)
+        assert sentence in str((await app.get("/diagnostics")).json)
         reloaded = (await app.post("/automations/reload")).json
         assert reloaded["status"] == "error" and [each["file"] for each in reloaded["errors"]] == [COPY]
         assert [each["id"] for each in (await app.get("/automations")).json] == ["lamp"]

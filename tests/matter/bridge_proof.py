@@ -215,21 +215,21 @@ class Controller:
 
     async def _read(self) -> None:
         async for message in self._socket:
-            told = json.loads(message.data)
-            if "event" in told:
-                self.events.append(told)
-            elif (future := self._waiting.pop(told.get("message_id", ""), None)) is not None:
-                future.set_result(told)
+            reported = json.loads(message.data)
+            if "event" in reported:
+                self.events.append(reported)
+            elif (future := self._waiting.pop(reported.get("message_id", ""), None)) is not None:
+                future.set_result(reported)
 
     async def call(self, command: str, **arguments: Any) -> Any:
         """Return the result. Raises `RuntimeError` with the error of the server."""
         id_ = str(next(self._ids))
         future = self._waiting[id_] = asyncio.get_running_loop().create_future()
         await self._socket.send_json({"message_id": id_, "command": command, "args": arguments})
-        told = await asyncio.wait_for(future, PATIENCE_SECS)
-        if "error_code" in told:
-            raise RuntimeError(f"{command} {arguments}: {told['error_code']} {told.get('details')}")
-        return told["result"]
+        reported = await asyncio.wait_for(future, PATIENCE_SECS)
+        if "error_code" in reported:
+            raise RuntimeError(f"{command} {arguments}: {reported['error_code']} {reported.get('details')}")
+        return reported["result"]
 
     async def attributes(self) -> dict[str, Any]:
         """Return the values that the controller has by subscription, by endpoint/cluster/attribute.
@@ -385,10 +385,10 @@ class Proof:
             await asyncio.sleep(0.5)
         assert not found, found[:20]
 
-    async def until_hub_shows(self, id_: str, wanted: Mapping[str, Any]) -> None:
+    async def until_hub_shows(self, id_: str, expected: Mapping[str, Any]) -> None:
         async def holds() -> bool:
             shown = (await self.hub("GET", f"/devices/virtual:{id_}"))["attributes"]
-            return bool(wanted.items() <= shown.items())
+            return bool(expected.items() <= shown.items())
 
         await until_async(holds, 30)
 
@@ -420,7 +420,7 @@ class Proof:
 
     async def command_each_type(self) -> None:
         """The command is answered once the hub shows its result."""
-        for id_, cluster, name, payload, wanted in COMMANDS:
+        for id_, cluster, name, payload, expected in COMMANDS:
             timed = {"timed_request_timeout_ms": 2000} if cluster == 257 else {}
             await self.controller.call(
                 "device_command",
@@ -430,12 +430,12 @@ class Proof:
                 **{"command_name": name, "payload": payload, **timed},
             )
             shown = (await self.hub("GET", f"/devices/virtual:{id_}"))["attributes"]
-            assert wanted.items() <= shown.items(), (id_, name, wanted, shown)
+            assert expected.items() <= shown.items(), (id_, name, expected, shown)
         self.figures["commands"] = len(COMMANDS)
         await self.until_equal()
 
     async def write_each_setting(self) -> None:
-        for id_, path, value, wanted in WRITES:
+        for id_, path, value, expected in WRITES:
             place = f"{await self.place(id_)}/{path}"
             shown = await self.controller.attributes()
             if place not in shown:  # the thermostat heats only
@@ -443,7 +443,7 @@ class Proof:
             await self.controller.call(
                 "write_attribute", node_id=self.controller.node, attribute_path=place, value=value
             )
-            await self.until_hub_shows(id_, wanted)
+            await self.until_hub_shows(id_, expected)
         await self.until_equal()
 
     async def press(self) -> None:

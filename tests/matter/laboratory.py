@@ -136,12 +136,12 @@ class Laboratory:
         await self.start(group, need("node"), "devices.mjs", "devices", f"{group}.sock", *names)
         log = self.folder / f"{group}.log"
 
-        def told() -> bool:
+        def reported() -> bool:
             lines = re.findall(r"^\{.*\}$", log.read_text(), re.MULTILINE)
             self.codes |= {each["name"]: each for each in map(json.loads, lines) if "qrPairingCode" in each}
             return all(f'"{name}"' in "".join(lines) for name in names)
 
-        await until(told, START_SECS)
+        await until(reported, START_SECS)
         await until((self.folder / f"{group}.sock").exists, START_SECS)
 
     async def control(self, group: str, name: str, **what: Any) -> None:

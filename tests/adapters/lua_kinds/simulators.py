@@ -141,8 +141,11 @@ class ShellyTwo(Vendor):
             return lambda: part.update({key: value for key, value in wish["config"].items() if key != "id"})
         if what == "GoToPosition":
             return lambda: part.update(current_pos=wish["pos"])
-        told = {"output": wish.get("on"), **{name: wish.get(name) for name in ("brightness", "ct", "rgb", "mode")}}
-        return lambda: part.update({key: value for key, value in told.items() if value is not None})
+        reported = {
+            "output": wish.get("on"),
+            **{name: wish.get(name) for name in ("brightness", "ct", "rgb", "mode")},
+        }
+        return lambda: part.update({key: value for key, value in reported.items() if value is not None})
 
 
 class Tasmota(Vendor):
@@ -274,8 +277,8 @@ class HueBridge(Vendor):
         """Lose or find the lamp, and push that."""
         link = self.connected[f"lamp{number}"]
         link["status"] = status
-        told = {key: link[key] for key in ("id", "type", "owner", "status")}
-        await self.push([{"type": "update", "data": [told]}])
+        reported = {key: link[key] for key in ("id", "type", "owner", "status")}
+        await self.push([{"type": "update", "data": [reported]}])
 
     def answer(self, asked: WebRequest) -> Answer:
         """Answer lists of each type, or of all types, and apply the values of a PUT to a lamp."""
@@ -334,8 +337,8 @@ class Daikin(Vendor):
             "/aircon/set_control_info": self._set,
         }
 
-    def _say(self, told: Mapping[str, str]) -> Answer:
-        return (200, ",".join(["ret=OK", *(f"{key}={value}" for key, value in told.items())]))
+    def _say(self, reported: Mapping[str, str]) -> Answer:
+        return (200, ",".join(["ret=OK", *(f"{key}={value}" for key, value in reported.items())]))
 
     def _set(self, asked: WebRequest) -> Answer:
         if not {"pow", "mode", "stemp", "shum"} <= asked.query.keys():
@@ -351,17 +354,17 @@ def _fields(text: str) -> dict[str, str]:
 SOAP = '<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>{}</s:Body></s:Envelope>'
 
 
-def scpd(action: str, given: tuple[str, ...], told: tuple[str, ...]) -> str:
+def scpd(action: str, given: tuple[str, ...], reported: tuple[str, ...]) -> str:
     """Return the description of one UPnP action."""
     arguments = "".join(
         f"<argument><name>{name}</name><direction>{'in' if name in given else 'out'}</direction>"
         f"<relatedStateVariable>{name}</relatedStateVariable></argument>"
-        for name in (*given, *told)
+        for name in (*given, *reported)
     )
     types = {"NewActive": "boolean"}
     variables = "".join(
         f"<stateVariable><name>{name}</name><dataType>{types.get(name, 'string')}</dataType></stateVariable>"
-        for name in (*given, *told)
+        for name in (*given, *reported)
     )
     actions = f"<action><name>{action}</name><argumentList>{arguments}</argumentList></action>"
     space = 'xmlns="urn:schemas-upnp-org:service-1-0"' if not given else 'xmlns="urn:dslforum-org:service-1-0"'
@@ -396,8 +399,8 @@ class Sonos(Vendor):
                 SOAP.format(f"<s:Fault><faultstring>UPnPError</faultstring><detail>{code}</detail></s:Fault>"),
             )
         self._obey(action, (asked.body or b"").decode())
-        told = "".join(f"<{name}>{_text(value)}</{name}>" for name, value in self._fields(action).items())
-        return (200, SOAP.format(f'<u:{action}Response xmlns:u="{service}">{told}</u:{action}Response>'))
+        reported = "".join(f"<{name}>{_text(value)}</{name}>" for name, value in self._fields(action).items())
+        return (200, SOAP.format(f'<u:{action}Response xmlns:u="{service}">{reported}</u:{action}Response>'))
 
     def _obey(self, action: str, body: str) -> None:
         states = {"Play": "PLAYING", "Pause": "PAUSED_PLAYBACK", "Stop": "STOPPED"}
@@ -414,8 +417,8 @@ class Sonos(Vendor):
             spaces = (
                 'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns="urn:schemas-upnp-org:metadata-1-0/DIDL-Lite/"'
             )
-            told = {"Track": "1", "TrackDuration": "0:03:00", "RelTime": "0:00:07", "TrackURI": "x-file:x"}
-            return {**told, "TrackMetaData": f"<DIDL-Lite {spaces}>{item}</DIDL-Lite>"}
+            reported = {"Track": "1", "TrackDuration": "0:03:00", "RelTime": "0:00:07", "TrackURI": "x-file:x"}
+            return {**reported, "TrackMetaData": f"<DIDL-Lite {spaces}>{item}</DIDL-Lite>"}
         if action == "GetZoneGroupState":
             where = f'UUID="RINCON_1" Location="{self.url}/xml/device_description.xml" ZoneName="Kitchen" BootSeq="7"'
             member = f"<ZoneGroupMember {where}/>"

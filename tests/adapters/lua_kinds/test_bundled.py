@@ -75,10 +75,10 @@ async def test_nonsense_to_a_command_is_a_sentence_too(pool: WorkerPool, tmp_pat
     for answer in NONSENSE:
         it.adapter.functions.transport = Vendor(always(answer))
         try:
-            said = await it.command(row.device, wish.capability, wish.action, wish.value)
+            sentence = await it.command(row.device, wish.capability, wish.action, wish.value)
         except AdapterFailed as error:
-            said = str(error)
-        assert said and not FAULT.search(said), (answer, said)
+            sentence = str(error)
+        assert sentence and not FAULT.search(sentence), (answer, sentence)
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ async def test_tasmota_of_three_phases_and_two_sensors(pool: WorkerPool, tmp_pat
     pressure = {"BMP280": {"Pressure": 755.0}, "PressureUnit": "mmHg", "TempUnit": "C"}
     vendor.status["StatusSNS"] = {"ENERGY": energy, **sensors, **pressure}
     shown = (await (await start(pool, tmp_path, None, vendor, "tasmota_http")).poll())["relay:1"].attributes
-    told = {name: shown[name] for name in ("power_consumption", "voltage", "current", "temperature", "pressure")}
-    assert told == {
+    reported = {name: shown[name] for name in ("power_consumption", "voltage", "current", "temperature", "pressure")}
+    assert reported == {
         "power_consumption": {"value": 350, "unit": "W"},
         "voltage": {"value": 230, "unit": "V"},
         "current": {"value": 1.75, "unit": "A"},

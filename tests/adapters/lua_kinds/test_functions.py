@@ -170,14 +170,14 @@ async def test_json_of_any_depth_size_and_number_crosses_to_lua(pool: WorkerPool
         tostring(json.decode("1e999")) }
       return { { id = "a", kind = "Sensor", name = table.concat(texts, "|") } }
     """
-    told = (
+    reported = (
         b'{ "deep" : '
         + b"[" * 900
         + b"]" * 900
         + rb""", "pair": "\ud83d\uDE00\\ud83d\u00e9",
       "huge": 1e999, "text": "\"\/\n", "empty": [ ] }"""
     )
-    it = await start(pool, tmp_path, kind(poll), Vendor({"/": (200, told)}))
+    it = await start(pool, tmp_path, kind(poll), Vendor({"/": (200, reported)}))
     assert (await it.poll())["a"].name == '900|\U0001f600\\ud83dé|nil|"/!|0|nil'
     with pytest.raises(Invalid, match=f"has more than {MAX_JSON_MARKS} values"):
         compact_json(b"[" + b"1," * MAX_JSON_MARKS + b"1]")
@@ -276,8 +276,8 @@ async def test_kept_values_survive_and_are_hidden(
         assert secret not in shown
     assert it.adapter.redact("/a?token=tok%20en%2F1&b=tok+en%2F1") == "/a?token=***&b=***"
     for name in ("a", "me", "admin"):
-        said = base64.b64encode(f"{name}:tok en/1".encode()).decode()
-        assert said not in it.adapter.redact(f"Basic {said}") and "***" in it.adapter.redact(f"Basic {said}")
+        message = base64.b64encode(f"{name}:tok en/1".encode()).decode()
+        assert message not in it.adapter.redact(f"Basic {message}") and "***" in it.adapter.redact(f"Basic {message}")
     await it.adapter.functions.kept.put("pairing", '{"session": ["inner-77f1"], "mode": "eco"}')
     assert it.adapter.redact("eco: inner-77f1") == "eco: ***"
     with pytest.raises(Invalid, match="16 texts"):
@@ -534,10 +534,10 @@ async def test_a_file_that_does_not_list_toggle_gets_on_or_off(
     it = await start(pool, tmp_path, kind(text, more), Vendor({"/set": {}}))
     await it.poll()
     try:
-        said = await it.command("a", "power", "toggle")
+        message = await it.command("a", "power", "toggle")
     except BadAnswer as refused:
-        said = str(refused)
-    assert said == error and [each.json["action"] for each in it.vendor.asked] == sent
+        message = str(refused)
+    assert message == error and [each.json["action"] for each in it.vendor.asked] == sent
 
 
 @pytest.mark.parametrize("obeys", [True, False])
@@ -554,8 +554,8 @@ async def test_an_unreadable_answer_to_a_write_is_followed_by_a_poll(
     more = 'command = function(ctx) ctx:http { method = "POST", path = "/set" } end,'
     it = await start(pool, tmp_path, kind(poll, more), Vendor({"/state": state, "/set": take}))
     await it.poll()
-    said = await it.command("a", "power", "on")
-    assert said == (None if obeys else "it:a was sent power on but shows 'off'")
+    message = await it.command("a", "power", "on")
+    assert message == (None if obeys else "it:a was sent power on but shows 'off'")
     assert it.registry.get_device("it:a").attributes["power"] == state["power"]
 
 
@@ -782,8 +782,8 @@ async def test_a_replaced_kind_is_one_log_line(
         (folder / f"{name}.lua").write_text(kind())
         with caplog.at_level(logging.INFO):
             await catalog.reload()
-    said = "adapters/shelly.lua replaces the bundled kind of that name"
-    assert [each.getMessage().removeprefix("config/") for each in caplog.records] == [said]
+    message = "adapters/shelly.lua replaces the bundled kind of that name"
+    assert [each.getMessage().removeprefix("config/") for each in caplog.records] == [message]
 
 
 @pytest.mark.slow

@@ -77,10 +77,10 @@ async def test_aioshelly_and_the_first_generation(pool: WorkerPool, tmp_path: Pa
             await client.http_request("get", "relay/0", {"turn": "on" if is_on else "off"})
             await client.update_status()
             found = (await shown(pool, tmp_path, "shelly", plug))["switch:0"].attributes
-            told: Any = client._status
-            assert told["relays"][0]["ison"] is is_on
+            reported: Any = client._status
+            assert reported["relays"][0]["ison"] is is_on
             assert found["power"] == ("on" if is_on else "off")
-        assert found["power_consumption"]["value"] == told["meters"][0]["power"]
+        assert found["power_consumption"]["value"] == reported["meters"][0]["power"]
 
 
 async def test_aioshelly_and_the_second_generation(pool: WorkerPool, tmp_path: Path) -> None:
@@ -170,9 +170,9 @@ async def test_python_homewizard_energy(pool: WorkerPool, tmp_path: Path) -> Non
         assert found.attributes["voltage"]["value"] == data.active_voltage_v
     async with HomeWizardMeter() as meter, HomeWizardEnergy(f"127.0.0.1:{meter.port}") as client:
         data = await client.data()
-        told = (await shown(pool, tmp_path, "homewizard", meter))["meter"].attributes
-        assert told["power_consumption"]["value"] == data.active_power_w
-        assert told["custom.homewizard.gas"]["value"] == data.total_gas_m3
+        reported = (await shown(pool, tmp_path, "homewizard", meter))["meter"].attributes
+        assert reported["power_consumption"]["value"] == data.active_power_w
+        assert reported["custom.homewizard.gas"]["value"] == data.total_gas_m3
         assert data.external_devices is not None and len(data.external_devices) == 1
 
 
@@ -188,8 +188,8 @@ async def test_soco(pool: WorkerPool, tmp_path: Path) -> None:
         return state, client.volume, client.mute, client.player_name, client.get_current_track_info()["title"]
 
     async with Sonos() as speaker:
-        told = await asyncio.to_thread(judge, speaker.port)
-        assert told == ("PLAYING", 33, True, "Kitchen", "Song")
+        reported = await asyncio.to_thread(judge, speaker.port)
+        assert reported == ("PLAYING", 33, True, "Kitchen", "Song")
         player = (await shown(pool, tmp_path, "sonos", speaker))["player"]
         found = [player.attributes[name] for name in ("media_playback", "volume", "muted", "media_title")]
         assert (player.name, found) == ("Kitchen", ["playing", 33, True, "Song"])
@@ -200,12 +200,12 @@ async def test_pyfronius(pool: WorkerPool, tmp_path: Path) -> None:
     from pyfronius import Fronius as Client
 
     async with Fronius() as inverter, aiohttp.ClientSession() as session:
-        told = await Client(session, inverter.url).current_power_flow()
+        reported = await Client(session, inverter.url).current_power_flow()
         found = (await shown(pool, tmp_path, "fronius", inverter))["site"].attributes
-        assert found["custom.fronius.produced"] == {"value": told["power_photovoltaics"]["value"], "unit": "W"}
-        assert found["custom.fronius.grid"]["value"] == told["power_grid"]["value"]
-        assert found["power_consumption"]["value"] == -told["power_load"]["value"]
-        assert found["custom.fronius.energy_total"]["value"] == told["energy_total"]["value"] / 1000
+        assert found["custom.fronius.produced"] == {"value": reported["power_photovoltaics"]["value"], "unit": "W"}
+        assert found["custom.fronius.grid"]["value"] == reported["power_grid"]["value"]
+        assert found["power_consumption"]["value"] == -reported["power_load"]["value"]
+        assert found["custom.fronius.energy_total"]["value"] == reported["energy_total"]["value"] / 1000
         head = {"Status": {"Code": 12, "Reason": "", "UserMessage": ""}, "Timestamp": "2019-01-10T23:33:12+01:00"}
         error = {"Head": {"RequestArguments": {}, **head}, "Body": {"Data": {}}}
         inverter.odd["/solar_api/v1/GetPowerFlowRealtimeData.fcgi"] = error
@@ -224,9 +224,9 @@ async def test_fritzconnection(pool: WorkerPool, tmp_path: Path) -> None:
         return [hosts.get_host_status(address) for address in (ANNA, BEN)]
 
     async with FritzBox() as box:
-        told = await asyncio.to_thread(judge, box.port)
+        reported = await asyncio.to_thread(judge, box.port)
         found = await shown(pool, tmp_path, "fritzbox", box)
-        assert [found[name].attributes["presence"] for name in ("anna", "ben")] == told == [True, False]
+        assert [found[name].attributes["presence"] for name in ("anna", "ben")] == reported == [True, False]
         box.active.clear()
         assert await asyncio.to_thread(judge, box.port) == [None, None], "714 is an unknown host"
         box.odd["/upnp/control/hosts"] = (500, upnp_error(606, "Action Not Authorized"))
@@ -241,22 +241,22 @@ async def test_open_meteo(pool: WorkerPool, tmp_path: Path) -> None:
     from open_meteo import OpenMeteo as Client
 
     names = ("TEMPERATURE_2M", "APPARENT_TEMPERATURE", "RELATIVE_HUMIDITY_2M", "CLOUD_COVER", "PRESSURE_MSL")
-    wanted = [HourlyParameters[name] for name in (*names, "WIND_SPEED_10M", "WIND_GUSTS_10M", "WIND_DIRECTION_10M")]
+    expected = [HourlyParameters[name] for name in (*names, "WIND_SPEED_10M", "WIND_GUSTS_10M", "WIND_DIRECTION_10M")]
     shown_as = ("temperature_outdoor", "temperature_apparent", "humidity", "cloud_coverage", "pressure")
     async with (
         OpenMeteo(tls=server_context()) as sky,
         aiohttp.ClientSession(connector=PortConnector(sky.port)) as session,
     ):
-        told = await Client(session=session).forecast(
+        reported = await Client(session=session).forecast(
             latitude=52.5,
             longitude=13.4,
-            current=wanted,
+            current=expected,
             minutely_15=[HourlyParameters.PRECIPITATION],
             daily=[DailyParameters.TEMPERATURE_2M_MAX],
         )
         found = (await shown(pool, tmp_path, "open_meteo", sky))["here"].attributes
-        current, soon, daily = (told.to_dict()[name] for name in ("current", "minutely_15", "daily"))
-        for name, attribute in zip(wanted, (*shown_as, "wind_speed", "wind_gust", "wind_direction"), strict=True):
+        current, soon, daily = (reported.to_dict()[name] for name in ("current", "minutely_15", "daily"))
+        for name, attribute in zip(expected, (*shown_as, "wind_speed", "wind_gust", "wind_direction"), strict=True):
             value = found[attribute]
             assert (value["value"] if isinstance(value, dict) else value) == current[name.value], name
         assert found["temperature_high"]["value"] == daily["temperature_2m_max"][0]
@@ -277,10 +277,10 @@ async def test_pytibber(pool: WorkerPool, tmp_path: Path) -> None:
         found = await shown(pool, tmp_path, "tibber", market)
         assert set(found) == set(client.get_home_ids(only_active=False)) == {"h1", "h2"}
         prices = list(app.price_total.values())
-        told = found["h1"].attributes
-        assert told["custom.tibber.price"] == {"value": prices[2], "unit": app.price_unit}
-        assert told["custom.tibber.mean"]["value"] == pytest.approx(sum(prices) / len(prices))
-        assert told["custom.tibber.rank"] == sorted(prices).index(prices[2]) + 1
+        reported = found["h1"].attributes
+        assert reported["custom.tibber.price"] == {"value": prices[2], "unit": app.price_unit}
+        assert reported["custom.tibber.mean"]["value"] == pytest.approx(sum(prices) / len(prices))
+        assert reported["custom.tibber.rank"] == sorted(prices).index(prices[2]) + 1
 
 
 async def test_awattar(pool: WorkerPool, tmp_path: Path) -> None:
@@ -306,15 +306,15 @@ async def test_ollama(pool: WorkerPool, tmp_path: Path) -> None:
     async with Ollama() as model, AsyncClient(model.url) as client:
         it = await start(pool, tmp_path, None, model, "ollama")
         asked = {"model": "llama3.2", "messages": [{"role": "user", "content": "Rain?"}]}
-        said = await client.chat(**asked)
+        sentence = await client.chat(**asked)
         by_client = model.asked[-1].json
-        told = await it.adapter.operations["chat"](asked)
+        reported = await it.adapter.operations["chat"](asked)
         by_kind = model.asked[-1].json
         assert by_kind.items() <= by_client.items(), "the same fields"
-        assert said.message.content == told["message"]["content"]
+        assert sentence.message.content == reported["message"]["content"]
         generated = await client.generate("llama3.2", "Rain?")
-        told = await it.adapter.operations["generate"]({"prompt": "Rain?"})
-        assert generated.response == told["response"]
+        reported = await it.adapter.operations["generate"]({"prompt": "Rain?"})
+        assert generated.response == reported["response"]
         listed = await client.list()
-        told = await it.adapter.operations["models"]({})
-        assert [each.model for each in listed.models] == [each["model"] for each in told["models"]]
+        reported = await it.adapter.operations["models"]({})
+        assert [each.model for each in listed.models] == [each["model"] for each in reported["models"]]

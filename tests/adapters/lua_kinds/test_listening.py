@@ -164,8 +164,8 @@ async def test_a_kind_receives_and_answers(
             await it.vendor.push("boom")
         await it.vendor.push('{"level": 41}')
         await until(lambda: it.shows(brightness=41))
-        said = [each.getMessage() for each in caplog.records if "attempt to index" in each.getMessage()]
-        assert said == ["it: config/adapters/mine.lua:7: attempt to index a nil value (local 'x')"]
+        output = [each.getMessage() for each in caplog.records if "attempt to index" in each.getMessage()]
+        assert output == ["it: config/adapters/mine.lua:7: attempt to index a nil value (local 'x')"]
 
         assert await it.runner.command(["it:lamp"], Command(capability="brightness", action="set", value=50)) == [
             None
@@ -292,8 +292,8 @@ async def test_server_sent_events_have_names(
         await until(lambda: it.shows(brightness=33))
         assert it.registry.get_device("it:lamp").name == "level4"
         await until(lambda: caplog.records)
-    said = "it: receive returned a message to send, but the kind has no WebSocket"
-    assert [each.getMessage() for each in caplog.records] == [said]
+    output = "it: receive returned a message to send, but the kind has no WebSocket"
+    assert [each.getMessage() for each in caplog.records] == [output]
 
 
 async def test_a_refused_connection_or_a_failed_hello_is_reported_and_not_an_outage(
@@ -311,5 +311,5 @@ async def test_a_refused_connection_or_a_failed_hello_is_reported_and_not_an_out
             it.bus.listen(lambda event, errors=errors: errors.append(event.message), events.AdapterErrored)  # type: ignore[misc]
             await until(lambda errors=errors: len(errors) >= 3)  # type: ignore[misc]
             assert not [each for each in errors if sentence not in each], errors
-        said = [each.getMessage() for each in caplog.records if each.levelname in ("WARNING", "ERROR")]
-        assert len(said) == 1 and sentence in said[0]
+        output = [each.getMessage() for each in caplog.records if each.levelname in ("WARNING", "ERROR")]
+        assert len(output) == 1 and sentence in output[0]

@@ -78,13 +78,13 @@ async def test_daikin(pool: WorkerPool, tmp_path: Path) -> None:
     assert (air.name, air.info.firmware, air.attributes["hvac_mode"]) == ("Notte", "1.2.54", "off")
     assert air.attributes["temperature_outdoor"]["value"] == 7.0 and "humidity" not in air.attributes
     assert await it.command("air", "hvac_mode", "set", "heat") is None
-    told = {name: unit.control[name] for name in ("pow", "mode", "stemp", "shum", "f_rate")}
-    assert told == {"pow": "1", "mode": "4", "stemp": "21.0", "shum": "0", "f_rate": "5"}, "each mode has its own"
+    reported = {name: unit.control[name] for name in ("pow", "mode", "stemp", "shum", "f_rate")}
+    assert reported == {"pow": "1", "mode": "4", "stemp": "21.0", "shum": "0", "f_rate": "5"}, "each mode has its own"
     assert await it.command("air", "target_temperature", "set", {"value": 19.5, "unit": "°C"}) is None
     assert await it.command("air", "fan_mode", "set", "quiet") is None and unit.control["f_rate"] == "B"
     assert await it.command("air", "hvac_mode", "set", "dry") is None and unit.control["shum"] == "50"
-    said = await it.command("air", "target_temperature", "set", {"value": 19.5, "unit": "°C"})
-    assert said == "the unit has no target temperature in its present mode"
+    sentence = await it.command("air", "target_temperature", "set", {"value": 19.5, "unit": "°C"})
+    assert sentence == "the unit has no target temperature in its present mode"
     assert await it.command("air", "hvac_mode", "set", "off") is None and unit.control["pow"] == "0"
     assert isinstance(unit.answers, dict)
     sensor = unit.answers.pop("/aircon/get_sensor_info")
@@ -191,8 +191,8 @@ async def test_sonos(pool: WorkerPool, tmp_path: Path) -> None:
     shown = it.registry.get_device("it:player").attributes
     assert (shown["media_playback"], shown["volume"], shown["muted"]) == ("playing", 35, True) and it.dropped == []
     speaker.fault = "800"
-    said = await it.command("player", "media_playback", "pause")
-    assert said == "the player refuses Pause (another player leads its group; command that one)"
+    sentence = await it.command("player", "media_playback", "pause")
+    assert sentence == "the player refuses Pause (another player leads its group; command that one)"
     assert isinstance(speaker.answers, dict)
     for page in ("<html/>", "<errorCode>701</errorCode>"):
         speaker.answers["/MediaRenderer/AVTransport/Control"] = lambda asked, page=page: (

@@ -203,8 +203,8 @@ XML: tuple[tuple[bytes, str | None], ...] = (
 
 @pytest.mark.parametrize(("text", "found"), XML)
 async def test_forbidden_characters_are_removed_from_xml(text: bytes, found: str | None) -> None:
-    told = decode_xml(text)
-    assert told == (
+    received = decode_xml(text)
+    assert received == (
         {"fault": "is not XML"}
         if found is None
         else {"value": {"name": "a", "attributes": {}, "text": found, "children": []}}
@@ -295,8 +295,8 @@ async def test_a_write_whose_answer_cannot_be_read_is_read_back(
     assert await it.command(row.device, wish.capability, wish.action, wish.value) is None
     wish = row.wishes["off"].command
     it.vendor.odd[path if name != "sonos" else f"{TRANSPORT}#Pause"] = ignore
-    said = await it.command(row.device, wish.capability, wish.action, wish.value)
-    assert said and " was sent " in said, "it did not obey"
+    output = await it.command(row.device, wish.capability, wish.action, wish.value)
+    assert output and " was sent " in output, "it did not obey"
 
 
 async def test_a_cut_answer_of_tasmota_to_a_command_is_read_back(pool: WorkerPool, tmp_path: Path) -> None:

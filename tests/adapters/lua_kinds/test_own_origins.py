@@ -232,8 +232,8 @@ async def test_a_hostile_vendor_causes_one_error_and_reaches_no_other_address() 
 
 
 async def test_headers_and_bodies_of_any_bytes_cross_to_lua() -> None:
-    said = b"HTTP/1.1 200 OK\r\nX: \xff\xfe\xc3\xa9\r\nContent-Length: 3\r\n\r\n\xff\0\xa9"
-    async with RawVendor(said) as vendor, DeviceSession() as session:
+    sentence = b"HTTP/1.1 200 OK\r\nX: \xff\xfe\xc3\xa9\r\nContent-Length: 3\r\n\r\n\xff\0\xa9"
+    async with RawVendor(sentence) as vendor, DeviceSession() as session:
         answer = for_lua(await origins_of(session, vendor.url).exchange(WebRequest(method="GET", path="/")))
     crossed = orjson.loads(orjson.dumps(answer))
     assert crossed["body"].encode("latin-1") == b"\xff\0\xa9" and crossed["headers"]["x"] == "\ufffd\ufffdé"

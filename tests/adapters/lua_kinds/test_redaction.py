@@ -100,8 +100,8 @@ def test_secrets_that_share_a_long_beginning_are_replaced_as_a_word() -> None:
 def test_short_secrets_are_shown_by_devices_and_not_in_texts() -> None:
     redact = redaction("50", "eco7", "long-secret", kept=("fan_only", "session-0123456789"))
     assert redact("50 eco7 fan_only") == "50 *** ***"
-    told = ["eco7", "fan_only", "long-secret", "session-0123456789"]
-    assert redact.in_device(told) == ["eco7", "fan_only", "***", "***"]
+    reported = ["eco7", "fan_only", "long-secret", "session-0123456789"]
+    assert redact.in_device(reported) == ["eco7", "fan_only", "***", "***"]
 
 
 def test_secrets_that_are_kept_later_are_replaced_too() -> None:

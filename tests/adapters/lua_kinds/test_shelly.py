@@ -188,11 +188,11 @@ LIGHTS: tuple[tuple[str, dict[str, Any], dict[str, Any], list[str]], ...] = (
 )
 
 
-@pytest.mark.parametrize(("key", "told", "shown", "commands"), LIGHTS)
+@pytest.mark.parametrize(("key", "reported", "shown", "commands"), LIGHTS)
 async def test_lights_of_the_second_generation(
-    pool: WorkerPool, tmp_path: Path, key: str, told: dict[str, Any], shown: dict[str, Any], commands: list[str]
+    pool: WorkerPool, tmp_path: Path, key: str, reported: dict[str, Any], shown: dict[str, Any], commands: list[str]
 ) -> None:
-    vendor = second({key: {"id": 0, **told}}, {key: {"id": 0, "ct_range": [2500, 6000]}})
+    vendor = second({key: {"id": 0, **reported}}, {key: {"id": 0, "ct_range": [2500, 6000]}})
     it = await start(pool, tmp_path, None, vendor, "shelly")
     lamp = (await it.poll())[key]
     assert lamp.kind == "Light" and lamp.name == "Desk" and it.dropped == []
@@ -258,9 +258,9 @@ async def test_presses_of_the_second_generation_are_pushed(pool: WorkerPool, tmp
         "btn_up",
         "btn_up",
     )
-    told = [{"component": "input:1", "id": 1, "event": name} for name in raw]
+    reported = [{"component": "input:1", "id": 1, "event": name} for name in raw]
     await receive(
-        it, {"src": "x", "method": "NotifyEvent", "params": {"ts": 1, "events": [*told, "odd", {"event": "x"}]}}
+        it, {"src": "x", "method": "NotifyEvent", "params": {"ts": 1, "events": [*reported, "odd", {"event": "x"}]}}
     )
     assert [each.event for each in it.happened] == ["single", "double", "triple", "long", "release"]
     assert {each.device_id for each in it.happened} == {"it:input:1"}
@@ -276,8 +276,13 @@ async def test_changes_of_the_second_generation_are_pushed(pool: WorkerPool, tmp
     vendor = second(status, {"switch:0": {"name": "A"}})
     it = await start(pool, tmp_path, None, vendor, "shelly")
     assert set(await it.poll()) == {"switch:0", "sensor", "temperature:101"}
-    told = {"ts": 1, "switch:0": {"id": 0, "apower": 7.5}, "temperature:100": {"tC": 7}, "temperature:101": {"tC": 8}}
-    await receive(it, {"method": "NotifyStatus", "params": {**told, "odd:0": {"output": True}, "sys": {}}})
+    reported = {
+        "ts": 1,
+        "switch:0": {"id": 0, "apower": 7.5},
+        "temperature:100": {"tC": 7},
+        "temperature:101": {"tC": 8},
+    }
+    await receive(it, {"method": "NotifyStatus", "params": {**reported, "odd:0": {"output": True}, "sys": {}}})
     shown = {each.id: each.attributes for each in it.registry.list_devices()}
     assert shown["it:switch:0"]["power"] == "off" and shown["it:switch:0"]["power_consumption"]["value"] == 7.5
     assert [shown[f"it:{id_}"]["temperature"]["value"] for id_ in ("sensor", "temperature:101")] == [7, 8]

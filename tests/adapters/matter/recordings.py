@@ -41,8 +41,8 @@ def load(name: str) -> list[dict[str, Any]]:
 
 
 def _nodes_in(message: Any) -> Iterator[dict[str, Any]]:
-    told = message.get("result", message.get("data")) if isinstance(message, dict) else None
-    for each in told if isinstance(told, list) else [told]:
+    reported = message.get("result", message.get("data")) if isinstance(message, dict) else None
+    for each in reported if isinstance(reported, list) else [reported]:
         if isinstance(each, dict) and "attributes" in each:
             yield each
 
@@ -90,22 +90,24 @@ class RecordedServer(MatterSimulator):
 
     async def _replay(self, socket: web.WebSocketResponse) -> None:
         ids: dict[Any, Any] = {}
-        said: float | None = None
+        sentence: float | None = None
         while self.script:
             line = self.script[0]
             message = line["msg"]
             if line["dir"] == "out":
                 if not await self._await_request(socket, message, ids):
                     return
-                said = line["t"]
+                sentence = line["t"]
             if line["dir"] == "in":
-                await self._clock.sleep(max(0.0, line["t"] - (line["t"] if said is None else said)) * self._pace)
-                said = line["t"]
-                told = (
+                await self._clock.sleep(
+                    max(0.0, line["t"] - (line["t"] if sentence is None else sentence)) * self._pace
+                )
+                sentence = line["t"]
+                reported = (
                     {**message, "message_id": ids.get(message["message_id"])} if "message_id" in message else message
                 )
                 if "message_id" not in message or message["message_id"] in ids:
-                    await socket.send_json(told)
+                    await socket.send_json(reported)
             self.script.popleft()
             if line["dir"] == "note" and str(message).startswith("closed"):
                 await socket.close()

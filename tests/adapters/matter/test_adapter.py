@@ -266,12 +266,12 @@ async def test_a_server_with_another_protocol_is_reported_with_a_remedy(info: di
         await until(lambda: sentence in (it.health.get_adapter("matter").last_error or ""))
 
 
-@pytest.mark.parametrize("said", [["x"], 7, None, {"schema_version": 11}, {"message_id": "listen", "result": 7}])
-async def test_nonsense_of_the_server_does_not_crash_the_adapter(said: Any) -> None:
+@pytest.mark.parametrize("output", [["x"], 7, None, {"schema_version": 11}, {"message_id": "listen", "result": 7}])
+async def test_nonsense_of_the_server_does_not_crash_the_adapter(output: Any) -> None:
     lines = [
         *load("commands")[:2],
         {"t": 0, "dir": "in", "msg": {"message_id": "1", "result": [{"node_id": 1}]}},
-        {"t": 0, "dir": "in", "msg": said},
+        {"t": 0, "dir": "in", "msg": output},
         {"t": 0, "dir": "note", "msg": "closed"},
     ] * 3
     async with _failing(lines) as it:

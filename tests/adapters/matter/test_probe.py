@@ -26,8 +26,8 @@ async def _ask(server: MatterSimulator) -> tuple[bool, str]:
 
 async def test_the_version_and_schema_of_a_server_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     async with MatterSimulator() as server:
-        said = "the Matter server at URL answers: SDK '2025.7.0', schema 11, without Bluetooth"
-        assert await _ask(server) == (True, said)
+        message = "the Matter server at URL answers: SDK '2025.7.0', schema 11, without Bluetooth"
+        assert await _ask(server) == (True, message)
         monkeypatch.setitem(SERVER_INFO, "schema_version", 5)
         old = "the Matter server speaks schema 5; Lares needs 9 or later: update the server"
         assert await _ask(server) == (False, old)
@@ -50,7 +50,7 @@ def test_a_server_at_another_machine_is_a_warning_of_check_and_doctor(tmp_path: 
     file.parent.mkdir()
     file.write_text('[adapters.upstairs]\ntype = "matter"\nurl = "ws://192.0.2.1:1/ws"\n')
     risk = "the server has no password, and every program that reaches its port can open the locks"
-    told = f"is not on this machine: {risk}"
+    reported = f"is not on this machine: {risk}"
     [warning] = config.load(file, {}).warnings
-    assert warning == f"{file}:3: adapters.upstairs.url {told}"
-    assert Findings(command(tmp_path, "doctor")).of("adapter")[0] == ("care", f"upstairs: url {told}")
+    assert warning == f"{file}:3: adapters.upstairs.url {reported}"
+    assert Findings(command(tmp_path, "doctor")).of("adapter")[0] == ("care", f"upstairs: url {reported}")

@@ -147,12 +147,12 @@ def test_a_template_is_parsed_once_unless_there_are_too_many_characters_of_them(
 
 
 def test_faults_beyond_the_limit_are_summarised_in_one_line(clock: VirtualClock) -> None:
-    live, said = live_devices(clock), list[Any]()
-    live._publish._bus.listen(said.append)
+    live, sentence = live_devices(clock), list[Any]()
+    live._publish._bus.listen(sentence.append)
     reports = Reports(live._publish, clock)
     for count in (MAX_REPORTED, 2_000, 2_000):
         reports.report({f"{number}": Refusal("x", "y", "is not JSON") for number in range(count)}, {})
-        assert [each.reason for each in said[MAX_REPORTED:]] == ([MORE_FAULTS] if count > MAX_REPORTED else [])
+        assert [each.reason for each in sentence[MAX_REPORTED:]] == ([MORE_FAULTS] if count > MAX_REPORTED else [])
     assert MAX_REPORTED < MAX_SAME_KIND, "the log takes all of them within a minute"
 
 

@@ -61,15 +61,15 @@ def ours_at(port: int, receive: Callable[[Received], None] = lambda _: None) -> 
 
 @both_brokers
 async def test_a_repeated_takeover_of_the_session_is_reported_with_the_client_id(broker: Broker) -> None:
-    told = []
+    reported = []
     async with losing(ours_at(broker.port), Impatient()) as (connected, losses):
         for _ in range(3):
             await connected.wait()
             connected.clear()
             async with broker.client("lares-7"):
-                told.append(await losses.get())
-    assert told[0].startswith(f"127.0.0.1:{broker.port} has closed the connection")
-    assert "keeps taking over the session of client id lares-7" in told[1] and told[1] == told[2]
+                reported.append(await losses.get())
+    assert reported[0].startswith(f"127.0.0.1:{broker.port} has closed the connection")
+    assert "keeps taking over the session of client id lares-7" in reported[1] and reported[1] == reported[2]
 
 
 @both_brokers
@@ -100,7 +100,7 @@ NO_MQTT = "does not speak MQTT; set host and port to a broker's address"
 
 
 @pytest.mark.parametrize(
-    ("sent", "payloads", "told"),
+    ("sent", "payloads", "reported"),
     [
         (b"\xff" * 99, [], [NO_MQTT] * 3),
         (LARGE + SMALL + b"\xff" * 99, [b"x"], [NO_MQTT] * 3),
@@ -110,7 +110,7 @@ NO_MQTT = "does not speak MQTT; set host and port to a broker's address"
 async def test_a_server_that_is_not_a_broker_is_reported_and_a_packet_that_is_too_large_is_skipped(
     sent: bytes,
     payloads: list[bytes],
-    told: list[str],
+    reported: list[str],
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -128,10 +128,10 @@ async def test_a_server_that_is_not_a_broker_is_reported_and_a_packet_that_is_to
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         async with losing(ours_at(port, received.append), clock) as (_, losses):
-            found = [await losses.get() for _ in told[1:]]
+            found = [await losses.get() for _ in reported[1:]]
             clock.may_go_on.clear()
             found.append(await losses.get())
-    assert found == [f"127.0.0.1:{port} {each}" for each in told]
+    assert found == [f"127.0.0.1:{port} {each}" for each in reported]
     assert [each.payload for each in received[:1]] == payloads
     gc.collect()
     assert "never retrieved" not in caplog.text

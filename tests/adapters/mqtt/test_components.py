@@ -235,13 +235,13 @@ HANDS_ON = (
 
 
 def announced(
-    live: LiveDevices, component: str, keys: Mapping[str, Any], states: Mapping[str, str], said: Sequence[str] = ()
+    live: LiveDevices, component: str, keys: Mapping[str, Any], states: Mapping[str, str], reasons: Sequence[str] = ()
 ) -> MqttDevice:
-    """Return the device of one entity after these states; `said` are the expected reasons of refusals."""
+    """Return the device of one entity after these states; `reasons` are the expected reasons of refusals."""
     announce(live, config(f"{component}/x", **keys, unique_id="x"))
     for topic, text in states.items():
         receive(live, topic, text.encode())
-    assert [each.reason for each in live.router.refused.values()] == list(said)
+    assert [each.reason for each in live.router.refused.values()] == list(reasons)
     return live.router.devices["mqtt:x"]
 
 
@@ -310,9 +310,9 @@ def test_a_command_becomes(component: str, keys: dict[str, Any], states: dict[st
     entity, offer = device.offers[parsed.capability]
     assert parsed.action in offer.actions
     sent = [(each.topic, each.payload) for each in entity.write(parsed).messages]
-    wanted = [isinstance(payload, dict) for _, payload in messages]
+    required = [isinstance(payload, dict) for _, payload in messages]
     assert [(topic, json.loads(text) if is_json else text)
-            for (topic, text), is_json in zip(sent, wanted, strict=True)] == messages  # fmt: skip
+            for (topic, text), is_json in zip(sent, required, strict=True)] == messages  # fmt: skip
 
 
 @each_row(
@@ -391,7 +391,7 @@ def test_impossible_bounds_are_reported_and_replaced_by_the_default(
 
 def test_an_unknown_option_is_reported_and_not_shown() -> None:
     keys = {"device_class": "enum", "options": ["a", "None"], **TOPICS}
-    for words, shown, said in (("ab", {"custom.mqtt.x": "a"}, ["'b' is not one of the announced options"]),
+    for words, shown, reasons in (("ab", {"custom.mqtt.x": "a"}, ["'b' is not one of the announced options"]),
                                (["a", "None"], {"custom.mqtt.x": "None"}, []),
                                (["a", "unknown", ""], {}, [])):  # fmt: skip
         catalog = new_catalog()
@@ -399,7 +399,7 @@ def test_an_unknown_option_is_reported_and_not_shown() -> None:
             catalog, (config("sensor/x", **keys, unique_id="x"), *(Sent("s", each.encode(), False) for each in words))
         )
         assert catalog.devices["mqtt:x"].attributes == shown
-        assert [each.reason for each in catalog.refused.values()] == said
+        assert [each.reason for each in catalog.refused.values()] == reasons
 
 
 def test_a_tilt_that_is_optimistic_waits_for_nothing() -> None:

@@ -52,14 +52,14 @@ async def test_a_broken_configuration_of_a_known_device_changes_nothing(broker: 
             await client.publish("plug/state", "ON", qos=1, retain=True)
             await home.shows("mqtt:plug", state="online", power="on")
             await until(lambda: not home.adapter._reports._reported)
-            before, said = home.registry.get_device("mqtt:plug"), len(lines())
+            before, sentence = home.registry.get_device("mqtt:plug"), len(lines())
             await client.publish(topic, payload, qos=1, retain=True)
-            await until(lambda said=said: len(lines()) > said, lambda: str(lines()))  # type: ignore[misc]
+            await until(lambda sentence=sentence: len(lines()) > sentence, lambda: str(lines()))  # type: ignore[misc]
             await client.publish("plug/state", "OFF", qos=1)
             await home.shows("mqtt:plug", state="online", power="off")
             after = home.registry.get_device("mqtt:plug")
             assert (after.commands, after.info, after.name) == (before.commands, before.info, before.name)
-            assert len(lines()) == said + 1, lines()[said:]
+            assert len(lines()) == sentence + 1, lines()[sentence:]
         await client.publish(topic, b"", qos=1, retain=True)
         await until(lambda: sum(isinstance(each, DropEnded) for each in home.events) == len(lines()))
 

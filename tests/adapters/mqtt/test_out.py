@@ -247,13 +247,13 @@ async def test_only_outdated_messages_of_this_hub_are_cleared(broker: Broker, ke
             return any(each.startswith(f"lares/{hub}/automations") for each in retained)
 
         task, before = asyncio.create_task(follow()), replace(home.settings, hub_id="here", publish=True)
-        for settings, wanted in ((before, ["homeassistant" + CONFIG, "lares/here" + STATE]),
+        for settings, expected in ((before, ["homeassistant" + CONFIG, "lares/here" + STATE]),
                                  (replace(before, **changed), left)):  # fmt: skip
             publishers = await open_publishers({"mqtt": settings}, lambda _: kept, access, home.clock, Path())
             async with contextlib.AsyncExitStack() as stack:
                 for publisher in publishers:
                     await stack.enter_async_context(publisher)
-                await until(lambda wanted=wanted: of_lamp() == wanted, lambda: str(of_lamp()))  # type: ignore[misc]
+                await until(lambda expected=expected: of_lamp() == expected, lambda: str(of_lamp()))  # type: ignore[misc]
                 is_stored = [settings.hub_id, settings.discovery_prefix] if settings.publish else None
                 await until(lambda s=settings, w=is_stored: stored(kept) == w)  # type: ignore[misc]
         assert foreign in retained and stays("here") == (key == "discovery_prefix")

@@ -313,8 +313,8 @@ def test_announcements_beyond_the_limits_are_refused_counted_and_reported_once()
         take(catalog, tuple(sent))
         rebuild(catalog)
         assert (len(catalog.devices), len(catalog.filters)) == (devices, topics)
-        said = [*catalog.limits.values(), *(each.reason for each in catalog.refused.values())]
-        assert said == reasons
+        sentence = [*catalog.limits.values(), *(each.reason for each in catalog.refused.values())]
+        assert sentence == reasons
 
 
 async def test_a_payload_beyond_256_kib_is_refused_and_reported_once(clock: VirtualClock) -> None:

@@ -385,13 +385,13 @@ def test_a_lamp_with_white_shows_the_white_or_the_colour() -> None:
     live = live_devices()
     announce(live, *TasmotaDevice({}, {}, rl=[2], lt_st=4).announcements)
     attributes = live.router.devices[ID].attributes
-    for said, mode, color in (
+    for sentence, mode, color in (
         ({"HSBColor": "30,100,60", "White": 0}, "hs", {"hue": 30, "saturation": 100}),
         ({"HSBColor": "30,100,0", "White": 50}, "white", None),
         ({"POWER": "OFF"}, "white", None),
         ({"HSBColor": "60,10,9", "White": 0}, "hs", {"hue": 60, "saturation": 10}),
     ):
-        receive(live, "stat/tA1/RESULT", json.dumps(said).encode())
+        receive(live, "stat/tA1/RESULT", json.dumps(sentence).encode())
         attributes = live.router.devices[ID].attributes
         assert (attributes["color_mode"], attributes.get("color_hs")) == (mode, color)
 
@@ -431,8 +431,8 @@ def test_buttons_and_switches_report_presses_and_states(
     config: dict[str, Any], message: dict[str, Any], events: list[Any], shown: dict[str, Any]
 ) -> None:
     catalog = new_catalog()
-    said = Sent("stat/tA1/RESULT", json.dumps(message).encode(), False)
-    happened = take(catalog, (*TasmotaDevice({}, {}, **config).announcements, said))
+    sentence = Sent("stat/tA1/RESULT", json.dumps(message).encode(), False)
+    happened = take(catalog, (*TasmotaDevice({}, {}, **config).announcements, sentence))
     assert [(event, data) for _, event, data in happened] == events
     assert catalog.devices[ID].attributes == shown
     assert not catalog.refused

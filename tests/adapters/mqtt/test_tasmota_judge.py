@@ -113,9 +113,9 @@ def start(play: Play) -> tuple[TasmotaDevice, LiveDevices]:
 
 
 def attributes_of(live: LiveDevices, object_id: str) -> Mapping[str, Any]:
-    wanted = object_id.replace(".", "_").replace(" ", "_")
+    expected = object_id.replace(".", "_").replace(" ", "_")
     entities = [each for device in live.router.devices.values() for each in device.entities]
-    return next((each.attributes for each in entities if each.announcement.object_id == wanted), {})
+    return next((each.attributes for each in entities if each.announcement.object_id == expected), {})
 
 
 @pytest.mark.parametrize("name", PLAYS)

@@ -125,9 +125,9 @@ def _command(catalog: Any, device: MqttDevice, spec: CommandSpec, command: Comma
     pending = PendingCommand(intent, 0.0, None)
     for message in intent.messages:
         for topic, state in answers(message, known):
-            said = Message(topic, json.dumps(state).encode(), NOW)
+            sentence = Message(topic, json.dumps(state).encode(), NOW)
             for pattern, owner, reader in catalog.readers(topic):
-                for change in catalog.changes_of(pattern, said, owner, reader):
+                for change in catalog.changes_of(pattern, sentence, owner, reader):
                     if isinstance(change, EntityEvent):
                         continue
                     apply(reader, change)
@@ -137,8 +137,8 @@ def _command(catalog: Any, device: MqttDevice, spec: CommandSpec, command: Comma
     assert is_done, _shown(entity, intent.shows)
 
 
-def _shown(entity: Entity, wanted: Mapping[str, Any]) -> str:
-    return f"shows {[entity.attributes.get(key) for key in wanted]}, not {list(wanted.values())}"
+def _shown(entity: Entity, expected: Mapping[str, Any]) -> str:
+    return f"shows {[entity.attributes.get(key) for key in expected]}, not {list(expected.values())}"
 
 
 def answers(message: Outgoing, known: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -180,9 +180,9 @@ def announced(folder: Path) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         subprocess.run(command, stdout=out, stderr=err, env=environment, timeout=500, check=True)
     with lines.open() as found:
         for line in found:
-            said = json.loads(line)
-            assert "error" not in said, said
-            yield said["model"], [(topic, payload) for topic, payload in said["sent"]]
+            sentence = json.loads(line)
+            assert "error" not in sentence, sentence
+            yield sentence["model"], [(topic, payload) for topic, payload in sentence["sent"]]
 
 
 @pytest.mark.slow

@@ -15,8 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.base import AdapterContext, CommandResult, Operation
-from appliance.adapters.device_http import HttpClient
+from appliance.adapters.base import CommandResult, Operation
 from appliance.adapters.done import ExpectedState
 from appliance.adapters.polling import PollingAdapter, attributes_in
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreadable
@@ -125,14 +124,10 @@ class ElgatoAdapter(PollingAdapter):
 
     takes_many = True
 
-    def __init__(
-        self, context: AdapterContext, http: HttpClient, poll_interval: float, max_silence_secs: float | None = None
-    ) -> None:
-        super().__init__(context, http, poll_interval, max_silence_secs)
-        self._unreadable: set[str] = set()
-        self._facts: Mapping[str, Any] = {}
-        self._facts_due_at = self.clock.monotonic()
-        self._answer: Mapping[str, Any] = {}
+    _unreadable: frozenset[str] = frozenset()
+    _facts: Mapping[str, Any] = {}
+    _facts_due_at = 0.0
+    _answer: Mapping[str, Any] = {}
 
     async def poll(self) -> Report:
         """Read every light at the address. An unreadable light is present without an observation."""
@@ -243,9 +238,9 @@ class ElgatoAdapter(PollingAdapter):
         if isinstance(light, Invalid):
             if device_id not in self._unreadable:
                 log.warning("%s: cannot be read: %s", device_id, light)
-            self._unreadable.add(device_id)
+            self._unreadable |= {device_id}
             return None
-        self._unreadable.discard(device_id)
+        self._unreadable -= {device_id}
         attributes: dict[str, Value] = {}
         vendor: dict[str, Value] = {"light_index": index}
         if light.on is not None:

@@ -13,8 +13,7 @@ from typing import Any
 
 import orjson
 
-from appliance.adapters.base import AdapterContext, CommandResult
-from appliance.adapters.device_http import HttpClient
+from appliance.adapters.base import CommandResult
 from appliance.adapters.done import ExpectedState
 from appliance.adapters.polling import PollingAdapter, attributes_in
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreadable
@@ -54,15 +53,12 @@ _CHANGES: Mapping[tuple[str, str], Callable[[Any, tuple[str, ...]], dict[str, An
 class WledAdapter(PollingAdapter):
     """Polls and commands one WLED controller: `<name>:light`, and `<name>:segment:<id>` for each segment."""
 
-    def __init__(
-        self, context: AdapterContext, http: HttpClient, poll_interval: float, max_silence_secs: float | None = None
-    ) -> None:
-        super().__init__(context, http, poll_interval, max_silence_secs)
-        self._effects: tuple[str, ...] = ()
-        self._info: Mapping[str, Any] = {}
-        self._segments_known_by: object = None
-        self._segments: tuple[Observation, ...] = ()
-        self._is_unreadable = self._has_polled = False
+    _effects: tuple[str, ...] = ()
+    _info: Mapping[str, Any] = {}
+    _segments_known_by: object = None
+    _segments: tuple[Observation, ...] = ()
+    _is_unreadable = False
+    _has_polled = False
 
     async def poll(self) -> Report:
         """Read the state, the names of the effects, and the strip's name and model."""

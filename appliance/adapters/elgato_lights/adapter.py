@@ -88,22 +88,19 @@ class LightState(Struct, frozen=True, kw_only=True):
         return LightState(on=None if on is None else on == 1, mired=mired, wrong=wrong, **read)
 
 
-LightWrite = Callable[[Command, LightState], dict[str, int]]
-
-
 def clamped_mireds(kelvin: int) -> int:
     """Convert kelvin to mired, within the range of the lights."""
     low, high = LIGHT_MIRED_RANGE
     return min(max(mireds_of(kelvin), low), high)
 
 
-_CHANGES: Mapping[tuple[str, str], LightWrite] = {
-    ("power", "on"): lambda _, light: {"on": 1},
-    ("power", "off"): lambda _, light: {"on": 0},
-    ("brightness", "set"): lambda command, _: {"brightness": command.value},
-    ("color_temperature", "set"): lambda command, _: {"temperature": clamped_mireds(kelvin_in(command.value))},
+_CHANGES: Mapping[tuple[str, str], Callable[[Any], dict[str, int]]] = {
+    ("power", "on"): lambda _: {"on": 1},
+    ("power", "off"): lambda _: {"on": 0},
+    ("brightness", "set"): lambda percent: {"brightness": percent},
+    ("color_temperature", "set"): lambda white: {"temperature": clamped_mireds(kelvin_in(white))},
 }
-"""Changed fields by command, for a light that was just read."""
+"""Changed fields by command, for the value of the command."""
 
 LIGHT_COMMANDS = (
     CommandSpec(capability="brightness", actions=("set",), min=0, max=100),
@@ -151,13 +148,15 @@ class ElgatoAdapter(PollingAdapter):
         expected: dict[str, ExpectedState] = {}
         results: dict[str, CommandResult] = {}
         for device_id in device_ids:
+            index, shown_before = _index(device_id), attributes_in(before, device_id)
             try:
-                light = self._light(states, _index(device_id))
-                changes[_index(device_id)] = self._change(_index(device_id), light, command)
+                self._require_readable(states, index)
+                goal = without_toggle(command, shown_before.get("power"), f"{self.http.address}: light {index}")
             except BadAnswer as error:
                 results[device_id] = CommandResult(error=error)
                 continue
-            expected[device_id] = ExpectedState(command, LIGHT_COMMANDS, attributes_in(before, device_id))
+            changes[index] = _CHANGES[goal.capability, goal.action](goal.value)
+            expected[device_id] = ExpectedState(command, LIGHT_COMMANDS, shown_before)
         if changes:
             written = [
                 _written(raw, state, changes.get(index, {}))
@@ -212,18 +211,11 @@ class ElgatoAdapter(PollingAdapter):
             log.debug("%s: accessory-info: %s", self.name, error)
         self._facts_due_at = self.clock.monotonic() + FACTS_EVERY
 
-    def _change(self, index: int, light: LightState, command: Command) -> dict[str, int]:
-        shown = None if light.on is None else "on" if light.on else "off"
-        command = without_toggle(command, shown, f"{self.http.address}: light {index}")
-        return _CHANGES[command.capability, command.action](command, light)
-
-    def _light(self, states: list[LightState | Invalid], index: int) -> LightState:
+    def _require_readable(self, states: list[LightState | Invalid], index: int) -> None:
         if index >= len(states):
             raise BadAnswer(f"{self.http.address}: light {index} no longer exists")
-        light = states[index]
-        if isinstance(light, Invalid):
-            raise BadAnswer(f"{self.http.address}: light {index} {light}")
-        return light
+        if isinstance(fault := states[index], Invalid):
+            raise BadAnswer(f"{self.http.address}: light {index} {fault}")
 
     def _report(self, lights: list[Any]) -> Report:
         ids = [f"{self.name}:light:{index}" for index in range(len(lights))]

@@ -17,7 +17,7 @@ from appliance.lua.catalog import Asset
 
 
 def wait_key(trigger: DeviceTrigger) -> str:
-    """Return a text that is the same for triggers with the same meaning, over reloads and restarts."""
+    """Return an identifier for a trigger's meaning. It stays the same after reloads and restarts."""
     stated = state_fields(trigger)
     if trigger.devices.ids:
         stated["device_id"] = sorted(trigger.devices.ids)
@@ -25,20 +25,19 @@ def wait_key(trigger: DeviceTrigger) -> str:
 
 
 def hash_text(text: str) -> str:
-    """Return a short text that is the same for equal texts."""
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
 class Wait(Struct, kw_only=True):
-    """A wait of one device: the match that it will fire, and the timer that ends it."""
+    """A running wait: when the timer ends, the match fires."""
 
     match: Match
     timer: TimerHandle
 
 
 class ActiveTrigger(Struct, eq=False, kw_only=True):
-    """One trigger of an automation. `due` is its schedule or interval; `waits` holds the waits of its devices, by
-    id."""
+    """A trigger of a loaded automation. `due` is the timer of its schedule or interval. `waits` are its running waits
+    by device id."""
 
     asset: Asset[AutomationDefinition]
     trigger: Trigger
@@ -48,30 +47,28 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
 
     @property
     def id(self) -> str:
-        """The automation's id."""
         return self.asset.definition.id
 
     @property
     def label(self) -> str:
-        """The automation's name in the log."""
         return f"automation '{self.id}'"
 
     @property
     def key(self) -> str:
-        """The key of the trigger's stored waits; empty if the trigger has no devices."""
+        """The key under which the trigger's waits are stored. It is empty if the trigger has no devices."""
         return wait_key(self.trigger) if isinstance(self.trigger, DeviceTrigger) else ""
 
     def is_for(self, trigger: Trigger, *, resumes: bool) -> bool:
-        """Return whether this active trigger can continue as `trigger` after a reload."""
+        """Return whether this trigger can continue, with its waits and schedule, as `trigger` of the reloaded
+        file."""
         if self.resumes != resumes:
             return False
         return self.trigger == trigger or (isinstance(trigger, DeviceTrigger) and self.key == wait_key(trigger))
 
     @property
     def resumes(self) -> bool:
-        """Whether the trigger's schedule resumes after a restart."""
         return self.asset.definition.policy.resumable_schedule
 
 
 Fire = Callable[[ActiveTrigger, Match], None]
-"""Called with a trigger that matched, and its match."""
+"""Runs the automation of a trigger that matched."""

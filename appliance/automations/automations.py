@@ -1,5 +1,4 @@
-"""The automations as a whole: combines their parts, and has everything that the API and the command line read and
-change."""
+"""The automations as a whole: combines their parts for the API and the command line."""
 
 from __future__ import annotations
 
@@ -38,12 +37,13 @@ log = logging.getLogger("automations")
 
 
 NOT_YET_ON = "it is off in its file: edit the file, then switch it on"
-"""The reason for an automation with `enabled = false` in its file that was never switched on."""
+"""Why an automation with `enabled = false` in its file is off until someone switches it on."""
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """One automation with its state; `last_run` and its result outlive a restart, `running` is the number of its
-    current executions. `next_run` and `last`, its newest execution since the start, are filled in only on request.
+    """One automation with its state. `last_run`, `last_status`, and `last_error` outlive a restart. `running` is the
+    number of current executions. Only `list_timed_views` sets `next_run` and `last`, the newest execution since the
+    start.
     """
 
     definition: AutomationDefinition
@@ -57,9 +57,9 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 class Automations(ExecutableFiles[AutomationDefinition]):
-    """The automations of a catalog; they are armed while the context is entered.
+    """The automations of a catalog. Their triggers are active while the context is entered.
 
-    If not `is_armed`, none of them fires until a reload. Methods raise `NotFound` for an unknown id.
+    If not `is_armed`, no trigger is active until a reload. Methods raise `NotFound` for an unknown id.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         await self._stack.aclose()
 
     def hold_until(self, have_started: Callable[[], bool], bus: Bus) -> None:
-        """Hold all timers and schedules until every adapter has started: earlier, they would find devices offline."""
+        """Hold all timers and schedules until every adapter has started. Before that, devices would be offline."""
         if have_started():
             return
         release = self.engine.hold_schedules()
@@ -110,11 +110,9 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         forget = bus.listen(on_started, AdapterStarted)
 
     def list_views(self) -> list[View]:
-        """Return every automation, sorted by id."""
         return [self._view(definition) for definition in self.catalog.list_definitions()]
 
     def list_timed_views(self) -> list[View]:
-        """Return the views, with the next due time and the newest execution of each automation."""
         return [
             replace(
                 view,
@@ -125,11 +123,11 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         ]
 
     def view(self, id_: str) -> View:
-        """Return the automation of the id; raises `NotFound`."""
         return self._view(self.catalog.get(id_).definition)
 
     async def switch(self, id_: str, *, is_enabled: bool) -> View:
-        """Switch the automation on or off once the change is on the card; raise `StoreFailed` if that fails."""
+        """Store the change, then switch the automation on or off. Raise `StoreFailed` if the change cannot be
+        stored."""
         is_changed = self.view(id_).is_enabled != is_enabled
         await self.states.switch(id_, is_enabled=is_enabled)
         if is_changed:
@@ -149,12 +147,11 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return self._view(asset.definition)
 
     def list_next(self, id_: str) -> list[datetime]:
-        """Return the automation's next due times, at most ten, the soonest first."""
+        """Return at most ten future times of the automation, in order."""
         self.catalog.get(id_)
         return self.engine.list_next(id_)
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures of all executions, and of each automation."""
         return {**super().figures(), "each": self.engine.figures()}
 
     def _view(self, definition: AutomationDefinition) -> View:
@@ -178,7 +175,7 @@ def catalog_of(
     known: Callable[[], HomeNames] | None = None,
     surroundings: Surroundings | None = None,
 ) -> Catalog[AutomationDefinition]:
-    """Return the catalog of the automations in the section's folder, without loading it; names that are not `known`
+    """Return the catalog of the automations in the section's folder, without loading it. Names that are not `known`
     get a warning."""
     default_max = settings.runner.default_max_concurrent
     find_warnings = None if known is None else lambda definition: known().warnings_of(definition)

@@ -1,9 +1,9 @@
 """The brake pauses an automation that triggers itself again and again.
 
 This can involve several automations that trigger each other in a circle. For each thing that an execution changes,
-the brake remembers the automations that led to the change; they count as the cause of any trigger by that thing. They
-count as the cause of an attribute's change if the attribute then shows the value that they commanded, before another
-command for it and before any other value. Actions by people are never paused.
+the brake stores the automations that caused the change. If the thing triggers an automation, the stored automations
+are the cause. An automation is the cause of an attribute's change only if the attribute takes the commanded value
+next, before any other command or value. Actions by people are never paused.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from appliance.home.events import CommandStarted, DeviceStateChanged, Event
 from appliance.home.values import Value
 
 PAUSE_SECS = 60.0
-"""How long an automation is paused, in seconds."""
 
 MAX_SLOW_RUNS, SLOW_SECS = 30, 300.0
-"""A slow loop is paused after this number of runs within this number of seconds."""
+"""An automation is also paused after `MAX_SLOW_RUNS` runs within `SLOW_SECS` that it caused itself."""
 
 log = logging.getLogger("automations")
 
@@ -33,7 +32,7 @@ _NO_CAUSES: frozenset[str] = frozenset()
 
 
 class _BrakeRecord(Struct):
-    """One automation: its runs that it caused itself, the causes of its latest execution, and the end of its
+    """The times of runs that an automation caused itself, the causes of its latest execution, and the end of its
     pause."""
 
     runs: deque[float] = field(default_factory=deque)
@@ -56,9 +55,8 @@ class Brake:
         bus.listen(self._on_event, CommandStarted, DeviceStateChanged)
 
     def note_effect(self, source: str, kind: str, name: str) -> None:
-        """Record that an execution (`automation:x` or `scene:x`) is now changing the thing with this kind and name.
-
-        An automation that runs a scene counts as the cause of the scene's effects.
+        """Record that an execution (`automation:x` or `scene:x`) now changes this thing. If an automation runs a
+        scene, the automation is the cause of the scene's effects.
         """
         causes, now = self._causes_behind(source), self._clock.monotonic()
         if not causes:
@@ -69,8 +67,8 @@ class Brake:
         self._note(kind, name, causes)
 
     def note_invoke(self, source: str, payload: Mapping[str, Value]) -> None:
-        """Note that an execution calls an operation: it counts as the cause of the device's values and events, as
-        after a command."""
+        """Record the execution as the cause of the values and events that the operation's payload sets, as after a
+        command."""
         device_id, attributes = str(payload.get("device_id")), payload.get("attributes")
         for name, value in attributes.items() if isinstance(attributes, Mapping) else ():
             self._expect(source, f"{device_id} {name}", Matcher(equals=value))
@@ -85,7 +83,7 @@ class Brake:
             self._on_change(event)
 
     def _expect(self, source: str, name: str, matcher: Matcher) -> None:
-        """Expect the commanded value of a device's attribute; it replaces any earlier one."""
+        """Store the commanded value of an attribute in place of an earlier one."""
         if not self._causes_behind(source):
             self._causes.pop(("command", name), None)
         else:
@@ -93,7 +91,6 @@ class Brake:
             self._expected[name] = matcher
 
     def _on_change(self, event: DeviceStateChanged) -> None:
-        """Note which automations caused the change of each attribute, and of the device."""
         if not self._causes:
             return
         device, everything = event.device, _NO_CAUSES
@@ -110,7 +107,7 @@ class Brake:
         self._note("device", f"{device.id} ", everything)
 
     def _note(self, kind: str, name: str, causes: frozenset[str]) -> None:
-        """Store the causes of the latest change of the thing, and forget old ones."""
+        """Store the causes of the thing's latest change, and remove expired causes."""
         now = self._clock.monotonic()
         self._causes.pop((kind, name), None)
         if causes:
@@ -144,7 +141,7 @@ class Brake:
         return f"brake: {sentence}"
 
     def note_execution(self, automation_id: str, event: Mapping[str, Value]) -> None:
-        """Note an execution for the event; it counts towards `max_runs` if the automation caused the event."""
+        """Count the execution towards `max_runs` if the automation itself caused the event."""
         causes = self._causes_of(event)
         if automation_id in causes:
             record = self._records.setdefault(automation_id, _BrakeRecord())
@@ -160,8 +157,7 @@ class Brake:
         return left if left > 0 else None
 
     def _limit_reached(self, record: _BrakeRecord, now: float) -> tuple[int, float] | None:
-        """Return the runs and seconds of the limit that the automation has reached; forget runs that no longer
-        count."""
+        """Return the exceeded limit as its runs and seconds. Remove runs that are too old for both limits."""
         limits = ((self._max_runs, self._secs), (MAX_SLOW_RUNS, SLOW_SECS))
         while record.runs and now - record.runs[0] > max(self._secs, SLOW_SECS):
             record.runs.popleft()
@@ -184,7 +180,8 @@ class Brake:
 
 
 def _expected_of(command: Command) -> Matcher:
-    """Return the expected value of the command's capability; any value if the command does not state it."""
+    """Return the value that the device shows after the command. If the command does not state it, any value
+    matches."""
     if command.action in ("on", "off"):
         return Matcher(equals=command.action)
     is_exact = command.action == "set" and not command.capability.startswith("color")  # devices round colours

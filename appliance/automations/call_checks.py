@@ -25,7 +25,7 @@ _LUA_TYPES = {str: "string", bool: "boolean", int: "number", float: "number", di
 
 
 def find_wrong_literals(source: Source, specs: SpecsOf) -> Iterator[Fault]:
-    """Yield a sentence for each call that would certainly fail because of its literal arguments."""
+    """Yield a fault for each call that always fails because of its literal arguments."""
     in_tables = set()
     for call in _list_calls(source):
         try:
@@ -47,7 +47,8 @@ def _list_calls(source: Source) -> tuple[LiteralCall, ...]:
 
 
 def _check(call: LiteralCall, specs: SpecsOf) -> None:
-    """Raise a `LaresError` if the call would fail. Other objects may have methods with the same names as `ctx`."""
+    """Raise a `LaresError` if the call would fail. Most checks are only for `ctx`, because other objects may have
+    methods with the same names."""
     if not call.method:
         _check_command(call.arguments[0], (), None)
         return
@@ -82,7 +83,7 @@ def _check_types(call: LiteralCall, arguments: tuple[Any, ...]) -> None:
 
 
 def _check_name(method: str, name: Any) -> None:
-    """Check the name of a variable, even if the value is computed."""
+    """Check a variable's name. Its value may be computed."""
     if method in ("get", "set") and isinstance(name, str):
         try:
             variable_name(name)
@@ -103,7 +104,7 @@ def _check_wait(table: Any) -> None:
 
 
 def _check_command(table: Any, specs: tuple[CommandSpec, ...], device_id: Any) -> None:
-    """Raise a `LaresError` if the table cannot be a command, or is not one that the device offers."""
+    """Raise a `LaresError` if the table is no command, or if the device does not offer the command."""
     if not isinstance(table, dict):
         return
     capability, action = table.get("capability", UNKNOWN), table.get("action", UNKNOWN)

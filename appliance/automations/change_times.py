@@ -1,4 +1,4 @@
-"""The times since which comparisons have held, for conditions with `for_secs`."""
+"""Change times: since when a comparison holds, for conditions with `for_secs`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from appliance.store.storage import Storage
 
 
 class Comparison(NamedTuple):
-    """An attribute, and the values with which a condition compares it."""
+    """A condition's comparison of one attribute."""
 
     attribute: str
     matcher: Matcher
 
     @property
     def key(self) -> str:
-        """The key of the comparison's stored time: the attribute, and the range if there is one."""
+        """The key of the comparison's stored time."""
         return f"{self.attribute} {self.matcher}" if self.matcher.is_range else self.attribute
 
     def begins(self, event: DeviceStateChanged) -> bool:
-        """Return whether the comparison begins to hold, or its value changes; a gap counts as neither."""
+        """Return whether the comparison begins to hold or its value changes. A gap in the values is ignored."""
         value = event.device.attributes.get(self.attribute)
         if self.attribute not in event.changed or not self.matcher.is_usable(value):
             return False
@@ -40,10 +40,9 @@ class Comparison(NamedTuple):
 
 
 class ChangeTimes:
-    """Remembers since when the comparisons passed to `watch` have held, also over restarts.
-
-    Without `above` and `below`, these are the times of the last changes. If the clock is set, the times of changes in
-    this run of the hub are corrected.
+    """Stores since when each comparison passed to `watch` holds. The times outlive restarts. For a comparison without
+    `above` and `below`, it is the time of the attribute's last change. When the clock is set, times from this run of
+    the hub are corrected.
     """
 
     def __init__(self, storage: Storage, registry: Registry, bus: Bus, clock: Clock) -> None:
@@ -57,14 +56,14 @@ class ChangeTimes:
         bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
 
     def watch(self, comparisons: Mapping[str, Collection[Comparison]]) -> None:
-        """From now on, remember these comparisons, by device id or alias; forget other devices."""
+        """From now on, store the times of these comparisons only. The keys are device ids or aliases."""
         self._watched = comparisons
         watched = {self._registry.id_of(each) for each in comparisons}
         for device_id in [each for each in self._times if each not in watched]:
             self._forget(device_id)
 
     def get(self, device: Device, comparison: Comparison) -> datetime:
-        """Return the time since which the comparison has held; if that was not observed, return the time of the
+        """Return the time since which the comparison holds. If the hub did not observe it, return the time of the
         device's last change."""
         self._follow_clock()
         return self._times.get(device.id, {}).get(comparison.key, device.updated_at)

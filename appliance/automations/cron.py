@@ -43,7 +43,7 @@ def _numbered(*lists: tuple[str, ...]) -> dict[str, int]:
 
 
 class _CronField(Struct, frozen=True, kw_only=True):
-    """One of the seven fields: its name, its bounds (inclusive), and the words that replace numbers."""
+    """One of the seven fields: its name, its inclusive bounds, and its words for numbers."""
 
     name: str
     low: int
@@ -66,11 +66,10 @@ _HOUR, _WEEKDAY = 2, 5
 
 
 class Cron(Struct, frozen=True, kw_only=True):
-    """A schedule. Every field must match, day and weekday as well.
-
-    `expression` is as written; `plain` has the numbers of croniter, in which Sunday is 0. `warning` concerns its
-    weekday, `uneven_steps` the steps that do not divide their field evenly. An expression that `repeats_hourly` has
-    `*` or a step in the hour field.
+    """A schedule. A parsed expression. Every field must match, including both day and weekday. `expression` is the
+    user's text. `plain` has croniter's numbers, in which Sunday is 0. `warning` is about the weekday field.
+    `uneven_steps` are warnings about steps that do not divide their field evenly. `repeats_hourly` is true for `*` or
+    a step in the hour field.
     """
 
     expression: str
@@ -81,7 +80,7 @@ class Cron(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def parse(expression: str) -> Cron:
-        """Parse the expression; raise `Invalid` that names the wrong field."""
+        """Parse the expression. Raise `Invalid` with the name of the wrong field."""
         words = _split(expression)
         plain = " ".join(_plain(word, field) for word, field in zip(words, _FIELDS, strict=True))
         return Cron(
@@ -93,12 +92,13 @@ class Cron(Struct, frozen=True, kw_only=True):
         )
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Return the first matching second after the instant, in UTC; None if there is none up to the last year."""
+        """Return the first matching second after the instant, in UTC. Return None if no second matches up to the last
+        year."""
         found = self.next_shown(instant.astimezone(UTC).replace(tzinfo=None))
         return None if found is None else found.replace(tzinfo=UTC)
 
     def next_shown(self, after: datetime) -> datetime | None:
-        """Return the first matching second after this one, both without a zone."""
+        """Like `next_after`, but with times without a zone."""
         from croniter import CroniterBadDateError
 
         if after.year > LAST_YEAR:
@@ -112,7 +112,7 @@ class Cron(Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1024)
 def _read(plain: str) -> Any:
-    """Return a finder of occurrences; it can be shared, because each call passes its own time."""
+    """Return a cached finder of occurrences. It can be shared because each call passes its own time."""
     from croniter import croniter
 
     years = LAST_YEAR - FIRST_YEAR + 1
@@ -141,7 +141,7 @@ def _six(words: list[str]) -> str:
 
 
 def _plain(word: str, field: _CronField) -> str:
-    """Return the numbers that the word of one field allows, as croniter counts them."""
+    """Return the numbers that one field allows, in croniter's numbering."""
     numbers = sorted({number for part in word.split(",") for number in _part(part, field)})
     if len(numbers) == field.high - field.low + 1:
         return "*"
@@ -149,7 +149,7 @@ def _plain(word: str, field: _CronField) -> str:
 
 
 def _part(part: str, field: _CronField) -> range:
-    """Return the numbers of one list element: `*`, `5`, `MON`, `1-5`, each with or without `/step`."""
+    """Return the numbers of one element of a list: `*`, `5`, `MON`, `1-5`, each with or without `/step`."""
     body, slash, step = part.partition("/")
     low, high = _bounds(body, field)
     if slash and "-" not in body:
@@ -187,7 +187,7 @@ def _step(word: str, field: _CronField) -> int:
 
 
 def _not_understood(word: str, field: _CronField) -> str:
-    """Return the sentence about a word that is not a number, with the nearest valid word."""
+    """Return the error message for a word that is not a number, with the nearest valid word."""
     if word == "":
         return f"{field.name} has an empty place; write *, numbers, ranges like 1-5, steps like */5, lists"
     if field.name in ("day", "weekday") and re.match(_QUARTZ, word.upper()):
@@ -200,7 +200,7 @@ def _not_understood(word: str, field: _CronField) -> str:
 
 
 def _unfolded(first: str, last: str, field: _CronField) -> str:
-    """Return a range that wraps around the end of the field as two that do not: `FRI-MON` is `FRI-SAT,SUN-MON`."""
+    """Split a range that wraps around the end of the field into two ranges: `FRI-MON` is `FRI-SAT,SUN-MON`."""
     by_number = CRON_WEEKDAYS if field.name == "weekday" else CRON_MONTHS
     is_named = bool(field.words) and first.upper() in field.words
     low, high = (by_number[0], by_number[-1]) if is_named else (str(field.low), str(field.high))
@@ -209,7 +209,7 @@ def _unfolded(first: str, last: str, field: _CronField) -> str:
 
 
 def _uneven_steps(words: list[str]) -> Iterator[str]:
-    """Yield a sentence for each step over a whole field whose last step is shorter than the others."""
+    """Yield a warning for each step over a whole field whose last step is shorter than the others."""
     for word, field in zip(words, _FIELDS, strict=True):
         size = field.high - field.low + 1
         for part in word.split(",") if field.name not in ("day", "year") else ():
@@ -230,7 +230,8 @@ def _uneven_steps(words: list[str]) -> Iterator[str]:
 
 
 def _warning(weekday: str) -> str | None:
-    """Return a sentence about a weekday field with numbers, which usual cron counts from 0 and this one from 1."""
+    """Return a warning for a weekday field with numbers. Usual cron counts weekdays from 0; this dialect counts from
+    1."""
     meant = _as_in_unix(weekday)
     if meant is None:
         return None
@@ -239,13 +240,12 @@ def _warning(weekday: str) -> str | None:
 
 
 def _as_in_unix(weekday: str) -> str | None:
-    """Return the weekday field with names for its numbers, as five-field cron counts them; None if it has no
-    numbers."""
+    """Replace the numbers of five-field cron by weekday names. Return None if the field has no numbers."""
     return None if (names := _renamed(weekday, 0)) == weekday else names
 
 
 def _renamed(weekday: str, sunday: int) -> str:
-    """Return the weekday field with names for its numbers, except steps; `sunday` is the number of Sunday."""
+    """Replace the numbers by weekday names, except in steps. `sunday` is the number of Sunday."""
     return ",".join(_renamed_part(part, sunday) for part in weekday.split(","))
 
 

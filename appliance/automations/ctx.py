@@ -39,7 +39,7 @@ from appliance.tables.json_schema import Shape
 log = logging.getLogger("notify")
 
 COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
-"""The attributes of a light's colour; `ctx:restore` sets the first one that the light shows."""
+"""The attributes of a light's colour. `ctx:restore` sets the first attribute that the light reports."""
 
 
 _Find = Callable[[str], Any]
@@ -50,8 +50,8 @@ RunScene = Callable[[str, tuple[str, ...]], Awaitable[ExecutionEntry]]
 class CtxCalls:
     """The work of `ctx` for scenes and automations.
 
-    `run_scene` runs the scene of an id until it ends, and gets the chain of executions that led to it. `targets` of
-    `ctx:notify` are `<section>:<operation>`; without targets, a message becomes a log line.
+    `run_scene` runs a scene until it ends; its second argument is the chain of executions that led to the scene.
+    `targets` of `ctx:notify` are `<section>:<operation>`; without targets, a message becomes a log line.
     """
 
     def __init__(self, environment: Environment, timers: Timers, run_scene: RunScene, targets: Sequence[str]) -> None:
@@ -65,7 +65,6 @@ class CtxCalls:
         self._clock: Clock = environment.clock
 
     def table(self) -> Mapping[str, CtxCall]:
-        """Return the calls by name."""
         registry = self._registry
         return {
             "command": _commanding(self._command),
@@ -113,13 +112,13 @@ class CtxCalls:
         await self._clock.sleep(seconds)
 
     async def _list(self, shape: Shape, find: _Find, _: Context, name: str, *__: None) -> list[Any]:
-        """Return things in their present state; raise `NotFound` if there is no such room or group."""
+        """Return the listed things. Raise `NotFound` for an unknown room or group."""
         shown: list[Any] = []
         await in_steps(self._clock, map(shown.append, map(shape, find(name))))
         return shown
 
     async def _run_scene(self, context: Context, id_: str, *_: None) -> list[Mapping[str, Any]]:
-        """Return the scene's results once it has ended; reject a circle of scenes."""
+        """Run the scene until it ends, and return its results. Reject a circle of scenes."""
         label = f"scene:{id_}"
         if label in context.chain:
             circle = " → ".join((*context.chain[context.chain.index(label) :], label))
@@ -195,7 +194,7 @@ class CtxCalls:
         return [await context.send_to(device_id, command) for device_id, command in commands]
 
     async def _notify(self, context: Context, message: str, fields: Any, _: None) -> list[dict[str, Any]]:
-        """Send the message to all targets at the same time; return the results in the order of the targets."""
+        """Send the message to all targets at the same time. Return the results in the order of the targets."""
         check_notification(message, fields)
         if not self._targets:
             log.info(message, extra={"source": context.source})  # Not with "%s", so that a flood of them is limited
@@ -225,7 +224,7 @@ def _commanding(send: Callable[[Context, str, Any], Awaitable[Any]]) -> CtxCall:
     async def command(context: Context, name: str, raw: Any, *_: None) -> Any:
         try:
             return await send(context, name, raw)
-        except LaresError as error:  # nothing was sent; with a `pcall`, no trace of it would remain
+        except LaresError as error:  # a script with `pcall` would hide this failure
             context.note_failure(f"command to {name[:MAX_ID_CHARS]}", str(error))
             raise
 
@@ -233,7 +232,6 @@ def _commanding(send: Callable[[Context, str, Any], Awaitable[Any]]) -> CtxCall:
 
 
 async def _get_one(shape: Shape, find: _Find, _: Context, name: str, *__: None) -> Any:
-    """Return one thing; None if it is missing."""
     with suppress(NotFound):
         return shape(find(name))
     return None
@@ -244,7 +242,6 @@ def _result(target: str, status: Status, message: str | None) -> dict[str, Any]:
 
 
 def _shown(device: Device) -> dict[str, Value]:
-    """Return the part of the device's state that `ctx:restore` can restore."""
     taken = {spec.capability for spec in device.commands or () if "set" in spec.actions}
     shown: dict[str, Value] = {}
     if any(spec.capability == "power" for spec in device.commands or ()) and "power" in device.attributes:
@@ -257,9 +254,8 @@ def _shown(device: Device) -> dict[str, Value]:
 
 
 def _restoring_commands(shown: Mapping[str, Any], *, is_on: bool) -> list[Command]:
-    """Return the commands that restore the device.
-
-    A device that was off gets only `off`, after all others: brightness and colour would switch it on.
+    """Return the commands that restore the device. For a device that was off, `off` is the last command, because
+    brightness and colour would switch it on.
     """
     power = shown.get("power")
     off = [Command.parse({"capability": "power", "action": "off"})] if power == "off" else []

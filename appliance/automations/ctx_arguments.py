@@ -118,7 +118,8 @@ CHECKS: Mapping[str, Callable[[Any, Any, Any], object]] = {
     "restore": lambda snapshot, *_: check_snapshot(snapshot),
     "log": lambda level, *_: check_level(level),
 }
-"""The check of each method's arguments, whose types are correct. Each raises `Invalid` for what would fail."""
+"""The check of each method's arguments. It raises `Invalid` if the call would fail. The Lua types are already
+correct."""
 
 
 def _options(raw: Any, call: str) -> Table:

@@ -1,4 +1,4 @@
-"""Decisions: whether a triggered automation runs, or why it does not; and how it ended."""
+"""The decider: whether a triggered automation runs, and otherwise why it does not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TriggerEvent = Mapping[str, Value]
 
 
 class Decider:
-    """Decides whether a trigger becomes an execution of `executor`, and records how it ended."""
+    """Decides whether a trigger starts an execution, and records how the execution ended."""
 
     def __init__(self, environment: Environment, states: States, executor: Executor) -> None:
         self._clock = environment.clock
@@ -42,8 +42,8 @@ class Decider:
         self.executor = executor
 
     def fire(self, active: ActiveTrigger, match: Match) -> None:
-        """Run the automation whose trigger matched, if it is on, allowed to run, and did not just run for the same
-        event."""
+        """Run the automation of the trigger if its switch, brake, conditions, and policy allow it. Otherwise record
+        the reason."""
         asset, definition = active.asset, active.asset.definition
         event = match.event if active.trigger.id is None else {**match.event, "trigger_id": active.trigger.id}
         outcome = self._admit(definition, self._states.of(definition.id), event)
@@ -54,7 +54,7 @@ class Decider:
             self._brake.note_execution(definition.id, event)
 
     async def run_by_hand(self, asset: Asset[AutomationDefinition], event: TriggerEvent) -> ExecutionEntry:
-        """Run the automation if its conditions hold, regardless of mode, policy, and switch; return at its end."""
+        """Run the automation to its end if its conditions hold. Ignore its mode, policy, and switch."""
         outcome = self._check_conditions(asset.definition)
         request = _request(asset, event, outcome, by_hand=True)
         if outcome.holds:
@@ -66,7 +66,7 @@ class Decider:
         return check_all(definition.conditions, self._environment, instant)
 
     def _admit(self, definition: AutomationDefinition, state: State, event: TriggerEvent) -> ConditionResult:
-        """Check the switch, the brake, the conditions, and the policy, and note the decision of the policy."""
+        """Check the switch, the brake, the conditions, and the policy, and store the policy's new memory."""
         if not state.is_enabled:
             return DISABLED
         if (reason := self._brake.refusal(definition.id, event)) is not None:
@@ -90,7 +90,6 @@ class Decider:
             self._states.remember(id_, replace(memory, ended_at=ended, decided=decided))
 
     def _note(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
-        """Record the end of an execution; a skipped or dropped one never began."""
         state = self._states.of(request.id)
         self._follow_clock()
         if not request.by_hand:
@@ -103,7 +102,7 @@ class Decider:
 
 
 def _steps(definition: AutomationDefinition, outcome: ConditionResult) -> tuple[Mapping[str, Any], ...]:
-    """Return the trace steps of the conditions, up to the first that does not hold."""
+    """Return a trace step for each condition, up to the first that does not hold."""
     if not outcome.holds and not outcome.branch:
         return ()
     failed = None if outcome.holds else int(outcome.branch.partition(".")[0])

@@ -1,4 +1,4 @@
-"""The definition of one automation file, parsed from the plain data of its table; all faults are reported
+"""The definition of an automation, parsed from the plain data of its file's table. All faults are reported
 together."""
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _OTHER_NAMES = {
     **dict.fromkeys(("state", "numeric_state", "device"), "device_state_change"),
     "event": "device_event",
 }
-"""The names that other home automation systems use for these fields."""
+"""Other home automation systems' names of the fields, for hints."""
 
 
 def parse_trigger(table: Table, locale: Locale, now: datetime) -> Trigger | None:
-    """Return the trigger of a table, for a home at this place; None if it has faults, which are noted."""
+    """Return the trigger that the table describes. If it has faults, add them to the findings and return None."""
     kind = table.need("type", one_of(*TRIGGER_KINDS, meant=_OTHER_NAMES))
     if kind is None:
         return None
@@ -61,9 +61,8 @@ EXAMPLE = "{ { type = … }, … }"
 
 
 class AutomationDefinition(Struct, frozen=True, kw_only=True):
-    """One automation, started by any of its triggers. Equal definitions have the same effect, except for their Lua.
-
-    With `enabled = false`, it is off until it is switched on.
+    """An automation, started by any of its triggers. Equal definitions have the same effect, except for their Lua.
+    With `enabled = false`, the automation is off until someone switches it on.
     """
 
     id: str
@@ -76,7 +75,7 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
     enabled: bool = True
 
     def explain(self, home: Environment, instant: datetime | None) -> Iterator[str]:
-        """Yield a sentence for each trigger and condition, with present values.
+        """Yield a sentence with present values for each trigger and condition.
 
         `instant` is None while the clock is not trusted.
         """
@@ -87,7 +86,7 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
 def state_fields(thing: Trigger | Condition) -> dict[str, Value]:
     """Return the given fields of a trigger or condition as plain data, without inner conditions.
 
-    They have the names of the file, except a date's `month`, `day` and `year`. `timezone` is the zone in effect.
+    The names are the file's names, except a date's `month`, `day`, and `year`. `timezone` is the active zone.
     """
     stated: dict[str, Value] = {}
     for name in thing.__struct_fields__:
@@ -115,7 +114,7 @@ _STATED: Mapping[type, Callable[[dict[str, Any]], Mapping[str, Value]]] = {
     tuple: lambda field: {name: f"{month:02}-{day:02}" for name, (month, day) in field.items()},
     time: lambda field: {name: f"{at:%H:%M}" for name, at in field.items()},
 }
-"""How a field of each type is written as plain data, unless it is plain data already."""
+"""Converts field types to plain data."""
 
 
 def _places(devices: Devices) -> Mapping[str, Value]:
@@ -128,8 +127,7 @@ FindWarnings = Callable[[AutomationDefinition], Iterable[Problem]]
 def automation_parser(
     locale: Locale, clock: Clock, default_max: int, find_warnings: FindWarnings | None = None
 ) -> Callable[[Table], AutomationDefinition | None]:
-    """Return a reader of the table that an automation's file returned; `default_max` is the max of a mode without its
-    own.
+    """Return a parser for the table of an automation's file. `default_max` is the mode's default `max`.
 
     `find_warnings` adds warnings about the definition.
     """
@@ -144,8 +142,8 @@ def automation_parser(
 
 
 def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> AutomationDefinition | None:
-    """Parse the definition in a table, for a home at this place; a schedule that never occurs after `now` is a fault.
-    Return None if an essential field is wrong; the table's findings have every fault.
+    """Parse the definition in a table. A schedule without a time after `now` is a fault. Return None if an essential
+    field is wrong. The table's findings have every fault.
     """
     id_ = table.need("id", text(MAX_ID_CHARS))
     if id_ in RESERVED_IDS:

@@ -1,4 +1,4 @@
-"""The engine: finds the automations for events and due times, and records which events match none."""
+"""The engine: finds the automations for events and for times."""
 
 from __future__ import annotations
 
@@ -45,13 +45,11 @@ _KINDS: tuple[type[events.Event], ...] = (
 )
 
 MAX_NEXT = 10
-"""Maximum number of next times that are listed for an automation."""
 
 
 class Engine:
-    """Arms the automations of a catalog; if not `is_armed`, only from the next reload on.
-
-    An index by subject means that an event costs time only for triggers that may match.
+    """Activates the triggers of a catalog's automations. If not `is_armed`, it waits for the next reload. An index by
+    subject finds the triggers that an event may match.
     """
 
     def __init__(
@@ -96,7 +94,7 @@ class Engine:
         await self._waits.aclose()
 
     def disarm(self) -> None:
-        """Stop triggering automations, also after reloads; executions in progress continue."""
+        """Deactivate all triggers, even after later reloads. Executions in progress continue."""
         self._is_disarmed = True
         self._waits.disarm()
         self._listening.close()
@@ -104,28 +102,27 @@ class Engine:
             self._stop(active)
 
     async def reload(self, *, only_valid: bool = False) -> tuple[int, list[Fault]]:
-        """Use all files if none has a fault, or only the valid ones. An unchanged trigger keeps its waits and its
-        schedule."""
+        """Load all files, or with `only_valid` the valid files. Without `only_valid`, a fault means that nothing
+        changes. An unchanged trigger keeps its waits and its schedule."""
         count, faults = await (self.catalog.reload_valid() if only_valid else self.catalog.reload())
         if not faults:
             self.arm()
         return count, faults
 
     def hold_schedules(self) -> Callable[[], None]:
-        """Keep what schedules and intervals fire until the returned function is called; then fire it."""
+        """Delay schedules and intervals that become due, until the returned function is called."""
         self._schedules.hold()
         return self._schedules.release
 
     def has_timer_listener(self, name: str) -> bool:
-        """Return whether an enabled automation listens for the timer of this name."""
         return any(self._states.of(each.id).is_enabled for each in self._index.of_subject("timer", name))
 
     def has_hook_listener(self, hook: str) -> bool:
-        """Return whether an automation, enabled or not, has a trigger for the hook of this id."""
+        """Return whether any automation has a trigger for the hook, even if it is switched off."""
         return bool(self._index.of_subject("hook", hook))
 
     def list_next(self, id_: str) -> list[datetime]:
-        """Return the next due times of the automation's schedules and intervals, at most ten, the soonest first."""
+        """Return at most ten future times of the automation's schedules and intervals, in order."""
         times = (time for active in self._active.get(id_, ()) for time in self._next_of(active))
         return sorted(set(times))[:MAX_NEXT]
 
@@ -135,7 +132,7 @@ class Engine:
         return min((missed for alarm in alarms if (missed := alarm.find_missed())), default=None)
 
     def list_waits(self, id_: str) -> list[tuple[str, datetime]]:
-        """Return the waits of the automation that are in progress: the device, and when each ends."""
+        """Return the running waits of the automation: each device with the end of its wait."""
         return [
             (device_id, self._instant_of(wait.timer))
             for active in self._active.get(id_, ())
@@ -143,7 +140,6 @@ class Engine:
         ]
 
     def figures(self) -> dict[str, Any]:
-        """Return, for each automation, whether it is armed, its waits, its next due time, and its last run."""
         return {
             id_: {
                 "armed": self._states.of(id_).is_enabled,
@@ -156,11 +152,11 @@ class Engine:
         }
 
     def find_next(self, id_: str) -> datetime | None:
-        """Return the next due time of the automation; None if it has none or is switched off."""
+        """Return the automation's next time. Return None if it has no time or is switched off."""
         return self._next_fire(self._active.get(id_, ())) if self._states.of(id_).is_enabled else None
 
     def _next_fire(self, active_triggers: Iterable[ActiveTrigger]) -> datetime | None:
-        """Return the next due time of a schedule or wait; None if there is none."""
+        """Return the next end of a schedule or wait. Return None without schedules and waits."""
         timers = [wait.timer for active in active_triggers for wait in active.waits.values()]
         times = [self._instant_of(timer) for timer in timers]
         times += [due for active in active_triggers if (due := self._due_of(active)) is not None]
@@ -187,7 +183,8 @@ class Engine:
             )
 
     def list_constant(self) -> list[ActiveTrigger]:
-        """Return the intervals whose times all have the same result, if no Lua runs."""
+        """Return the intervals of automations without conditions and policy. A simulation without Lua shows one of
+        their times."""
         definitions = ((active, active.asset.definition) for active in self._list_active())
         plain = (active for active, each in definitions if not each.conditions and each.policy == Policy())
         return [active for active in plain if isinstance(active.trigger, Interval)]
@@ -196,7 +193,7 @@ class Engine:
         return [active for each in self._active.values() for active in each]
 
     def arm(self) -> None:
-        """Arm the automations of the catalog, unless the hub is about to stop; an equal trigger continues."""
+        """Activate the triggers of the catalog, unless the hub is stopping. An equal trigger continues."""
         if self._is_disarmed:
             return
         before, self._active = self._active, {}
@@ -218,8 +215,7 @@ class Engine:
         self._states.begin_with({each.id: each.enabled for each in self.catalog.list_definitions()})
 
     def _carry_over(self, old: list[ActiveTrigger], asset: Asset[AutomationDefinition]) -> list[ActiveTrigger]:
-        """Return the automation's triggers for this text; triggers that did not change keep their waits and
-        schedules."""
+        """Return the automation's triggers. Unchanged triggers keep their waits and schedules."""
         found = []
         for trigger in asset.definition.triggers:
             resumes = asset.definition.policy.resumable_schedule
@@ -272,7 +268,7 @@ class Engine:
 
 
 def _watched_comparisons(definitions: Iterable[AutomationDefinition]) -> Mapping[str, Collection[Comparison]]:
-    """Return, by device, the comparisons of conditions with `for_secs`."""
+    """Return the comparisons of conditions with `for_secs`, by device."""
     found: defaultdict[str, dict[str, Comparison]] = defaultdict(dict)
     for condition in (each for definition in definitions for each in list_nested(definition.conditions)):
         if isinstance(condition, DeviceState) and condition.for_secs:
@@ -285,7 +281,7 @@ def _shown(instant: datetime | None) -> str | None:
 
 
 class TriggerIndex:
-    """The triggers of all loaded automations, by subject; each reload makes a new index."""
+    """The triggers of all loaded automations by subject. Each reload makes a new index."""
 
     def __init__(self, active: Iterable[ActiveTrigger], registry: Registry) -> None:
         self._registry = registry
@@ -308,11 +304,10 @@ class TriggerIndex:
         return [] if subject is None else self._by_subject.get(subject(event), [])
 
     def of_subject(self, kind: str, name: str) -> list[ActiveTrigger]:
-        """Return the triggers that listen to the thing of this kind and name."""
         return self._by_subject.get((kind, name), [])
 
     def names_of(self, kind: str) -> frozenset[str]:
-        """Return the things of this kind that triggers listen to."""
+        """Return the names of this kind that triggers listen to."""
         return frozenset(name for each, name in self._by_subject if each == kind)
 
     def of_device(self, device: Device, attributes: Iterable[str]) -> list[ActiveTrigger]:

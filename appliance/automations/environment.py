@@ -1,4 +1,4 @@
-"""The environment: all dependencies of automations in one value."""
+"""The environment: the dependencies of automations."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ DEFAULT_LIMITS = AutomationRunner()
 
 
 class Environment:
-    """Registry, bus, clock with its trust, and storage; with its own brake, change times and variables.
+    """The dependencies of automations. It creates the brake, the change times, and the variables.
 
-    `limits` are for the brake. `began` is the start of the hub in monotonic seconds, None for now; `stopped_at` is
-    the time of the last orderly stop, None if unknown; `left_at` is the newest known time of the previous run.
+    `limits` are the brake's limits. `began` is the start of the hub in monotonic seconds; None means now.
+    `stopped_at` is the time of the last orderly stop, None if it is unknown. `left_at` is the newest known time of
+    the previous run.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class Environment:
         """Returns the due time of each running timer, by name."""
 
     def secs_since_stop(self) -> float:
-        """Return how long at most, in seconds, the hub had not observed the home before now."""
+        """Return the maximum number of seconds for which the hub has not observed the home."""
         now = self.clock.now()
         if self.left_at is None or self.left_at > now or not self.trust.is_trusted():
             return 0.0 if self.began is None else round(self.clock.monotonic() - self.began, 3)

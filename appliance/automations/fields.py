@@ -1,4 +1,4 @@
-"""Fields: the checks of a definition's fields, and what triggers and conditions share, such as `Matcher`."""
+"""Fields: checks of a definition's fields, and the parts that triggers and conditions share, such as `Matcher`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from appliance.tables.checks import Mismatch, integer, is_number, nearest, numbe
 from appliance.tables.fields import Table
 
 WITH_UNIT = frozenset({"measurement", "accumulation", "color_temperature"})
-"""The schema types of values that have a unit; their `value` is compared."""
+"""The schema types of values with a unit. Comparisons use their `value`."""
 
 NUMERIC = WITH_UNIT | {"number", "integer", "integer_or_string", "percentage"}
 """The schema types that allow `above` and `below`."""
@@ -37,7 +37,7 @@ def same(one: Value, other: Value) -> bool:
 
 
 def describe(value: Value) -> str:
-    """Return a value as text for people; a value with a unit looks like `21.5 celsius`."""
+    """Return a value as text for people, such as `21.5 celsius`."""
     number = number_in(value)
     if isinstance(value, dict) and number is not None and isinstance(value.get("unit"), str):
         return f"{rounded(number)} {value['unit']}"
@@ -45,9 +45,8 @@ def describe(value: Value) -> str:
 
 
 def check_equal(attribute: str, value: Value) -> Value:
-    """Return the value in canonical form; raises `Invalid` if the attribute's schema does not accept it.
-
-    For values with a unit, a plain number is enough; an attribute without a schema accepts any value.
+    """Return the value in canonical form. Raise `Invalid` if the attribute's schema does not accept it. A plain
+    number is enough for a value with a unit. An attribute without a schema accepts any value.
     """
     entry = CAPABILITIES.get(attribute)
     if entry is None:
@@ -60,8 +59,8 @@ def check_equal(attribute: str, value: Value) -> Value:
 
 
 def _color_temperature(value: Value) -> int:
-    """Return the colour temperature, whose range decides between kelvin and mireds; raise `Invalid` if it is in
-    neither range."""
+    """Return the colour temperature. The number's range decides between kelvin and mireds. Raise `Invalid` if the
+    number is in neither range."""
     (low, high), (warm, cold) = values.KELVIN_RANGE, values.MIRED_RANGE
     number = integer(value)
     if not (low <= number <= high or warm <= number <= cold):
@@ -71,10 +70,8 @@ def _color_temperature(value: Value) -> int:
 
 
 class Matcher(Struct, frozen=True, kw_only=True, eq=False):
-    """The requirement for a value: equal to `equals`, or a number between the bounds, which are exclusive.
-
-    Without any of these, every value matches. A plain number also equals a value with a unit whose number is the
-    same.
+    """The requirement for a value: equal to `equals`, or a number between the exclusive bounds. Without `equals` and
+    bounds, every value matches. A plain number equals a value with any unit and the same number.
     """
 
     equals: Value | UnsetType = UNSET
@@ -88,16 +85,14 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def is_any(self) -> bool:
-        """Whether every value matches."""
         return self.equals is UNSET and self.above is None and self.below is None
 
     @property
     def is_range(self) -> bool:
-        """Whether the matcher has bounds."""
         return self.above is not None or self.below is not None
 
     def holds(self, value: Value) -> bool:
-        """Return whether the value matches; None never does."""
+        """Return whether the value matches. None never matches."""
         if self.is_any:
             return value is not None
         if self.equals is UNSET:
@@ -112,20 +107,19 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
         return same(value, self.equals)
 
     def is_usable(self, value: Value) -> bool:
-        """Return whether the value can be compared; otherwise it is a gap: there is no value, or no number for a
-        range."""
+        """Return whether the value can be compared. A missing value, and for a range a value without a number, is a
+        gap."""
         return value is not None and (not self.is_range or number_in(value) is not None)
 
     def last_usable(self, known: Iterable[Value]) -> Value:
-        """Return the first of these values, newest first, that can be compared; None if there is none."""
+        """Return the newest value that can be compared, or None. The values are in order from newest to oldest."""
         return next(filter(self.is_usable, known), None)
 
     def is_entered(self, value: Value, previous: Value) -> bool:
-        """Return whether the value matches and the previous one, which may be None, did not."""
+        """Return whether the value matches and the previous value does not. The previous value may be None."""
         return self.holds(value) and not same(value, previous) and (self.is_any or not self.holds(previous))
 
     def fields(self) -> dict[str, Value]:
-        """Return the fields that define the matcher."""
         if self.is_any:
             return {}
         return {"above": self.above, "below": self.below} if self.equals is UNSET else {"equals": self.equals}
@@ -147,27 +141,25 @@ def describe_demand(name: str, matcher: Matcher) -> str:
 
 
 ONLY_A_CHANGE = " already; it must change first"
-"""Added by `describe_present` to a value that already matches."""
 
 
 def describe_present(value: Value, matcher: Matcher) -> str:
-    """Return the present value for people; if it already matches, add that it must change first."""
+    """Return the present value for people. If it already matches, add that it must change first."""
     is_waited_for = not matcher.is_any and matcher.holds(value)
     return describe(value) + (ONLY_A_CHANGE if is_waited_for else "")
 
 
 UNTRUSTED = "the clock is not trusted yet"
-"""The reason for anything that depends on the time while the clock is not trusted."""
+"""The reason why a condition of time does not hold while the clock is not trusted."""
 
 Subject = tuple[str, str]
-"""A kind of thing and the name of one: `("device", "desk:light:0")`."""
+"""The kind and the name of a thing: `("device", "desk:light:0")`."""
 
 
 class NamedThing(NamedTuple):
-    """The part of the home that a field of a trigger or condition names.
-
-    For an attribute or event, `owner` is the device, room, or group that should show or send it; an event without a
-    name means any event of the owner. `matcher` holds the compared value of an attribute.
+    """A thing of the home that a field of a trigger or condition names. For an attribute or event, `owner` is the
+    device, room, or group with that attribute or event. An event without a name means any event of the owner.
+    `matcher` is the comparison of an attribute.
     """
 
     field: str
@@ -178,7 +170,6 @@ class NamedThing(NamedTuple):
 
     @property
     def subject(self) -> Subject:
-        """The thing's kind and name."""
         return self.kind, self.name
 
 
@@ -193,10 +184,9 @@ MAX_OFFSET_MINS = 24 * 60
 
 
 MAX_IDS = 1000
-"""Maximum number of devices in a trigger."""
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-"""The days of the week in triggers and conditions; their position is the number that `date.weekday` returns."""
+"""The weekdays, in the order of `date.weekday`."""
 
 LEAP_YEAR = 2028
 """A leap year, so that every day of a year exists."""
@@ -206,44 +196,44 @@ VARIABLE_NAME = re.compile(r"[a-z0-9_.]{1,64}")
 _CUSTOM = re.compile(r"custom\.[^.\s]+\.\S+\Z")
 
 PRESENCE_ATTRIBUTE = "presence"
-"""The attribute that a presence condition uses unless it names another one; no capability has this name."""
+"""The default attribute of a presence condition. No capability has this name."""
 
 _DATE = re.compile(r"(?:([0-9]{4})-)?([0-9]{2})-([0-9]{2})\Z")
 
 
 def text(value: Value) -> str:
-    """Return a check: a string that is not blank and has no control characters."""
+    """Check a string: not blank, and without control characters."""
     if not string(value).strip():
         raise Invalid("must not be empty")
     return refuse_control(value)
 
 
 def seconds(value: Value) -> float:
-    """Return a check: seconds from 0 to a year."""
+    """Check a number of seconds from 0 to a year."""
     if not 0 <= number(value) <= MAX_INTERVAL_SECS:
         raise Mismatch(f"from 0 to {MAX_INTERVAL_SECS} seconds (a year)", value)
     return value  # type: ignore[no-any-return]
 
 
 def period(value: Value) -> float:
-    """Return a check: seconds above 0; values below `MIN_INTERVAL_SECS` count as 0."""
+    """Check a number of seconds, at least `MIN_INTERVAL_SECS`."""
     if is_number(value) and value < MIN_INTERVAL_SECS:
         raise Mismatch("greater than 0" if value <= 0 else f"at least {MIN_INTERVAL_SECS}", value)
     return seconds(value)
 
 
 def offset(value: Value) -> int:
-    """Return a check: whole minutes, at most a day earlier or later."""
+    """Check a whole number of minutes, at most a day earlier or later."""
     return integer(value, -MAX_OFFSET_MINS, MAX_OFFSET_MINS)
 
 
 def integer_from(low: int, high: int) -> Callable[[Value], int]:
-    """Return a check: an integer from `low` to `high`."""
+    """Return a check for an integer from `low` to `high`."""
     return lambda value: integer(value, low, high)
 
 
 def texts(value: Value) -> tuple[str, ...]:
-    """Return a check: a text, or a list of different texts."""
+    """Check a text, or a list of texts. Return the texts without duplicates."""
     if isinstance(value, str):
         return (text(value),)
     if not isinstance(value, list | tuple) or not value or len(value) > MAX_IDS:
@@ -252,19 +242,19 @@ def texts(value: Value) -> tuple[str, ...]:
 
 
 def weekdays(value: Value) -> frozenset[int]:
-    """Return a check: a list of days, `{"mon", "tue"}`; it returns their numbers, 0 is Monday."""
+    """Check a list of days, `{"mon", "tue"}`. Return their numbers; 0 is Monday."""
     if not isinstance(value, list | tuple) or not value:
         raise Mismatch('a list of days like { "mon", "fri" }', value)
     return frozenset(WEEKDAYS.index(one_of(*WEEKDAYS)(each)) for each in value)
 
 
 def weekday_names(days: Iterable[int]) -> str:
-    """Return the days in the form for people, `mon, fri`."""
+    """Return the days as text, `mon, fri`."""
     return ", ".join(WEEKDAYS[day] for day in sorted(days))
 
 
 def day_of_year(value: Value) -> tuple[int, int]:
-    """Return a check: a day of the year written `MM-DD`; it returns `(month, day)`."""
+    """Check a day of the year, `MM-DD`. Return `(month, day)`."""
     year, month, day = date_on(value)
     if year is not None:
         raise Mismatch("a day of the year like 12-24", value)
@@ -272,7 +262,7 @@ def day_of_year(value: Value) -> tuple[int, int]:
 
 
 def date_on(value: Value) -> tuple[int | None, int, int]:
-    """Return a check: a date written `MM-DD` or `YYYY-MM-DD`; it returns `(year or None, month, day)`."""
+    """Check a date, `MM-DD` or `YYYY-MM-DD`. Return `(year or None, month, day)`."""
     match = _DATE.match(value) if isinstance(value, str) else None
     try:
         if match is None:
@@ -285,14 +275,13 @@ def date_on(value: Value) -> tuple[int | None, int, int]:
 
 
 def variable_name(value: Value) -> str:
-    """Return a check: the name of a variable."""
     if not isinstance(value, str) or VARIABLE_NAME.fullmatch(value) is None:
         raise Mismatch("a name of a-z, 0-9, _ and dots, at most 64 characters", value)
     return value
 
 
 def timer_name(value: Value) -> str:
-    """Return a check: the name of a timer, without the white space around it."""
+    """Check the name of a timer. Return it without surrounding white space."""
     return strip_id(string(value))
 
 
@@ -310,7 +299,7 @@ def take_attribute(table: Table) -> str | None:
 
 
 def take_matcher(table: Table, attribute: str | None) -> Matcher:
-    """Read the fields `equals`, or `above` and `below`, as they fit the attribute; if all are missing, any value
+    """Read `equals`, or `above` and `below`, and check that they fit the attribute. If all are missing, any value
     matches."""
     within = Matcher(above=_bound(table, "above", attribute), below=_bound(table, "below", attribute))
     if table.has("equals") and (table.has("above") or table.has("below")):
@@ -327,8 +316,7 @@ def take_matcher(table: Table, attribute: str | None) -> Matcher:
 
 
 def _is_empty(within: Matcher, entry: Capability | None) -> bool:
-    """Return whether no value of the attribute is in the range, because its values are whole numbers or
-    percentages."""
+    """Return whether the range contains no value of the attribute, such as no whole number."""
     if entry is None or entry.type not in ("percentage", "integer"):
         return False
     low = -math.inf if within.above is None else math.floor(within.above) + 1
@@ -338,7 +326,7 @@ def _is_empty(within: Matcher, entry: Capability | None) -> bool:
 
 
 def take_equal(table: Table, attribute: str | None, default: Value = None) -> Matcher:
-    """Read the field `equals`, a value that the attribute accepts; `default` replaces a missing one."""
+    """Read the field `equals`, a value that the attribute accepts. The default is `default`."""
     value = table.raw("equals")
     value = default if value is None else value
     if attribute is not None:

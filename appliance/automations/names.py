@@ -1,5 +1,5 @@
-"""Home names: warns about each device, attribute, event, room, group, variable, timer, scene, operation or adapter
-that a file names but the home does not have or the device has never shown; suggests the nearest name.
+"""Home names: warnings about unknown names in files, with the nearest known name. An attribute or event is unknown if
+the device has never reported it.
 """
 
 from __future__ import annotations
@@ -48,45 +48,44 @@ from appliance.tasks import Tasks
 log = logging.getLogger("automations")
 
 SETTLING_SECS = 60.0
-"""Seconds after a start in which names are not checked, because devices are not known yet."""
+"""Seconds after a start before names are checked. Until then, devices may be unknown."""
 
 TOLERANCE_SECS = 0.5
-"""How far the loop's clock may be ahead of the hub's clock after `SETTLING_SECS`."""
+"""Maximum difference between the loop's clock and the hub's clock after `SETTLING_SECS`."""
 
 MAX_LISTED_NAMES = 10
-"""Names of attributes or events that a sentence lists."""
 
 MAX_PAST_NAMES = 100
-"""Names of events, and of attributes, that are remembered per device."""
+"""Stored names of events, and of attributes, per device."""
 
 
 MAX_REMOVED_DEVICES = 500
-"""Removed devices that are remembered; the oldest is forgotten first."""
+"""Stored removed devices. The oldest is deleted first."""
 
 _GIVEN = re.compile(r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*(?:[,)]|(\.\.)))?""")
-"""A call that sets a variable or starts a timer; its name if that is a plain text, or the text that the name begins
-with."""
+"""Matches a call that sets a variable or starts a timer. The groups are the method, the quote, the plain name, and
+`..` if the name continues."""
 
 _DECLARED = re.compile(r"^\s*---\s*@variable\s+([a-z0-9_.]+)", re.MULTILINE)
-"""A comment that declares a variable that people or programs set."""
+"""Matches a comment that declares a variable. People or programs may set it."""
 
 
 class _GivenNames(NamedTuple):
-    """The plain names in calls, and the texts with which computed names begin."""
+    """The plain names in calls, and the prefixes of computed names."""
 
     names: frozenset[str]
     prefixes: tuple[str, ...]
 
 
 class PastNames(Struct, frozen=True, kw_only=True):
-    """The events that a device has sent, and the attributes that it no longer shows because values expire."""
+    """The events that a device has sent, and the attributes whose values have expired."""
 
     events: set[str] = field(default_factory=set)
     attributes: set[str] = field(default_factory=set)
 
 
 class RemovedDevice(Struct, frozen=True, kw_only=True):
-    """A device that its adapter no longer lists: its former name, and the time of its removal, in ms since 1970."""
+    """A device that its adapter no longer lists. `at` is the time of its removal in ms since 1970."""
 
     name: str
     at: int
@@ -96,14 +95,14 @@ class RemovedDevice(Struct, frozen=True, kw_only=True):
 
 
 class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
-    """The names that the home has. None means unknown: then no name is reported.
+    """The names of the home. If a field is None, names of its kind are not checked.
 
-    `adapters` are the names of sections, `operations` their operations. `members` are the devices of each room and
-    group. `devices` has, by id, the attributes that each device shows or accepts, `events` the events that it
-    announces or has sent. `aliases` has the device id of each alias, `named` the ids of each shown name in lower
-    case, `removed` the removed devices. `sources` are the files that can set variables and start timers; the calls of
-    `called` files count, and those of a module in `modules` if one of the called files requires it. `commands` has
-    the commands of each device by id and alias.
+    `adapters` are the names of sections; `operations` has the operations of each section. `members` has the devices
+    of each room and group. `devices` has the attributes that each device reports or accepts, and `events` the events
+    that it announces or has sent. `aliases` maps aliases to device ids. `named` maps names in lower case to device
+    ids. `removed` has the removed devices. `commands` has the commands of each device by id and alias. `sources` are
+    all files. The plain names that they set or start are known. `called` are the files that can run. `modules` are
+    the scripts by their names for `require`.
     """
 
     adapters: Collection[str]
@@ -133,10 +132,9 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         past: Mapping[str, PastNames] | None = None,
         removed: Mapping[str, RemovedDevice] | None = None,
     ) -> HomeNames:
-        """Return a copy with these devices, in these rooms and groups, and with the events and attributes that each
-        had in the `past`.
-
-        Accepted capabilities count as shown, because a lamp that is off shows little; announced events count as sent.
+        """Return a copy with these devices, rooms, groups, and past events and attributes. The capabilities that a
+        device accepts are included as attributes, because a lamp that is off reports few. The events that it
+        announces are included as sent.
         """
         rooms = {("room", id_): layout.devices_in(id_) for id_ in layout.rooms}
         groups = {("group", id_): group.members for id_, group in layout.groups.items()}
@@ -162,13 +160,14 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def with_source(self, source: Source) -> HomeNames:
-        """Return a copy with this file in place of the file with the same name; its calls count."""
+        """Return a copy with this file in place of the file with the same name. The file can run."""
         others = ([each for each in files if each.name != source.name] for files in (self.sources, self.called))
         sources, called = ([*each, source] for each in others)
         return replace(self, sources=sources, called=called)
 
     def list_faults(self, automations: Iterable[Asset[AutomationDefinition]]) -> list[Fault]:
-        """Return every wrong name in these automations, in the calls of all files, and in `[notify] targets`."""
+        """Return every unknown name in these automations, in the calls of files that can run, and in `[notify]
+        targets`."""
         found = [fault for asset in automations for fault in self.faults_of(asset)]
         found += [fault for source in self.called for fault in self.inspect(source)]
         for target in self.notify_targets:
@@ -177,13 +176,13 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return sorted(dict.fromkeys(found))
 
     def faults_of(self, asset: Asset[AutomationDefinition]) -> list[Fault]:
-        """Return the wrong names in the triggers and conditions of one automation."""
+        """Return the unknown names in the triggers and conditions of one automation."""
         source, definition = asset.source, asset.definition
         found = located(self.warnings_of(definition), source.name, lambda path: source.line_of(*map(str, path)))
         return [Fault(each.file, each.line or source.line_of_return, each.message) for each in found]
 
     def warnings_of(self, definition: AutomationDefinition) -> Iterator[Problem]:
-        """Yield the warnings by the paths of the fields; see `faults_of`."""
+        """Yield the unknown names by the path of their field; see `faults_of`."""
         triggers = definition.triggers
         for number, trigger in enumerate(triggers, 1):
             path: Path = ("trigger",) if len(triggers) == 1 else ("triggers", number)
@@ -209,7 +208,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
                 yield Problem((*path, "equals"), message)
 
     def _other_type(self, thing: NamedThing) -> str | None:
-        """Return a sentence if the compared value has a different type from the value that the device shows."""
+        """Return a sentence if the compared value and the device's value have different types."""
         equals = UNSET if thing.matcher is None else thing.matcher.equals
         if thing.owner is None or thing.owner[0] != "device" or not is_custom(thing.name) or equals is UNSET:
             return None
@@ -230,14 +229,14 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def inspect(self, source: Source) -> Iterator[Fault]:
-        """Yield a sentence for each wrong name and each wrong literal in calls of `ctx`."""
+        """Yield a fault for each unknown name and each wrong literal in calls of `ctx` and `require`."""
         for called in called_names(source):
             if (message := self._missing(called.kind, called.name)) is not None:
                 yield Fault(source.name, called.line, f"{called.call} {message}")
         yield from find_wrong_literals(source, self.commands)
 
     def _missing(self, kind: str, name: str) -> str | None:
-        """Return the fault of a name of this kind; None if the thing exists or the names are unknown."""
+        """Return a sentence if no thing of this kind has the name. Return None if the names are unknown."""
         if kind == "device":
             return self._missing_device(name)
         if kind == "operation" and (message := self._missing_section(name)) is not None:
@@ -260,8 +259,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return f"names {name!r}, and there is no section [adapters.{section}]{hint}"
 
     def _missing_device(self, name: str) -> str | None:
-        """Return a sentence about a name that is neither the id nor the alias of a device; None if it is one, or if
-        the devices are unknown."""
+        """Return a sentence if the name is not the id or alias of a device. Return None if the devices are
+        unknown."""
         id_ = (self.aliases or {}).get(name, name)
         if id_ in (self.devices or {}):
             return None
@@ -279,18 +278,17 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return f"names {name!r}, and there is no such device{'' if ':' in name else ' or alias'}{hint}"
 
     def list_variables(self) -> set[str]:
-        """Return the variables that exist, that a file sets by a plain name, or that a comment declares."""
+        """Return the variables that exist, the plain names that files set, and the declared names."""
         return {*(self.variables or ()), *self._given["set"].names}
 
     def list_timers(self) -> set[str]:
-        """Return the timers that run, or that a file starts by a plain name."""
+        """Return the running timers, and the plain names that files start."""
         return {*(self.timers or ()), *self._given["start_timer"].names}
 
     @cached_property
     def _given(self) -> Mapping[str, _GivenNames]:
-        """The names in the calls that set variables and start timers; computed ones count only in reachable files.
-
-        For `set`, declared variables count, too.
+        """The names in calls that set variables and start timers, by method. Computed names are included only from
+        files that can run. Declared variables are included in `set`.
         """
         reachable = self._list_reachable()
         names: dict[str, set[str]] = {"set": set(), "start_timer": set()}
@@ -306,7 +304,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return {call: _GivenNames(frozenset(names[call]), tuple(sorted(prefixes[call]))) for call in names}
 
     def _list_reachable(self) -> set[str]:
-        """Return the files whose calls can happen: the called files, and the modules that these require."""
+        """Return the files that can run: the called files, and the modules that they require, directly or
+        indirectly."""
         modules = self.modules or {}
         files = {each.name for each in modules.values()}
         waiting = [each for each in self.called if each.name not in files]
@@ -332,7 +331,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return {**places, "adapter": self.adapters}[kind]
 
     def _never_shown(self, kind: str, name: str, owner: Subject) -> str | None:
-        """Return the fault of the name of an attribute or event of a device, or of the devices of a room or group."""
+        """Return a sentence if the device, or no device of the room or group, has ever reported this attribute or
+        event."""
         of, id_ = owner
         devices = self.devices or {}
         if of == "device":
@@ -340,7 +340,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         else:
             ids = devices if owner == ANY_DEVICE else self.members.get(owner, ())
         there = [each for each in ids if each in devices]
-        if not there:  # a missing device gets its own warning, and an empty room has not shown anything yet
+        if not there:  # a missing device has another warning; an empty room proves nothing
             return None
         attributes = {each for device_id in there for each in devices[device_id]}
         events = {each for device_id in there for each in self.events.get(device_id, ())}
@@ -356,7 +356,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def _hint(kind: str, name: str, attributes: Collection[str], events: Collection[str], *, is_one: bool) -> str:
-    """Return the nearest shown or sent name, or all of them; if there are none, the names of the other kind."""
+    """Return a hint: the nearest known name of the kind, otherwise all names of the kind, otherwise the names of the
+    other kind."""
     has, sends = ("it has", "it sends") if is_one else ("they have", "they send")
     shows, sends = f"{has} shown {_list(attributes)}", f"{sends} {_list(events)}"
     known = attributes if kind == "attribute" else events
@@ -379,23 +380,20 @@ def _list(names: Collection[str]) -> str:
 
 
 def read_past(stored: DocumentReader) -> dict[str, PastNames]:
-    """Return the events that devices have sent and the attributes that they have shown, by id; malformed values are
-    omitted."""
+    """Return the stored events and attributes by device id. Malformed values are omitted."""
     return read_all(stored, SENT_PREFIX, lambda _, value: convert(value, PastNames), skip)
 
 
 def read_removed(stored: DocumentReader) -> dict[str, RemovedDevice]:
-    """Return the removed devices by id; malformed values are omitted."""
+    """Return the stored removed devices by id. Malformed values are omitted."""
     return read_all(stored, REMOVED_PREFIX, lambda _, value: convert(value, RemovedDevice), skip)
 
 
 class NameWatcher:
-    """Warns about wrong names a minute after the start, once every adapter has answered, and from then on after each
-    reload.
-
-    If an adapter answers later, the names are checked after its answer. Warnings from loading a file are not
-    repeated. `view` returns the present names of the home, and the enabled automations; it is called on the loop. The
-    events and attributes of devices are remembered over restarts.
+    """Logs unknown names a minute after the start, or when the last adapter has answered if that is later. After
+    that, it checks names after each reload. It does not repeat warnings from loading a file. `view` returns the
+    present names of the home and the enabled automations; it is called on the loop. The events and attributes of
+    devices are stored, so that they outlive restarts.
     """
 
     def __init__(
@@ -419,7 +417,7 @@ class NameWatcher:
         self.removed = read_removed(storage)
 
     async def find_known(self) -> HomeNames:
-        """Return the present names of the home; the home is read on the loop, the scripts folder on a thread."""
+        """Return the present names of the home."""
         known, _ = await self._view(self._past, self.removed)
         return known
 
@@ -479,7 +477,7 @@ class NameWatcher:
             self._remember(SENT_PREFIX + device_id, stated)
 
     def recheck(self) -> None:
-        """Check the names now, if a check is due and every adapter has answered."""
+        """Check the names now if a check is due and every adapter has answered."""
         if self._is_due and self._clock.monotonic() >= self._settles_at and self._has_answered():
             self._is_due = False
             self._tasks.start(self._report(), "check of names")

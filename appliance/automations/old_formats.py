@@ -11,7 +11,7 @@ from appliance.automations.triggers.device import DeviceTrigger
 
 
 def convert_waits(states: States, definitions: Iterable[AutomationDefinition]) -> None:
-    """Store each wait under its present key; version 0.1 used the hash of the trigger's `repr`."""
+    """Store each wait under its present key. Version 0.1 used the hash of the trigger's `repr` as the key."""
     for definition in definitions:
         triggers = [each for each in definition.triggers if isinstance(each, DeviceTrigger)]
         keys = {hash_text(_repr_of(each)): wait_key(each) for each in triggers}

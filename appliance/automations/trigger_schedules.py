@@ -17,7 +17,7 @@ from appliance.clock import EPOCH
 
 
 class TriggerSchedules:
-    """Calls `fire` with each started trigger when it is due."""
+    """Calls `fire` for each started trigger when its time comes."""
 
     def __init__(self, scheduler: Scheduler, states: States, environment: Environment, fire: Fire) -> None:
         self._scheduler = scheduler
@@ -43,17 +43,17 @@ class TriggerSchedules:
         )
 
     def hold(self) -> None:
-        """Until `release`, keep the triggers that fall due, of each trigger only the latest time."""
+        """Until `release`, do not fire triggers. Keep only the latest due time of each trigger."""
         self._deferred = {}
 
     def release(self) -> None:
-        """Fire the kept triggers; from now on, fire each trigger when it falls due."""
+        """Fire the triggers that became due since `hold`. From now on, fire each trigger when it is due."""
         deferred, self._deferred = self._deferred or {}, None
         for fire in deferred.values():
             fire()
 
     def stop(self, active: ActiveTrigger) -> None:
-        """Cancel the trigger's schedule, and the fire that `hold` kept."""
+        """Cancel the trigger's schedule, even if `hold` has delayed it."""
         self._unresumed.discard(active)
         if self._deferred is not None:
             self._deferred.pop(active, None)
@@ -62,7 +62,8 @@ class TriggerSchedules:
             active.due = None
 
     def _start_interval(self, active: ActiveTrigger, trigger: Interval) -> None:
-        """Begin an interval now; a resumable interval keeps its phase once the clock is trusted."""
+        """Begin an interval now. A resumable interval continues the phase from before the restart once the clock is
+        trusted."""
         first: float | None = None
         if active.resumes and self._trust.is_trusted():
             first = self._seconds_to_next(active, trigger)
@@ -72,7 +73,7 @@ class TriggerSchedules:
         active.due = self._scheduler.every(active.label, trigger.every_secs, on_due, first=first)
 
     def _seconds_to_next(self, active: ActiveTrigger, trigger: Interval) -> float:
-        """Return the seconds until the next time; if a time fell due while the hub was off, it fires once,
+        """Return the seconds until the interval's next time. If the hub was off at the last time, fire once
         immediately."""
         now, since = self._clock.now(), self._last(active, trigger)
         if since is None or since > now:
@@ -85,7 +86,8 @@ class TriggerSchedules:
         return (following - now).total_seconds()
 
     def _resume(self) -> None:
-        """Set the phase of intervals that have not fired yet: from before the restart, or from their start."""
+        """Set the phase of resumable intervals that have not fired since the start. Use the stored phase if there is
+        one."""
         unresumed, self._unresumed = self._unresumed, set()
         for active in unresumed:
             trigger = active.trigger
@@ -118,5 +120,5 @@ class TriggerSchedules:
 
 
 def _name(trigger: TimedTrigger) -> str:
-    """Return a name that is the same for equal schedules: the event without its time."""
+    """Return the key under which the schedule's last time is stored."""
     return fingerprint(trigger.event_at(EPOCH))

@@ -15,10 +15,9 @@ from appliance.tables.fields import Table
 
 
 class ConditionResult(Struct, frozen=True, kw_only=True):
-    """Whether something holds, and if not, the reason with the compared values; the reason is empty if it holds.
+    """The result of a condition. `reason` has the compared values; it is empty if the condition holds.
 
-    `branch` is the path to the deciding condition within a combination, such as `1.2`; empty if it is the condition
-    itself.
+    `branch` is the path to the deciding condition within a combination, such as `1.2`.
     """
 
     holds: bool
@@ -30,15 +29,15 @@ HOLDS = ConditionResult(holds=True)
 
 
 def refused(reason: str, branch: str = "") -> ConditionResult:
-    """Return the result of a condition that does not hold, with the reason."""
     return ConditionResult(holds=False, reason=reason, branch=branch)
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """A comparison: `name` has `value` and must be `needs`; all sentences about comparisons are made here.
+    """A comparison: A comparison, as facts for its sentences: the thing `name` has the value `value` and must be
+    `needs`.
 
-    `sentence` replaces name and value if these do not fit: for a missing device, or an untrusted clock. Without
-    `needs`, the sentence is complete by itself.
+    `sentence` replaces name and value, for example if the device is missing. Without `needs`, the sentence is
+    complete.
     """
 
     holds: bool
@@ -56,7 +55,7 @@ class Fact(Struct, frozen=True, kw_only=True):
 
     @property
     def refusal(self) -> str:
-        """Why the condition did not hold: `brightness was 20, needs above 50`."""
+        """Return why the condition did not hold: `brightness was 20, needs above 50`."""
         return f"{self.past}, needs {self.needs}" if self.needs else self.past
 
     @property
@@ -66,18 +65,18 @@ class Fact(Struct, frozen=True, kw_only=True):
 
 
 class Condition(Struct, frozen=True, kw_only=True):
-    """The field of every kind: its `type`."""
+    """A condition of an automation."""
 
     type: str = ""
 
     @classmethod
     def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
-        """Read a condition of this type from a table, for a home at this place; return None if something is wrong.
-        `depth` is its nesting level, from 1."""
+        """Read a condition of this type from a table. Return None if the table has faults. `depth` is the nesting
+        level, from 1."""
         raise NotImplementedError
 
     def look(self, home: Environment, instant: datetime | None) -> Fact:
-        """Compare with the home as it is now; `instant` is None while the clock is not trusted."""
+        """Compare the condition with the present home. `instant` is None while the clock is not trusted."""
         raise NotImplementedError
 
     def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:

@@ -15,7 +15,7 @@ from appliance.tables.checks import one_of
 from appliance.tables.fields import Table
 
 MAX_CONDITION_DEPTH = 8
-"""How deep `all`, `any` and `none` may be nested."""
+"""The maximum nesting of `all`, `any`, and `none`."""
 
 
 class Combination(Condition, frozen=True, kw_only=True):
@@ -36,7 +36,6 @@ class Combination(Condition, frozen=True, kw_only=True):
         return cls(type=kind, conditions=parse_conditions(table, locale, depth + 1))
 
     def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
-        """Return whether the condition holds; if not, `branch` is the path to the deciding condition, if any."""
         return _COMBINE[self.type](self.conditions, home, instant)
 
 
@@ -48,11 +47,11 @@ CONDITION_KINDS: Mapping[str, type[Condition]] = {
 
 
 _OTHER_NAMES = {"time": "time_window", "state": "device_state", "sun": "sun_position"}
-"""The names that other home automation systems use for these."""
+"""Other home automation systems' names of combinations, for hints."""
 
 
 def parse_conditions(table: Table, locale: Locale, depth: int = 1) -> tuple[Condition, ...]:
-    """Read the field `conditions`, a list of tables; a faulty condition is noted and omitted."""
+    """Read the field `conditions`, a list of tables. A faulty condition is added to the findings and omitted."""
     tables = table.tables("conditions", "{ { type = … }, … }")
     found = [_parse(each, locale, depth) for each in tables]
     return tuple(condition for condition in found if condition is not None)
@@ -76,7 +75,7 @@ def list_nested(conditions: Iterable[Condition]) -> Iterator[Condition]:
 
 
 class Demand(Enum):
-    """What an outer condition requires of an inner one."""
+    """The requirement of an outer condition for an inner one."""
 
     MUST = "must be"
     MUST_NOT = "must not be"
@@ -90,7 +89,7 @@ def explain(
     prefix: str = "",
     demand: Demand = Demand.MUST,
 ) -> Iterator[str]:
-    """Yield a sentence for each condition, also for nested ones: whether it holds now, or blocks.
+    """Yield a sentence for each condition and nested condition: whether it holds or blocks now.
 
     `instant` is None while the clock is not trusted.
     """
@@ -125,8 +124,8 @@ def _needs(fact: Fact, demand: Demand) -> str:
 
 
 def check_all(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
-    """Return whether all conditions hold; if not, the number of the first that does not: `condition 2.1: brightness
-    was …`.
+    """Return whether all conditions hold. Otherwise, `branch` is the number of the first that does not hold:
+    `condition 2.1: brightness was …`.
 
     `instant` is None while the clock is not trusted.
     """
@@ -143,7 +142,7 @@ def _all(conditions: Sequence[Condition], home: Environment, instant: datetime |
 
 
 def _any(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
-    """Return whether any condition holds; if none does, the result has the reasons of all."""
+    """Return whether any condition holds. Otherwise, the reason joins the reasons of all conditions."""
     reasons = []
     for number, condition in enumerate(conditions, 1):
         outcome = condition.holds(home, instant)

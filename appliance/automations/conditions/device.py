@@ -30,9 +30,8 @@ MAX_DEVICE_COUNT = 1_000_000
 
 
 class DeviceState(Condition, frozen=True, kw_only=True):
-    """A device's attribute matches, and has matched for `for_secs` seconds; `presence` is the same kind.
-
-    Without `above` and `below`, the time counts from the last change of the attribute.
+    """A device's attribute matches, and has matched for `for_secs` seconds. Without `above` and `below`, these
+    seconds begin at the attribute's last change. The type `presence` uses the same class.
     """
 
     type: str = "device_state"
@@ -65,7 +64,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         return [device, NamedThing("attribute", "attribute", self.attribute, device.subject, self.matcher)]
 
     def look(self, home: Environment, instant: datetime | None) -> Fact:
-        """Compare the attribute; a missing device or attribute does not match."""
+        """Compare the attribute. A missing device or attribute does not match."""
         devices, needs = home.registry.find_devices([self.device_id]), str(self.matcher)
         if not devices:
             return Fact(holds=False, sentence=str(home.registry.no_device(self.device_id)))
@@ -76,7 +75,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         return self._look_at_time(home, devices[0], instant, fact) if fact.holds and self.for_secs else fact
 
     def _look_at_time(self, home: Environment, device: Device, instant: datetime | None, fact: Fact) -> Fact:
-        """Compare how long it has matched; this is unknown while the clock is not trusted."""
+        """Compare how long the attribute has matched. The duration is unknown while the clock is not trusted."""
         needs = f"{self.matcher} for {self.for_secs:g} s"
         if instant is None:
             return Fact(holds=False, sentence=UNTRUSTED, needs=needs)
@@ -94,7 +93,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
 
 
 class PlaceState(Condition, frozen=True, kw_only=True):
-    """A room or a group contains from `min_devices` to `max_devices` devices; None means no limit."""
+    """A room or group has from `min_devices` to `max_devices` devices. None means no limit."""
 
     type: str = "room_state"
     place_id: str
@@ -121,7 +120,7 @@ class PlaceState(Condition, frozen=True, kw_only=True):
         return [NamedThing(f"{self.place}_id", self.place, self.place_id)]
 
     def look(self, home: Environment, instant: datetime | None) -> Fact:
-        """Count the devices; the number of a missing room or group is unknown."""
+        """Compare the number of devices. It is unknown if the room or group is missing."""
         registry = home.registry
         list_devices = registry.list_room_devices if self.place == "room" else registry.list_group_devices
         try:
@@ -138,7 +137,7 @@ class PlaceState(Condition, frozen=True, kw_only=True):
 
 
 class VariableState(Condition, frozen=True, kw_only=True):
-    """The variable of this name has a value that matches."""
+    """A variable's value matches."""
 
     type: str = "variable"
     name: str
@@ -154,7 +153,7 @@ class VariableState(Condition, frozen=True, kw_only=True):
         return [NamedThing("name", "variable", self.name)]
 
     def look(self, home: Environment, instant: datetime | None) -> Fact:
-        """Compare the variable; an unset one does not match."""
+        """Compare the variable. An unset variable does not match."""
         value = home.variables.find(self.name)
         if value is None:
             return Fact(holds=False, sentence=f"variable '{self.name}' is not set", needs=str(self.matcher))
@@ -162,7 +161,7 @@ class VariableState(Condition, frozen=True, kw_only=True):
 
 
 def _demand_comparison(table: Table) -> None:
-    """Report that nothing is compared; read the fields before calling it."""
+    """Add a fault if the condition compares nothing."""
     if not any(map(table.has, ("equals", "above", "below"))):
         table.fault("equals", "is missing; give equals, above or below, or nothing is compared")
 

@@ -18,8 +18,8 @@ from appliance.tables.checks import one_of
 from appliance.tables.fields import Table
 
 _DAYS_BEFORE, _DAYS_AFTER = 3, 2
-"""Local dates around the present that must be searched for the last event: an offset moves events by at most a day,
-and clock changes delay them."""
+"""The days around today in which the last sunrise or sunset can be: an offset moves an event by at most a day, and a
+clock change can delay it."""
 
 
 class Edge(Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Edge(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, table: Table, end: str) -> Edge | None:
-        """Read the field of this name, `after` or `before`, and its offset."""
+        """Read the field `after` or `before`, and its offset."""
         word = table.take(end, one_of(*SunEvent))
         offset = table.take(f"{end}_offset_mins", check.offset)
         if table.has(f"{end}_offset_mins") and not table.has(end):
@@ -50,7 +50,7 @@ _SUNSET = Edge(event=SunEvent.SUNSET)
 
 
 class TimeCondition(Condition, frozen=True, kw_only=True):
-    """A condition that depends only on the time: it does not hold while the clock is not trusted."""
+    """A condition that depends only on the time. It does not hold while the clock is not trusted."""
 
     locale: Locale
 
@@ -77,7 +77,7 @@ class TimeCondition(Condition, frozen=True, kw_only=True):
 
 
 class TimeWindow(TimeCondition, frozen=True, kw_only=True):
-    """The local time is from `start`, inclusive, to `end`, exclusive; the window may contain midnight."""
+    """The local time is from `start` (included) to `end` (excluded). The window may contain midnight."""
 
     type: str = "time_window"
     start: time
@@ -103,7 +103,7 @@ class TimeWindow(TimeCondition, frozen=True, kw_only=True):
 
 
 class Weekday(TimeCondition, frozen=True, kw_only=True):
-    """Today is one of these days of the week; 0 is Monday."""
+    """Today is one of these weekdays. 0 is Monday."""
 
     type: str = "weekday"
     name: ClassVar[str] = "day"
@@ -125,7 +125,8 @@ class Weekday(TimeCondition, frozen=True, kw_only=True):
 
 
 class DateRange(TimeCondition, frozen=True, kw_only=True):
-    """The date at home is between two days of the year, both included, also over new year: `(month, day)`."""
+    """The local date is between two days of the year, both included. The range may contain new year: `(month,
+    day)`."""
 
     type: str = "date_range"
     name: ClassVar[str] = "date"
@@ -152,10 +153,8 @@ class DateRange(TimeCondition, frozen=True, kw_only=True):
 
 
 class SunCondition(TimeCondition, frozen=True, kw_only=True):
-    """The sun is up or down: from `after`, until `before`.
-
-    If only one edge is given, the other edge is the opposite event of the sun. A polar night counts as after sunset
-    and before sunrise, a polar day as the reverse. The home must have coordinates.
+    """The time is from `after` until `before`, each sunrise or sunset. A missing edge is the opposite event of the
+    sun. A polar night is after sunset and before sunrise; a polar day is the reverse. The home must have coordinates.
     """
 
     type: str = "sun_position"
@@ -184,10 +183,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return any((start or instant) <= instant and (end is None or instant < end) for start, end in starts_and_ends)
 
     def find_empty(self) -> str | None:
-        """Return a sentence if an offset leaves no time on some day of a year; None if it does not, or with no or two
-        ends.
-
-        The checked days include the longest and the shortest.
+        """Return a sentence if the offset of the only edge leaves no time on some day of a year, otherwise None. The
+        checked days include the longest and the shortest.
         """
         edge = self.before or self.after
         if edge is None or not edge.offset_mins or (self.after is not None and self.before is not None):
@@ -217,8 +214,7 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return " and ".join(f"{word} {edge}" for word, edge in ends if edge is not None)
 
     def _windows(self, days: Iterable[date]) -> Iterator[tuple[datetime | None, datetime | None]]:
-        """Yield the periods near these days in which it holds, for a condition with one edge; None means an open
-        end."""
+        """Yield the periods near these days in which a condition with one edge holds. None means an open end."""
         first = self.after.event if self.after is not None else (self.before or _SUNSET).event.opposite
         sun_days = [sun_day(self.locale, day) for day in days]
         found = [(due, event) for day in sun_days for event in SunEvent if (due := day.instant_of(event)) is not None]
@@ -248,7 +244,7 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return sun_day(self.locale, self.locale.local(instant).date())
 
     def _clock(self, edge: Edge, instant: datetime) -> str:
-        """Return when the edge is, for a sentence: today's, or, if it is the only edge, the next start or the last
+        """Return the time of the edge for a sentence: today's time, or for the only edge, its next start or last
         end."""
         due = edge.instant_on(self._today(instant))
         if self.after is None or self.before is None:
@@ -264,7 +260,6 @@ def _moved(due: datetime | None, edge: Edge | None) -> datetime | None:
 
 
 def _is_past(edge: Edge, day: SunDay, instant: datetime) -> bool:
-    """Return whether the edge on this day has passed."""
     due = edge.instant_on(day)
     return day.is_past_without(edge.event) if due is None else instant >= due
 

@@ -1,8 +1,6 @@
-"""The policy of an automation: prevents another run too soon after a run, and a second run for the same event.
-
-Functions have no state: each returns the memory to store. Instants are wall-clock times; after the clock is set back,
-future instants count as now, so that no cooldown lasts longer than configured.
-"""
+"""The policy of an automation: prevents a run too soon after the last one, and a second run for the same event. The
+functions have no state: each returns the memory to store. Instants are wall-clock times. After the clock is set back,
+future instants are treated as now, so that no cooldown lasts longer than configured."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from appliance.history.execution_history import ExecutionStatus
 from appliance.home.values import Value
 
 MAX_REMEMBERED = 1000
-"""The number of different events that deduplication remembers; beyond that, the oldest are forgotten."""
+"""The maximum number of stored events for deduplication. The oldest are deleted first."""
 
 
 NEVER_BEGAN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
@@ -34,8 +32,9 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 
 class Memory(Struct, frozen=True, kw_only=True):
-    """The memory of an automation's policy: whether a running execution holds the cooldown, the end of the last
-    successful run (None: never, or given back), and the decision time of each event by fingerprint, oldest first."""
+    """The stored state of a policy. `is_running`: an execution in progress holds the cooldown. `ended_at` is the end
+    of the last successful run, None if no cooldown applies. `decided` has the decision time of each event by
+    fingerprint, oldest first."""
 
     is_running: bool = False
     ended_at: datetime | None = None
@@ -43,15 +42,15 @@ class Memory(Struct, frozen=True, kw_only=True):
 
 
 class PolicyDecision(Struct, frozen=True):
-    """The reason not to run, None if it may run; and in either case the memory to store."""
+    """The reason not to run (None if the automation may run), and the memory to store in either case."""
 
     refusal: str | None
     memory: Memory
 
 
 def apply_policy(policy: Policy, memory: Memory, event: Mapping[str, Value], now: datetime) -> PolicyDecision:
-    """Return whether the event may run the automation now. If so, the cooldown begins and the event is
-    remembered at once."""
+    """Return whether the event may run the automation now. If it may, the cooldown begins and the event is stored at
+    once."""
     memory = _without_expired(policy, memory, now)
     reason = _cooldown(policy, memory, now)
     if reason is not None:
@@ -68,8 +67,8 @@ def apply_policy(policy: Policy, memory: Memory, event: Mapping[str, Value], now
 def after(memory: Memory, status: ExecutionStatus, event: Mapping[str, Value], now: datetime) -> Memory:
     """Return the memory after the execution for the event has ended with this status.
 
-    After a success, the cooldown counts from now. A failed, cancelled, or timed-out execution gives the cooldown
-    back. A dropped execution also makes the event forgotten.
+    After a success, the cooldown begins now. After a failed, cancelled, or timed-out execution, there is no cooldown.
+    After a dropped execution, the event is also removed, so that it may run the automation again.
     """
     if status is ExecutionStatus.OK:
         return Memory(ended_at=now if memory.is_running else memory.ended_at, decided=memory.decided)
@@ -79,8 +78,7 @@ def after(memory: Memory, status: ExecutionStatus, event: Mapping[str, Value], n
 
 
 def fingerprint(event: Mapping[str, Value]) -> str:
-    """Return a short text that is the same for equal events, ignoring `scheduled_at`; `5` is `5.0`, `true` is not
-    `1`."""
+    """Return a hash of the event without `scheduled_at`. `5` and `5.0` have the same hash; `true` and `1` do not."""
     fields = {key: plain(value) for key, value in event.items() if key != "scheduled_at"}
     text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()
@@ -91,7 +89,7 @@ def _begun(policy: Policy, memory: Memory) -> Memory:
 
 
 def _without_expired(policy: Policy, memory: Memory, now: datetime) -> Memory:
-    """Return the memory without expired parts, and without future instants."""
+    """Return the memory without expired parts. Future instants become now."""
     ended = _unless_expired(memory.ended_at, policy.cooldown_secs, now)
     instants = ((key, _unless_expired(at, policy.dedupe_window_secs, now)) for key, at in memory.decided.items())
     decided = {key: at for key, at in instants if at is not None}
@@ -99,7 +97,7 @@ def _without_expired(policy: Policy, memory: Memory, now: datetime) -> Memory:
 
 
 def _unless_expired(at: datetime | None, secs: float, now: datetime) -> datetime | None:
-    """Return the instant, but not later than now; None once these seconds have passed since."""
+    """Return the instant, at most now. Return None if the instant is at least `secs` seconds ago."""
     if at is None or now - at >= timedelta(seconds=secs):
         return None
     return min(at, now)
@@ -124,7 +122,7 @@ def _seconds_left(since: datetime, secs: float, now: datetime) -> int:
 
 
 def plain(value: Value) -> Value:
-    """Return the value with all whole floats replaced by integers, at every depth."""
+    """Replace whole floats by integers, at every depth."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The schedule: timers that run for a real duration, alarms at calendar times, and the task that fires both."""
+"""The schedule: timers for real durations, alarms at calendar times, and the task that fires both."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from appliance.tasks import Tasks
 log = logging.getLogger("automations")
 
 LATE_SECS = 1.0
-"""An occurrence that fires later than this counts as late."""
+"""An occurrence that fires later than this is marked as late."""
 
 MAX_ADJUSTMENT = timedelta(minutes=1)
 """If the clock is set back by less than this, as NTP does, no occurrence is repeated."""
 
 MAX_STALE = 64
-"""Cancelled timers that are kept before a rebuild."""
+"""The maximum number of cancelled timers in the queue."""
 
 MAX_COUNTED = 1000
-"""The number of missed occurrences that are counted one by one."""
+"""Missed occurrences are counted up to this number."""
 
 MAX_LATE = timedelta(minutes=5)
-"""A missed occurrence that is at most this old fires once, immediately; older ones are only counted."""
+"""A missed occurrence of at most this age fires once, immediately. Older occurrences are only counted."""
 
 MAX_AHEAD = timedelta(days=1)
-"""If a stored occurrence is further in the future than this, the clock was wrong when it fired."""
+"""A stored occurrence further in the future than this is ignored, because the clock was wrong when it fired."""
 
 MICROSECOND = timedelta(microseconds=1)
 
 
 class Schedule(Protocol):
-    """Something that is due at calendar times."""
+    """A schedule of calendar times."""
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Return the first occurrence after the instant; None if there is none."""
+        """Return the first occurrence after the instant, or None."""
 
 
 class TimerHandle(Struct, eq=False):
-    """Something that is due after a real duration: once, or repeatedly if `every` (seconds) is given."""
+    """A timer for a real duration. It repeats if `every` (seconds) is given."""
 
     name: str
     due: float
@@ -57,7 +57,7 @@ class TimerHandle(Struct, eq=False):
     is_cancelled: bool = False
 
     def advance(self, now: float) -> tuple[float | None, int]:
-        """Return how late the timer is in seconds (None if it does not fire now), and the number of missed times."""
+        """Return the timer's delay in seconds (None if it does not fire now), and the number of missed times."""
         if self.every is None:
             return now - self.due, 0
         passed, late = divmod(now - self.due, self.every)
@@ -66,12 +66,10 @@ class TimerHandle(Struct, eq=False):
 
 
 class Alarm(Struct, eq=False, kw_only=True):
-    """Something due by a schedule. `due` is its next occurrence, None while the clock is not trusted or if there is
-    none.
-
-    `name` is for the log. If it `never_repeats`, an occurrence fires only once, even if the clock is set back; `last`
-    is the occurrence that fired last. `gap` is the period since then in which occurrences were skipped.
-    """
+    """A callback at the occurrences of a schedule. `due` is the next occurrence. It is None while the clock is not
+    trusted, and after the last occurrence. `name` is for the log. If it `never_repeats`, an occurrence fires only
+    once, even if the clock is set back. `last` is the occurrence that fired last. `gap` is the period after it in
+    which occurrences were skipped."""
 
     name: str
     schedule: Schedule
@@ -82,16 +80,16 @@ class Alarm(Struct, eq=False, kw_only=True):
     gap: tuple[datetime, datetime] | None = None
 
     def arm(self, now: datetime, *, settles: bool = False) -> None:
-        """Find the next occurrence from this instant on; if the clock only `settles`, skip those that already
-        fired."""
+        """Find the next occurrence after this instant. After a small correction of the clock (`settles`), skip
+        occurrences that have already fired."""
         since = now
         if self.last is not None and (self.never_repeats or settles) and self.last - now <= MAX_AHEAD:
             since = max(now, self.last)
         self.due = self.next_after(since)
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Return the schedule's first occurrence after the instant; None if there is none, or after a logged
-        failure."""
+        """Return the schedule's first occurrence after the instant. If the schedule fails, log the failure and return
+        None."""
         try:
             return self.schedule.next_after(instant)
         except Exception as error:  # one failure must not stop the others
@@ -100,7 +98,8 @@ class Alarm(Struct, eq=False, kw_only=True):
             return None
 
     def advance(self, now: datetime) -> datetime | None:
-        """Return the occurrence that fires now, the latest one that is not too late, and find the next one."""
+        """Return the occurrence that fires now: the latest due one that is not too late. Then find the next
+        occurrence."""
         fires = None
         if self.due is not None and now - self.due > MAX_LATE:
             self.due = self.next_after(now - MAX_LATE - MICROSECOND)
@@ -111,13 +110,14 @@ class Alarm(Struct, eq=False, kw_only=True):
         return fires
 
     def find_missed(self) -> datetime | None:
-        """Return the first occurrence that was skipped since it last fired, if any."""
+        """Return the first occurrence that was skipped since the alarm last fired, or None."""
         due = None if self.gap is None else self.next_after(self.gap[0])
         return due if self.gap is not None and due is not None and due < self.gap[1] else None
 
 
 class Scheduler:
-    """Fires timers and alarms when they are due. Their callbacks run on the loop and must not block."""
+    """Fires timers and alarms when they are due. The callbacks of timers and alarms run on the loop and must not
+    block."""
 
     def __init__(self, environment: Environment) -> None:
         clock, trust = environment.clock, environment.trust
@@ -153,13 +153,14 @@ class Scheduler:
         await self._tasks.__aexit__()
 
     def after(self, name: str, seconds: float, on_due: Callable[[float], None]) -> TimerHandle:
-        """Call `on_due` once after these seconds of real time, with its delay in seconds."""
+        """Call `on_due` once after these real seconds. Its argument is the delay in seconds."""
         return self._start(TimerHandle(name, self._clock.monotonic() + seconds, on_due))
 
     def every(
         self, name: str, seconds: float, on_due: Callable[[float], None], *, first: float | None = None
     ) -> TimerHandle:
-        """Call `on_due` at this interval of real time, first after `first` seconds or one interval."""
+        """Call `on_due` at this interval of real seconds. The first call is after `first` seconds, by default after
+        one interval."""
         due = self._clock.monotonic() + (seconds if first is None else first)
         return self._start(TimerHandle(name, due, on_due, seconds))
 
@@ -172,7 +173,7 @@ class Scheduler:
         never_repeats: bool = False,
         last: datetime | None = None,
     ) -> Alarm:
-        """Call `on_due` with each occurrence of the schedule from now on; `Alarm` explains the other arguments."""
+        """Call `on_due` with each occurrence of the schedule from now on. `Alarm` explains the other arguments."""
         alarm = Alarm(name=name, schedule=schedule, on_due=on_due, never_repeats=never_repeats, last=last)
         self._alarms[alarm] = None
         if self._is_trusted:
@@ -182,7 +183,7 @@ class Scheduler:
         return alarm
 
     def cancel(self, what: TimerHandle | Alarm) -> None:
-        """Never call its `on_due` again; do nothing if it is already cancelled."""
+        """Cancel a timer or an alarm. It may be cancelled already."""
         if isinstance(what, Alarm):
             self._alarms.pop(what, None)
         elif not what.is_cancelled:
@@ -192,12 +193,12 @@ class Scheduler:
                 self._remove_cancelled()
 
     def when_trusted(self, do: Callable[[], None]) -> None:
-        """Call the function once the clock becomes trusted; do not call it if the clock is trusted already."""
+        """Call the function when the clock becomes trusted. If the clock is already trusted, never call it."""
         if not self._is_trusted:
             self._on_trust.append(do)
 
     def await_trust(self) -> None:
-        """Check the clock until it is trusted, even if nothing is scheduled."""
+        """Keep checking whether the clock is trusted, even if nothing is scheduled."""
         self._awaits_trust = True
         self._changed.set()
 
@@ -206,8 +207,7 @@ class Scheduler:
         self._on_step.append(do)
 
     def figures(self) -> dict[str, Any]:
-        """Return the clock's state for diagnostics: whether it is trusted, if not why schedules wait, and how it was
-        set."""
+        """Return the clock's state for diagnostics."""
         forgotten = self._trust.forgotten
         return {
             "now": timestamp(self._clock.now()),
@@ -221,11 +221,11 @@ class Scheduler:
         }
 
     def recheck(self) -> None:
-        """Check the clock now, because it may have become trusted."""
+        """Check now whether the clock has become trusted."""
         self._changed.set()
 
     def _start_instant(self, now: datetime) -> datetime:
-        """Return the earliest instant of this start, or of the stop before it."""
+        """Return the earlier of the start's time and the time of the previous stop."""
         if self._stopped_at is not None and timedelta() <= now - self._stopped_at <= MAX_LATE:
             return self._stopped_at
         since_start = timedelta(seconds=self._clock.monotonic() - self._began)
@@ -262,11 +262,8 @@ class Scheduler:
                 self._checked_at = self._clock.monotonic()
 
     def _check_clock(self) -> None:
-        """Recompute every occurrence if the clock was set back, or becomes trusted for the first time.
-
-        This may have happened since the last check, so begin at the earliest instant that the clock can have shown
-        since then.
-        """
+        """Recompute every occurrence if the clock was set back, or becomes trusted for the first time. Begin at the
+        earliest time that the clock can have shown since the last check."""
         step, now, checked_at = self._steps.poll(), self._clock.now(), self._clock.monotonic()
         earliest = now - timedelta(seconds=checked_at - self._checked_at)
         self._checked_at = checked_at
@@ -317,7 +314,7 @@ class Scheduler:
                 _safely(partial(alarm.on_due, due))
 
     def _begin(self, alarm: Alarm, now: datetime) -> None:
-        """Arm the alarm for the first time, and count the occurrences between the last one and this start."""
+        """Find the alarm's first occurrence, and count the occurrences missed before this start."""
         if self._left_at is not None:
             alarm.gap = self._left_at, now + MICROSECOND
         if alarm.never_repeats and alarm.last is not None:
@@ -325,13 +322,13 @@ class Scheduler:
         alarm.arm(now)
 
     def _count(self, alarm: Alarm, since: datetime | None, until: datetime) -> None:
-        """Log the number of occurrences missed from `since` to before `until`, once they are counted."""
+        """Count the occurrences from `since` to before `until` in the background, and log the number."""
         if since is not None and since < until:
             alarm.gap = since - MICROSECOND, until
             self._tasks.start(self._log_counted(alarm, since, until), f"count of missed times of {alarm.name}")
 
     async def _log_counted(self, alarm: Alarm, due: datetime | None, until: datetime) -> None:
-        """Count them one by one, at most `MAX_COUNTED`, while the loop does other work."""
+        """Count missed occurrences up to `MAX_COUNTED`, in steps between other work of the loop."""
         count = 0
         while due is not None and due < until and count < MAX_COUNTED:
             count, due = count + 1, alarm.next_after(due)
@@ -339,7 +336,7 @@ class Scheduler:
         _report_passed(alarm.name, count)
 
     def _secs_to_next(self) -> float:
-        """Return the seconds until something is due, or until the clock must be checked again."""
+        """Return the seconds until the next timer, alarm, or check of the clock."""
         waits = [self._clock.recheck_secs]
         if self._timers:
             waits.append(self._timers[0][0] - self._clock.monotonic())

@@ -1,4 +1,4 @@
-"""The states of automations by id: switch, policy, schedules, waits, and the last run, kept over reloads and
+"""The states of automations: switch, policy, schedules, waits, and last run. The states outlive reloads and
 restarts."""
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ log = logging.getLogger("automations")
 
 
 class StoredMemory(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The part of a policy's memory that outlives a restart; a run in progress does not. Instants are in milliseconds
-    since 1970."""
+    """The stored part of a policy's memory. Instants are in milliseconds since 1970. A run in progress is not
+    stored."""
 
     ended_at: int | None = None
     decided: dict[str, int] = {}
 
 
 class StoredWait(Struct, frozen=True, kw_only=True):
-    """A wait in progress: its start in milliseconds since 1970, and the event that it is to fire."""
+    """A running wait: its start in milliseconds since 1970, and the event that it will fire."""
 
     began_at: int
     event: dict[str, Any]
 
 
 class StoredRun(Struct, frozen=True, kw_only=True):
-    """The latest execution: its start in milliseconds since 1970, and how it ended."""
+    """The latest execution. `at` is its start in milliseconds since 1970."""
 
     at: int
     status: ExecutionStatus
@@ -49,7 +49,7 @@ class StoredRun(Struct, frozen=True, kw_only=True):
 
 
 class StoredState(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The state of an automation as stored, except the switch; `fired` is in milliseconds since 1970."""
+    """The stored state of an automation, without the switch. `fired` is in milliseconds since 1970."""
 
     policy: StoredMemory | None = None
     waits: dict[str, StoredWait] = {}
@@ -58,12 +58,9 @@ class StoredState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class State(Struct, kw_only=True):
-    """The state of one automation.
-
-    `fired` has the last occurrence of each schedule, or the start of an interval. `waits` has the pending waits.
-    `last_status` and `last_error` describe how the execution at `last_run` ended. `run` is the stored part of the
-    latest execution whose time is trusted.
-    """
+    """The state of an automation. `fired` has the last occurrence of each schedule, or the start of an interval.
+    `last_status` and `last_error` are the result of the execution at `last_run`. `run` is the stored part of the
+    latest execution with a trusted time."""
 
     is_enabled: bool = True
     memory: Memory = field(default_factory=Memory)
@@ -75,7 +72,7 @@ class State(Struct, kw_only=True):
     last_error: str | None = None
 
     def encode(self) -> dict[str, Any]:
-        """Return the part that outlives a restart, except the switch."""
+        """Return the stored form, without the switch."""
         ended = self.memory.ended_at
         memory = StoredMemory(
             ended_at=None if ended is None else to_millis(ended),
@@ -92,7 +89,7 @@ class State(Struct, kw_only=True):
 
     @staticmethod
     def decode(raw: Any) -> State:
-        """Decode a state that `encode` returned; raise `ValueError` or `ArithmeticError` for another form."""
+        """Decode the result of `encode`. Raise `ValueError` or `ArithmeticError` for any other form."""
         stored = convert(raw, StoredState)
         memory, run = stored.policy or StoredMemory(), stored.run
         return State(
@@ -110,8 +107,8 @@ class State(Struct, kw_only=True):
 
 
 class States:
-    """The states by id. Memories are written with the next flush; switches are on the card before they take
-    effect."""
+    """The states by automation id. Memories are written with the next flush. A switch takes effect only after it is
+    stored."""
 
     def __init__(self, storage: Storage) -> None:
         self._stored = storage
@@ -132,24 +129,24 @@ class States:
         await self._tasks.__aexit__()
 
     def of(self, id_: str) -> State:
-        """Return the state of the automation of this id, which may be new."""
+        """Return the automation's state. A new automation gets a new state."""
         return self._states.setdefault(id_, State())
 
     def begin_with(self, enabled: Mapping[str, bool]) -> None:
-        """Apply the files' `enabled` to automations that have no stored switch; others are on."""
+        """Apply the files' `enabled` to automations without a stored switch."""
         self._at_first = enabled
         for id_ in {**self._switched, **enabled}:
             self.of(id_).is_enabled = self._switched.get(id_, enabled.get(id_, True))
 
     def remember(self, id_: str, memory: Memory) -> None:
-        """Remember the memory of a policy, also over a restart."""
+        """Store the memory of a policy."""
         state = self.of(id_)
         if memory != state.memory:
             state.memory = memory
             self._store(id_, state)
 
     def note_fired(self, id_: str, schedule: str, at: datetime) -> None:
-        """Remember which occurrence of a schedule fired last, also over a restart."""
+        """Store the occurrence of a schedule that fired last."""
         state = self.of(id_)
         state.fired[schedule] = at
         self._store(id_, state)
@@ -157,7 +154,7 @@ class States:
     def note_run(
         self, id_: str, at: datetime, status: ExecutionStatus, error: str | None, *, is_trusted: bool
     ) -> None:
-        """Remember the time and the result of the last execution; over a restart only if that time is trusted."""
+        """Set the time and the result of the last execution. Store them only if the time is trusted."""
         state = self.of(id_)
         state.last_run, state.last_status, state.last_error = at, status, error
         if is_trusted:
@@ -165,7 +162,7 @@ class States:
             self._store(id_, state)
 
     def note_wait(self, id_: str, key: str, wait: StoredWait | None) -> None:
-        """Remember a wait in progress, also over a restart; None: it has ended."""
+        """Store a running wait. None removes a wait that has ended."""
         state = self.of(id_)
         if wait is not None:
             state.waits[key] = wait
@@ -174,7 +171,7 @@ class States:
         self._store(id_, state)
 
     def keep_waits(self, id_: str, keys: Collection[str]) -> None:
-        """Forget the waits of triggers that are not among these."""
+        """Remove the waits of all other triggers."""
         state = self.of(id_)
         waits = {key: wait for key, wait in state.waits.items() if key.partition(" ")[0] in keys}
         if len(waits) < len(state.waits):
@@ -183,10 +180,8 @@ class States:
             self._store(id_, state)
 
     def end_wait(self, id_: str, key: str) -> Awaitable[None] | None:
-        """Forget a wait that has ended; if it is on the card, return the work that removes it there.
-
-        The wait may also be about to be written: in a flush, or together with another wait that is being removed.
-        """
+        """Remove a wait that has ended. If the wait is stored, or is being written, return the work that removes it
+        from storage."""
         stored_as = AUTOMATION_PREFIX + id_
         on_card = read_all(self._stored, stored_as, lambda _, value: convert(value, StoredState), skip).get("")
         is_on_its_way = self._is_being_flushed(stored_as) or self._removing[id_] > 0
@@ -198,13 +193,13 @@ class States:
 
     async def _remove_wait(self, id_: str) -> None:
         try:
-            with contextlib.suppress(StoreFailed):  # the home keeps running; the next flush removes it
+            with contextlib.suppress(StoreFailed):  # the next flush removes it from storage
                 await self._put({AUTOMATION_PREFIX + id_: self.of(id_).encode() or None})
         finally:
             self._removing[id_] -= 1
 
     def forget_others(self, ids: Collection[str]) -> None:
-        """Forget deleted automations and their switches, as soon as that can be stored."""
+        """Remove the states and switches of deleted automations once the removal is stored."""
         gone = [id_ for id_ in self._states if id_ not in ids]
         switched = [TOGGLE_PREFIX + id_ for id_ in gone if self._switched.pop(id_, None) is not None]
         for id_ in gone:
@@ -214,10 +209,8 @@ class States:
             self._tasks.start(self._remove(switched), "removal of deleted automations")
 
     async def switch(self, id_: str, *, is_enabled: bool) -> None:
-        """Switch the automation on or off once the change is on the card; raise `StoreFailed` if that fails.
-
-        A change that has begun is finished even if the caller is cancelled.
-        """
+        """Store the change, then switch the automation on or off. Raise `StoreFailed` if the change cannot be stored.
+        A change that has begun is finished even if the caller is cancelled."""
         await self._tasks.finish(self._switch(id_, is_enabled), f"switch of {id_}")
 
     async def _switch(self, id_: str, is_enabled: bool) -> None:

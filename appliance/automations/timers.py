@@ -1,4 +1,4 @@
-"""Timers that Lua starts: each is on the card before the call returns, and survives a restart of the hub."""
+"""Timers that Lua starts. A timer is stored before the call returns, and outlives a restart of the hub."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ MAX_LISTENER_WAIT_SECS = 86_400.0
 """Seconds that an ended timer waits for an automation that listens for it."""
 
 MIN_DELAY_SECS = 0.1
-"""A shorter timer counts as having no delay: the brake counts its effects."""
+"""A shorter timer is treated as an immediate effect by the brake."""
 
 NO_AUTOMATIONS, NO_DEVICES = "no automation listens", "the adapters have not started"
-"""Reasons to pause timers: the hub is stopping or runs without automations, or it has just started."""
 
 
 class Timer(Struct, frozen=True, kw_only=True):
-    """One timer for other parts of the hub. `due_at` is by the present clock; `payload` is part of its event."""
+    """A timer for other parts of the hub. `due_at` is a time of the present clock. `payload` is part of the timer's
+    event."""
 
     name: str
     due_at: datetime
@@ -54,7 +54,7 @@ class Timer(Struct, frozen=True, kw_only=True):
 
 
 class TimerState(Enum):
-    """The state of a timer: what it waits for."""
+    """The state of a timer; the text is its next event."""
 
     STORED = "a trusted clock"
     RUNNING = "its end"
@@ -67,7 +67,7 @@ _Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
 
 
 class StoredTimer(Struct, frozen=True, kw_only=True):
-    """A timer on the card; `is_dated`: whether the clock was trusted when it was written."""
+    """A stored timer. `is_dated` is true if the clock was trusted when the timer was written."""
 
     started_at: _Millis
     due_at: _Millis
@@ -77,11 +77,9 @@ class StoredTimer(Struct, frozen=True, kw_only=True):
 
 
 class RunningTimer(Struct, eq=False, kw_only=True):
-    """A timer in progress. `due` and `unheard_since` are in seconds of the monotonic clock.
-
-    While it is `STORED`, only its times on the card are known: `due_at` and `unheard_at`, in milliseconds since 1970.
-    If it `is_late`, it could not fire when it was due. `handle` ends the timer, or its wait for a listener.
-    """
+    """A timer in progress. `due` and `unheard_since` are in seconds of the monotonic clock. For a `STORED` timer,
+    only the stored times `due_at` and `unheard_at` are known, in milliseconds since 1970. A timer that `is_late`
+    could not fire on time. `handle` ends the timer, or its wait for a listener."""
 
     name: str
     payload: bytes
@@ -96,7 +94,7 @@ class RunningTimer(Struct, eq=False, kw_only=True):
 
     @staticmethod
     def load(name: str, raw: Any) -> RunningTimer:
-        """Return the stored timer; raise `ValueError` for another form."""
+        """Decode a stored timer. Raise `ValueError` for any other form."""
         stored = convert(raw, StoredTimer)
         return RunningTimer(
             name=name,
@@ -109,12 +107,11 @@ class RunningTimer(Struct, eq=False, kw_only=True):
 
 
 class Timers:
-    """The timers by name. They run in real seconds; after a restart, they are due by the clock, once it is trusted.
-
-    Simultaneous changes, including ends, are one record on the card. When a timer ends, it is removed from the card
-    and then fires: after a power cut before the removal, it fires again. If the card accepts no write, it still
-    fires; it fires again only if the hub ends before a flush. A timer without a listener waits for up to a day.
-    """
+    """The timers by name. They run in real seconds. After a restart, they are due by the clock, once the clock is
+    trusted. Simultaneous changes, including ends, are one stored record. When a timer ends, it is removed from
+    storage and then fires. After a power cut before the removal, the timer fires again. If storage fails, the timer
+    still fires, and fires again only if the hub ends before a flush. A timer without a listener waits for up to a
+    day."""
 
     def __init__(self, environment: Environment) -> None:
         self._remember = environment.storage.remember
@@ -140,10 +137,8 @@ class Timers:
         await self._tasks.__aexit__()
 
     def begin(self, scheduler: Scheduler, has_listener: Callable[[str], bool]) -> None:
-        """Resume the timers of the last run, and follow the clock from now on.
-
-        `has_listener` returns whether an enabled automation listens for the timer of a name.
-        """
+        """Resume the timers of the last run, and adapt them to changes of the clock from now on. `has_listener`
+        returns whether an enabled automation listens for a timer name."""
         self._scheduler, self._has_listener = scheduler, has_listener
         scheduler.on_step(self._write_all)
         scheduler.when_trusted(self._on_trusted)
@@ -156,34 +151,32 @@ class Timers:
             scheduler.await_trust()
 
     def pause(self, reason: str = NO_AUTOMATIONS) -> None:
-        """Let no timer fire until `resume` was called for each reason; timers that become due stay on the card."""
+        """Pause all timers until `resume` is called for each reason. Timers that become due remain stored."""
         self._paused_by.add(reason)
 
     def resume(self, reason: str = NO_AUTOMATIONS) -> None:
-        """End the pause for this reason; if it was the last one, fire the timers that became due meanwhile, marked as
-        late."""
+        """End the pause for this reason. If no other reason is left, fire the timers that became due during the
+        pause, marked as late."""
         self._paused_by.discard(reason)
         for timer in self._list(TimerState.HELD) if not self._paused_by else ():
             self._end(timer)
 
     def recheck(self) -> None:
-        """Fire timers that wait for a listening automation, if there is one now."""
+        """Fire the timers without a listener that have a listener now."""
         for timer in self._list(TimerState.UNCLAIMED):
             if self._has_listener(timer.name):
                 self._end(timer)
 
     def list_all(self) -> list[Timer]:
-        """Return every timer in progress, by name."""
+        """Return every running timer by name."""
         return [
             Timer(name=name, due_at=from_millis(self._due_at(timer)), payload=orjson.loads(timer.payload))
             for name, timer in sorted(self._timers.items())
         ]
 
     async def start(self, name: str, secs: float, payload: Value, source: str) -> None:
-        """Start or restart the timer; return once it is on the card.
-
-        Raises `Invalid` for wrong arguments, `StoreFailed` if the card accepts no write now.
-        """
+        """Start or restart the timer, and return once it is stored. Raise `Invalid` for wrong arguments, and
+        `StoreFailed` if storage fails."""
         name = check_timer(name, secs, payload)
         due = self._clock.monotonic() + secs
         timer = RunningTimer(name=name, payload=to_bytes(payload), secs=secs, due=due)
@@ -197,7 +190,7 @@ class Timers:
             self._brake.note_effect(source, "timer", name)
 
     async def cancel(self, name: str) -> bool:
-        """Cancel the timer; once that is on the card, return whether it existed. Raises `StoreFailed`."""
+        """Cancel the timer. Once the removal is stored, return whether the timer existed. Raises `StoreFailed`."""
         try:
             name = strip_id(name)
         except Invalid:
@@ -205,7 +198,7 @@ class Timers:
         return name in self._timers and await self._tasks.finish(self._cancel(name), f"end of the timer {name}")
 
     async def remove(self, name: str) -> None:
-        """Cancel the timer; raise `NotFound` if it does not exist, or `StoreFailed`."""
+        """Cancel the timer. Raise `NotFound` if it does not exist, and `StoreFailed` if storage fails."""
         if not await self.cancel(name):
             raise NotFound("timer", name)
 
@@ -228,7 +221,7 @@ class Timers:
 
     @asynccontextmanager
     async def _changing(self, name: str) -> AsyncIterator[None]:
-        """Hold the lock of the timer; if the clock was set meanwhile, write the timer again."""
+        """Hold the timer's lock. If the clock was set in the meantime, write the timer again."""
         async with self._lock(name):
             steps = self._clock_steps
             try:
@@ -238,7 +231,7 @@ class Timers:
                     self._write(self._timers[name])
 
     def _lock(self, name: str) -> asyncio.Lock:
-        """Return the lock of the timer of this name: while it is held, the timer neither fires nor is written."""
+        """Return the timer's lock. While the lock is held, the timer neither fires nor is written."""
         lock = self._locks.get(name)
         if lock is None:
             lock = self._locks[name] = asyncio.Lock()
@@ -259,7 +252,7 @@ class Timers:
                 self._scheduler.cancel(timer.handle)
 
     def _reserve(self, timer: RunningTimer) -> None:
-        """Count the timer as starting; raise `Invalid` if there is no room for it."""
+        """Reserve room for the timer. Raise `Invalid` if there are too many timers or payloads."""
         name, before = timer.name, self._timers.get(timer.name)
         if before is None and len(self._timers) + self._starting >= MAX_TIMERS:
             raise Invalid(f"timer '{name}': {MAX_TIMERS} timers already run; cancel one first")
@@ -274,7 +267,7 @@ class Timers:
         self._write_all()
 
     def _resume_stored(self) -> None:
-        """Continue the timers whose end is only known by the clock."""
+        """Start the stored timers whose end is a time of the clock."""
         now, monotonic = self._clock.now().timestamp(), self._clock.monotonic()
         for timer in self._list(TimerState.STORED):
             left = timer.due_at / 1000 - now
@@ -284,19 +277,19 @@ class Timers:
             self._run(timer, monotonic + min(left, timer.secs))
 
     def _run(self, timer: RunningTimer, due: float) -> None:
-        """Start the timer; `due` is its end in seconds of the monotonic clock."""
+        """Start the timer. `due` is its end in seconds of the monotonic clock."""
         timer.state, timer.due = TimerState.RUNNING, due
         left = max(0.0, due - self._clock.monotonic())
         timer.handle = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._end, timer))
 
     def _end(self, timer: RunningTimer, _: float = 0.0) -> None:
-        """End the timer; timers that end at the same moment are handled together."""
+        """End the timer, together with all timers that end at the same moment."""
         self._over.append(timer)
         if len(self._over) == 1:
             self._tasks.start(self._end_all(), "end of timers")
 
     async def _end_all(self) -> None:
-        """Remove the ended timers from the card, then fire them."""
+        """Remove the ended timers from storage, then fire them."""
         over, self._over = self._over, []
         ending = [timer for timer in dict.fromkeys(over) if self._may_fire(timer)]
         if not ending:
@@ -306,7 +299,7 @@ class Timers:
                 await stack.enter_async_context(self._lock(timer.name))
             try:
                 await self._put({TIMER_PREFIX + timer.name: None for timer in ending})
-            except StoreFailed:  # the home keeps running; the next flush removes it
+            except StoreFailed:  # the next flush removes it from storage
                 for timer in ending:
                     self._remember(TIMER_PREFIX + timer.name, None)
             except asyncio.CancelledError:  # the hub is stopping; it fires after the next start
@@ -319,7 +312,7 @@ class Timers:
             self._fire(timer)
 
     def _may_fire(self, timer: RunningTimer) -> bool:
-        """Return whether the timer fires now; if not, set its state to the reason."""
+        """Return whether the timer fires now. Otherwise, set its state to the reason."""
         if self._timers.get(timer.name) is not timer:
             return False
         if self._is_changing(timer.name):
@@ -334,7 +327,7 @@ class Timers:
         return True
 
     async def _end_later(self, timer: RunningTimer) -> None:
-        """End the timer after the change in progress, unless that change replaces it."""
+        """End the timer after the change in progress, unless that change replaces the timer."""
         async with self._lock(timer.name):
             pass
         self._end(timer)
@@ -346,7 +339,7 @@ class Timers:
         self._bus.publish(TimerFired(name=timer.name, payload=payload, due_at=due_at, late_secs=late))
 
     def _wait_for_listener(self, timer: RunningTimer) -> None:
-        """Keep the timer for up to a day after its end, until an automation listens."""
+        """Keep the ended timer until an automation listens, for at most a day."""
         now = self._clock.monotonic()
         timer.state, timer.is_late = TimerState.UNCLAIMED, True
         if timer.unheard_since is None:
@@ -357,7 +350,7 @@ class Timers:
         timer.handle = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._give_up, timer))
 
     def _give_up(self, timer: RunningTimer, _: float) -> None:
-        """Remove the timer after a day without a listener; the next flush removes it from the card."""
+        """Remove the timer after a day without a listener. The next flush removes it from storage."""
         if self._is_changing(timer.name):
             self._tasks.start(self._end_later(timer), f"end of the timer {timer.name}")
             return
@@ -366,8 +359,8 @@ class Timers:
         self._remember(TIMER_PREFIX + timer.name, None)
 
     def _write_all(self) -> None:
-        """Write all timers with their times by the clock, which was just set or became trusted; timers that are being
-        changed write their own."""
+        """Write the times of all timers again, because the clock was set or became trusted. A timer with a change in
+        progress is written by that change."""
         self._clock_steps += 1
         for name, timer in self._timers.items():
             if timer.state is not TimerState.STORED and not self._is_changing(name):
@@ -384,7 +377,7 @@ class Timers:
         return {**times, "payload": orjson.loads(timer.payload)}
 
     def _due_at(self, timer: RunningTimer) -> int:
-        """Return the timer's due time by the present clock, in milliseconds since 1970."""
+        """Return the timer's end as a time of the present clock, in milliseconds since 1970."""
         return timer.due_at if timer.state is TimerState.STORED else self._millis_at(timer.due)
 
     def _millis_at(self, monotonic: float) -> int:
@@ -392,7 +385,7 @@ class Timers:
 
 
 def check_timer(name: str, secs: float, payload: Value) -> str:
-    """Return the trimmed name; raise `Invalid` for a wrong name, duration, or payload."""
+    """Return the trimmed name. Raise `Invalid` for a wrong name, duration, or payload."""
     name = strip_id(name)
     if not is_number(secs) or not 0 <= secs <= MAX_SECS:
         raise Invalid(f"timer '{name}': must take 0 to {MAX_SECS} seconds (400 days), not {secs!r}")

@@ -21,19 +21,17 @@ _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])\Z")
 _SECOND = timedelta(seconds=1)
 
 MAX_DAYS_AHEAD = 21
-"""The number of days that are searched for a time of day: a weekday comes within a week, though a time zone may skip
-it once."""
+"""The maximum number of days until a weekday comes. It is more than a week, because a time zone may skip a day."""
 
 HORIZON = -0.8333
 """Elevation of the sun's centre in degrees when its rim touches the horizon, with refraction."""
 
 MAX_SEARCH_DAYS = 400
-"""Days that are searched for the next sunrise or sunset: just over a year."""
+"""The maximum number of days until the next sunrise or sunset: just over a year."""
 
 
 class SunEvent(StrEnum):
-    """An event of the sun, once a day unless the sun stays up or down."""
-
+    """An event of the sun. A polar day and a polar night have none."""
     SUNRISE = "sunrise"
     SUNSET = "sunset"
 
@@ -44,12 +42,9 @@ class SunEvent(StrEnum):
 
 
 class SunDay(Struct, frozen=True, kw_only=True):
-    """One solar day, from midnight to midnight by the sun.
-
-    `sunrise` is before its noon and `sunset` after it, in UTC to the second; None on a day without that event.
-    `was_up`, `culminates` and `stays_up` state whether the sun is up at the first midnight, at noon and at the last
-    midnight.
-    """
+    """A solar day, from midnight to midnight by the sun. `sunrise` is before noon and `sunset` after noon, in UTC to
+    the second. Each is None on a day without that event. `was_up`, `culminates`, and `stays_up` state whether the sun
+    is up at the first midnight, at noon, and at the last midnight."""
 
     sunrise: datetime | None
     sunset: datetime | None
@@ -58,36 +53,34 @@ class SunDay(Struct, frozen=True, kw_only=True):
     stays_up: bool
 
     def instant_of(self, event: SunEvent) -> datetime | None:
-        """Return the time of the event; None on a day without it."""
+        """Return the time of the event. Return None on a day without the event."""
         return self.sunrise if event is SunEvent.SUNRISE else self.sunset
 
     @property
     def is_polar_day(self) -> bool:
-        """Whether the sun is up all day."""
         return self.was_up and self.culminates and self.stays_up
 
     @property
     def is_polar_night(self) -> bool:
-        """Whether the sun is down all day."""
         return not (self.was_up or self.culminates or self.stays_up)
 
     def is_past_without(self, event: SunEvent) -> bool:
-        """Return whether a day without the event counts as after it: a polar night counts as after sunset."""
+        """Return whether a day without the event is treated as after the event. A polar night is after sunset."""
         return self.was_up if event is SunEvent.SUNRISE else not self.culminates
 
 
 def sun_day(locale: Locale, day: date) -> SunDay:
     """Return the sun's day that contains noon of this local date. The home must have coordinates.
 
-    In high summer in the far north, its sunset may come after midnight by the clock; it still belongs to this date.
+    In the far north, a sunset in summer may be after midnight by the clock. It still belongs to this date.
     """
     place = _place(locale)
     return _day(*place, _solar_date(locale.noon(day), place[1]))
 
 
 def next_event(event: SunEvent, locale: Locale, instant: datetime, *, offset: timedelta) -> datetime | None:
-    """Return the first instant after the given one that has this `offset` from such an event; None if there is none
-    within a year."""
+    """Return the first instant after `instant` with this offset from the event. Return None if there is none within a
+    year."""
     place = _place(locale)
     first = _solar_date(instant - offset, place[1])
     for n in range(-1, MAX_SEARCH_DAYS):
@@ -103,7 +96,7 @@ def _place(locale: Locale) -> tuple[float, float]:
 
 
 def _solar_date(instant: datetime, longitude: float) -> date:
-    """Return the date by the sun's position."""
+    """Return the date of the solar day that contains the instant."""
     return (instant.astimezone(UTC) + timedelta(minutes=4 * longitude)).date()
 
 
@@ -140,7 +133,8 @@ def _is_up(observer: tuple[float, float], instant: datetime) -> bool:
 
 
 def _crossing(observer: tuple[float, float], start: datetime, end: datetime) -> datetime:
-    """Return when the sun crosses the horizon, to the second; it does so exactly once between the two instants."""
+    """Return when the sun crosses the horizon, to the second. It must cross the horizon exactly once between the two
+    instants."""
     rises = _is_up(observer, end)
     low, high = 0, round((end - start).total_seconds())
     base = start.replace(microsecond=0)
@@ -151,7 +145,7 @@ def _crossing(observer: tuple[float, float], start: datetime, end: datetime) -> 
 
 
 def parse_time(value: Value) -> time:
-    """Return a time of day written `HH:MM`, from 00:00 to 23:59."""
+    """Check a time of day, `HH:MM`, from 00:00 to 23:59."""
     match = _TIME.match(value) if isinstance(value, str) else None
     if match is None:
         hint = "; midnight is 00:00" if value == "24:00" else ""
@@ -160,11 +154,9 @@ def parse_time(value: Value) -> time:
 
 
 def instant_of(day: date, at: time, zone: ZoneInfo) -> datetime | None:
-    """Return the first instant when the zone's local time is this time on this date, in UTC.
-
-    For a skipped time, this is the first instant after the gap. None if the zone skips the whole date, as when the
-    date line is moved.
-    """
+    """Return the first instant, in UTC, when the zone's clocks show this time on this date. For a skipped time,
+    return the first instant after the gap. Return None if the zone skips the whole date, because it changed sides of
+    the date line."""
     local = datetime.combine(day, at)
     instant = local.replace(tzinfo=zone).astimezone(UTC)
     if instant.astimezone(zone).replace(tzinfo=None) == local:
@@ -177,7 +169,7 @@ def instant_of(day: date, at: time, zone: ZoneInfo) -> datetime | None:
 def next_wall_clock(
     at: time, locale: Locale, instant: datetime, accepts_day: Callable[[date], bool] = lambda day: True
 ) -> datetime | None:
-    """Return the first instant after the given one when the home's local time is this time, on an accepted day; None
+    """Return the first instant after `instant` when the home's clocks show this time on an accepted day. Return None
     if no day within three weeks is accepted."""
     for day in locale.days_around(instant, 2, MAX_DAYS_AHEAD):
         if accepts_day(day):
@@ -188,7 +180,7 @@ def next_wall_clock(
 
 
 def next_time_back(zone: ZoneInfo, instant: datetime) -> datetime | None:
-    """Return when the zone's clocks are set back within 26 hours after the instant, in UTC; None if they are not."""
+    """Return when the zone's clocks are set back within 26 hours after the instant, in UTC, or None."""
     low, high = instant.replace(microsecond=0), instant.replace(microsecond=0) + timedelta(hours=26)
     if _offset(zone, high) >= (before := _offset(zone, low)):
         return None
@@ -203,7 +195,7 @@ def _offset(zone: ZoneInfo, instant: datetime) -> timedelta:
 
 
 def end_of_repeated(local: datetime) -> datetime:
-    """Return the end of the repeated hour that contains this local time, without a zone."""
+    """Return the end of the repeated hour that contains this local time. Both times are without a zone."""
     shown = local.replace(tzinfo=None, fold=0)
     low, high = shown, shown + timedelta(days=1)
     while high - low > _SECOND:

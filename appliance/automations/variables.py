@@ -1,4 +1,4 @@
-"""Variables that scenes and automations share, also over restarts."""
+"""Variables: values that scenes and automations share. They outlive restarts."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ MAX_TOTAL_BYTES = 256 << 10
 
 
 MAX_VALUE_DEPTH = 32
-"""The deepest nesting of a value; Lua cannot read deeper values."""
+"""The deepest nesting of a value. Lua cannot read deeper values."""
 
 
 class Variable(Struct, frozen=True, kw_only=True):
-    """One variable and its value, which is never None."""
+    """A variable. Its value is never None."""
 
     name: str
     value: Value
 
 
 class StoredVariable(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A variable on the card; `last` has the same meaning as `Device.last` has for an attribute."""
+    """A stored variable. `last` is like `Device.last` for an attribute."""
 
     value: Any = None
     last: tuple[Any, ...] = ()
 
 
 def read_variables(stored: DocumentReader) -> dict[str, StoredVariable]:
-    """Return the stored variables by name; a removed one has no value."""
+    """Return the stored variables by name. A removed variable has no value."""
     return read_all(stored, VARIABLE_PREFIX, lambda _, raw: convert(raw, StoredVariable), skip)
 
 
 class _Pending(Struct, kw_only=True, eq=False):
-    """A durable change that is being written to the card. `is_outdated`: the variable was set again meanwhile."""
+    """A durable change that is being stored. `is_outdated` is true if the variable was set again in the meantime."""
 
     name: str
     size: int
@@ -59,7 +59,7 @@ class _Pending(Struct, kw_only=True, eq=False):
 
 
 class Variables:
-    """The variables by name. The last change wins, also on the card."""
+    """The variables by name. The last change wins, in memory and in storage."""
 
     def __init__(self, storage: Storage, bus: Bus, brake: Brake) -> None:
         self._remember = storage.remember
@@ -85,30 +85,32 @@ class Variables:
         await self._tasks.__aexit__()
 
     def watch(self, names: frozenset[str]) -> None:
-        """From now on, keep the last values of these variables after removals; triggers compare with them."""
+        """From now on, keep the last values of these variables after a removal, because triggers compare with
+        them."""
         self._watched = names
         for name in [each for each in self._last if each not in names]:
             del self._last[name]
             self._remember(VARIABLE_PREFIX + name, _stored(self._values.get(name), ()))
 
     def list_all(self) -> list[Variable]:
-        """Return every variable, by name."""
+        """Return every variable, in the order of names."""
         return [Variable(name=name, value=value) for name, value in sorted(self._values.items())]
 
     def find(self, name: str) -> Value:
-        """Return the variable's value; None if it is not set."""
+        """Return the variable's value, or None."""
         return self._values.get(name)
 
     def get(self, name: str) -> Variable:
-        """Return the variable; `NotFound` if it is not set."""
+        """Return the variable. Raise `NotFound` if it is not set."""
         if name not in self._values:
             raise NotFound("variable", name)
         return Variable(name=name, value=self._values[name])
 
     def set(self, name: str, value: Value, source: str) -> None:
-        """Set the variable, None to remove it; it is written with the next flush. `source` is as in the audit.
+        """Set the variable; None removes it. The change is written with the next flush. `source` is the audit's name
+        of the caller.
 
-        Raises `Invalid` for a wrong name or value, or too many variables.
+        Raise `Invalid` for a wrong name or value, or too many variables.
         """
         size = self._check(name, value)
         for each in self._pending:
@@ -117,8 +119,7 @@ class Variables:
         self._apply(name, value, size, source)
 
     async def set_durable(self, name: str, value: Value, source: str) -> None:
-        """Like `set`, but return only when the value is on the card and in force. Raises `StoreFailed` if that
-        fails."""
+        """Store the value, then set the variable. Raise `StoreFailed` if storage fails, otherwise like `set`."""
         pending = _Pending(name=name, size=self._check(name, value))
         self._pending.append(pending)
         await self._tasks.finish(self._set_durable(pending, value, source), f"setting of the variable {name}")
@@ -135,7 +136,7 @@ class Variables:
             self._apply(name, value, pending.size, source)
 
     def _check(self, name: str, value: Value) -> int:
-        """Return the bytes of the value as JSON; raise `Invalid` if the variable may not be set to it now."""
+        """Return the size of the value as JSON. Raise `Invalid` if the variable may not have this value now."""
         size = check_variable(name, value)
         if value is None:
             return 0
@@ -150,7 +151,7 @@ class Variables:
         return size
 
     def _bytes_used(self) -> dict[str, int]:
-        """Return the bytes of each variable, or of its largest value that is being written to the card."""
+        """Return the size of each variable, or the size of its largest value in transit to storage."""
         taken = dict(self._sizes)
         for each in self._pending:
             taken[each.name] = max(taken.get(each.name, 0), each.size)
@@ -167,7 +168,7 @@ class Variables:
             self._bus.publish(VariableChanged(name=name, value=value, previous=previous, known=known))
 
     def _known(self, name: str) -> tuple[Value, ...]:
-        """Return the variable's value, and the value that corresponds to `Device.last`."""
+        """Return the variable's value and last value, like `Device.last`."""
         value, last = self._values.get(name), self._last.get(name, ())
         return last if value is None else (value, *last)
 
@@ -184,7 +185,7 @@ class Variables:
 
 
 def check_variable(name: str, value: Value) -> int:
-    """Return the bytes of a variable's value as JSON; raise `Invalid` if no variable may have this name or value."""
+    """Return the size of a variable's value as JSON. Raise `Invalid` if no variable may have this name or value."""
     try:
         variable_name(name)
     except Invalid as fault:

@@ -1,4 +1,4 @@
-"""Waits: triggers of devices that match only after a value has stayed unchanged or matched for some time."""
+"""Waits of device triggers: a value must stay unchanged, or match, for some time before the trigger fires."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from appliance.tasks import Tasks
 
 
 class Waits:
-    """Begins and ends the waits of triggers, and calls `fire` when a wait ends. Each device has its own wait."""
+    """Begins and ends waits, and calls `fire` when a wait ends. Each device of a trigger has a separate wait."""
 
     def __init__(self, scheduler: Scheduler, states: States, environment: Environment, fire: Fire) -> None:
         self._environment = environment
@@ -40,7 +40,7 @@ class Waits:
         return list(self._by_device.get(device_id, ()))
 
     def follow(self, active: ActiveTrigger, trigger: DeviceTrigger, event: DeviceStateChanged) -> None:
-        """Begin, restart, or end the wait of the event's device."""
+        """Begin, restart, or end the wait of the device after its event."""
         device_id = event.device.id
         wait = active.waits.get(device_id)
         before = None if wait is None else wait.match
@@ -52,27 +52,26 @@ class Waits:
             self._begin(active, trigger, device_id, after.dated(self._environment), 0.0)
 
     def end(self, active: ActiveTrigger, device_id: str) -> None:
-        """End the wait of the device, if it has one; also remove it from the card."""
+        """End the device's wait if there is one, and remove it from storage."""
         self._states.note_wait(active.id, f"{active.key} {device_id}", None)
         self._drop(active, device_id)
 
     def disarm(self) -> None:
-        """Let no wait fire from now on; a wait that ends fires after the next start."""
+        """Fire no more waits. A wait that ends now fires after the next start."""
         self._is_disarmed = True
 
     async def aclose(self) -> None:
-        """Cancel the removals in progress."""
         await self._tasks.__aexit__()
 
     def stop(self, active: ActiveTrigger) -> None:
-        """Drop the waits of the trigger; they continue after a restart."""
+        """Drop the waits of the trigger in memory. They continue after a restart."""
         active.is_stopped = True
         for device_id in list(active.waits):
             self._drop(active, device_id)
 
     def resume(self, active: ActiveTrigger, trigger: DeviceTrigger, device: Device) -> None:
-        """Continue the wait from before the last stop, if the device still matches. It counts from its start; without
-        a trusted clock, from now."""
+        """Continue the wait from before the last stop if the device still matches. Its time runs from its original
+        start, or from now if the clock is not trusted."""
         stored = self._states.of(active.id).waits.get(f"{active.key} {device.id}")
         if stored is None or device.id in active.waits:
             return
@@ -106,7 +105,7 @@ class Waits:
         self._states.note_wait(active.id, f"{active.key} {device_id}", stored)
 
     def _date_anew(self) -> None:
-        """Correct the times of pending waits, because the clock was set."""
+        """Correct the stored times of running waits after the clock was set."""
         for device_id, waiting in self._by_device.items():
             for active in waiting:
                 wait, trigger = active.waits[device_id], active.trigger
@@ -131,7 +130,7 @@ class Waits:
     async def _fire_removed(
         self, removing: Awaitable[None], active: ActiveTrigger, device_id: str, wait: Wait, match: Match | None
     ) -> None:
-        """Fire the match once the wait is removed from the card, so that it never fires twice."""
+        """Remove the wait from storage, then fire the match, so that it never fires twice."""
         try:
             await removing
         finally:

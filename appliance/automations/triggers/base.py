@@ -18,34 +18,29 @@ from appliance.tables.fields import Table
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """The event table for the automation's Lua.
-
-    With `began_in_stop`, the change was found at the start: it happened while the hub was off, or earlier.
-    """
+    """A trigger's match, with the event table for Lua. `began_in_stop` is true if the hub found the change at its
+    start. The change then happened while the hub was off, or earlier."""
 
     event: Mapping[str, Value]
     began_in_stop: bool = False
 
     def dated(self, home: Environment) -> Match:
-        """Return the match with its possible delay in seconds, if that depends on the last stop."""
+        """Return the match with its maximum delay in seconds, if the change happened during the last stop."""
         if not self.began_in_stop:
             return self
         return Match(event={**self.event, "late_secs": home.secs_since_stop()})
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
-    """The fields of every kind: its `type`, and the `id` that distinguishes it from the automation's other
-    triggers."""
+    """A trigger of an automation. Its `id` distinguishes it from the automation's other triggers."""
 
     type: str = ""
     id: str | None = None
 
     @classmethod
     def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
-        """Return the trigger of this type in a table, for a home at this place; None if something is wrong.
-
-        The table notes the faults, including a schedule that never occurs after `now`.
-        """
+        """Read a trigger of this type from a table. Return None if the table has faults. A schedule that never occurs
+        after `now` is a fault."""
         raise NotImplementedError
 
     def names(self) -> list[NamedThing]:
@@ -53,7 +48,7 @@ class Trigger(Struct, frozen=True, kw_only=True):
         return []
 
     def subjects(self) -> list[Subject]:
-        """Return the subjects that the trigger listens to; by default, the things that it names."""
+        """Return the subjects of the events that the trigger may match. By default, these are the names."""
         return [each.subject for each in self.names() if each.owner is None]
 
     def describe(self, home: Environment, instant: datetime | None) -> str:
@@ -70,13 +65,13 @@ class EventTrigger(Trigger, frozen=True, kw_only=True):
 
 
 class TimedTrigger(Trigger, frozen=True, kw_only=True):
-    """A trigger that becomes due at a time. All except intervals follow the calendar; those that are `is_daily` occur
-    once per day."""
+    """A trigger that becomes due at a time. All kinds except intervals follow the calendar. A trigger that `is_daily`
+    occurs at most once per day."""
 
     is_daily: ClassVar[bool] = False
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Return the first due time after the instant, in UTC; None if there is none."""
+        """Return the first due time after the instant, in UTC, or None."""
         raise NotImplementedError
 
     def event_at(self, due: datetime) -> dict[str, Value]:

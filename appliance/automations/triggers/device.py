@@ -1,6 +1,4 @@
-"""Triggers of devices, as values: an attribute changes, at once or after it has stayed unchanged or matched for some
-time. They return the event table for Lua, as plain data.
-"""
+"""Triggers of devices: an attribute changes, or a device sends an event."""
 
 from __future__ import annotations
 
@@ -33,16 +31,15 @@ from appliance.tables.fields import Table
 _NEED_ATTRIBUTE = ("equals", "above", "below", "debounce_secs", "duration_secs", "at_start")
 
 MAX_LISTED_EVENTS = 10
-"""Names of events in a sentence about a device."""
 
 ANY_DEVICE: Subject = ("home", "")
-"""The owner of an attribute that any device may show."""
+"""The owner of an attribute if the trigger is for every device."""
 
 _DEVICE_FIELDS = ("device_id", "room_id", "group_id")
 
 
 class Devices(Struct, frozen=True, kw_only=True):
-    """The devices of the ids, or those in a room or a group at the time of the event; without any of these, all
+    """The devices of a trigger: by id, or the present devices of a room or a group. Without ids, room, and group, all
     devices."""
 
     ids: tuple[str, ...] = ()
@@ -51,10 +48,8 @@ class Devices(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, table: Table, *, may_be_any: bool = False) -> Devices | None:
-        """Read `device_id`, a text or a list, or `room_id`, or `group_id`; None if that is wrong.
-
-        If it `may_be_any`, all three may be missing.
-        """
+        """Read `device_id` (a text or a list), `room_id`, or `group_id`. Return None if the fields have faults. With
+        `may_be_any`, all three may be missing."""
         ids = table.take("device_id", check.texts)
         room_id, group_id = table.take("room_id", check.text), table.take("group_id", check.text)
         stated = [name for name in _DEVICE_FIELDS if table.has(name)]
@@ -70,14 +65,12 @@ class Devices(Struct, frozen=True, kw_only=True):
         return cls(ids=ids or (), room_id=room_id, group_id=group_id)
 
     def names(self) -> list[NamedThing]:
-        """Return the devices, the room or the group."""
         places = (("room", self.room_id), ("group", self.group_id))
         found = [*(("device", id_) for id_ in self.ids), *((kind, id_) for kind, id_ in places if id_ is not None)]
         return [NamedThing(f"{kind}_id", kind, id_) for kind, id_ in found]
 
     @property
     def is_any(self) -> bool:
-        """Whether every device is meant."""
         return not self.ids and self.room_id is None and self.group_id is None
 
     def __str__(self) -> str:
@@ -90,7 +83,7 @@ class Devices(Struct, frozen=True, kw_only=True):
         return " or ".join(f"'{id_}'" for id_ in self.ids)
 
     def describe_each(self, home: Environment, describe: Callable[[Device], str]) -> str:
-        """Return a sentence for each device named by its id, each preceded by a semicolon; empty ones are omitted."""
+        """Return a sentence for each device of `device_id`, each after a semicolon. Empty sentences are omitted."""
         sentences = []
         for device_id in self.ids:
             whose = "it" if len(self.ids) == 1 else f"'{device_id}'"
@@ -105,7 +98,6 @@ class Devices(Struct, frozen=True, kw_only=True):
         return "".join(sentences)
 
     def include(self, device: Device, registry: Registry) -> bool:
-        """Return whether the device is one of them now."""
         if self.room_id is not None:
             return device.room_id == self.room_id
         if self.group_id is not None:
@@ -119,16 +111,16 @@ class Devices(Struct, frozen=True, kw_only=True):
 
 
 class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
-    """An attribute of a device begins to match; without `attribute`, any part of its state changes.
+    """An attribute of a device begins to match. Without `attribute`, any attribute changes.
 
     With a wait, `match` only begins the wait: `follow` returns the pending match after every further event of the
     device, and `resolve` returns the match to fire at the end. `debounce_secs`: the value must stay unchanged for
     this time; `duration_secs`: it must match for this time. `match` compares the ids of `devices`; the index looks up
     a room or a group.
 
-    The last value that can be compared counts as the previous one, across gaps, outages and restarts. With
-    `at_start`, a change between the stored value and the first observation after a start counts, and so does a first
-    value ever.
+    The previous value is the last value that can be compared, even if a gap, an outage, or a restart is between. With
+    `at_start`, the trigger also matches a change between the stored value and the first observation after a start,
+    and the first value ever.
     """
 
     type: str = "device_state_change"
@@ -196,7 +188,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return shown + ("" if device.known(self.attribute) else f"; {self._first_value(device, self.attribute)}")
 
     def _first_value(self, device: Device, attribute: str) -> str:
-        """Return the effect of the first value of an attribute that has never had one."""
+        """Return a sentence about the effect of an attribute's first value."""
         if device.is_alarm(attribute):
             return f"{attribute} has never had a value; an alarm fires even on its first one"
         fires = self.at_start and not self.matcher.is_any
@@ -204,14 +196,12 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
 
     @property
     def wait_secs(self) -> float | None:
-        """The seconds to wait before firing; None without a wait."""
+        """The seconds to wait before the trigger fires. None without a wait."""
         return self.duration_secs if self.debounce_secs is None else self.debounce_secs
 
     def match(self, event: Event) -> Match | None:
-        """Return the event table if the event is a change to a value that matches.
-
-        A first value or a baseline does not count, except for alarms and with `at_start`.
-        """
+        """Return the match if the event is a change to a matching value. A first value or a baseline matches only for
+        alarms and with `at_start`."""
         if not isinstance(event, DeviceStateChanged):
             return None
         device, before, name = event.device, event.previous, self.attribute
@@ -234,11 +224,8 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return Match(event=table if previous is not None else {**table, "late_secs": 0}, began_in_stop=is_baseline)
 
     def follow(self, event: DeviceStateChanged, pending: Match | None) -> Match | None:
-        """Return the pending match after this event of a device; None ends the wait.
-
-        The same object means that the wait continues, also over a gap. A different object means that the wait starts
-        again.
-        """
+        """Return the pending match after this event of a device. The same object continues the wait, even over a gap.
+        A different object restarts the wait. None ends the wait."""
         if pending is None:
             return self.match(event)
         if self.attribute is None or self.attribute not in event.changed:
@@ -265,7 +252,8 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return None if self.matcher.is_any else Match(event=self._table(device, previous))
 
     def resolve(self, pending: Match, device: Device | None) -> Match | None:
-        """Return the match to fire at the end of the wait, with the last known value; None if that does not match."""
+        """Return the match to fire at the end of the wait, with the last known value. Return None if this value does
+        not match."""
         if device is None or not self.matcher.holds(self._last_value(device)):
             return None
         kept = {name: pending.event[name] for name in ("late_secs",) if name in pending.event}
@@ -276,7 +264,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return self.debounce_secs is not None or self.matcher.is_any
 
     def _last_value(self, device: Device) -> Value:
-        """Return the newest value that can be compared, also one from before a gap."""
+        """Return the newest value that can be compared. It may be from before a gap."""
         return self.matcher.last_usable(device.known(self.attribute or ""))
 
     def _table(self, device: Device, previous: Value = None) -> dict[str, Value]:
@@ -289,7 +277,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
 
 
 class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
-    """A device sends an event, such as the press of a button; without `event`, any event counts.
+    """A device sends an event, such as the press of a button. Without `event`, every event matches.
 
     `match` compares the ids of `devices`; the index looks up a room or a group.
     """

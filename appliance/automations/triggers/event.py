@@ -30,7 +30,7 @@ from appliance.tables.fields import Table
 
 
 class AdapterLifecycle(EventTrigger, frozen=True, kw_only=True):
-    """An adapter starts; None means any adapter."""
+    """An adapter starts. If `adapter` is None, any adapter matches."""
 
     type: str = "adapter_lifecycle"
     adapter: str | None = None
@@ -56,7 +56,7 @@ class AdapterLifecycle(EventTrigger, frozen=True, kw_only=True):
 
 
 class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
-    """Something fails at run time; with `contains`, only if its message holds this text."""
+    """An error at run time. With `contains`, the message must contain this text."""
 
     type: str = "system_error"
     contains: str | None = None
@@ -80,11 +80,9 @@ class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
 
 
 class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
-    """A variable changes to a value that matches; without `equals`, `above`, and `below`, its removal also matches.
-
-    With one of these, the last comparable value counts as the previous one, also after a removal; a variable without
-    an earlier value does not match.
-    """
+    """A variable changes to a matching value. Without `equals`, `above`, and `below`, every change and the removal
+    match. With one of these fields, the previous value is the last value that can be compared, even after a removal,
+    and a variable's first value does not match."""
 
     type: str = "variable_change"
     name: str
@@ -149,7 +147,7 @@ class TimerTrigger(EventTrigger, frozen=True, kw_only=True):
 
 
 class WebhookTrigger(EventTrigger, frozen=True, kw_only=True):
-    """The hook of this id is called."""
+    """Someone calls a hook."""
 
     type: str = "webhook"
     hook: str
@@ -166,7 +164,7 @@ class WebhookTrigger(EventTrigger, frozen=True, kw_only=True):
         return f"waits for a call of the hook '{self.hook}'"
 
     def match(self, event: Event) -> Match | None:
-        """Return the match; without a body, it has no `data`."""
+        """Return the match. Without a body, the event has no `data`."""
         if not isinstance(event, events.HookCalled) or event.hook != self.hook:
             return None
         data = {} if event.data is None else {"data": event.data}

@@ -1,4 +1,4 @@
-"""Triggers of time, as values: at a time of day, at sunrise or sunset, by a cron expression, or at an interval."""
+"""Triggers of time: a time of day, sunrise or sunset, a date, a cron expression, or an interval."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SECOND, _HALF_YEAR = timedelta(seconds=1), timedelta(days=183)
 
 
 class WallClock(TimedTrigger, frozen=True, kw_only=True):
-    """Once per local day at this time; `weekdays` (0 is Monday) limits the days, empty means all."""
+    """Once per local day at this time. `weekdays` limits the days; 0 is Monday, and empty means every day."""
 
     type: str = "wall_clock"
     is_daily: ClassVar[bool] = True
@@ -69,11 +69,9 @@ class WallClock(TimedTrigger, frozen=True, kw_only=True):
 
 
 class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """Whenever the expression matches, in UTC, or, with a `locale`, in the home's local time.
-
-    For a time that the local time skips, this is the first instant after the gap. A repeated time counts once, or
-    twice if the expression has `*` or a step in the hour field.
-    """
+    """Whenever the expression matches: in the home's local time with a `locale`, otherwise in UTC. If the local time
+    skips the matching time, the trigger is due at the first instant after the gap. At a repeated time, the trigger is
+    due once, or twice if the hour field has `*` or a step."""
 
     type: str = "cron"
     cron: Cron
@@ -111,7 +109,7 @@ class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
         return self._next_shown(self.locale.local(back).replace(tzinfo=None) - timedelta(seconds=1), back - _SECOND)
 
     def _next_shown(self, since: datetime, instant: datetime) -> datetime | None:
-        """Return the first instant after the given one that matches in local time after `since`."""
+        """Return the first instant after `instant` that matches in local time after `since`."""
         assert self.locale is not None
         zone = self.locale.timezone
         while (shown := self.cron.next_shown(since)) is not None:
@@ -133,11 +131,8 @@ class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
 
 
 class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """At sunrise or sunset (`type`), shifted by `offset_mins` (negative is earlier); skipped on a day without that
-    event.
-
-    `weekdays` refers to the local date of the sun's event, before the offset; empty means all days.
-    """
+    """At sunrise or sunset (`type`), moved by `offset_mins`; negative is earlier. A day without the event is skipped.
+    `weekdays` is about the local date of the sun's event, without the offset. Empty means every day."""
 
     is_daily: ClassVar[bool] = True
     offset_mins: int = 0
@@ -154,7 +149,7 @@ class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
         return cls(type=kind, offset_mins=offset_mins, weekdays=weekdays, locale=locale)
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Return the first due time after the instant, in UTC; None if there is none within a year."""
+        """Return the first due time after the instant, in UTC. Return None if there is none within a year."""
         sun_event = SunEvent(self.type)
         offset = timedelta(minutes=self.offset_mins)
         due = next_event(sun_event, self.locale, instant, offset=offset)
@@ -172,7 +167,7 @@ class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
 
 
 class DateTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """On a date at this local time: each year, or once if `year` is given."""
+    """On a date at this local time: every year, or once if `year` is given."""
 
     type: str = "date"
     is_daily: ClassVar[bool] = True
@@ -214,7 +209,7 @@ class DateTrigger(TimedTrigger, frozen=True, kw_only=True):
 
     @property
     def on(self) -> str:
-        """The date in its written form, `12-24` or `2026-12-24`."""
+        """The date as text, `12-24` or `2026-12-24`."""
         year = "" if self.year is None else f"{self.year:04}-"
         return f"{year}{self.month:02}-{self.day:02}"
 
@@ -234,7 +229,7 @@ class Interval(TimedTrigger, frozen=True, kw_only=True):
         return f"waits for its interval, every {self.every_secs:g} s"
 
     def next_after(self, instant: datetime, since: datetime | None = None) -> datetime:
-        """Return the first due time after the instant, counted from `since`; None starts the count at the instant."""
+        """Return the first due time after the instant, counted from `since`. By default, count from the instant."""
         every = timedelta(seconds=self.every_secs)
         if since is None or since > instant:
             return (since or instant) + every
@@ -252,7 +247,7 @@ def _expression(value: Value) -> Cron:
 
 
 def _other_hour(cron: Cron, locale: Locale, now: datetime) -> str | None:
-    """Return a sentence if a fixed hour in UTC differs from the home's local hour."""
+    """Return a warning if a fixed hour in UTC differs from the home's local hour."""
     due = cron.next_after(now)
     if due is None or cron.repeats_hourly or not any(locale.local(due + n * _HALF_YEAR).utcoffset() for n in (0, 1)):
         return None

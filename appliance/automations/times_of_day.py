@@ -32,6 +32,7 @@ MAX_SEARCH_DAYS = 400
 
 class SunEvent(StrEnum):
     """An event of the sun. A polar day and a polar night have none."""
+
     SUNRISE = "sunrise"
     SUNSET = "sunset"
 

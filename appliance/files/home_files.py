@@ -94,7 +94,7 @@ class HomeFiles:
         self._clock = clock
         self._storage = storage
         self._run = run
-        self._reload_sound = reload_valid
+        self._reload_valid = reload_valid
         self._secrets = SecretSettings(secret_settings)
         self._lock = asyncio.Lock()
         self._tasks = Tasks()
@@ -228,7 +228,7 @@ class HomeFiles:
             raise StoreFailed(f"{place.path} cannot be written: {reason}; nothing was changed") from None
 
     async def _reload(self, place: FilePlace) -> Reloaded | None:
-        reload = self._reload_sound.get(place.kind)
+        reload = self._reload_valid.get(place.kind)
         return None if reload is None else await reload()
 
     def _require_version(self, place: FilePlace, data: bytes | None, version: str | None) -> None:

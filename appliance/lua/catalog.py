@@ -20,7 +20,7 @@ from appliance.tables.checks import LUA, nearest
 from appliance.tables.fields import Findings, Problem, Table, located
 
 MAX_CONCURRENT_READS = 4
-"""Files that are read at the same time, so that an endless file does not block the others."""
+"""The number of files that run at the same time, so that an endless file does not block the others."""
 
 
 class LuaDefinition(Protocol):
@@ -28,7 +28,7 @@ class LuaDefinition(Protocol):
 
     @property
     def id(self) -> str:
-        """The definition's id, unique in the catalog."""
+        """The id. It is unique in the catalog."""
 
 
 T = TypeVar("T", bound=LuaDefinition)
@@ -40,17 +40,17 @@ Describe = Callable[[Source], Awaitable[Mapping[str, Any]]]
 """Runs a file's top-level code and returns its result; raises `ScriptFailed`."""
 
 Parse = Callable[[Table], T | None]
-"""Reads the table that a file returned; None if it has faults, which are added to the table's findings."""
+"""Parses a file's table. Returns None if the table has faults; the table's findings have these faults."""
 
 Inspect = Callable[[Source], Iterable[Fault]]
-"""Gives warnings about a file's text."""
+"""Returns warnings about a file's text."""
 
 Surroundings = Callable[[], Awaitable[object]]
-"""Returns everything, except its file, on which a definition depends, such as the modules that it may require."""
+"""Returns the other things on which a definition depends, such as the modules that its file may require."""
 
 
 class Asset(Struct, Generic[D], frozen=True, kw_only=True):
-    """A definition, its text, which its executions run, and warnings about probable mistakes."""
+    """A definition, the text of its file, and warnings about probable mistakes."""
 
     definition: D
     source: Source
@@ -58,11 +58,8 @@ class Asset(Struct, Generic[D], frozen=True, kw_only=True):
 
 
 class LoadedFolder(Struct, Generic[D], frozen=True, kw_only=True):
-    """The definitions of a folder, and the faults of its other files.
-
-    `duplicates` are the faults of files that repeat an id, which `assets` omits. `unread` are warnings about files
-    that nothing reads.
-    """
+    """The definitions of a folder, and the faults of its other files. `duplicates` are the faults of files that
+    repeat an id. `assets` omits these files. `unread` are warnings about files that nothing reads."""
 
     assets: tuple[Asset[D], ...]
     faults: tuple[Fault, ...]
@@ -71,15 +68,14 @@ class LoadedFolder(Struct, Generic[D], frozen=True, kw_only=True):
     duplicates: tuple[Fault, ...] = ()
 
     def list_warnings(self) -> list[Fault]:
-        """Return every warning about a file."""
         return sorted([*self.unread, *(warning for asset in self.assets for warning in asset.warnings)])
 
 
 async def load_folder(
     contents: Contents, load: Callable[[Source], Awaitable[Asset[D]]], tries: int = 1
 ) -> LoadedFolder[D]:
-    """Load the files; `load` raises `ConfigFailed` with the faults of a file. A file has a fault only if all tries
-    fail."""
+    """Load the files. `load` raises `ConfigFailed` with the faults of a file. A file has a fault only if every try
+    fails."""
     faults = list(contents.faults)
     slots = asyncio.Semaphore(MAX_CONCURRENT_READS)
 
@@ -102,14 +98,12 @@ async def load_folder(
 
 
 class Catalog(Generic[T]):
-    """The definitions in use. `what` is the word for one definition. Without a folder, the catalog is empty.
-    `inspect` gives warnings about the text of a valid file. If `omits_copies`, files that repeat an id are omitted at
-    the start. A valid file is read again only if its text or the `surroundings` changed; without these, each time.
-
-    `rejected` are the faults of the files at the last reading: of the files that are omitted or, with `is_refused`,
-    the reason why a reload changed nothing. With `is_complete`, the latest load had no faults, and the folder
-    existed.
-    """
+    """The loaded definitions. `what` is the word for one definition. Without a folder, the catalog is empty.
+    `inspect` returns warnings about the text of a valid file. With `omits_copies`, files that repeat an id are
+    omitted at the start. A valid file is run again only if its text or the `surroundings` changed. Without
+    `surroundings`, it is always run again. `rejected` are the faults found by the latest load. If `is_refused`, these
+    faults are the reason why a reload changed nothing. If `is_complete`, the latest load had no faults, and the
+    folder existed."""
 
     def __init__(
         self,
@@ -134,38 +128,32 @@ class Catalog(Generic[T]):
         self._surroundings = surroundings
         self._surrounded_by: object = None
         self._valid: Mapping[Source, Asset[T]] = {}
-        """The valid files as they were last read, used or not."""
+        """The valid files of the latest load, even if the load was refused."""
         self._assets: Mapping[str, Asset[T]] = {}
 
     def get(self, id_: str) -> Asset[T]:
-        """Return the definition of this id, with its text."""
+        """Return the definition of this id. Raise `NotFound` if there is none."""
         if id_ not in self._assets:
             raise NotFound(self.what, id_, self._assets)
         return self._assets[id_]
 
     def list_assets(self) -> list[Asset[T]]:
-        """Return every definition by id, with its text."""
         return [self._assets[id_] for id_ in sorted(self._assets)]
 
     def list_definitions(self) -> list[T]:
-        """Return every definition by id."""
         return [self._assets[id_].definition for id_ in sorted(self._assets)]
 
     async def load(self) -> None:
-        """Use every valid file, for the start; raise `ConfigFailed` if a file repeats an id, unless `omits_copies`.
-
-        A file has a fault only if it fails twice, because a busy box may interrupt a valid file.
-        """
+        """Load every valid file at the start. Raise `ConfigFailed` if a file repeats an id, unless `omits_copies`. A
+        file has a fault only if it fails twice, because a busy box may interrupt a valid file."""
         reading = await self._read(tries=2)
         if reading.duplicates and not self._omits_copies:
             raise ConfigFailed(list(reading.duplicates))
         self._accept(reading)
 
     async def reload(self) -> tuple[int, list[Fault]]:
-        """Use every file if all are valid, otherwise change nothing.
-
-        Return the number of used files, and every fault.
-        """
+        """Load every file if all are valid, otherwise change nothing. Return the number of loaded files, and every
+        fault."""
         reading = await self._read()
         faults = [*reading.faults, *reading.duplicates]
         if reading.is_missing and self._assets and self._folder is not None:
@@ -178,10 +166,8 @@ class Catalog(Generic[T]):
         return len(reading.assets), []
 
     async def reload_valid(self) -> tuple[int, list[Fault]]:
-        """Use every valid file; a file with a fault keeps its definition in use, if any. Return how many are in use.
-
-        This is for a save: a fault in another file does not block it.
-        """
+        """Load every valid file. A file with a fault keeps its loaded definition. Return the number of loaded files,
+        and every fault. Saving a file uses this function, so that a fault in another file does not block the save."""
         reading = await self._read()
         faults = [*reading.faults, *reading.duplicates]
         found = {asset.definition.id: asset for asset in reading.assets}
@@ -199,7 +185,7 @@ class Catalog(Generic[T]):
         return len(self._assets), []
 
     async def judge(self, source: Source) -> Asset[T]:
-        """Return the definition of this text, as if the file contained it; raise `ConfigFailed` with its faults."""
+        """Return the definition of this text, as if it were saved. Raise `ConfigFailed` with its faults."""
         loaded = await self._load(source)
         others = [each for each in self._assets.values() if each.source.name != source.name]
         if others and (same := next((each for each in others if each.definition.id == loaded.definition.id), None)):
@@ -207,7 +193,8 @@ class Catalog(Generic[T]):
         return loaded
 
     async def read(self, id_: str) -> Asset[T]:
-        """Return the definition that the file contains now; change nothing. Raises `ConfigFailed` with its faults."""
+        """Return the definition of the file on the disk. Change nothing. Raise `ConfigFailed` with the file's
+        faults."""
         name = self.get(id_).source.name
         contents = await read_folder(self._folder)
         if faults := [fault for fault in contents.faults if fault.file == name]:
@@ -218,7 +205,7 @@ class Catalog(Generic[T]):
         return await self.judge(source)
 
     async def find_unloaded(self, word: str) -> list[Fault]:
-        """Return why the files with this name, id, or shown name are not loaded, in their present state."""
+        """Return the present reasons why files with this file name, id, or name are not loaded."""
         contents = await read_folder(self._folder)
         states = re.compile(rb"""\b(?:id|name)\s*=\s*(["'])%b\1""" % re.escape(word.encode()))
         found = [fault for fault in contents.faults if PurePath(fault.file).stem == word]
@@ -233,11 +220,12 @@ class Catalog(Generic[T]):
         return found
 
     async def is_outdated(self, source: Source) -> bool:
-        """Return whether the file of a source in use has been changed or deleted."""
+        """Return whether a loaded file has been changed or deleted on the disk."""
         return source not in (await read_folder(self._folder)).sources
 
     async def check(self) -> tuple[list[Fault], list[Fault]]:
-        """Return every fault and every warning; `checked` are the valid files. The definitions in use stay."""
+        """Return every fault and every warning of the files on the disk. `checked` then has the valid files. The
+        loaded definitions do not change."""
         reading = await self._read()
         self.checked = reading.assets
         return sorted([*reading.faults, *reading.duplicates]), reading.list_warnings()
@@ -257,7 +245,7 @@ class Catalog(Generic[T]):
         return replace(loaded, assets=assets, duplicates=duplicates)
 
     async def _look_around(self) -> None:
-        """Read every file again if the surroundings changed."""
+        """Run every file again if the surroundings changed."""
         around = None if self._surroundings is None else await self._surroundings()
         if around is None or around != self._surrounded_by:
             self._valid = {}
@@ -273,7 +261,7 @@ class Catalog(Generic[T]):
 async def load_file(
     source: Source, describe: Describe, parse: Callable[[Table], D | None], inspect: Inspect | None = None
 ) -> Asset[D]:
-    """Return the definition of one file; raises `ConfigFailed` with every fault."""
+    """Return the definition of one file. Raise `ConfigFailed` with every fault."""
     try:
         described = await describe(source)
     except ScriptFailed as failed:
@@ -288,17 +276,15 @@ async def load_file(
 
 
 def fault_of(failed: ScriptFailed, source: Source) -> Fault:
-    """Return the failure as a fault of this file, even if it is in a script that the file requires."""
+    """Return the failure as a fault of this file, even if a script that the file requires has failed."""
     if failed.file == source.name:
         return Fault(failed.file, failed.line, failed.message)
     return Fault(source.name, 0, str(failed))
 
 
 def _without_copies(assets: Iterable[Asset[T]]) -> tuple[tuple[Asset[T], ...], tuple[Fault, ...]]:
-    """Return one asset for each id, in the order of their files, and a fault for each other file.
-
-    The file with the shortest path counts, because a copy usually has a longer name.
-    """
+    """Return one asset for each id in the order of files, and a fault for each other file. The file with the shortest
+    path wins, because a copy usually has a longer name."""
     counted: dict[str, Asset[T]] = {}
     faults = []
     for asset in sorted(assets, key=lambda each: (len(each.source.name), each.source.name)):
@@ -317,8 +303,7 @@ def _repeats(asset: Asset[T], first: str) -> Fault:
 def read_definition(
     described: Any, source: Source, parse: Callable[[Table], D | None]
 ) -> tuple[D, tuple[Fault, ...]]:
-    """Return the definition in the table that a file returned, and warnings; raise `ConfigFailed` with every
-    fault."""
+    """Return the definition of a file's table, and warnings. Raise `ConfigFailed` with every fault."""
     findings = Findings(LUA)
     definition = None
     if isinstance(described, Mapping) or described == []:  # in Lua, an empty list is an empty table
@@ -331,17 +316,17 @@ def read_definition(
 
 
 _EXECUTE = frozenset({"action", "actions", "callback", "handler", "on_trigger", "run", "sequence"})
-"""Other words for `execute`, some of them from other hubs."""
+"""Other words for `execute`, some from other hubs."""
 
 
 def hint_of_field(name: str, known: list[str]) -> str:
-    """Return the hint for a field that a scene or automation does not have."""
+    """Return the hint for an unknown field."""
     near = "execute" if name in _EXECUTE else nearest(name, known)
     return f"use one of {', '.join(known)}" if near is None else f"did you mean {near}"
 
 
 def _located(problems: Iterable[Problem], source: Source) -> list[Fault]:
-    """Return the problems in order of place, with hints.
+    """Return the problems as faults with hints, in order of lines.
 
     A problem without a line gets the line of the table's `return`.
     """

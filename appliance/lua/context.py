@@ -1,5 +1,4 @@
-"""Context: one execution in the home, the results of its commands, and its trace. The caller passes the operations of
-`ctx` to it."""
+"""Context: an execution's access to the home, the results of its commands, and its trace."""
 
 from __future__ import annotations
 
@@ -24,18 +23,17 @@ log = logging.getLogger("scripts")
 
 MAX_RESULTS = 1_000
 MAX_RESULT_BYTES = 256 << 10
-"""Bytes of command results that are kept for an execution; older results are dropped."""
+"""Maximum size of an execution's stored command results. The oldest are dropped."""
 
 MAX_WARNINGS = 20
-"""Sentences about failed calls that are kept for one execution."""
 
 MAX_FAILED_CALLS = 100
-"""Names and targets whose failures are counted."""
+"""Maximum number of rows in `FailedCalls`."""
 
 MAX_TRACE_STEPS = 200
 MAX_LOG_STEPS = 50
 MAX_STEP_CHARS = 200
-"""Characters of a text that are kept in a step."""
+"""Maximum length of a text in a trace step."""
 
 SCRIPT_LOG_LEVELS: Mapping[str, int] = {
     "trace": logging.DEBUG,
@@ -46,11 +44,11 @@ SCRIPT_LOG_LEVELS: Mapping[str, int] = {
 }
 
 CtxCall = Callable[..., Awaitable[Any]]
-"""The work of a method of `ctx`: it gets the context and three arguments, and returns JSON data."""
+"""Does the work of a method of `ctx`. It gets the context and three arguments, and returns JSON data."""
 
 
 class FailedCall(Struct, frozen=True, kw_only=True):
-    """A failed request of an execution: the newest reason, its time, and the count since the start."""
+    """The newest failure of a request to a target, and the number of failures since the start."""
 
     source: str
     target: str
@@ -60,14 +58,14 @@ class FailedCall(Struct, frozen=True, kw_only=True):
 
 
 class FailedCalls:
-    """The failed commands and calls of executions, one row for each name of an execution and target."""
+    """The failed commands and calls of executions, one row for each source and target."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._rows: dict[tuple[str, str], FailedCall] = {}
 
     def add(self, source: str, target: str, reason: str) -> None:
-        """Count one more; beyond `MAX_FAILED_CALLS` rows, forget the oldest."""
+        """Count a failure. Beyond `MAX_FAILED_CALLS` rows, drop the oldest."""
         before = self._rows.pop((source, target), None)
         count = 1 if before is None else before.count + 1
         self._rows[source, target] = FailedCall(
@@ -77,12 +75,11 @@ class FailedCalls:
             del self._rows[next(iter(self._rows))]
 
     def list_newest(self) -> list[FailedCall]:
-        """Return the rows, the newest failure first."""
         return [*reversed(self._rows.values())]
 
 
 class Trace:
-    """Keeps the newest steps, and a smaller number of log lines. `at_ms` counts from when the trace was created."""
+    """Stores the newest steps, with at most `MAX_LOG_STEPS` log lines. `at_ms` begins when the trace is created."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -90,7 +87,7 @@ class Trace:
         self._steps: deque[Mapping[str, Any]] = deque(maxlen=MAX_TRACE_STEPS)
 
     def add(self, step: str, **fields: Any) -> None:
-        """Add a step, `command`, `invoke`, `sleep`, `log`, `scene` or `wait`, with its fields."""
+        """Add a step: `command`, `invoke`, `sleep`, `log`, `scene`, or `wait`."""
         at_ms = round((self._clock.monotonic() - self._began) * 1000)
         self._steps.append({"at_ms": at_ms, "step": step, **{key: _short(value) for key, value in fields.items()}})
         if step == "log":
@@ -99,7 +96,7 @@ class Trace:
                 del self._steps[logged[0]]
 
     def list_steps(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the steps that are kept, the oldest first."""
+        """Return the stored steps, oldest first."""
         return tuple(self._steps)
 
 
@@ -110,11 +107,11 @@ def _short(value: Any) -> Any:
 
 
 class Context:
-    """The `LuaCalls` of one execution. Its commands are recorded under `source`, `scene:evening`.
+    """The `LuaCalls` of one execution. `source`, such as `scene:evening`, is its name in the audit.
 
-    `results` are the results of its commands in the order of the calls, the newest `MAX_RESULTS`. `calls` has the
-    work of its methods, `warnings` their first `MAX_WARNINGS` failures. `chain` are the scenes and automations that
-    led to the execution, its own last.
+    `results` are the newest `MAX_RESULTS` command results in the order of the calls. `calls` has the work of each
+    method. `warnings` are the first `MAX_WARNINGS` failures. `chain` are the sources of the executions that led to
+    this one, and its own source.
     """
 
     def __init__(
@@ -147,18 +144,16 @@ class Context:
         return list(self._results)
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
-        """Do the work of `ctx:<operation>(…)`; raise a `LaresError` if that fails."""
+        """Do the work of `ctx:<operation>(…)`. Raise a `LaresError` if it fails."""
         return await self._calls[operation](self, *arguments)
 
     async def send(self, devices: Sequence[Device], command: Command) -> list[dict[str, Any]]:
-        """Command the devices, in parallel if their addresses differ; return their results in order, and keep
-        them."""
+        """Command the devices, in parallel if their addresses differ. Store and return the results in order."""
         outcomes = await self._dispatcher.send(devices, command, self.source) if devices else ()
         return [self._record(outcome, command) for outcome in outcomes]
 
     async def send_to(self, device_id: str, command: Command) -> dict[str, Any]:
-        """Command the device with this id; return and keep the result, which is an error if there is no such
-        device."""
+        """Command the device. Store and return the result. For an unknown id, the result is an error."""
         try:
             device = self._registry.get_device(device_id)
         except NotFound as error:
@@ -168,7 +163,6 @@ class Context:
         return result
 
     async def invoke(self, target: str, payload: Mapping[str, Any]) -> Any:
-        """Call an operation of an adapter; see `Dispatcher.invoke`."""
         status = "error"
         try:
             answer = await self._dispatcher.invoke(target, payload)
@@ -181,7 +175,7 @@ class Context:
         return answer
 
     def log(self, level: str, message: str, fields: Any) -> None:
-        """Write a line of the script's to the log, with its name."""
+        """Log a line of the script, with the name of its scene or automation."""
         self.trace.add("log", level=level, message=message)
         named = fields if isinstance(fields, dict) else {} if fields is None else {"fields": fields}
         log.log(
@@ -189,13 +183,12 @@ class Context:
         )
 
     def note_failure(self, target: str, reason: str) -> None:
-        """Log and count a command or call that failed."""
         log.warning("%s: %s failed: %s", self.source, target, reason)
         self._failed_calls.add(self.source, target, reason)
         self.warn(target, reason)
 
     def warn(self, target: str, reason: str) -> None:
-        """Record for the history that a call failed."""
+        """Add a failed call to the warnings of the execution's history entry."""
         if len(self.warnings) < MAX_WARNINGS:
             self.warnings.append(_short(f"{target}: {reason}"))
 

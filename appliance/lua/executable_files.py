@@ -11,17 +11,14 @@ from appliance.lua.executor import Executor
 
 
 class ExecutableFiles(Generic[T]):
-    """A catalog, and the executions of its definitions.
-
-    Methods raise `NotFound` for an id that does not exist.
-    """
+    """A catalog, and the executions of its definitions. Methods raise `NotFound` for an unknown id."""
 
     def __init__(self, catalog: Catalog[T], executor: Executor) -> None:
         self.catalog = catalog
         self.executor = executor
 
     def cancel(self, id_: str) -> int:
-        """Cancel the file's executions, even if a reload has removed the file; return their number."""
+        """Cancel the file's executions, even if a reload has removed the file. Return their number."""
         count = self.executor.cancel_executions(id_)
         if count == 0:
             self.catalog.get(id_)
@@ -33,6 +30,5 @@ class ExecutableFiles(Generic[T]):
         return self.executor.history.list_runs(id_, period)
 
     def figures(self) -> dict[str, Any]:
-        """Return the numbers of definitions and executions, and the faults of the files that are not loaded."""
         loaded = len(self.catalog.list_definitions())
         return {"loaded": loaded, **self.executor.figures(), "left_out": self.catalog.rejected}

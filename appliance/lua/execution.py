@@ -28,68 +28,64 @@ log = logging.getLogger("lua")
 calls_log = logging.getLogger("scripts")
 
 Failure = ScriptFailed | ExecutionCancelled | None
-"""How an execution failed; None if it ended well."""
+"""The failure of an execution. None means success."""
 
 UNCOUNTED = frozenset(name for name, method in CTX_METHODS.items() if method.waits)
-"""Methods whose time does not count; of a scene that it runs, the scene's own counted time does."""
+"""Methods whose time does not count for the backstop. For `run_scene`, the counted time of the scene is added."""
 
 READING = frozenset(
     {name for name, method in CTX_METHODS.items() if method.reads} | {"json", "xml", "crypto", "kept"}
 )
-"""Methods that do not interrupt the running time, including methods of kinds in Lua."""
+"""Methods that answer from memory, so that the running time continues. The list includes methods of kinds in Lua."""
 
 MAX_ANSWER_BYTES = 4 << 20
-"""The size of the JSON that one call can return to Lua."""
+"""Maximum size of the JSON that one call returns to Lua."""
 
 MAX_DOING_CHARS = 200
 MAX_WAIT_SECS = 3600
 """The longest wait of `ctx:sleep` and `ctx:wait_for`."""
 
 MAX_UNREMARKED_CPU_SECS = 10.0
-"""An execution that has computed for longer is logged once, as a warning."""
+"""After this computing time, one warning is logged for an execution."""
 
 _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
 
 class Channel(Protocol):
-    """The worker, as seen by an execution: a worker knows its executions, so their file cannot import it."""
+    """The part of `Worker` that executions use. It is a protocol, because `worker.py` imports this file."""
 
     def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
-        """Send the frame to the execution's Lua as soon as another one may run; the execution receives the reply."""
+        """Send the frame to the execution's Lua once the worker has a free place. Set the execution's `reply`
+        later."""
 
     def stop(self, execution: LuaExecution) -> None:
-        """End the Lua of an execution in the worker, whatever it is doing."""
+        """Stop the Lua of an execution in the worker, even if it computes."""
 
     def leave(self, execution: LuaExecution) -> None:
-        """Forget the execution, which has ended."""
+        """Remove an execution that has ended."""
 
 
 FindWorker = Callable[["LuaExecution", str], Channel | str]
-"""Finds the worker for an execution, or the reason why it does not begin.
-
-Its argument is the reason why the last worker was lost.
-The pool decides again each time a worker ends before it has the file.
-"""
+"""Returns the worker for an execution, or the reason why the execution does not begin. The text argument is the
+reason why the last worker was lost. The function is called again whenever a worker ends before it has the file."""
 
 
 class LuaExecution:
-    """The hub's side of one run of a file in a worker; the worker's is a `WorkerExecution`.
-
-    `name` is for log lines and messages. `kind` names the part of the file that runs; `event` is the last part of its
-    frame, JSON for EXECUTE and CALL.
-    """
+    """The hub's side of one run of a file in a worker. The worker's side is a `WorkerExecution`. `name` is for log
+    lines and messages. `kind` is the frame that begins the run, and `event` is the last part of this frame: JSON for
+    EXECUTE and CALL."""
 
     number = 0  # its number in the worker
     deadline = inf
-    """The time when the present step reaches its limit, in seconds of the machine's clock."""
+    """When the present step reaches its limit, in seconds of the machine's clock."""
     is_begun = False
-    """Whether the worker received the file, and so may have run part of it."""
+    """Whether the worker received the file. It may have run part of the file."""
     stops_after_call = False
     """Whether `stop_after_call` was called."""
     is_lost = False
-    """Whether the execution ended because its worker ended, or because it was not begun."""
+    """Whether the execution ended because its worker ended, or because no worker could begin it."""
     cpu_secs = 0.0
-    """Processor time that its Lua has used, as last reported."""
+    """Processor time of the execution's Lua, as last reported."""
     description = b""
     """The result of DESCRIBE or CALL, as JSON."""
 
@@ -136,11 +132,9 @@ class LuaExecution:
         worker.send(self, self.kind, (self.source.chunk, self.source.name.encode(), self._event))
 
     async def run(self, find_worker: FindWorker) -> Failure:
-        """Answer what its Lua requests after `begin`, and return how it ended.
-
-        If the worker ends before it has the file, begin again. A fault of the hub ends only this execution. If the
-        calling task is cancelled, Lua is stopped.
-        """
+        """After `begin`, answer the requests of the execution's Lua until it ends. If the worker ends before it has
+        the file, begin again. A fault of the hub ends only this execution. If the calling task is cancelled, Lua is
+        stopped."""
         try:
             frame = await self._run(find_worker)
             if frame.kind is FrameKind.DONE:
@@ -156,7 +150,7 @@ class LuaExecution:
             return ScriptFailed(Fault(self._files[0].name, 0, "failed inside the hub; see the hub's log"))
 
     async def _run(self, find_worker: FindWorker) -> WorkerFrame:
-        """Return the final frame: Lua's last frame, or the one of an interruption."""
+        """Return the final frame: Lua's last frame, or the frame that describes an interruption."""
         self._task = asyncio.current_task()
         try:
             while self._final_frame is None:
@@ -194,10 +188,7 @@ class LuaExecution:
         return "running", f"computing for {self._settings.machine.monotonic() - self._computes_since:.0f} s"
 
     def is_working(self, until: float) -> bool:
-        """Return whether the execution computes or waits for the home.
-
-        Its own wait counts if it ends by `until` (monotonic).
-        """
+        """Return whether the execution computes, waits for the home, or ends its sleep by `until` (monotonic)."""
         return self.is_begun and self._waits_until <= until
 
     def stop_after_call(self) -> None:
@@ -214,25 +205,21 @@ class LuaExecution:
 
     @property
     def counted_secs(self) -> float:
-        """The seconds counted for the backstop so far."""
+        """The seconds that count for the backstop so far."""
         limits, now = self._settings.limits, self._settings.machine.monotonic()
         return limits.backstop_secs - (self._backstop - now) if self.is_begun else 0.0
 
     async def _answer(self, request: WorkerFrame) -> tuple[bytes, ...]:
-        """Return the parts of ANSWER to Lua's request: a module, or a call of a method of `ctx`.
-
-        After a cancel, nothing more is done.
-        """
+        """Return the parts of ANSWER to Lua's request: a module, or the result of a method of `ctx`. After
+        `stop_after_call`, do nothing."""
         operation, arguments = request.parts[0].decode(), request.parts[1]
         if operation == "require":
             return await asyncio.to_thread(answer_require, self._settings.scripts, arguments, self._files)
         return () if self.stops_after_call else await self._call(operation, arguments)
 
     async def _call(self, operation: str, arguments: bytes) -> tuple[bytes, ...]:
-        """Return the parts of ANSWER for a call of a method of `ctx`.
-
-        Running time starts again, unless the method only reads; time that does not count extends the backstop.
-        """
+        """Return the parts of ANSWER for a call of a method of `ctx`. The running time starts again, unless the
+        method only reads. Time that does not count extends the backstop."""
         counts, began = operation not in UNCOUNTED, self._settings.machine.monotonic()
         counted = self._calls.counted_secs
         self.deadline = self._backstop if counts else inf
@@ -248,7 +235,7 @@ class LuaExecution:
         return answer
 
     def _stop(self) -> None:
-        """End Lua in the worker, whatever it is doing; its last frame still arrives."""
+        """Stop Lua in the worker, even if it computes. Its last frame still arrives."""
         if self._is_over or self._is_stopping:
             return
         if self.is_begun:
@@ -268,7 +255,8 @@ class LuaExecution:
     # Called by its worker.
 
     def encode_frame(self, kind: FrameKind, parts: tuple[bytes, ...]) -> bytes | None:
-        """Return the frame with its timing; Lua runs from then on. None if the execution must not continue."""
+        """Return the frame with its timing; Lua's running time begins now. Return None if the execution must not
+        continue."""
         if self._is_over or self._is_stopping:
             return None
         now = self._resumed_at = self._settings.machine.monotonic()
@@ -282,7 +270,7 @@ class LuaExecution:
         return encode(kind, self.number, timing, *parts)
 
     def receive(self, frame: WorkerFrame) -> bool:
-        """Take a frame of this execution; return whether Lua no longer runs."""
+        """Handle a frame of this execution. Return whether its Lua has paused or ended."""
         if frame.kind is FrameKind.REQUEST:
             self.note_place(frame.parts[2])
             if self._is_stopping:
@@ -302,21 +290,19 @@ class LuaExecution:
         return True
 
     def log(self, level: bytes, message: bytes, fields: bytes) -> None:
-        """Take a line that Lua logs."""
         texts = level.decode(errors="replace"), message.decode(errors="replace")
         self._calls.log(*texts, orjson.loads(fields) if fields else None)
 
     def note_place(self, place: bytes) -> None:
-        """Note the line where Lua was at its last poll, `file:line`."""
+        """Store the line of Lua's last poll, `file:line`."""
         self._place = place or self._place
 
     def note_cpu(self, secs: float) -> None:
-        """Note the processor time that the execution's Lua has used."""
         self._remark(secs)
         self.cpu_secs = secs
 
     def _remark(self, secs: float) -> None:
-        """Warn once if the execution has computed, or has only read, for this time."""
+        """Log one warning after `MAX_UNREMARKED_CPU_SECS`. A call that only reads does not reset `secs`."""
         if secs < MAX_UNREMARKED_CPU_SECS or self._is_remarked:
             return
         self._is_remarked = True
@@ -324,17 +310,15 @@ class LuaExecution:
         log.warning("%s has computed for %g s%s", self.name, MAX_UNREMARKED_CPU_SECS, at)
 
     def expire(self, *, is_running: bool) -> None:
-        """End the execution after its deadline.
-
-        Lua could not be stopped, or waits for the hub beyond the backstop.
-        """
+        """End the execution after its deadline: Lua could not be stopped, or a call of `ctx` takes longer than the
+        backstop."""
         self.deadline = inf
         reasons = (Reason.STUCK, self._limit) if is_running else (Reason.BACKSTOP,)
         final_frame = WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._place))
         (self.receive if is_running else self._interrupt)(final_frame)
 
     def lose(self, sentence: str) -> None:
-        """End the execution because its worker has ended; the sentence is the reason."""
+        """End the execution because its worker has ended. The sentence is the reason."""
         if not self._is_over:
             self.receive(_lost(sentence))
 
@@ -344,13 +328,13 @@ def _lost(sentence: str) -> WorkerFrame:
 
 
 def _seconds_of_sleep(operation: str, arguments: bytes) -> float:
-    """Return how long a waiting method takes; infinite if it is not `sleep`, because the time is unknown."""
+    """Return the duration of `ctx:sleep`. The duration of other methods is unknown, and returned as infinite."""
     secs = orjson.loads(arguments)[0] if operation == "sleep" else inf
     return secs if isinstance(secs, int | float) else inf
 
 
 def _describe_call(operation: str, arguments: bytes, began: datetime) -> str:
-    """Describe the wait of a call in at most `MAX_DOING_CHARS`; `began` is in the home's time zone."""
+    """Describe a waiting call in at most `MAX_DOING_CHARS` characters. `began` is in the home's time zone."""
     first, second, *_ = orjson.loads(arguments)
     words = [operation, first if isinstance(first, str) else None]
     wait = first if operation == "sleep" else None
@@ -363,10 +347,7 @@ def _describe_call(operation: str, arguments: bytes, began: datetime) -> str:
 
 
 async def _answer_call(calls: LuaCalls, operation: str, arguments: bytes) -> tuple[bytes, ...]:
-    """Return the result of a call of `ctx`, or the sentence of its error; arguments and result are JSON.
-
-    Raises nothing.
-    """
+    """Return the result of a call of `ctx`, or its error message. Arguments and result are JSON. Never raise."""
     try:
         answer = orjson.dumps(await calls.call(operation, orjson.loads(arguments)))
         if len(answer) > MAX_ANSWER_BYTES:

@@ -1,4 +1,4 @@
-"""The executor: runs the executions of scenes and automations as their modes allow, and records the results."""
+"""The executor: starts executions of scenes and automations as their modes allow, and records the results."""
 
 from __future__ import annotations
 
@@ -30,11 +30,9 @@ log = logging.getLogger("lua")
 
 
 class ExecutionRequest(Struct, frozen=True, kw_only=True):
-    """A request to run a file: its text, the event, and its label in log and audit.
-
-    `name` belongs to the scene or automation of the `id`. A run `by_hand` ignores the mode, and the mode does not
-    count it. `chain` are the labels of the executions that led to it, `steps` the first steps of the trace.
-    """
+    """A request to run a file. `id` and `name` are those of the scene or automation. `label` is for the log and the
+    audit. A run `by_hand` ignores the mode, and the mode does not count it. `chain` are the labels of the executions
+    that led to the request. `steps` are the first steps of the trace."""
 
     id: str
     name: str
@@ -53,11 +51,11 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
 
 
 Note = Callable[[ExecutionRequest, ExecutionEntry], None]
-"""Notes how an execution ended."""
+"""Gets the request and the entry of an execution that has ended."""
 
 
 class ExecutionView(Struct, frozen=True, kw_only=True):
-    """A running or waiting execution: `of` is the id of its scene or automation, `doing` describes its activity."""
+    """A running or waiting execution. `of` is the id of the scene or automation. `doing` describes the activity."""
 
     id: str
     kind: str
@@ -72,8 +70,7 @@ class ExecutionView(Struct, frozen=True, kw_only=True):
 class Execution:
     """An execution in the hub, from its submission until `ended` has its result.
 
-    Before it runs, `lua` is missing: the `LuaExecution` exists only while the file runs in a worker. `is_counted`
-    states whether its mode counts it.
+    `lua` is None until the execution runs. `is_counted` is false if its mode no longer counts it.
     """
 
     def __init__(self, request: ExecutionRequest, at: datetime, note: Note | None = None) -> None:
@@ -90,7 +87,6 @@ class Execution:
         self.end_because = STOPPED
 
     def view(self) -> ExecutionView:
-        """Return the execution as it is now."""
         request, lua = self.request, self.lua
         status, doing = ("queued", "waits for its turn") if lua is None else lua.describe_activity()
         return ExecutionView(
@@ -106,10 +102,8 @@ class Execution:
 
 
 class Executor:
-    """Runs requests, and writes how each ended to `history` and log.
-
-    Leaving the context ends all executions, including waiting ones.
-    """
+    """Runs requests, and records each result in the history and the log. Leaving the context cancels all executions,
+    including waiting ones."""
 
     def __init__(
         self,
@@ -151,21 +145,20 @@ class Executor:
             self.cancel(execution, STOPPED)
 
     def figures(self) -> dict[str, Any]:
-        """Return the numbers of running (also replaced), waiting, and, by status, ended executions."""
+        """Return the numbers of running, waiting, and ended executions. Replaced executions are running until they
+        end."""
         ended = {status.value: count for status, count in self._ended.items()}
         return {"running": len(self._running), "waiting": len(self._all_waiting()), "ended": ended}
 
     def is_working(self, until: float) -> bool:
-        """Return whether an execution is in progress that may end by `until`, in seconds of the monotonic clock."""
+        """Return whether a running execution may end by `until`, in seconds of the monotonic clock."""
         return any(each.lua is not None and each.lua.is_working(until) for each in self._running)
 
     def list_executions(self, id_: str | None = None) -> list[ExecutionView]:
-        """Return the running and waiting ones, of all or of one scene or automation, oldest first."""
         every = (*self._running, *self._all_waiting())
         return [each.view() for each in every if id_ in (None, each.request.id)]
 
     def count_running(self, id_: str) -> int:
-        """Return the number of running executions of the scene or automation, without waiting ones."""
         return len(_of(id_, self._running))
 
     def cancel_execution(self, number: str) -> bool:
@@ -177,10 +170,8 @@ class Executor:
         return False
 
     def submit(self, request: ExecutionRequest, note: Note | None = None) -> Execution:
-        """Start, queue, or drop the request, depending on its mode and the executions of its id.
-
-        `note` is called with the result before the callers that wait for it get it.
-        """
+        """Start, queue, or drop the request, depending on its mode and the executions of its id. `note` gets the
+        result before `Execution.ended` is set."""
         execution, mode = Execution(request, self._clock.now(), note), request.mode
         if request.by_hand:
             self._begin(execution)
@@ -220,7 +211,7 @@ class Executor:
             self._end(execution, ExecutionStatus.CANCELLED, because)
 
     def skip_waiting(self, id_: str, because: str) -> None:
-        """Let no waiting execution of this id run."""
+        """Remove the waiting executions of this id, and record them as skipped."""
         for execution in (*self._waiting.get(id_, ()),):
             self._end(execution, ExecutionStatus.SKIPPED, because)
 
@@ -248,7 +239,7 @@ class Executor:
             asyncio.get_running_loop().call_soon(self._begin_next, request.id)  # not nested, in case hundreds fail
 
     def _replace(self, execution: Execution) -> None:
-        """End a running execution as soon as its Lua allows, a waiting one at once; it no longer counts."""
+        """End a running execution after its present call, and a waiting one at once. The mode no longer counts it."""
         execution.is_counted = False
         if execution.lua is None:
             self._end(execution, ExecutionStatus.CANCELLED, REPLACED)
@@ -270,7 +261,7 @@ class Executor:
             self._leave(execution, ExecutionStatus(failure.status), str(failure))
 
     def _leave(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
-        """Record the end, and let the next one begin."""
+        """Record the end, and let the next execution begin."""
         self._end(execution, status, error)
         self._begin_next(execution.request.id)
 
@@ -325,7 +316,7 @@ def _of(id_: str, executions: Iterable[Execution]) -> list[Execution]:
 
 
 def list_executions(executors: Iterable[Executor], id_: str | None = None) -> list[ExecutionView]:
-    """Return the running and waiting executions, of all or of one scene or automation, oldest first."""
+    """Return the running and waiting executions, oldest first. With `id_`, only those of one scene or automation."""
     every = [view for executor in executors for view in executor.list_executions(id_)]
     return sorted(every, key=lambda each: each.started_at)
 

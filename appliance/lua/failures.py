@@ -1,8 +1,5 @@
-"""Failures: what went wrong in Lua, as a sentence with file, line and, if useful, a hint.
-
-One table has the hints, which say how to fix the most frequent mistakes. A sentence that already contains the remedy
-needs no hint: a dot instead of a colon, a repeated id, a misspelt field.
-"""
+"""Failures of Lua as sentences with file, line, and a hint for the most frequent mistakes. One table has the hints. A
+sentence that already contains the remedy needs no hint, such as the one about a misspelt field."""
 
 from __future__ import annotations
 
@@ -24,13 +21,13 @@ from appliance.lua_worker.protocol import FrameKind, Reason, WorkerFrame
 from appliance.tables.checks import nearest
 
 MAX_LINE_CHARS = 400
-"""Characters of a line, or of a message, that hints examine."""
+"""Length of a line or message that hints examine."""
 
 MAX_SEARCHED_TOKENS = 20_000
-"""Tokens of a file that are searched for a misspelt keyword."""
+"""Maximum number of tokens in the search for a misspelt keyword."""
 
 MAX_SEARCHED_CHARS = 400
-"""Characters of a sentence that are searched; the rest quotes the user's text."""
+"""Length of a sentence that is searched. The rest quotes the user's text."""
 
 _PLACE = re.compile(r"(?P<file>[^\n]+?):(?P<line>\d{1,9}): (?P<message>.*)", re.DOTALL)
 
@@ -45,15 +42,16 @@ _LIMITS = {
     Reason.CPU_TOTAL: ("computed for {0.max_cpu_total_secs:g} s in all", "scripts.max_cpu_total_secs"),
     Reason.MEMORY: ("needed more than {0.max_memory_mb:g} MB of memory", "scripts.max_memory_mb"),
 }
-"""The sentence for each of the `ExecutionLimits`, and its key in the configuration."""
+"""The sentence for each limit, and the limit's key in the configuration."""
 
 
 def failure_of(
     frame: WorkerFrame, files: Sequence[Source], limits: ExecutionLimits, *, is_kind: bool = False
 ) -> ScriptFailed | ExecutionCancelled:
-    """Return the error for FAILED, STOPPED, or LOST; the execution has read `files`, its own first.
+    """Return the error for a frame FAILED, STOPPED, or LOST. `files` are the files that the execution has read; the
+    first is its own.
 
-    With `is_kind`, a function of a kind of adapter failed, whose `ctx` has other methods.
+    With `is_kind`, a function of a kind of adapter failed. Its `ctx` has other methods.
     """
     if frame.kind is FrameKind.FAILED:
         message, place, absent = (part.decode(errors="replace") for part in frame.parts)
@@ -79,7 +77,7 @@ def failure_of(
 
 
 def _fault(message: str, place: str, absent: str, *, files: Sequence[Source], is_kind: bool) -> Fault:
-    """Return the fault at the place named first in the message; otherwise at the innermost running line."""
+    """Return the fault with the first place in the message, otherwise with the innermost running line."""
     file, line = _place(place, files)
     if (returned := _RETURNED.match(message)) is not None:  # no line was running
         path = re.findall(r"[a-zA-Z_]\w*", returned["path"])
@@ -110,13 +108,13 @@ def _place(place: str, files: Sequence[Source], unknown: int = 1) -> tuple[str, 
 
 
 def _file(short: str, files: Sequence[Source]) -> Source | None:
-    """Return the file that Lua means: of a long name, Lua keeps only the end."""
+    """Return the file with this name. Lua shortens a long name to its end."""
     is_cut = short.startswith("...")
     return next((each for each in files if each.name == short or (is_cut and each.name.endswith(short[3:]))), None)
 
 
 def _lines(source: Source, number: int) -> tuple[str, str]:
-    """Return the line with that number and the previous one, cut to the length that hints examine."""
+    """Return this line and the previous line, both cut to the length that hints examine."""
     if not 0 < number <= len(source.text):
         return "", ""
     # a million lines are not kept in memory for two
@@ -126,9 +124,7 @@ def _lines(source: Source, number: int) -> tuple[str, str]:
 
 
 class ErrorContext(Struct, frozen=True, kw_only=True):
-    """A sentence about a Lua file, with its line, the previous line, the missing name of a look-up, and the file's
-    text.
-    """
+    """An error message with its line, the previous line, the missing name of a look-up, and the file's text."""
 
     message: str
     line: str = ""
@@ -140,7 +136,7 @@ class ErrorContext(Struct, frozen=True, kw_only=True):
 
 
 def hint_of(context: ErrorContext) -> str:
-    """Return the first hint that fits, with a space and in brackets; an empty text without a hint."""
+    """Return the first hint that fits, in brackets after a space. Return an empty text without a hint."""
     message = context.message[:MAX_SEARCHED_CHARS]
     for pattern, advice in _HINTS:
         found = re.search(pattern, message)
@@ -156,9 +152,8 @@ def _reserved(_: re.Match[str], context: ErrorContext) -> str | None:
 
 
 def _misspelt(_: re.Match[str], context: ErrorContext) -> str | None:
-    """Return the first word of the file that almost matches a keyword. Lua reads it as a name, and reports the error
-    further below.
-    """
+    """Return a hint about the first word that almost matches a keyword. Lua reads such a word as a name, and reports
+    an error in a later line."""
     for token, behind in islice(windows_of(context.text, 2), MAX_SEARCHED_TOKENS):
         # `func` is a valid name
         is_good = token.word == "func" and (behind.kind, behind.line) != ("name", token.line)
@@ -268,7 +263,7 @@ _MISSPELT = {
     "elif": "elseif",
     "func": "function",
 }
-"""The correct word for each wrong one: exchanged or missing letters, and words of other languages."""
+"""The correct keyword for each wrong one: exchanged or missing letters, and keywords of other languages."""
 
 _RESERVED = rf"(?:^|[{{,;\s])({'|'.join(sorted(KEYWORDS))})\s*=(?!=)"
 _NO_RETURN = 'a script without return gives true: does it end with "return { … }"?'
@@ -276,7 +271,7 @@ _IN_QUOTES = "a number in quotes is text: take the quotes away, or use tonumber(
 
 
 def _strange(_: re.Match[str], context: ErrorContext) -> str | None:
-    """Return the first character outside of texts and comments that Lua cannot read."""
+    """Return a hint about the first character outside of texts and comments that Lua cannot read."""
     for token in tokens_of(context.text):
         if token.kind == "symbol" and (token.word > "~" or token.word < " "):
             name = unicodedata.name(token.word, "a control character")
@@ -352,4 +347,4 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
     (r"\Arequire '(.*)': a module name consists", _module_name),
     (r"\Amodule '(.*\.lua|(?:config\.)?scripts\..*)' not found", _module_name),
 )
-"""Patterns of sentences, and the hint for each; the first that gives a hint counts."""
+"""Patterns of sentences with their hints. The first pattern with a hint wins."""

@@ -1,4 +1,4 @@
-"""Folders of Lua files, read in any state; and the modules that `require` finds in one."""
+"""Folders of Lua files, and the modules that `require` finds in a folder."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from appliance.settings import LuaFolder
 from appliance.tables.checks import nearest
 
 MAX_FOLDER_BYTES = 16 << 20
-"""Bytes of all files of one folder together."""
+"""Maximum total size of the files of a folder."""
 
 MAX_MODULES_LISTED = 200
 
 MAX_UNREAD = 20
-"""Warnings about files of one folder that nothing reads."""
+"""Maximum number of warnings about unread files of a folder."""
 
 _MODULE = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 _WIDE = "is UTF-16, or not text; save it as UTF-8"
@@ -33,10 +33,8 @@ _CIRCLE = "is a link that leads back to itself"
 
 
 class Contents(Struct, frozen=True, kw_only=True):
-    """The readable files of a folder, by name, and the faults of the others.
-
-    `unread` are warnings about files that look like Lua but are not read.
-    """
+    """The readable files of a folder by name, and the faults of the other files. `unread` are warnings about files
+    that look like Lua but are not read."""
 
     sources: tuple[Source, ...]
     faults: tuple[Fault, ...]
@@ -45,14 +43,14 @@ class Contents(Struct, frozen=True, kw_only=True):
 
 
 class Folder(Struct, frozen=True, kw_only=True):
-    """A folder of Lua files; `name` is its name for people. With `is_deep`, its subfolders are read as well."""
+    """A folder of Lua files. `name` is its name for people. With `is_deep`, its subfolders are read too."""
 
     path: Path
     name: str
     is_deep: bool = False
 
     def read(self) -> Contents:
-        """Return every `*.lua` file but hidden ones, each read whole; blocks while the disk is slow."""
+        """Return every `*.lua` file except hidden files. This function blocks."""
         sources: list[Source] = []
         faults: list[Fault] = []
         unread: list[Path] = []
@@ -81,16 +79,15 @@ class Folder(Struct, frozen=True, kw_only=True):
         return Contents(sources=tuple(sources), faults=tuple(faults), unread=tuple(warnings))
 
     def list_modules(self) -> list[str]:
-        """Return the names for `require`, at most `MAX_MODULES_LISTED`; empty if the folder cannot be read."""
+        """Return at most `MAX_MODULES_LISTED` names for `require`. Return an empty list if the folder cannot be
+        read."""
         with suppress(OSError):
             return [".".join(path.with_suffix("").parts) for path in self._walk([], [])[:MAX_MODULES_LISTED]]
         return []
 
     def _walk(self, faults: list[Fault], unread: list[Path]) -> list[Path]:
-        """Return the relative paths of all Lua files.
-
-        Note folders that cannot be read, and files that nothing reads.
-        """
+        """Return the relative paths of all Lua files. Add unreadable folders to `faults`, and files that nothing
+        reads to `unread`."""
         folders, files = [Path()], []
         while folders:
             folder = folders.pop()
@@ -105,10 +102,7 @@ class Folder(Struct, frozen=True, kw_only=True):
         return sorted(files, key=os.fspath)
 
     def _scan(self, folder: Path, faults: list[Fault]) -> list[os.DirEntry[str]]:
-        """Return the entries of the folder that are not hidden.
-
-        Raise `FileNotFoundError` if the outermost folder is missing.
-        """
+        """Return the visible entries of the folder. Raise `FileNotFoundError` if the outermost folder is missing."""
         try:
             with os.scandir(self.path / folder) as entries:
                 return [entry for entry in entries if not entry.name.startswith(".")]
@@ -122,10 +116,8 @@ class Folder(Struct, frozen=True, kw_only=True):
         return os.fsencode(Path(self.name, path)).decode(errors="backslashreplace")
 
     def _load(self, path: Path, name: str) -> Source | None:
-        """Return the file; None for a folder.
-
-        Raises `Invalid`, `OSError` or `UnicodeDecodeError` if it is unusable.
-        """
+        """Return the file, or None for a folder. Raise `Invalid`, `OSError`, or `UnicodeDecodeError` if the file is
+        unusable."""
         file = self.path / path
         mode = file.stat().st_mode
         if stat.S_ISDIR(mode):
@@ -142,7 +134,8 @@ class Folder(Struct, frozen=True, kw_only=True):
 
 
 def load_module(scripts: Folder | None, module: str) -> Source:
-    """Return the script that `require(module)` means; raise `Invalid`. Reads a file: not for the event loop."""
+    """Return the script of `require(module)`. Raise `Invalid` if there is none. This function blocks, because it
+    reads a file."""
     if scripts is None:
         raise Invalid(f"require '{module[:100]}': scripts are disabled (scripts.enabled in the configuration)")
     if _MODULE.fullmatch(module) is None or len(module) > 200:
@@ -173,7 +166,8 @@ def load_module(scripts: Folder | None, module: str) -> Source:
 
 
 def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -> tuple[bytes, ...]:
-    """Return the module's text and name, which is added to `files`. Reads a file: not for the event loop."""
+    """Return the parts of the answer to `require`, and add the module to `files`. This function blocks, because it
+    reads a file."""
     try:
         script = load_module(scripts, module.decode(errors="replace"))
     except Invalid as error:
@@ -184,13 +178,14 @@ def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -
 
 
 def modules_of(scripts: Folder | None, sources: Iterable[Source]) -> dict[str, Source]:
-    """Return the files of the scripts folder by the name for `require`."""
+    """Return the files of the scripts folder by their names for `require`."""
     prefix = "" if scripts is None else f"{scripts.name}/"
     return {each.name.removeprefix(prefix).removesuffix(".lua").replace("/", "."): each for each in sources}
 
 
 def looks_like_lua(name: str) -> bool:
-    """Return whether the name is probably meant for a Lua file: `x.LUA`, `x.lua.txt`, but not the backup `x.lua~`."""
+    """Return whether a file name probably belongs to a Lua file: `x.LUA`, `x.lua.txt`, but not the backup
+    `x.lua~`."""
     return ".lua" in name.lower() and not name.startswith(".") and not name.endswith(("~", ".part"))
 
 
@@ -201,7 +196,7 @@ def _why_unread(path: Path) -> str:
 
 
 def find_stray(config: Path) -> list[Fault]:
-    """Return a warning for each Lua file in the configuration's own folder, because nothing reads it there."""
+    """Return a warning for each Lua file in the configuration's folder, because nothing reads a Lua file there."""
     try:
         names = sorted(each.name for each in config.iterdir() if looks_like_lua(each.name) and each.is_file())
     except OSError:
@@ -211,12 +206,12 @@ def find_stray(config: Path) -> list[Fault]:
 
 
 async def read_folder(folder: Folder | None) -> Contents:
-    """Read the folder on a thread; without a folder, return empty contents."""
+    """Read the folder on a thread. Return empty contents without a folder."""
     return Contents(sources=(), faults=()) if folder is None else await asyncio.to_thread(folder.read)
 
 
 def folder_of(section: LuaFolder, root: Path, *, is_deep: bool = False) -> Folder | None:
-    """Return the folder that the section names, None if it is not enabled."""
+    """Return the folder of the section. Return None if the section is not enabled."""
     if not section.enabled:
         return None
     return Folder(path=root / section.directory, name=section.directory.rstrip("/"), is_deep=is_deep)

@@ -1,4 +1,4 @@
-"""The kinds of adapter in Lua: the files of the home and the bundled ones, each loaded on its own."""
+"""The kinds of adapter in Lua: the home's files and the bundled files. Each file is loaded separately."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ from appliance.lua.worker_pool import WorkerPool
 log = logging.getLogger("lua")
 
 MAX_CALL_CPU_SECS = 2.0
-"""Seconds that a function may compute without waiting: less than the limit of a poll, so that the line is known."""
+"""Seconds that a function may compute without waiting. This is less than the limit of a poll, so that the error names
+the line."""
 
 _BUNDLED = "bundled"
 """The name of the folder of bundled kinds."""
@@ -49,15 +50,12 @@ class DescribeKind(Protocol):
 
 
 LuaKind = Asset[KindDefinition]
-"""One kind; it has the name of its file."""
+"""A kind of adapter. Its name is the name of its file."""
 
 
 class KindReading(Struct, frozen=True, kw_only=True):
-    """The content of files of kinds: the valid ones, the settings of their sections, and the faults of the others.
-
-    `faults` has the faults of kinds, `refused` the faults of sections. `replaced` are the bundled kinds that files of
-    the home replace.
-    """
+    """The valid kinds, the settings of their sections, and the faults. `faults` are the faults of kinds, `refused`
+    the faults of sections. `replaced` are the bundled kinds that the home's files replace."""
 
     kinds: Mapping[str, LuaKind]
     settings: Mapping[str, SectionSettings]
@@ -68,21 +66,16 @@ class KindReading(Struct, frozen=True, kw_only=True):
 
     @property
     def left_out(self) -> tuple[Fault, ...]:
-        """Every fault of a file."""
         return tuple(sorted(chain(*self.faults.values())))
 
     def list_faults(self) -> list[Fault]:
-        """Return every fault, of files and sections."""
         return sorted({*self.left_out, *chain(*self.refused.values())})
 
 
 class KindCatalog:
-    """The kinds of the home's sections, and the `KindHost` of their adapters. A file with a fault leaves the loaded
-    kind unchanged.
-
-    `folder` is the home's folder, which may be missing; an `unsaved` text is used in place of the file of its name.
-    Bundled kinds are loaded only if a section names them. Each load is published for each section.
-    """
+    """The kinds of the home's sections, and the `KindHost` of their adapters. If a file has a fault, its loaded kind
+    does not change. `folder` is the home's folder; it may be missing. The `unsaved` text replaces the file with the
+    same name. Bundled kinds are loaded only if a section uses them. Each load is published for each section."""
 
     def __init__(
         self,
@@ -106,28 +99,26 @@ class KindCatalog:
         self._replaced: set[str] = set()
         self.rejected: tuple[Fault, ...] = ()
         self.pool: WorkerPool | None = None
-        """The workers of kinds; None if there is no section of a kind in Lua."""
+        """The workers of kinds. None if no section uses a kind in Lua."""
         self.open_pool: Callable[[], Awaitable[WorkerPool]] | None = None
         self.checked: tuple[Source, ...] = ()
 
     async def load(self) -> None:
-        """Use every valid kind, for the start; raise `ConfigFailed` for sections that their kinds reject."""
+        """Load every valid kind at the start. Raise `ConfigFailed` for sections that their kinds reject."""
         reading = await self.read(tries=2)
         if reading.refused:
             raise ConfigFailed(sorted(chain(*reading.refused.values())))
         self._accept(reading)
 
     async def reload(self) -> tuple[int, list[Fault]]:
-        """Read the files again and use the valid ones; return their number, and every fault of the others.
-
-        If a changed kind rejects a section, that section stays unchanged.
-        """
+        """Load the valid files again. Return their number, and every fault of the other files. If a changed kind
+        rejects a section, the section does not change."""
         reading = await self.read()
         self._accept(reading)
         return len(reading.kinds), reading.list_faults()
 
     async def use_sections(self, sections: Sequence[LuaSection], changed: Collection[str]) -> None:
-        """Replace the sections; `changed` are the names of those that differ. Call `reload` afterwards."""
+        """Replace the sections. `changed` are the names of the changed sections. Call `reload` afterwards."""
         self._sections = sections
         for name in changed:
             for known in (self._in_use, self._settings, self._faults):
@@ -138,10 +129,8 @@ class KindCatalog:
             self.pool = await self.open_pool()
 
     async def check(self) -> tuple[list[Fault], list[Fault]]:
-        """Return every fault of files and sections, and every warning; `checked` are the home's valid files.
-
-        Only for a catalog that no adapter uses, because its operations are replaced by those of the valid kinds.
-        """
+        """Return every fault of files and sections, and every warning. `checked` then has the home's valid files.
+        Call this only for a catalog that no adapter uses, because the check replaces the operations."""
         reading = await self.read()
         self._in_use = {each.name: reading.kinds[each.kind] for each in self._sections if each.kind in reading.kinds}
         sources = [each.source for each in reading.kinds.values()]
@@ -151,7 +140,7 @@ class KindCatalog:
         return reading.list_faults(), sorted([*reading.warnings, *warnings])
 
     async def judge(self, source: Source) -> tuple[LuaKind, list[Fault]]:
-        """Return the kind in this text, and a warning for each fault that its sections would have; change nothing.
+        """Return the kind of this text, and a warning for each fault of its sections. Change nothing.
 
         Raise `ConfigFailed` with the text's faults.
         """
@@ -162,7 +151,8 @@ class KindCatalog:
         return kind, [Fault(source.name, 0, str(each)) for each in faults]
 
     async def read_all(self) -> tuple[Mapping[str, KindDefinition], Mapping[str, tuple[Fault, ...]]]:
-        """Return every kind of the home and every bundled one, and the faults of the others; change nothing."""
+        """Return every valid kind, both the home's and bundled kinds, and the faults of the other files. Change
+        nothing."""
         sections = [
             LuaSection(name=name, kind=name, raw={}, file="", line_of=lambda _: 0) for name in list_bundled_kinds()
         ]
@@ -170,14 +160,14 @@ class KindCatalog:
         return {name: each.definition for name, each in reading.kinds.items()}, reading.faults
 
     async def judge_sections(self, sections: Sequence[LuaSection]) -> list[Fault]:
-        """Return the faults of these sections according to the files of their kinds; change nothing."""
+        """Return the faults of these sections according to their kinds. Change nothing."""
         if not sections:
             return []
         others = KindCatalog(self._folder, sections, self._describe_any, Bus())
         return sorted(chain(*(await others.read()).refused.values()))
 
     def find(self, section: LuaSection) -> LoadedSection | SectionFault:
-        """Return the section as its kind is loaded now."""
+        """Return the section's settings, as its loaded kind parses them."""
         kind, changed = self._in_use.get(section.name), self._changed.get(section.name, asyncio.Event())
         if kind is None:
             missing = Fault(
@@ -190,7 +180,7 @@ class KindCatalog:
     async def call(
         self, section: LuaSection, calls: LuaCalls, path: Sequence[str], given: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Run the function of the section's kind, which is in use; see `KindHost`."""
+        """Run a function of the section's loaded kind; see `KindHost`."""
         assert self.pool is not None
         source, name = self._in_use[section.name].source, f"{section.name} {'.'.join(path)}"
         found: Mapping[str, Any] = orjson.loads(
@@ -199,18 +189,18 @@ class KindCatalog:
         return found
 
     def list_secrets(self) -> dict[str, frozenset[str]]:
-        """Return the names of the secret settings of each section whose kind is in use."""
+        """Return the names of the secret settings of each section with a loaded kind."""
         return {
             name: frozenset(key for key, field in kind.definition.settings.items() if field.secret)
             for name, kind in self._in_use.items()
         }
 
     def list_operations(self) -> dict[str, frozenset[str]]:
-        """Return the operations of each section whose kind is in use."""
+        """Return the operations of each section with a loaded kind."""
         return {name: frozenset(kind.definition.operations) for name, kind in self._in_use.items()}
 
     async def read(self, tries: int = 1) -> KindReading:
-        """Read the files of the home, and the bundled ones that sections name."""
+        """Load the home's files, and the bundled files that sections use."""
         contents = await read_folder(self._folder)
         if (unsaved := self._unsaved) is not None:
             saved = [each for each in contents.sources if each.name != unsaved.name]
@@ -244,7 +234,7 @@ class KindCatalog:
         )
 
     async def _load(self, source: Source) -> LuaKind:
-        """Return the kind of this text; raises `ConfigFailed` with its faults."""
+        """Return the kind of this text. Raise `ConfigFailed` with its faults."""
         name = _kind_of_file(source.name)
         if KIND_NAME.fullmatch(name) is None:
             wrong = "is not a name for a kind; use a-z, 0-9, and _, and begin with a letter"
@@ -255,7 +245,7 @@ class KindCatalog:
         return await load_file(source, self._describe, parse_kind)
 
     def _accept(self, reading: KindReading) -> None:
-        """Use the valid kinds; adapters of replaced kinds restart."""
+        """Replace the loaded kinds by the valid ones. Adapters of changed kinds restart."""
         self.rejected = reading.left_out
         for warning in reading.warnings:
             log.warning("%s", warning)
@@ -293,13 +283,14 @@ def folder_of_kinds(file: Path) -> Folder:
 
 
 def catalog_of_kinds(file: Path, sections: Sequence[LuaSection], describe: DescribeKind, bus: Bus) -> KindCatalog:
-    """Return the catalog of the folder next to this configuration file, empty until it is loaded."""
+    """Return the catalog of the folder next to this configuration file. It is empty until it is loaded."""
     return KindCatalog(folder_of_kinds(file), sections, describe, bus)
 
 
 @cache
 def read_bundled_kinds() -> Contents:
-    """Return the files of the bundled kinds, read once: a user that root has become may not be able to read them."""
+    """Return the files of the bundled kinds. They are read once, because the hub may later run as a user who cannot
+    read them."""
     return Folder(path=BUNDLED_KINDS, name=_BUNDLED).read()
 
 
@@ -311,12 +302,9 @@ async def enter_kinds(
     bus: Bus,
     build_pool: Callable[[float], WorkerPool],
 ) -> KindCatalog:
-    """Return the kinds in Lua, loaded. If a section uses one, they run in their own workers until the stack is left.
-
-    `build_pool` gets the seconds that a function may compute without waiting.
-
-    Raises `ConfigFailed` for sections that their kinds refuse.
-    """
+    """Load the kinds in Lua. If a section uses a kind, kinds run in separate workers until the stack is left.
+    `build_pool` gets the seconds that a function may compute without waiting. Raise `ConfigFailed` for sections that
+    their kinds refuse."""
     sections = [each for each in adapters.values() if isinstance(each, LuaSection)]
     catalog = catalog_of_kinds(file, sections, describe, bus)
     await catalog.load()

@@ -1,4 +1,4 @@
-"""Literals: the values in the calls of a Lua file, as far as its text shows them."""
+"""Literals: the values of arguments in calls, as far as a Lua file's text shows them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from appliance.lua.source import KEYWORDS, NO_TOKEN, LuaToken, Source, tokens_of
 MAX_DEPTH = 8
 
 UNKNOWN: Any = object()
-"""A value that is known only when the file runs."""
+"""A value that is unknown until the file runs."""
 
 NO_CONSTANTS: Mapping[str, Any] = {}
 
@@ -24,11 +24,9 @@ _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
 
 
 class LiteralCall(Struct, frozen=True, kw_only=True):
-    """A call of a method, `ctx:sleep(5)`; with an empty `method`, a separate table.
-
-    Computed arguments, and computed fields of tables, are `UNKNOWN`; a local variable with one literal value has that
-    value. If the call `is_open`, its last argument may stand for several. `object` is the word before the colon.
-    """
+    """A call of a method, such as `ctx:sleep(5)`. With an empty `method`, it is a table outside of such calls.
+    Computed arguments and fields are `UNKNOWN`. A local variable with one literal value has that value. If the call
+    `is_open`, its last argument may return several values. `object` is the word before the colon."""
 
     method: str
     line: int
@@ -38,7 +36,7 @@ class LiteralCall(Struct, frozen=True, kw_only=True):
 
 
 def literal_calls(source: Source, methods: frozenset[str], field: str) -> Iterator[LiteralCall]:
-    """Yield the calls of these methods, and the other tables that have this field."""
+    """Yield the calls of these methods, and the other tables with this field."""
     if not any(word.encode() in source.text for word in (*methods, field)):
         return
     tokens = [*tokens_of(source.chunk), NO_TOKEN, NO_TOKEN, NO_TOKEN]
@@ -67,7 +65,7 @@ def literal_calls(source: Source, methods: frozenset[str], field: str) -> Iterat
 
 
 def _constants_in(tokens: Sequence[LuaToken]) -> dict[str, Any]:
-    """Return the local variables that get one literal value, and are only passed to calls after that."""
+    """Return the local variables with one literal value that the file only passes to calls."""
     found: dict[str, Any] = {}
     changed = set(KEYWORDS)
     for index, token in enumerate(tokens[:-3]):
@@ -85,14 +83,13 @@ def _constants_in(tokens: Sequence[LuaToken]) -> dict[str, Any]:
 
 
 def _parameters_at(tokens: Sequence[LuaToken], index: int) -> Iterator[str]:
-    """Yield the names up to the end of a function's parameters."""
     while tokens[index].word not in (")", ""):
         yield tokens[index].word
         index += 1
 
 
 class _Reader:
-    """Reads values from the token at `index` on. `constants` are the values of names."""
+    """Reads values, beginning with the token at `index`. `constants` are the values of names."""
 
     def __init__(
         self, tokens: Sequence[LuaToken], index: int, depth: int = 0, constants: Mapping[str, Any] = NO_CONSTANTS
@@ -103,14 +100,13 @@ class _Reader:
         self._constants = constants
 
     def read_statement(self) -> Any:
-        """Return the value that ends a statement; `UNKNOWN` for an expression."""
+        """Return the value at the end of a statement. Return `UNKNOWN` for an expression."""
         value = self._read_simple()
         token = self._tokens[min(self.index, len(self._tokens) - 1)]
         is_over = token.kind == "name" and token.word not in ("and", "or")
         return value if is_over or self._word in ("", ";", "::") else UNKNOWN
 
     def read_list(self, end: str) -> list[Any]:
-        """Return the values up to the closing token."""
         values = []
         while self._word not in ("", end):
             values.append(self.read_value())
@@ -120,7 +116,7 @@ class _Reader:
         return values
 
     def read_value(self) -> Any:
-        """Return the value that begins here; `UNKNOWN` for an expression."""
+        """Return the value that begins here. Return `UNKNOWN` for an expression."""
         value = self._read_simple()
         while self._word == "*" and _is_number(value):
             self.index += 1
@@ -158,7 +154,7 @@ class _Reader:
         return UNKNOWN
 
     def _read_table(self) -> Any:
-        """Return a dict of named fields, or a list; `UNKNOWN` if the table mixes them or is too deep."""
+        """Return a dict of named fields, or a list. Return `UNKNOWN` if the table mixes both or is too deep."""
         if self._depth >= MAX_DEPTH:
             self._skip()
             return UNKNOWN
@@ -202,7 +198,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _unescape(text: str) -> Any:
-    """Return the text, or `UNKNOWN` if it has an unusual escape."""
+    """Return the text. Return `UNKNOWN` if it has an unusual escape."""
     parts = text.split("\\")
     found = parts[0]
     for part in parts[1:]:

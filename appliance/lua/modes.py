@@ -1,4 +1,4 @@
-"""Execution modes: how many executions of one scene or automation run at once, wait, or are dropped."""
+"""Execution modes: whether an execution runs, waits, or is dropped while others of its scene or automation run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from appliance.tables.checks import Mismatch, nearest, one_of, shown
 
 
 class ModeType(StrEnum):
-    """The handling of an execution that is submitted while others of its id run or wait."""
+    """The way to handle an execution while others of its id run or wait."""
 
     PARALLEL = "parallel"
     SINGLE = "single"
@@ -26,14 +26,15 @@ BOUNDED = (ModeType.PARALLEL, ModeType.QUEUED)
 
 
 class Mode(Struct, frozen=True, kw_only=True):
-    """A mode; `max` is the number that run at once (parallel) or wait for the running one (queued), otherwise 1."""
+    """A mode. `max` is the maximum number of running executions (parallel), or of waiting executions (queued). For
+    other types, it is 1."""
 
     type: ModeType
     max: int
 
 
 def mode_check(default_max: int) -> Callable[[Any], Mode]:
-    """Return a check: a mode's name, or its table with a `type`; `default_max` is used if `max` is missing."""
+    """Return a check for a mode's name, or a table with `type` and `max`. The default of `max` is `default_max`."""
 
     def check(value: Any) -> Mode:
         if isinstance(value, str):
@@ -67,7 +68,7 @@ def _max(value: Any) -> int:
 
 
 class Decision(StrEnum):
-    """The handling of a submitted execution."""
+    """The result of a mode for a new execution."""
 
     RUN = "run"
     QUEUE = "queue"
@@ -75,7 +76,7 @@ class Decision(StrEnum):
 
 
 def apply_mode(mode: Mode, running: int, waiting: int) -> Decision:
-    """Return the decision about a new execution while these numbers of its id run and wait."""
+    """Decide about a new execution while these numbers of executions of its id run and wait."""
     match mode.type:
         case ModeType.RESTART:
             return Decision.RUN
@@ -85,7 +86,7 @@ def apply_mode(mode: Mode, running: int, waiting: int) -> Decision:
 
 
 def refusal(mode: Mode, running: int, waiting: int) -> str:
-    """Return the reason that a new execution is dropped."""
+    """Return the reason why a new execution is dropped."""
     if mode.type is ModeType.QUEUED:
         return f"queued allows {mode.max} to wait, and {waiting} already do"
     return f"{mode.type} allows {mode.max} to run at once, and {running} already do"

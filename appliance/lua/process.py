@@ -28,9 +28,9 @@ DEADLINE_GRACE_SECS = 1.0
 class ExecutionLimits(Struct, frozen=True, kw_only=True):
     """The limits of one execution.
 
-    `max_cpu_secs` limits the running time without a waiting call, `max_cpu_total_secs` all processor time, and
-    `backstop_secs` the whole duration without the time inside `ctx:sleep`. All are real seconds, even if the hub's
-    clock is simulated. `user_ids` are the user and the groups that a worker becomes if root starts it.
+    `max_cpu_secs` limits the running time between two waiting calls. `max_cpu_total_secs` limits the total processor
+    time. `backstop_secs` limits the whole duration, without the time inside `ctx:sleep`. These are real seconds, even
+    if the hub's clock is simulated. `user_ids` are the user and the groups of a worker that root starts.
     """
 
     max_memory_mb: float = 16
@@ -41,12 +41,12 @@ class ExecutionLimits(Struct, frozen=True, kw_only=True):
 
     @property
     def max_memory(self) -> int:
-        """The limit of memory in bytes."""
         return int(self.max_memory_mb * (1 << 20))
 
 
 class ExecutionSettings(Struct, frozen=True):
-    """The settings that all executions share. Lua sees `clock` and `zone`; the limits are seconds of `machine`."""
+    """The settings that all executions share. `clock` and `zone` are the time for Lua. The limits are seconds of
+    `machine`."""
 
     limits: ExecutionLimits
     scripts: Folder | None
@@ -62,7 +62,7 @@ from appliance.lua_worker.worker_main import main
 main(sys.argv[2:8])
 """
 _ROOM_BYTES = 1 << 30
-"""Address space of a worker in addition to its executions' limits; most of it is stacks that are never used."""
+"""Address space of a worker in addition to its executions' limits. Most of it is unused stacks."""
 
 PROBE_SECS = 20.0
 _SET_DUMPABLE = 4
@@ -70,13 +70,11 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class WorkerProcess:
-    """A process that runs Lua, and `socket`, the hub's end of its socket."""
+    """A process that runs Lua. `socket` is the hub's end of its connection."""
 
     def __init__(self, limits: ExecutionLimits, zone: ZoneInfo) -> None:
-        """Start the process. Call this on a thread that lasts as long as the process.
-
-        Raises `OSError` if the system has no room for another process.
-        """
+        """Start the process. The calling thread must live at least as long as the process. Raise `OSError` if the
+        system has no room for another process."""
         ours, theirs = socket.socketpair()
         with theirs, ExitStack() as on_failure:
             on_failure.callback(ours.close)
@@ -98,19 +96,19 @@ class WorkerProcess:
         self.resident_bytes()
 
     def resident_bytes(self) -> int:
-        """Resident memory in bytes; 0 if that cannot be read."""
+        """Return the resident memory in bytes, or 0 if it cannot be read."""
         return int(self._read_stat(21)) * _PAGE_BYTES
 
     def is_halted(self) -> bool:
-        """Return whether a signal has halted the process; otherwise it may just be waiting for the processor."""
+        """Return whether a signal has halted the process."""
         return self._read_stat(0) in ("T", "t")
 
     def kill(self) -> None:
-        """Kill the process at once."""
         self._popen.kill()
 
     def wait(self) -> str:
-        """Wait until it ends, and return how it ended. Blocks; may be called more than once."""
+        """Wait until the process ends, and return how it ended. This function blocks, and may be called more than
+        once."""
         code = self._popen.wait()
         with self._reading:
             self._has_ended = True
@@ -122,11 +120,11 @@ class WorkerProcess:
         return f"{name}, perhaps for lack of memory" if -code == signal.SIGKILL else name
 
     def _read_stat(self, field: int) -> str:
-        """Return a field of /proc/PID/stat, where the state is field 0; return "0" if the field is missing.
+        """Return a field of /proc/PID/stat, or "0" if it cannot be read. Field 0 is the state.
 
-        The file stays open, because a confined process may be invisible in /proc even to its own user. This may also
-        be true of a process that is just starting, so the first read may find nothing and a second one succeed. The
-        lock is needed because `wait` closes the file on another thread.
+        The file stays open, because a confined process may be invisible in /proc even to its own user. A process that
+        is just starting may also be invisible, so the next call tries again. The lock is needed because `wait` closes
+        the file on another thread.
         """
         with self._reading, suppress(OSError, IndexError):
             if self._has_ended:
@@ -147,10 +145,8 @@ def _arguments(limits: ExecutionLimits, zone: ZoneInfo) -> list[str]:
 
 
 def probe_confinement() -> str:
-    """Start a worker on this box, and return the missing parts of its sandbox; empty if it is complete.
-
-    Blocks for a fraction of a second. Raises `OSError` if no worker can be started.
-    """
+    """Start a worker, and return the missing parts of its sandbox, or an empty text. This function blocks for a
+    fraction of a second. Raise `OSError` if no worker can be started."""
     process = WorkerProcess(ExecutionLimits(), load_zone("UTC"))
     try:
         process.socket.settimeout(PROBE_SECS)
@@ -165,11 +161,8 @@ def probe_confinement() -> str:
 
 
 def protect_memory() -> bool:
-    """Prevent other processes of this user from reading this one's memory, by /proc, a debugger, or a core dump;
-    return whether that worked.
-
-    Root then owns the files of the process in /proc. Root can still read everything.
-    """
+    """Prevent other processes of this user from reading the hub's memory by /proc, a debugger, or a core dump. Return
+    whether that succeeded. The process's files in /proc then belong to root. Root can still read everything."""
     try:
         import ctypes  # a part of Python that a router may lack
     except (ImportError, MemoryError):  # the latter if no memory may be executable, and libffi is old

@@ -1,4 +1,4 @@
-"""Reloads: one after another for each target; the result is returned, logged and published on the bus."""
+"""Reloads: one at a time for each target. The result is returned, logged, and published on the bus."""
 
 from __future__ import annotations
 
@@ -19,18 +19,16 @@ from appliance.watch import Target
 log = logging.getLogger("lua")
 
 Reloaded = events.CatalogReloaded | events.CatalogReloadFailed
-"""The result of a reload; `loaded_count` is the number of files in use."""
+"""The result of a reload. `loaded_count` is the number of loaded files."""
 
 LoadWork = Callable[[], Awaitable[tuple[int, list[Fault]]]]
-"""Reads a target again and uses the valid files; returns their number (0 if one fault blocks all) and every fault."""
+"""Loads a target again. Returns the number of loaded files (0 if a fault blocks all), and every fault."""
 
 
 class Reloader:
-    """The reloads of one target: `scenes`, `automations`, `scripts` or `adapters`. A reload that has begun finishes.
-
-    `load_valid` uses the valid files even if others have faults; without it, `work` does so. `more` gives further
-    fields of the result.
-    """
+    """The reloads of one target: `scenes`, `automations`, `scripts`, or `adapters`. A reload that has begun finishes.
+    `load_valid` loads the valid files even if others have faults; its default is `work`. `more` returns further
+    fields of the result."""
 
     def __init__(
         self,
@@ -58,11 +56,11 @@ class Reloader:
         await self._tasks.__aexit__()
 
     async def reload(self) -> Reloaded:
-        """Reload after earlier requests; the reload finishes even if the caller is cancelled."""
+        """Reload after earlier requests. The reload finishes even if the caller is cancelled."""
         return await self._tasks.finish(self._reload(self._work), f"reload of {self.target}")
 
     async def reload_valid(self) -> Reloaded:
-        """Do the same as `reload` after a save: a fault in one file blocks no other file."""
+        """Like `reload`, but a fault in one file does not block the other files. Saving a file uses this."""
         return await self._tasks.finish(self._reload(self._load_valid), f"reload of {self.target}")
 
     async def _reload(self, work: LoadWork) -> Reloaded:
@@ -92,7 +90,7 @@ class Reloader:
 
 
 def refusing(directory: str, reason: str) -> LoadWork:
-    """Return the work of a target that is not enabled: it fails with this reason."""
+    """Return the work of a disabled target. It fails with this reason."""
 
     async def refuse() -> tuple[int, list[Fault]]:
         return 0, [Fault(directory, 0, reason)]
@@ -106,7 +104,7 @@ def targets_of(
     reloads: Mapping[str, Callable[[], Awaitable[object]]],
     kinds: Path | None,
 ) -> list[Target]:
-    """Return the targets to watch: these folders and the folder of `kinds`, with their reloads."""
+    """Return the folders to watch, including the folder of `kinds`, with their reloads."""
     targets = [
         Target(folder=root / section.directory, is_deep=target == "scripts", on_change=reloads[target])
         for target, section in sections.items()

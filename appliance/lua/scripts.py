@@ -15,7 +15,7 @@ log = logging.getLogger("lua")
 
 
 class Scripts:
-    """The scripts of a folder. `compile_` raises `ScriptFailed`; `inspect` yields warnings, which are logged."""
+    """The scripts of a folder. `compile_` raises `ScriptFailed`. `inspect` yields warnings, which are logged."""
 
     def __init__(
         self,

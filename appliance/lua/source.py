@@ -1,4 +1,4 @@
-"""Source: the text of one Lua file, its tokens, and its names: ids in calls of `ctx`, and undefined globals."""
+"""Source: the text of a Lua file, its tokens, the names in its calls, and its undefined globals."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from appliance.lua_worker.ctx_methods import CTX_METHODS, KIND_METHODS, LOG_ARGU
 from appliance.tables.checks import nearest
 
 MAX_FILE_BYTES = 1 << 20
-"""Bytes of a Lua file; files written by people are far smaller."""
+"""Maximum size of a Lua file. Files written by people are far smaller."""
 
 MAX_TEXTS_KNOWN = 1024
-"""The number of texts whose results are remembered."""
+"""Number of texts with cached results."""
 
 T = TypeVar("T")
 
@@ -51,7 +51,8 @@ _TOKEN = re.compile(
 
 
 class LuaToken(NamedTuple):
-    """One word (a text with its quotes), its kind (name, text, number, symbol), line from 1 and column from 0."""
+    """One word of a file. A text includes its quotes. `kind` is name, text, number, or symbol. `line` begins at 1,
+    `column` at 0."""
 
     kind: str
     word: str
@@ -60,7 +61,7 @@ class LuaToken(NamedTuple):
 
 
 NO_TOKEN = LuaToken("", "", 0, 0)
-"""The neighbour of the first and of the last token."""
+"""A placeholder before the first and after the last token."""
 
 
 def tokens_of(text: bytes) -> Iterator[LuaToken]:
@@ -78,7 +79,7 @@ def tokens_of(text: bytes) -> Iterator[LuaToken]:
 
 
 def windows_of(text: bytes, size: int) -> Iterator[tuple[LuaToken, ...]]:
-    """Yield this number of consecutive tokens, from every position in the text."""
+    """Yield each sequence of `size` consecutive tokens."""
     padding = [NO_TOKEN] * (size - 1)
     window = deque(padding, maxlen=size)
     for token in chain(tokens_of(text), padding):
@@ -87,19 +88,20 @@ def windows_of(text: bytes, size: int) -> Iterator[tuple[LuaToken, ...]]:
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """One file. `name` is its path as configured, `config/scenes/evening.lua`; `text` its bytes."""
+    """One file. `name` is its configured path, such as `config/scenes/evening.lua`."""
 
     name: str
     text: bytes
 
     @property
     def chunk(self) -> bytes:
-        """The text for Lua: without a byte order mark, and with an empty line in place of a first line `#!…`."""
+        """The text for Lua, without a byte order mark. A first line `#!…` is empty."""
         text = self.text.removeprefix(_MARK)
         return text[len(text.split(b"\n", 1)[0]) :] if text.startswith(b"#") else text
 
     def line_of(self, *path: str) -> int:
-        """Return the line that sets the field, `("trigger", "above")` inside `trigger`; 0 if it is unknown."""
+        """Return the line that sets a field, such as `("trigger", "above")` for `above` inside `trigger`. Return 0 if
+        the line is unknown."""
         found = NO_TOKEN
         for key in path:
             tokens = _fields_of(self.text).get(key, [])
@@ -111,14 +113,14 @@ class Source(Struct, frozen=True, kw_only=True):
 
     @property
     def line_of_return(self) -> int:
-        """The line of the last `return` at the start of a line, where the file's table begins; 0 without it."""
+        """The line of the last `return` at the start of a line, which begins the file's table. 0 without such a
+        line."""
         return self.line_of(_LAST_RETURN)
 
 
 @lru_cache(maxsize=4)
 def _fields_of(text: bytes) -> dict[str, list[LuaToken]]:
-    """Return whether the text sets fields, by name, and, as `_LAST_RETURN`, whether its last `return` begins a
-    line."""
+    """Return the tokens that set fields, by name. `_LAST_RETURN` has the last `return` at the start of a line."""
     fields: defaultdict[str, list[LuaToken]] = defaultdict(list)
     for first, second, third, token in windows_of(text, 4):
         if token.word == "=" and third.kind == "name" and second.word != ".":
@@ -131,7 +133,7 @@ def _fields_of(text: bytes) -> dict[str, list[LuaToken]]:
 
 
 def by_text(read: Callable[[Source], T]) -> Callable[[Source], T]:
-    """Remember the results of a function that depends on the text alone: most files of a home stay unchanged."""
+    """Cache the results of a function that depends only on the text, because most files rarely change."""
     known: dict[bytes, T] = {}
 
     @wraps(read)
@@ -148,7 +150,7 @@ def by_text(read: Callable[[Source], T]) -> Callable[[Source], T]:
 
 
 def load(file: Path, name: str) -> Source:
-    """Read the file; `OSError` if it cannot be read, `Invalid` with a sentence if it is beyond the limit."""
+    """Read the file. Raise `OSError` if it cannot be read, and `Invalid` if it is too large."""
     with file.open("rb") as opened:
         text = opened.read(MAX_FILE_BYTES + 1)
     if len(text) > MAX_FILE_BYTES:
@@ -161,23 +163,21 @@ CALLS: Mapping[str, str] = {
     for name, method in CTX_METHODS.items()
     if method.names is not None and not method.may_be_absent
 }
-"""The kind of name in the first argument of a call.
-
-Calls that return nil if the thing is missing are not included.
-"""
+"""The kind of thing that the first argument names, by method. Methods that return nil for a missing thing are not
+included."""
 
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "log": LOG_ARGUMENTS,
     **{name: method.arguments for name, method in CTX_METHODS.items()},
 }
-"""The Lua types of the arguments of each method of `ctx`; `?` marks an optional one."""
+"""The Lua types of the arguments by method of `ctx`. `?` marks an optional argument."""
 
 _ANY_CALL = re.compile(rb":\s*(?:%b)\b|\brequire\b" % "|".join(CALLS).encode())
 
 _PLAIN = re.compile(r"""(["'])([^"'\\]*)\1""")
 
 _MAKERS = frozenset({"_G", "_ENV", "load", "rawset"})
-"""Files that use one of these may assign globals in hidden ways."""
+"""A file that uses one of these names may assign globals in hidden ways."""
 
 _NAMES = b"""
 local libraries = {}
@@ -190,17 +190,18 @@ return libraries"""
 
 _LISTS = frozenset({"local", "for", "function"})
 _BETWEEN = frozenset({",", "(", ".", ":", "<", ">"})
-"""The words that begin a list of declared names, and the separators within it."""
+"""The words that begin a list of declared names, and the separators within the list."""
 
 MAX_HINTS = 20
-"""Sentences that name the nearest name."""
+"""Maximum number of sentences with a hint, because finding the nearest name takes time."""
 
 Known = Mapping[str, Mapping[str, bool]]
-"""The globals of Lua, and the members of its libraries."""
+"""Lua's globals, each with its members if it is a library."""
 
 
 class CalledName(Struct, frozen=True):
-    """A call `ctx:command("desk:light:0", …)` or `require("module")` on this line; `kind` is the sort of its name."""
+    """A call with a name, such as `ctx:command("desk:light:0", …)` or `require("module")`. `kind` is the kind of
+    thing that has the name."""
 
     line: int
     call: str
@@ -210,7 +211,7 @@ class CalledName(Struct, frozen=True):
 
 @by_text
 def called_names(source: Source) -> tuple[CalledName, ...]:
-    """Return every call of `ctx` or `require` whose first argument is a text alone, in order."""
+    """Return every call of `ctx` or `require` with a plain text as its first argument, in order."""
     if _ANY_CALL.search(source.text) is None:  # most files have none, and searching for words takes a while
         return ()
     found = []
@@ -228,7 +229,7 @@ def called_names(source: Source) -> tuple[CalledName, ...]:
 
 
 _KNOWN: dict[bool, Known] = {}
-"""The names that every file has, in kinds of adapter and elsewhere: listing them takes longer than a check."""
+"""The cached globals of kinds of adapter (True) and of other files (False)."""
 
 
 async def find_undefined(
@@ -238,13 +239,9 @@ async def find_undefined(
     others: Sequence[Source] = (),
     is_kind: bool = False,
 ) -> list[Fault]:
-    """Return a sentence for each line that has an undefined name or calls an unknown method of ctx.
-
-    Which methods are known depends on whether the file is a kind of adapter. Return nothing if code sets globals in
-    hidden ways.
-
-    Names that `others` define are known; their own lines are not judged.
-    """
+    """Return a fault for each undefined name and each unknown method of `ctx` in `sources`. `is_kind` selects the
+    methods of kinds of adapter. Names that `others` define are known, but `others` are not checked. Return nothing if
+    any file may set globals in hidden ways."""
     methods = KIND_METHODS if is_kind else frozenset({*CTX_METHODS, "log"})
     if (known := _KNOWN.get(is_kind)) is None:
         known = _KNOWN[is_kind] = await describe(Source(name="names", text=_NAMES))
@@ -252,7 +249,8 @@ async def find_undefined(
 
 
 class _Names(Struct, frozen=True):
-    """The names that a file assigns, and the members that it adds; whether it creates globals in other ways."""
+    """The names that a file assigns, and the members that it adds to libraries. `makes_globals` is true if it may set
+    globals in hidden ways."""
 
     given: frozenset[str]
     extended: frozenset[str]
@@ -300,7 +298,7 @@ def _sentence(name: str, member: str | None, near: str | None) -> str:
 
 
 def _given(tokens: Sequence[LuaToken]) -> Iterator[str]:
-    """Yield the names that are assigned anywhere: variables, parameters, fields of any table, functions."""
+    """Yield every assigned name: variables, parameters, fields of any table, and functions."""
     is_listing = False
     for index, token in enumerate(tokens):
         if token.word in _LISTS:
@@ -316,7 +314,7 @@ def _given(tokens: Sequence[LuaToken]) -> Iterator[str]:
 
 
 def _assigned(tokens: Sequence[LuaToken], index: int) -> Iterator[str]:
-    """Yield the name, or the list of names, before an equals sign."""
+    """Yield the names before an equals sign."""
     while tokens[index - 1].kind == "name" and tokens[index].word in ("=", ","):
         yield tokens[index - 1].word
         index -= 2
@@ -333,7 +331,8 @@ def _extended(tokens: Sequence[LuaToken]) -> Iterator[str]:
 def _undefined(
     tokens: Sequence[LuaToken], known: Known, given: set[str], extended: set[str]
 ) -> Iterator[tuple[int, str, str | None]]:
-    """Yield the line of each read of an undefined name, the name, and its member if that is missing."""
+    """Yield the line and the name of each undefined global that is read. If only a library's member is undefined,
+    yield that too."""
     for index, token in enumerate(tokens[:-2]):
         is_read = token.kind == "name" and token.word not in KEYWORDS and token.word not in given
         if not is_read or tokens[index - 1].word in (".", ":", "::", "goto"):
@@ -348,10 +347,8 @@ def _undefined(
 def _no_methods(
     tokens: Sequence[LuaToken], methods: frozenset[str], given: set[str]
 ) -> Iterator[tuple[int, str, str]]:
-    """Yield the line of each call of a missing method of ctx, with "ctx" and the method's name.
-
-    A method that is called with a dot, and without ctx as the first argument, has a dot before its name.
-    """
+    """Yield the line of each call of an unknown method of `ctx`, with "ctx" and the method. If a known method is
+    called with a dot instead of a colon, the method begins with a dot."""
     for index, token in enumerate(tokens[:-2]):
         sign, method = tokens[index + 1].word, tokens[index + 2].word
         if token.word != "ctx" or tokens[index - 1].word in (".", ":") or method in given:

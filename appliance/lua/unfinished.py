@@ -1,8 +1,5 @@
-"""Unfinished executions: after a kill or a power cut, each gets an entry in the history at the next start.
-
-An execution that has run for a moment is marked on the card until it ends. Most executions end before that, and cost
-no write.
-"""
+"""Unfinished executions: after a kill or a power cut, each gets an entry in the history at the next start. An
+execution is marked in storage after a moment, until it ends. Most executions end earlier, and cause no write."""
 
 from __future__ import annotations
 
@@ -22,13 +19,14 @@ from appliance.tasks import Tasks
 MARK_AFTER_SECS = 0.5
 
 MAX_MARKED = 1000
-"""Executions that may be marked at the same time; more are not marked."""
+"""Maximum number of marked executions. Others are not marked."""
 
 CUT_OFF = "the hub was killed or lost its power while this ran"
 
 
 class _Mark(Struct, frozen=True):
-    """An execution in progress: `kind` is scene or automation, `of` its id, `at` its start in ms since 1970."""
+    """The mark of an execution. `kind` is `scene` or `automation`, `of` is its id, and `at` is the start in ms since
+    1970."""
 
     kind: str
     of: str
@@ -36,7 +34,7 @@ class _Mark(Struct, frozen=True):
 
 
 class UnfinishedExecutions:
-    """Marks executions that are in progress. Enter its context before the first execution begins."""
+    """Marks running executions. Enter the context before the first execution begins."""
 
     def __init__(self, storage: Storage, clock: Clock) -> None:
         self._storage = storage
@@ -74,14 +72,13 @@ class UnfinishedExecutions:
                 history.add(entry)
 
     def begin(self, execution_id: str, kind: str, of: str, at: datetime) -> None:
-        """Note that an execution begins; it is marked if it has not ended after a moment."""
+        """Mark the execution after a moment, unless it ends before."""
         self._young[execution_id] = _Mark(kind, of, to_millis(at))
         if not self._is_waiting:
             self._is_waiting = True
             self._tasks.start(self._mark_young(), "marking of executions")
 
     def end(self, execution_id: str) -> None:
-        """Note that the execution has ended."""
         if self._young.pop(execution_id, None) is None and self._marked.pop(execution_id, None) is not None:
             self._tasks.start(self._write(), "marking of executions")
 

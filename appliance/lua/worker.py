@@ -1,4 +1,4 @@
-"""A worker as the hub sees it: one process, the executions in it, and whether it still answers."""
+"""A worker: the hub's side of one worker process, with its executions and its health."""
 
 from __future__ import annotations
 
@@ -13,34 +13,33 @@ from appliance.lua.source import Source
 from appliance.lua_worker.protocol import CPU_SECS, LAST, MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
 
 MAX_RUNNING = 64
-"""Executions whose Lua runs in one worker at the same time; more have to wait."""
+"""Maximum number of executions whose Lua runs in one worker at the same time. Others wait."""
 
 CHECK_INTERVAL_SECS = 0.5
 MAX_HALTED_CHECKS = 8
 """A halted worker that has work is killed after this number of consecutive checks without a response."""
 
 MAX_SILENT_CHECKS = 16
-"""The same for a worker that is not halted, because it may be waiting for the processor."""
+"""The same limit for a worker that is not halted, because it may be waiting for the processor."""
 
 MAX_SILENT_CHECKS_AT_START = 60
-"""The same for a worker that is not ready yet, because of a slow card or a busy box."""
+"""The same limit for a worker that is starting, because the storage may be slow or the box busy."""
 
 MAX_RESIDENT_BYTES = 256 << 20
-"""Resident memory of one worker, in addition to four executions at their limit."""
+"""Maximum resident memory of a worker, in addition to four times an execution's limit."""
 
 MAX_IDLE_GROWTH_BYTES = 16 << 20
-"""An idle worker that uses this many more bytes than a fresh one is replaced."""
+"""An idle worker is replaced if it has grown by more than this since its start."""
 
 READ_BYTES = 1 << 14
-"""Bytes of frames that are handled in one turn of the loop; each log line is searched for secrets, which takes
-time."""
+"""Maximum size of the frames in one turn of the loop. Each log line is searched for secrets, which takes time."""
 
 
 class Worker(asyncio.BufferedProtocol):
     """One worker process, from its start to its end.
 
-    `on_stuck` gets the files that could not be stopped, before the process is killed; `on_ready` gets the missing
-    parts of its sandbox. After `live`, call `lose_executions`.
+    `on_stuck` gets the files that could not be stopped, before the process is killed. `on_ready` gets the missing
+    parts of the sandbox. After `live`, call `lose_executions`.
     """
 
     def __init__(
@@ -73,29 +72,25 @@ class Worker(asyncio.BufferedProtocol):
 
     @property
     def pid(self) -> int:
-        """The process id; 0 if it could not be started."""
+        """The process id, or 0 before the process is started."""
         return 0 if self._process is None else self._process.pid
 
     @property
     def age_secs(self) -> float:
-        """Seconds since its start was requested, by the machine's clock."""
         return self._settings.machine.monotonic() - self._started_at
 
     @property
     def is_usable(self) -> bool:
-        """Whether new executions may begin in the worker."""
         return self.ended_because is None and not self._has_hung_up
 
     @property
     def _has_hung_up(self) -> bool:
-        """Whether a write has shown that the process has ended; a read shows that later."""
+        """Whether a write has failed because the process has ended. A read reports this later."""
         return self._transport is not None and self._transport.is_closing()
 
     def figures(self) -> dict[str, Any]:
-        """Return the worker's figures.
-
-        `confinement` is "complete" or lists the missing parts, None until it is ready.
-        """
+        """Return the worker's figures. `confinement` is "complete" or lists the missing parts. It is None until the
+        worker is ready."""
         return {
             "pid": self.pid,
             "resident_bytes": self._resident_bytes(),
@@ -105,7 +100,7 @@ class Worker(asyncio.BufferedProtocol):
         }
 
     async def live(self) -> None:
-        """Start the process, and follow it to its end."""
+        """Start the process, and wait until it ends."""
         try:
             self._process = WorkerProcess(self._settings.limits, self._settings.zone)
             await asyncio.get_running_loop().create_connection(lambda: self, sock=self._process.socket)
@@ -122,7 +117,7 @@ class Worker(asyncio.BufferedProtocol):
             self._reap()
 
     def kill(self, because: str, *, quietly: bool = False) -> None:
-        """End the process; every execution that has begun in it ends with this sentence."""
+        """Kill the process. Every execution that has begun in it ends with this sentence."""
         if self.ended_because is None:
             self.ended_because = because
             self.is_quiet = quietly
@@ -130,10 +125,8 @@ class Worker(asyncio.BufferedProtocol):
                 self._process.kill()
 
     def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
-        """Send the frame to the execution's Lua as soon as another one may run.
-
-        The execution's `reply` is a request, or the last frame; LOST if the process ends before.
-        """
+        """Send the frame to the execution's Lua once fewer than `MAX_RUNNING` executions run. The execution's `reply`
+        will be a request or the last frame. It is LOST if the process ends first."""
         execution.reply = asyncio.get_running_loop().create_future()
         if not execution.is_begun:
             self._admitted += 1
@@ -145,26 +138,24 @@ class Worker(asyncio.BufferedProtocol):
         self._send_waiting()
 
     def stop(self, execution: LuaExecution) -> None:
-        """End the Lua of an execution in the worker, whatever it is doing."""
+        """Stop the Lua of an execution in the worker, even if it computes."""
         self._note_running(execution)
         self._write(encode(FrameKind.STOP, execution.number, bytes([Reason.CANCELLED])))
 
     def leave(self, execution: LuaExecution) -> None:
-        """Forget the execution, which has ended."""
+        """Remove an execution that has ended."""
         self._executions.pop(execution.number, None)
         self._note_idle(execution)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport of the socket."""
         self._transport = cast("asyncio.WriteTransport", transport)
         self._resident_bytes()
 
     def get_buffer(self, _: int) -> memoryview:
-        """Return the buffer for the next bytes, which is always the same one."""
         return self._buffer
 
     def buffer_updated(self, count: int) -> None:
-        """Hand each frame to the execution that it concerns."""
+        """Pass each received frame to its execution."""
         self._silent_checks = 0
         try:
             for frame in self._decoder.feed(self._buffer[:count]):
@@ -173,7 +164,7 @@ class Worker(asyncio.BufferedProtocol):
             self.kill(f"the Lua worker sent an invalid frame ({error})")
 
     def connection_lost(self, _: Exception | None) -> None:
-        """End the process, unless it has already ended."""
+        """Kill the process if it still runs."""
         if self._process is not None:
             self._process.kill()
         self._closed.set()
@@ -188,7 +179,7 @@ class Worker(asyncio.BufferedProtocol):
             self._transport = None
 
     def lose_executions(self) -> None:
-        """End every execution in it; an execution that has not begun looks for another worker."""
+        """End every execution in the worker. An execution that has not begun begins in another worker."""
         for execution in list(self._executions.values()):
             execution.lose(self.ended_because or "the Lua worker ended")
 
@@ -240,7 +231,7 @@ class Worker(asyncio.BufferedProtocol):
         self._send_waiting()
 
     def _note_idle(self, execution: LuaExecution) -> None:
-        """Note that the execution's Lua no longer runs."""
+        """Free the execution's place, because its Lua has paused or ended."""
         self._running.discard(execution)
         self._send_waiting()
 
@@ -261,9 +252,10 @@ class Worker(asyncio.BufferedProtocol):
         self._check_memory()
 
     def _check_silence(self) -> None:
-        """Kill the process after too long a silence; if no reply is pending, kill it only if it was halted."""
+        """Kill the process if it has not answered for too long. If no reply is pending, kill it only if it was
+        halted."""
         is_awaited = bool(self._running) or not self.is_ready
-        # its sleeping executions would never continue
+        # sleeping executions in a halted worker would never continue
         has_halted = self._process is not None and self._process.is_halted()
         max_unhalted = MAX_SILENT_CHECKS if self.is_ready else MAX_SILENT_CHECKS_AT_START
         if self._silent_checks >= (MAX_HALTED_CHECKS if has_halted else max_unhalted):

@@ -1,4 +1,4 @@
-"""The worker pool: runs Lua files in worker processes; each execution has its own Lua state and limits."""
+"""The worker pool: runs Lua files in worker processes. Each execution has a separate Lua state and limits."""
 
 from __future__ import annotations
 
@@ -28,41 +28,41 @@ from appliance.tables.checks import Function
 from appliance.tasks import Tasks
 
 MAX_FAILED_STARTS = 3
-"""Consecutive workers that may end before they are ready; after that, waiting executions fail."""
+"""After this number of consecutive workers that end before they are ready, waiting executions fail."""
 
 MAX_LOSSES = 5
-"""The number of times that the end of a worker may interrupt a file before the file counts as the cause."""
+"""After this number of interruptions by the end of a worker, the file is treated as the cause."""
 
 LOSS_PAUSE_SECS = 0.1
-"""The wait before an interrupted file is read again, for each interruption."""
+"""Pause before an interrupted file is read again, multiplied by the number of interruptions."""
 
 MAX_STUCK = 2
 STUCK_PAUSE_SECS = 60.0
-"""A file that could not be stopped `MAX_STUCK` times within these seconds is not started until they have passed."""
+"""If a file could not be stopped `MAX_STUCK` times within this time, it pauses for this time."""
 
 MAX_KILLS_KEPT = 20
 
 MAX_CALL_BYTES = 20 << 20
-"""The maximum size of the JSON argument of a call to a function of a kind."""
+"""Maximum size of the JSON argument for a function of a kind."""
 
 MIN_SPARE_AGE_SECS = 10.0
-"""A worker that ends younger is replaced only at the next run, so that a crash loop pauses."""
+"""A worker that ends earlier is replaced only when an execution needs a worker, so that a crash loop pauses."""
 
 log = logging.getLogger("lua")
 scripts_log = logging.getLogger("scripts")
 
 _FUNCTION = "\0function"
 _COUNTED = (FrameKind.EXECUTE, FrameKind.CALL)
-"""The frames that run a function; other frames only read a file."""
+"""The frames that run a function. Other frames only read a file."""
 
 
 class WorkerPool:
-    """Owns the workers and every execution; the first file starts a worker. Leaving the context ends everything at
-    once.
+    """Owns the workers and every execution. The first execution starts a worker. Leaving the context ends everything
+    at once.
 
-    `scripts` is the folder that `require` reads from, None if scripts are disabled. Lua sees `clock` and `timezone`;
-    limits are the machine's seconds. `on_kill` is called with a sentence for each lost worker. `on_start` is called
-    in the turn of the loop before a worker starts.
+    `scripts` is the folder for `require`, None if scripts are disabled. `clock` and `timezone` are the time for Lua.
+    Limits are real seconds. `on_kill` gets a sentence for each lost worker. `on_start` is called one turn of the loop
+    before a worker starts.
     """
 
     def __init__(
@@ -101,29 +101,26 @@ class WorkerPool:
 
     @property
     def running(self) -> int:
-        """The number of executions in progress, without files that are only read."""
+        """The number of running executions, without files that are only read."""
         return sum(each.kind in _COUNTED for each in self._executions)
 
     def figures(self) -> dict[str, Any]:
-        """Return the number of running executions, the workers, and the workers lost since the start."""
         workers = [each.figures() for each in self._workers]
         kills = {"kills": self._kill_count, "last_kills": list(self._kills)}
         return {"running": self.running, "workers": workers, **kills}
 
     async def describe(self, source: Source, *, is_kind: bool = False) -> Mapping[str, Any]:
-        """Return the result of the file's own code, as plain data with `Function` for functions; raise
-        `ScriptFailed`.
-
-        A kind of adapter has its own globals.
-        """
+        """Run the file's top-level code, and return its result as plain data, with `Function` for functions. With
+        `is_kind`, the file has the globals of kinds of adapter. Raise `ScriptFailed`."""
         description = await self._run_file(FrameKind.DESCRIBE, source, b"1" if is_kind else b"")
         return await asyncio.to_thread(_read_description, description)
 
     async def call(self, source: Source, calls: LuaCalls, call: Mapping[str, Any], *, name: str) -> bytes:
-        """Run the file of a kind of adapter, then the function that `call` names; return its result as JSON.
+        """Run the file of a kind of adapter, then the function that `call` names. Return the function's result as
+        JSON.
 
-        `call` is `{path, settings, memory, first?, second?}`. Cancelling the waiting task ends the call. A call that
-        was interrupted by the end of a worker begins once more if `call` has `repeat`. Raises `ScriptFailed`.
+        `call` is `{path, settings, memory, first?, second?}`. Cancelling the waiting task ends the call. With
+        `repeat` in `call`, a call that the end of a worker interrupted begins once more. Raises `ScriptFailed`.
         """
         given = orjson.dumps(call)
         if len(given) > MAX_CALL_BYTES:
@@ -136,17 +133,19 @@ class WorkerPool:
         return execution.description
 
     async def compile(self, source: Source) -> None:
-        """Raise `ScriptFailed` if the file is not valid Lua; the file is not run."""
+        """Raise `ScriptFailed` if the file is not valid Lua. The file is not run."""
         await self._run_file(FrameKind.COMPILE, source)
 
     def begin(
         self, source: Source, calls: LuaCalls, event: Mapping[str, Any] | None = None, *, name: str
     ) -> LuaExecution:
-        """Send the file to a worker: its own code, then `execute(ctx)`, or `execute(ctx, event)`. Then call `run`."""
+        """Begin an execution in a worker: the file's top-level code, then `execute(ctx)` or `execute(ctx, event)`.
+        Then call `run`."""
         return self._begin(FrameKind.EXECUTE, source, b"" if event is None else orjson.dumps(event), calls, name)
 
     async def run(self, execution: LuaExecution) -> Failure:
-        """Run the execution until it ends, and return how it ended. Cancelling the call stops it."""
+        """Run the execution to its end, and return its failure. If the caller is cancelled, the execution is
+        stopped."""
         try:
             return await execution.run(self._find_worker)
         finally:
@@ -162,11 +161,9 @@ class WorkerPool:
         return execution
 
     def _find_worker(self, execution: LuaExecution, lost_because: str) -> Worker | str:
-        """Return the worker for the execution, a new one if necessary, or the reason why it does not begin.
-
-        A file that repeatedly could not be stopped is not run, but is still read. A lost execution does not begin
-        again if the hub is stopping or no worker can start.
-        """
+        """Return a worker for the execution, or the reason why the execution does not begin. If necessary, start a
+        worker. A file that repeatedly could not be stopped is read but not run. A lost execution does not begin again
+        if the hub is stopping or no worker can start."""
         if lost_because and (self._is_closing or self._failed_starts >= MAX_FAILED_STARTS):
             return lost_because
         if execution.kind in _COUNTED and (refusal := self._refusal_of(execution.source)) is not None:
@@ -182,9 +179,9 @@ class WorkerPool:
         return execution, await self.run(execution)
 
     async def _run_file(self, kind: FrameKind, source: Source, given: bytes = b"") -> bytes:
-        """Return the result of the file's own code; read it again if the end of a worker interrupted it, which may be
-        the fault of others. Interrupted files are read one after another, so that none interrupts the next.
-        """
+        """Return the result of the file's top-level code. If the end of a worker interrupts the file, read it again,
+        because another file may be the cause. Interrupted files are read one after another, so that they do not
+        interrupt each other."""
         begin = partial(self._run_once, kind, source, given, _FileCalls(source.name), source.name)
         execution, failure = await begin()
         if execution.is_lost:
@@ -208,7 +205,7 @@ class WorkerPool:
         return worker
 
     async def _follow(self, worker: Worker) -> None:
-        """Run the worker until it ends; note its end before its executions look for another worker."""
+        """Run the worker to its end. Record the end before the worker's executions begin in another worker."""
         try:
             await worker.live()
         finally:
@@ -226,7 +223,7 @@ class WorkerPool:
             times.append(self._settings.machine.monotonic())
 
     def _refusal_of(self, source: Source) -> str | None:
-        """Return why the file may not begin now, because it repeatedly could not be stopped; None if it may."""
+        """Return why the file may not run now: it repeatedly could not be stopped. Otherwise return None."""
         now = self._settings.machine.monotonic()
         for each in [each for each, times in self._stuck_at.items() if now - times[-1] > STUCK_PAUSE_SECS]:
             del self._stuck_at[each]
@@ -255,7 +252,7 @@ class WorkerPool:
 
 
 class _FileCalls:
-    """The `LuaCalls` of a file's own code, which has no `ctx`."""
+    """The `LuaCalls` of a file's top-level code, which has no `ctx`."""
 
     counted_secs = 0.0
 
@@ -287,12 +284,8 @@ def build_pool(
     on_start: Callable[[], None] = lambda: None,
     user_ids: tuple[int, ...] = (),
 ) -> WorkerPool:
-    """Return the workers of every execution; paths start at `root`, `on_kill` gets a sentence for each lost worker.
-
-    `on_start` is called in the turn of the loop before a worker starts.
-
-    A worker that root starts becomes the user and groups in `user_ids`.
-    """
+    """Return a pool with the configured limits. `root` is the parent of relative paths. A worker that root starts
+    becomes the user and groups in `user_ids`. `WorkerPool` explains the other arguments."""
     limits = ExecutionLimits(
         max_memory_mb=scripts.max_memory_mb,
         max_cpu_secs=scripts.max_cpu_secs,

@@ -1,1 +1,1 @@
-"""The worker: a process that owns every Lua state and nothing else, so that it can be killed at any moment."""
+"""The worker: a process that owns every Lua state. It owns nothing else, so the hub can kill it at any moment."""

@@ -1,9 +1,9 @@
-"""The sandbox: the rights that the worker gives up when it starts, so that code inside it can do little.
+"""The sandbox: the worker gives up its rights when it starts.
 
 The filter of system calls (seccomp), a program in BPF, allows only the calls that running Lua needs. A process of
-another architecture is killed, because its numbers mean other calls. A call that is not listed fails with EPERM, so
-that a C library that merely tries one continues; a call newer than the list fails with ENOSYS, as on an older kernel,
-and the C library does without it (it then starts threads with `clone`, whose flags a filter can read).
+another architecture is killed, because its numbers mean other calls. An unlisted call fails with EPERM, so that a C
+library that only tries the call continues. A call newer than the list fails with ENOSYS, as on an older kernel. The C
+library then uses an older call, such as `clone` for threads, whose flags a filter can read.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ else:
     _libc = ctypes.CDLL(None, use_errno=True)
 
 MAX_FURTHER_TASKS = 1_024
-"""Threads and processes that the worker may start, in addition to all others on the machine: the kernel counts them
-per user, so a smaller limit would depend on other programs of this user.
-"""
+"""Threads and processes that the worker may start, in addition to all others on the machine. The kernel counts them
+per user, so a smaller limit would depend on this user's other programs."""
 
 _SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SECCOMP, _SET_NO_NEW_PRIVILEGES = 1, 4, 22, 38
 _SECCOMP_MODE_FILTER = 2
@@ -37,15 +36,13 @@ _MAX_ARENAS = -8
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT, _LANDLOCK_VERSION = 444, 446, 1
 _NO_CTYPES = "Python's module ctypes is missing, which Landlock and seccomp need"
 _LANDLOCK_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-"""The number of file rights in each version of Landlock; later versions have as many as the last."""
+"""The number of file rights in each version of Landlock. Later versions have as many as the last version."""
 
 
 def confine(parent: int, max_address_bytes: int) -> list[str]:
-    """Give up all unneeded rights permanently; exit if the hub, process `parent`, has already ended.
-
-    Rights that the system does not let it give up (a service manager may forbid it) stay; the result has a sentence
-    for each missing restriction. Nothing can be opened or imported afterwards.
-    """
+    """Give up all unneeded rights permanently. Exit if the hub, process `parent`, has already ended. Return a
+    sentence for each missing restriction; a service manager may forbid some restrictions. After this call, nothing
+    can be opened or imported."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the hub handles a signal to the group
         signal.signal(number, signal.SIG_IGN)
     if _libc is not None:
@@ -68,7 +65,7 @@ def confine(parent: int, max_address_bytes: int) -> list[str]:
 
 
 def trim_memory() -> None:
-    """Return the C library's unused memory to the machine; only glibc keeps much of it, and can return it."""
+    """Return the C library's unused memory to the machine. Only glibc keeps much unused memory."""
     with contextlib.suppress(AttributeError):
         _libc.malloc_trim(0)
 
@@ -87,7 +84,7 @@ def _list_limits(max_address_bytes: int) -> list[tuple[int, int]]:
 
 
 def _enter_landlock() -> str:
-    """Give up access to all paths, ports, and processes outside; return a sentence if the kernel cannot enforce
+    """Give up access to all paths, ports, and other processes. Return a sentence if the kernel cannot enforce
     that."""
     version = _libc.syscall(_LANDLOCK_CREATE, None, 0, _LANDLOCK_VERSION)
     if version < 1:
@@ -103,7 +100,7 @@ def _enter_landlock() -> str:
 
 
 def _filter_system_calls() -> str:
-    """Allow only the system calls that Lua needs; return a sentence if the kernel cannot enforce that."""
+    """Allow only the system calls that Lua needs. Return a sentence if the kernel cannot enforce that."""
     machine = os.uname().machine
     program = build_filter(machine, os.getpid())
     if program is None:
@@ -116,7 +113,7 @@ def _filter_system_calls() -> str:
 
 
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""By machine name: the column in the tables below, and the kernel's mark for calls of a 64-bit process."""
+"""By machine name: the column in the tables below, and the kernel's number of the architecture."""
 
 ALLOWED = {
     "futex": (202, 98),
@@ -155,10 +152,10 @@ CLONE_THREAD = 0x10000
 CLONE_NAMESPACES = 0x7E020080
 
 FIRST_UNLISTED = 424
-"""From this number on, all architectures use the same numbers; Lua needs none of these calls."""
+"""From this number on, all architectures use the same numbers. Lua needs none of these calls."""
 
 X32_BIT = 0x40000000
-"""Marks a call in x86_64's other convention, which has the same architecture."""
+"""Marks a call of x32, the other convention of x86_64. It has the same architecture number."""
 
 KILL, ALLOW, REFUSE, NO_SUCH_CALL = 0x80000000, 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
 
@@ -169,7 +166,8 @@ _NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16
 
 
 def build_filter(machine: str, pid: int) -> bytes | None:
-    """Return the program for a process with this id on `machine`; None if the machine's calls are not listed here."""
+    """Return the filter program for a process with this id. Return None if the machine's calls are not listed
+    here."""
     if machine not in ARCHITECTURES or sys.maxsize < 1 << 32:
         return None
     column, architecture = ARCHITECTURES[machine]
@@ -190,7 +188,7 @@ def build_filter(machine: str, pid: int) -> bytes | None:
 
 
 def _allow_if(number: int, mask: int, value: int) -> list[tuple[int, int, int, int]]:
-    """Return the steps that allow a call if its first argument, after the mask, has this value."""
+    """Return the steps that allow a call if its masked first argument has this value."""
     return [
         (_IF_EQUAL, 0, 5, number),
         (_LOAD, 0, 0, _FIRST_ARGUMENT_AT),

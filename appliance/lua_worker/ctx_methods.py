@@ -1,4 +1,4 @@
-"""The methods of `ctx` that send a request to the hub: one list for the worker's Lua and for the hub."""
+"""The methods of `ctx` that send a request to the hub. The worker's Lua and the hub use the same list."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 
 class CtxMethod(NamedTuple):
-    """One method. `arguments` are the Lua types of its first arguments; `?` marks an optional one.
-
-    `names` is the kind of thing that its first argument names. If that thing is missing, the call fails, or returns
-    nil if it `may_be_absent`. A method that `reads` answers from memory, so it does not interrupt the running time. A
-    method that `waits` does not count for the backstop.
-    """
+    """One method. `arguments` are the Lua types of the arguments; `?` marks an optional argument. `names` is the kind
+    of thing that the first argument names. If the thing is missing, the call fails, or with `may_be_absent` returns
+    nil. A method that `reads` answers from memory, so the running time continues. The time of a method that `waits`
+    does not count for the backstop."""
 
     arguments: tuple[str, ...] = ()
     names: str | None = None
@@ -45,19 +43,19 @@ CTX_METHODS: Mapping[str, CtxMethod] = {
     "snapshot": CtxMethod(("table",), reads=True),
     "restore": CtxMethod(("table",)),
 }
-"""Methods by name. `automations/ctx.py` has the work of each method by name, `config/library/lares.lua` its types for
-editors. `ctx:log` is not in the list, because it waits for nothing.
-"""
+"""Methods by name. `automations/ctx.py` does the work of each method. `config/library/lares.lua` has its types for
+editors. `ctx:log` is not in the list, because it sends no request."""
 
 LOG_ARGUMENTS = ("string", "any", "table?")
 """The types of the arguments of `ctx:log`, which `prelude/ctx.lua` checks."""
 
 KIND_METHODS = frozenset({"http", "fetch", "send", "ask", "keep", "kept", "log", "now"})
-"""The methods of the `ctx` of kinds of adapter, which `prelude/kind.lua` makes."""
+"""The methods of `ctx` in kinds of adapter. `prelude/kind.lua` makes them."""
 
 
 def methods_in_lua() -> str:
-    """Return the methods as a Lua table for the prelude: the types, and the sort of an `absent` name."""
+    """Return the methods as a Lua table for the prelude. Each has its types, and `absent` if the named thing may be
+    missing."""
     rows = []
     for name, method in CTX_METHODS.items():
         absent = [f"absent = {method.names!r}"] if method.may_be_absent else []

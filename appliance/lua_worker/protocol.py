@@ -10,28 +10,27 @@ from struct import Struct
 from typing import NamedTuple
 
 MAX_FRAME_BYTES = 24 << 20
-"""A longer frame is an error of its sender."""
 
 _HEADER = Struct("<IBI")
 _LENGTH = Struct("<I")
 
 TIMING = Struct("<dBd")
-"""The beginning of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER: the seconds that Lua may run now, the `Reason` for
-stopping it then, and the present instant in seconds since 1970."""
+"""The first part of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER: the seconds that Lua may run now, the `Reason` to
+stop it after that, and the present instant in seconds since 1970."""
 
 MEMORY_USE = Struct("<IQ")
-"""The beginning of PONG: the execution that uses the most memory, and its bytes; zeros without executions."""
+"""The first part of PONG: the execution with the most memory, and its bytes. Both are 0 without executions."""
 
 
 CPU = Struct("<d")
-"""Seconds of processor time that the Lua of an execution has used; the end of REQUEST."""
+"""The last part of REQUEST: the execution's processor time in seconds."""
 
 CPU_SECS = Struct("<Id")
-"""The end of PONG, for each execution that computes: its number, and `CPU`."""
+"""The last part of PONG: the number and the processor time in seconds of each execution that computes."""
 
 
 class FrameKind(IntEnum):
-    """The kinds of frames, and their parts. `prelude/driver.lua` knows these numbers, too."""
+    """The kinds of frames, with their parts. `prelude/driver.lua` has the same numbers."""
 
     EXECUTE = 1  # timing, text, name, event as JSON or nothing: run the file, then its `execute`
     DESCRIBE = 2  # timing, text, name, "1" or "" (of a kind of adapter): run the file and describe its result
@@ -51,20 +50,20 @@ class FrameKind(IntEnum):
 
 
 LAST = frozenset({FrameKind.DONE, FrameKind.STOPPED, FrameKind.FAILED, FrameKind.LOST})
-"""After one of these frames, the worker has forgotten the execution."""
+"""The last frame of an execution has one of these kinds."""
 
 _KINDS = {int(kind): kind for kind in FrameKind}
 
 
 class Reason(IntEnum):
-    """Why an execution was stopped. Small whole numbers, because they are passed to Lua."""
+    """Why an execution was stopped. The values are small whole numbers, because they are passed to Lua."""
 
     BACKSTOP = 1
     CPU = 2
     CANCELLED = 3
     MEMORY = 4
     STUCK = 5
-    """The execution did not stop in time; only the hub uses this, followed by one of the other reasons."""
+    """The execution did not stop in time. Only the hub uses this reason; another reason follows it."""
     CPU_TOTAL = 6
 
 
@@ -77,7 +76,7 @@ class WorkerFrame(NamedTuple):
 
 
 def encode(kind: int, execution: int = 0, *parts: bytes) -> bytes:
-    """Return the frame as bytes; `ValueError` if it would be too long."""
+    """Return the frame as bytes. Raise `ValueError` if it is longer than `MAX_FRAME_BYTES`."""
     body = b"".join([piece for part in parts for piece in (_LENGTH.pack(len(part)), part)])
     if len(body) > MAX_FRAME_BYTES:
         raise ValueError(f"a frame of {len(body)} bytes is too long")
@@ -85,13 +84,13 @@ def encode(kind: int, execution: int = 0, *parts: bytes) -> bytes:
 
 
 class Decoder:
-    """Assembles frames from the pieces that the socket delivers."""
+    """Assembles frames from received bytes."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, data: bytes | memoryview) -> list[WorkerFrame]:
-        """Return every complete frame; raise `ValueError` for invalid bytes."""
+        """Return the frames that are now complete. Raise `ValueError` for invalid bytes."""
         buffer = self._buffer
         buffer += data
         frames, at = [], 0

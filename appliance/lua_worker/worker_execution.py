@@ -1,5 +1,4 @@
-"""One execution in the worker: its own Lua state, the Python functions that Lua can call, and the thread that may use
-it.
+"""An execution in the worker: a Lua state, and the Python functions that Lua can call.
 
 Three rules protect the worker's memory, all enforced here: only texts and whole numbers pass between Lua and Python;
 Lua never sees the real globals; the memory limit is lifted while Python passes something to Lua, because Lua aborts
@@ -26,21 +25,19 @@ from appliance.lua_worker.protocol import CPU, TIMING, FrameKind, Reason, encode
 
 MAX_LOG_LINES = 1_000
 MAX_LOG_BYTES = 1 << 20
-"""Bytes that one execution may log while it runs; the newest of any further lines follow at its end."""
+"""Bytes that an execution may log while it runs. The newest of the other lines follow at its end."""
 
 MAX_LATE_LOG_LINES = 50
 
 TRIM_BYTES = 1 << 20
-"""A state that used more memory returns it to the machine at once."""
+"""After a Lua state with more memory has ended, its memory is returned to the machine at once."""
 
 CALLABLE = ("poll", "emit", "ask", "take", "limit", "instant")
-"""Python functions that Lua can call. Each returns a whole number, bytes or nothing, and never raises."""
+"""Python functions that Lua can call. Each returns a whole number, bytes, or nothing, and never raises."""
 
 PRELUDE = ("stop", "json", "protected", "sandbox", "ctx", "driver")
-"""The Lua files with which every state begins, in this order; all fill the same table.
-
-States of kinds of adapter continue with `kind.lua`.
-"""
+"""The Lua files with which every state begins, in this order. All fill the same table. In kinds of adapter,
+`kind.lua` follows."""
 
 _FOLDER = Path(__file__).parent / "prelude"
 
@@ -50,10 +47,10 @@ _NO_MEMORY = b"not enough memory"
 
 
 class WorkerExecution:
-    """The worker's side of a run: a Lua state. `forget` is called with its number at the end.
+    """The worker's side of a run. `forget` is called with the run's number at its end.
 
-    The thread that does a job owns the Lua state until it has sent the reply. After a request, no thread owns it
-    until the next frame is taken; `_lock` decides whether that or the end of the job comes first.
+    The thread that does a job owns the Lua state until it has sent the reply. After a request, no thread owns the
+    state until the next frame is taken. `_lock` protects the change of the owner.
     """
 
     def __init__(
@@ -65,9 +62,9 @@ class WorkerExecution:
     ) -> None:
         self.number = 0
         self.place = b""
-        """The line of the user's file, `file:line`, where Lua was at its last poll."""
+        """The line of the user's file at Lua's last poll, `file:line`."""
         self.cpu_secs = 0.0
-        """Processor time that its Lua had used at its last poll."""
+        """The processor time of Lua at its last poll."""
         self._cpu_before, self._cpu_from = 0.0, 0.0
         self._max_cpu_secs = max_cpu_secs
         self._send = send
@@ -91,7 +88,6 @@ class WorkerExecution:
         self._max_memory = max_memory
 
     def prepare(self) -> None:
-        """Create the Lua state, unless it exists."""
         if self._lua is not None:
             return
         self._lua = lua54.LuaRuntime(
@@ -109,17 +105,16 @@ class WorkerExecution:
 
     @property
     def is_computing(self) -> bool:
-        """Whether the execution's Lua runs, as far as another thread can see."""
+        """Whether the execution's Lua runs. Another thread may change it at any moment."""
         return not (self._is_suspended or self._is_blocked)
 
     @property
     def memory(self) -> int:
-        """Bytes that Lua uses; any thread may ask."""
+        """Bytes that Lua uses. Any thread may read this."""
         lua = self._lua
         return 0 if lua is None else int(lua.get_memory_used())
 
     def take_answer(self, parts: Sequence[bytes]) -> Work | None:
-        """Let Lua continue with the answer."""
         if self._is_blocked:
             self._answers.put(parts)
             return None
@@ -127,7 +122,7 @@ class WorkerExecution:
         return partial(self._answer, parts)
 
     def take_stop(self, reason: Reason) -> Work | None:
-        """End Lua for this reason: at once if it waits for the hub, otherwise at the next poll of its hook."""
+        """Stop Lua for this reason: at once if it waits for the hub, otherwise at its next poll."""
         with self._lock:
             self._reason = reason
             is_suspended, self._is_suspended = self._is_suspended, False
@@ -147,13 +142,13 @@ class WorkerExecution:
         self._run(timing)
 
     def _open_kind(self) -> None:
-        """Add the globals of kinds of adapter, which other files never see."""
+        """Add the globals of kinds of adapter. Other files do not have them."""
         before = self.memory
         self._lua.execute(prelude()[1], self._table, mode="b")
         self._max_memory += self.memory - before
 
     def poll(self, place: bytes | None = None) -> int | None:
-        """Return the reason to stop, if there is one; `place` is Lua's present position."""
+        """Return the reason to stop, or None. `place` is Lua's present position."""
         self.place = place or self.place
         self.cpu_secs = self._cpu_before + thread_time() - self._cpu_from
         if self._reason is not None:
@@ -163,11 +158,11 @@ class WorkerExecution:
         return self._reason_then if monotonic() > self._until else None
 
     def instant(self) -> int:
-        """Return the present, in seconds since 1970, by the hub's clock."""
+        """Return the hub's present time, in seconds since 1970."""
         return int(self._now + monotonic() - self._now_at)
 
     def emit(self, level: bytes, message: bytes, fields: bytes | None) -> None:
-        """Log a line; hold it back if there were too many."""
+        """Log a line. If there are too many lines, hold it back until the end."""
         fields = fields or b""
         self._log_lines += 1
         self._log_bytes += len(message) + len(fields)
@@ -179,7 +174,7 @@ class WorkerExecution:
             self._late_lines.append(line)
 
     def _send_late_lines(self) -> None:
-        """Send the newest of the lines that were held back, and the number of the others."""
+        """Send the newest held lines, and the number of omitted lines."""
         omitted = self._held_back - len(self._late_lines)
         if omitted:
             message = f"{omitted} log lines are omitted: an execution logs at most {MAX_LOG_LINES} lines and 1 MiB"
@@ -189,10 +184,9 @@ class WorkerExecution:
         self._late_lines.clear()
 
     def ask(self, operation: bytes, arguments: bytes, place: bytes | None) -> int | None:
-        """Send a request and wait on this thread; return 1 or 0 for a good or bad answer, nothing if Lua must stop.
-
-        With an answer, the memory limit is lifted so that Lua can `take` it; then Lua sets the `limit` again.
-        """
+        """Send a request and wait for the answer on this thread. Return 1 for a result, 0 for an error, and None if
+        Lua must stop. After an answer, the memory limit is lifted so that Lua can `take` the parts. Lua then calls
+        `limit`."""
         self._is_blocked = True
         if self._reason is not None:
             return None
@@ -207,7 +201,6 @@ class WorkerExecution:
         return len(is_ok)
 
     def take(self) -> bytes:
-        """Return the next part of the answer."""
         return self._answer_parts.pop(0) if self._answer_parts else b""
 
     def limit(self) -> None:
@@ -226,7 +219,7 @@ class WorkerExecution:
         self._until = self._now_at + secs
 
     def _run(self, timing: bytes) -> None:
-        """Resume Lua, and send its reply to the hub. After a request, the state no longer belongs to this thread."""
+        """Resume Lua, and send its reply to the hub. After a request, this thread no longer owns the state."""
         self._set_timing(timing)
         self.limit()
         self._cpu_from = thread_time()
@@ -277,10 +270,8 @@ class WorkerExecution:
 
 @cache
 def prelude() -> tuple[bytes, bytes]:
-    """Return the prelude of every state, and its continuation for kinds of adapter, compiled and stripped.
-
-    The prelude recognises its own frames because they have no lines.
-    """
+    """Return the compiled prelude, and its continuation for kinds of adapter. Both are stripped of lines, so that the
+    prelude recognises its stack frames."""
     *texts, kind = [(_FOLDER / f"{part}.lua").read_text("utf-8") for part in (*PRELUDE, "kind")]
     *parts, driver = [f"(function(...)\n{text}\nend)(lares);" for text in texts]
     lua = lua54.LuaRuntime(encoding=None, register_eval=False, register_builtins=False)

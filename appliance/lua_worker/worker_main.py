@@ -1,4 +1,4 @@
-"""The worker's own process: it reads frames from its one descriptor, and runs Lua on a few threads."""
+"""The worker process: it reads frames from its only descriptor, and runs Lua on a few threads."""
 
 from __future__ import annotations
 
@@ -21,22 +21,19 @@ NICE = 10
 """The worker's niceness, so that the hub comes first."""
 
 STACK_BYTES = 1 << 20
-"""The stack of a thread: enough for Lua's deepest recursion in C; a quarter of it is not enough."""
+"""The stack of a thread. It is enough for Lua's deepest recursion in C; a quarter is not enough."""
 
 MAX_IDLE_THREADS = 8
 SPARE_EXECUTIONS = 4
-"""Lua states that are made in advance, while there is nothing else to do."""
+"""Lua states that are prepared in advance."""
 
 READ_BYTES = 1 << 16
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Serve the hub until it closes the socket, which is descriptor 0; never return.
-
-    The arguments are the hub's process; the file of its time zone, and the zone's offset and bytes in that file; the
-    bytes of memory and the seconds of processor time of one execution; the bytes of address space of the worker; and
-    the user and groups to become.
-    """
+    """Serve the hub until it closes the socket, which is descriptor 0. Never return. The arguments are the hub's
+    process id; the time zone's file, with the zone's offset and size in the file; an execution's limits of memory in
+    bytes and of processor time in seconds; the worker's address space in bytes; and the user and groups to become."""
     parent, zone, max_memory, max_cpu_secs, max_address_space, ids = arguments
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICE)
@@ -56,7 +53,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _set_zone(path: str, start: str, size: str) -> None:
-    """Let the C library read the time zone, which it needs in a separate file."""
+    """Give the C library the time zone in a separate file in memory."""
     file, zone = os.open(path, os.O_RDONLY), os.memfd_create("zone")
     os.write(zone, os.pread(file, int(size), int(start)))
     os.environ["TZ"] = f":/proc/self/fd/{zone}"
@@ -72,9 +69,8 @@ def _become(user: int, group: int, *groups: int) -> None:
 
 
 class WorkerLoop:
-    """Reads frames and does their work on threads that take turns: the thread that has read a frame does its work,
-    while another one reads the next frame. A frame therefore never waits for a switch of threads.
-    """
+    """Reads frames and does their work. The thread that has read a frame does its work, while another thread reads
+    the next frame. A frame therefore never waits for a switch of threads."""
 
     def __init__(self, connection: socket.socket, max_memory: int, max_cpu_secs: float) -> None:
         self._connection = connection
@@ -85,14 +81,14 @@ class WorkerLoop:
         self._spares: list[WorkerExecution] = []
         self._decoder = Decoder()
         self._reading = threading.Lock()
-        """Held by the thread that reads; idle threads wait for it."""
+        """The lock of the reading thread. Idle threads wait for it."""
         self._jobs: deque[Work] = deque()
         self._counting = threading.Lock()
         self._idle = 0
-        """The number of threads that wait for `_reading`, or are about to."""
+        """The number of threads that wait for `_reading`, or will do so next."""
 
     def serve(self, missing_walls: str) -> None:
-        """Begin, and report the missing parts of the sandbox; end the process when the hub closes the socket."""
+        """Send READY with the missing parts of the sandbox, and do the hub's work. Never return."""
         threading.stack_size(STACK_BYTES)
         threading.excepthook = lambda _: os._exit(os.EX_SOFTWARE)  # as an error on the main thread would
         self._send(encode(FrameKind.READY, 0, missing_walls.encode()))
@@ -109,7 +105,7 @@ class WorkerLoop:
             self._add_spares()
 
     def _next_job(self) -> Work:
-        """Wait to become the reader, and return the next job once another thread can read on."""
+        """Wait to become the reader. Return the next job once another thread can continue to read."""
         with self._counting:
             self._idle += 1
         with self._reading:
@@ -128,7 +124,7 @@ class WorkerLoop:
                 self._jobs.append(partial(self._do, job, frame.execution))
 
     def _has_successor(self) -> bool:
-        """Return whether another thread waits to read; start one if none does."""
+        """Return whether another thread waits to read. If necessary, start one."""
         if self._idle:
             return True
         with contextlib.suppress(RuntimeError):  # no memory for another thread
@@ -137,7 +133,7 @@ class WorkerLoop:
         return False
 
     def _add_spares(self) -> None:
-        """Make the next states while no job is waiting."""
+        """Prepare Lua states while no job is waiting."""
         with contextlib.suppress(MemoryError, LuaError):  # no memory: the execution that needs a state fails
             while len(self._spares) < SPARE_EXECUTIONS and not self._jobs:
                 spare = self._new_execution()
@@ -145,7 +141,7 @@ class WorkerLoop:
                 self._spares.append(spare)
 
     def _send(self, data: bytes) -> None:
-        """Send the whole of a frame, from any thread."""
+        """Send a whole frame. Any thread may call this."""
         try:
             with self._sending:
                 self._connection.sendall(data)
@@ -153,7 +149,7 @@ class WorkerLoop:
             os._exit(0)
 
     def _take(self, frame: WorkerFrame) -> Work | None:
-        """Return the work for the frame. Frames are taken in their order, one after another."""
+        """Return the work for the frame, if any. Frames must be taken in order."""
         kind, number, parts = frame
         execution = self._executions.get(number)
         if kind is FrameKind.PING:

@@ -1,13 +1,13 @@
 ---@meta
--- What Lares gives to the Lua files of a home, for editors: completion, explanations, and a red line under a typo.
--- Nothing here is ever run, and nothing needs to be changed here.
+-- Types for the Lua files of a home, for editors: completion, explanations, and warnings about typos.
+-- This file never runs, and you need not change it.
 --
 -- Write `---@type Scene` or `---@type Automation` above the `return {` of a file, and the editor knows every field in
 -- it, and what `ctx` and `event` are inside `execute`.
 
 -- Definitions -----------------------------------------------------------------------------------------------------
 
----A file in `config/scenes/` returns one: something that people start.
+---A file in `config/scenes/` returns a scene, which people start.
 ---@class Scene
 ---@field id string The scene's name in URLs, unique among scenes.
 ---@field name string The name that people read.
@@ -15,7 +15,7 @@
 ---@field mode? Mode The effect of a start while the scene runs; "parallel" by default.
 ---@field execute fun(ctx: Context) The actions of the scene.
 
----A file in `config/automations/` returns one: something that the home does by itself.
+---A file in `config/automations/` returns an automation, which the home starts.
 ---@class Automation
 ---@field id string The automation's name in URLs, unique among automations.
 ---@field name string The name that people read.
@@ -25,11 +25,11 @@
 ---@field conditions? Condition[] Conditions that must all hold when the trigger fires.
 ---@field state? State When it can run again.
 ---@field mode? Mode The effect of a trigger while the automation runs; "parallel" by default.
----@field enabled? boolean false: off until you switch it on; your switch overrides the file.
+---@field enabled? boolean false: the automation is off until you switch it on. Your switch overrides the file.
 ---@field execute fun(ctx: Context, event: Event) The actions of the automation.
 
 ---@alias ModeType
----| "parallel" # up to max at once (automations.runner.default_max_concurrent if you name none); more are dropped
+---| "parallel" # up to max at once (by default automations.runner.default_max_concurrent); others are dropped
 ---| "single"   # one at a time; others are dropped
 ---| "queued"   # one at a time; up to max wait, others are dropped
 ---| "restart"  # a new execution ends the running one, after its sleep
@@ -53,161 +53,161 @@
 
 ---@alias Day "mon"|"tue"|"wed"|"thu"|"fri"|"sat"|"sun"
 
----A device shows something new.
+---The state of a device changes.
 ---@class DeviceStateChange
 ---@field type "device_state_change"
----@field id? string The event has it as trigger_id; useful with several triggers.
----@field device_id? string|string[] Its id or alias, as `lares devices` and the page show it: "elgato_lights:light:0"; or a list of them. Without device, room and group: every device that has the attribute.
----@field room_id? string All that are in this room at the moment; instead of device_id.
----@field group_id? string All that belong to this group at the moment; instead of device_id.
----@field attribute? Capability|string Which of its attributes. Without it: any, and no comparison is possible.
----@field equals? AttributeValue Fires when the attribute becomes this.
----@field above? number Fires when the number climbs over this; with below, when it comes into the range between.
----@field below? number Fires when the number falls under this.
+---@field id? string The `trigger_id` of the event, to distinguish several triggers.
+---@field device_id? string|string[] The device's id or alias, such as "elgato_lights:light:0", or a list. Without device, room, and group: every device with the attribute.
+---@field room_id? string The present devices of this room, instead of device_id.
+---@field group_id? string The present devices of this group, instead of device_id.
+---@field attribute? Capability|string The attribute. Without it, any change fires, and no comparison is possible.
+---@field equals? AttributeValue Fires when the attribute becomes this value.
+---@field above? number Fires when the number rises above this. With `below`, fires when it enters the range.
+---@field below? number Fires when the number falls below this.
 ---@field debounce_secs? number Fires after the value has not changed for these seconds.
----@field duration_secs? number Fires after it has held for these seconds; not with debounce_secs.
----@field at_start? boolean True: a change that happened while the hub was off, and a first value, count too. Alarms always do.
+---@field duration_secs? number Fires after the value has matched for these seconds. Not with debounce_secs.
+---@field at_start? boolean true: also fires for a change while the hub was off, and for a first value. Alarms always do.
 
 ---Like "device_state_change", for a weather device.
 ---@class WeatherState
 ---@field type "weather_state"
----@field id? string The event has it as trigger_id; useful with several triggers.
----@field device_id? string|string[] Which device, or which.
----@field room_id? string All that are in this room; instead of device_id.
----@field group_id? string All that belong to this group; instead of device_id.
----@field attribute Capability|string Which of its attributes.
----@field equals? AttributeValue Fires when the attribute becomes this.
----@field above? number Fires when the number climbs over this.
----@field below? number Fires when the number falls under this.
+---@field id? string The `trigger_id` of the event, to distinguish several triggers.
+---@field device_id? string|string[] The device's id or alias, or a list.
+---@field room_id? string The present devices of this room, instead of device_id.
+---@field group_id? string The present devices of this group, instead of device_id.
+---@field attribute Capability|string The attribute.
+---@field equals? AttributeValue Fires when the attribute becomes this value.
+---@field above? number Fires when the number rises above this.
+---@field below? number Fires when the number falls below this.
 ---@field debounce_secs? number Fires after the value has not changed for these seconds.
----@field duration_secs? number Fires after it has held for these seconds.
----@field at_start? boolean True: a change that happened while the hub was off, and a first value, count too.
+---@field duration_secs? number Fires after the value has matched for these seconds.
+---@field at_start? boolean true: also fires for a change while the hub was off, and for a first value.
 
 ---A device reports an event that is not a state: a press, a ring.
 ---@class DeviceEvent
 ---@field type "device_event"
----@field id? string The event has it as trigger_id; useful with several triggers.
----@field device_id? string|string[] Which device, or which.
----@field room_id? string All that are in this room; instead of device_id.
----@field group_id? string All that belong to this group; instead of device_id.
+---@field id? string The `trigger_id` of the event, to distinguish several triggers.
+---@field device_id? string|string[] The device's id or alias, or a list.
+---@field room_id? string The present devices of this room, instead of device_id.
+---@field group_id? string The present devices of this group, instead of device_id.
 ---@field event? string Only this event: "single", "double", "long". Without it: any.
 
----A variable, which ctx:set, a person on the page, or a program changed. Without a comparison, its removal fires too; then
+---A variable changes, by ctx:set, on the page, or by a program. Without a comparison, its removal fires too; then
 ---the event has no value.
 ---@class VariableChange
 ---@field type "variable_change"
----@field id? string The event has it as trigger_id; useful with several triggers.
----@field name string Which variable.
----@field equals? any Fires when it becomes this.
----@field above? number Fires when the number climbs over this; with below, when it comes into the range between.
----@field below? number Fires when the number falls under this.
+---@field id? string The `trigger_id` of the event, to distinguish several triggers.
+---@field name string The name of the variable.
+---@field equals? any Fires when the variable becomes this value.
+---@field above? number Fires when the number rises above this. With `below`, fires when it enters the range.
+---@field below? number Fires when the number falls below this.
 
----A timer that ctx:start_timer started is over, also when it fell due while the hub was off.
+---A timer of ctx:start_timer ends. If it ended while the hub was off, the trigger fires after the start.
 ---@class Timer
 ---@field type "timer"
----@field id? string The event has it as trigger_id; useful with several triggers.
----@field name string Which timer.
+---@field id? string The `trigger_id` of the event, to distinguish several triggers.
+---@field name string The name of the timer.
 
 ---A phone, a button, a script, or a device calls /hooks/ID. `lares key create --label NAME --role hook --hook ID` makes a key.
 ---@class Webhook
 ---@field type "webhook"
----@field id? string The event has it as trigger_id; useful with several triggers.
+---@field id? string The `trigger_id` of the event, to distinguish several triggers.
 ---@field hook string The id of the hook.
 
 ---An adapter has started.
 ---@class AdapterLifecycle
 ---@field type "adapter_lifecycle"
----@field id? string The event has it as trigger_id; useful with several triggers.
----@field adapter? string Which one, by the name of its section in default.toml; left out: any.
+---@field id? string The `trigger_id` of the event, to distinguish several triggers.
+---@field adapter? string The name of its section in default.toml. Without it, any adapter.
 ---@field event? "started"
 
----Something in the hub or at a device failed.
+---An error in the hub or at a device.
 ---@class SystemError
 ---@field type "system_error"
----@field id? string The event has it as trigger_id; useful with several triggers.
----@field contains? string Only when the message holds this text.
+---@field id? string The `trigger_id` of the event, to distinguish several triggers.
+---@field contains? string The message must contain this text.
 
 ---Once a day, by the clocks in the home (locale.timezone).
 ---@class WallClock
 ---@field type "wall_clock"
----@field id? string The event has it as trigger_id; useful with several triggers.
+---@field id? string The `trigger_id` of the event, to distinguish several triggers.
 ---@field time? string "HH:MM"; or hour and minute.
 ---@field hour? integer 0 to 23.
 ---@field minute? integer 0 to 59.
 ---@field weekdays? Day[] Only on these days: { "sat", "sun" }.
 
----On a day of each year, or of one, by the clocks in the home.
+---On a day of every year, or of one year, by the clocks in the home.
 ---@class Date
 ---@field type "date"
----@field id? string The event has it as trigger_id; useful with several triggers.
+---@field id? string The `trigger_id` of the event, to distinguish several triggers.
 ---@field on string "MM-DD" or "YYYY-MM-DD".
 ---@field time string "HH:MM"
 
 ---By a cron expression. The seconds come first: "0 30 7 * * MON-FRI" is 7:30 on weekdays.
 ---@class Cron
 ---@field type "cron"
----@field id? string The event has it as trigger_id; useful with several triggers.
+---@field id? string The `trigger_id` of the event, to distinguish several triggers.
 ---@field expression string sec min hour day month weekday [year]
----@field timezone? "utc"|"local" By UTC, or by the clocks in the home; "utc" when left out.
+---@field timezone? "utc"|"local" UTC, or the clocks in the home; "utc" by default.
 
 ---At sunrise; needs locale.latitude and locale.longitude in default.toml.
 ---@class Sunrise
 ---@field type "sunrise"
----@field id? string The event has it as trigger_id; useful with several triggers.
+---@field id? string The `trigger_id` of the event, to distinguish several triggers.
 ---@field offset_mins? integer Minutes later; negative is before.
----@field weekdays? Day[] Only when the sun rises or sets on these days.
+---@field weekdays? Day[] Only on these days.
 
 ---At sunset; needs locale.latitude and locale.longitude in default.toml.
 ---@class Sunset
 ---@field type "sunset"
----@field id? string The event has it as trigger_id; useful with several triggers.
+---@field id? string The `trigger_id` of the event, to distinguish several triggers.
 ---@field offset_mins? integer Minutes later; negative is before.
----@field weekdays? Day[] Only when the sun rises or sets on these days.
+---@field weekdays? Day[] Only on these days.
 
----Again and again.
+---Repeatedly, at an interval.
 ---@class Interval
 ---@field type "interval"
----@field id? string The event has it as trigger_id; useful with several triggers.
----@field every_secs number Seconds from one time to the next, more than 0.
+---@field id? string The `trigger_id` of the event, to distinguish several triggers.
+---@field every_secs number The interval in seconds, more than 0.
 
 -- Conditions ------------------------------------------------------------------------------------------------------
 
 ---@alias Condition DeviceStateIs|Presence|TimeWindow|RoomState|GroupState|SunPosition|Weekday|DateRange|VariableIs|All|Any|None
 
----A device shows this at present.
+---The present state of a device matches.
 ---@class DeviceStateIs
 ---@field type "device_state"
----@field device_id string Which device.
----@field attribute Capability|string Which of its attributes.
----@field equals? AttributeValue It is this.
----@field above? number It is more than this.
----@field below? number It is less than this.
----@field for_secs? number Seconds for which this has held.
+---@field device_id string The device's id or alias.
+---@field attribute Capability|string The attribute.
+---@field equals? AttributeValue The required value.
+---@field above? number The number must be above this.
+---@field below? number The number must be below this.
+---@field for_secs? number The value must have matched for these seconds.
 
 ---A person is present.
 ---@class Presence
 ---@field type "presence"
----@field device_id string Which device reports it.
+---@field device_id string The device that reports it.
 ---@field attribute? Capability|string The attribute; "presence" by default.
 ---@field equals? AttributeValue The required value; true by default.
 
----It is between two times, by the clocks in the home. From 22:00 to 06:00 goes over midnight.
+---It is between two times, by the clocks in the home. The time from 22:00 to 06:00 includes midnight.
 ---@class TimeWindow
 ---@field type "time_window"
 ---@field start string "HH:MM", included.
----@field end string "HH:MM", excluded. `end` is a word of Lua's, so write `["end"] = "06:00"`.
+---@field end string "HH:MM", excluded. `end` is a reserved word in Lua, so write `["end"] = "06:00"`.
 
----The number of devices in a room that match.
+---The number of devices in a room.
 ---@class RoomState
 ---@field type "room_state"
----@field room_id string Which room.
+---@field room_id string The id of the room.
 ---@field min_devices? integer At least this many.
 ---@field max_devices? integer At most this many.
 
----The number of devices in a group that match.
+---The number of devices in a group.
 ---@class GroupState
 ---@field type "group_state"
----@field group_id string Which group.
+---@field group_id string The id of the group.
 ---@field min_devices? integer At least this many.
 ---@field max_devices? integer At most this many.
 
@@ -216,19 +216,19 @@
 ---@field type "weekday"
 ---@field days Day[] { "mon", "tue" }
 
----The date lies between two days of the year, both included; from "12-20" to "01-06" goes over new year.
+---The date lies between two days of the year, both included; "12-20" to "01-06" includes new year.
 ---@class DateRange
 ---@field type "date_range"
 ---@field from string "MM-DD"
 ---@field to string "MM-DD"
 
----A variable is this at present.
+---The present value of a variable matches.
 ---@class VariableIs
 ---@field type "variable"
----@field name string Which variable.
----@field equals? any It is this.
----@field above? number It is more than this.
----@field below? number It is less than this.
+---@field name string The name of the variable.
+---@field equals? any The required value.
+---@field above? number The number must be above this.
+---@field below? number The number must be below this.
 
 ---Every one of these conditions holds.
 ---@class All
@@ -240,7 +240,7 @@
 ---@field type "any"
 ---@field conditions Condition[] At least one.
 
----Not one of these conditions holds.
+---None of these conditions holds.
 ---@class None
 ---@field type "none"
 ---@field conditions Condition[] At least one.
@@ -255,14 +255,14 @@
 
 -- Events ----------------------------------------------------------------------------------------------------------
 
----The event that started an automation: `execute = function(ctx, event)`. Which fields there are depends on the trigger.
+---The event that started an automation: `execute = function(ctx, event)`. Its fields depend on the trigger.
 ---@class Event
 ---@field type string The trigger's type; "manual" for a run by hand.
 ---@field device_id? string The device that changed.
 ---@field attribute? Capability|string The attribute that the trigger watches.
 ---@field value? any The present value of the attribute or variable.
 ---@field previous_value? any The previous value.
----@field attributes? Attributes All that the device shows.
+---@field attributes? Attributes The present attributes of the device.
 ---@field scheduled_at? string When it was due, in UTC: "2026-01-31T06:30:00.000Z".
 ---@field hour? integer Of a wall clock.
 ---@field minute? integer Of a wall clock.
@@ -271,10 +271,10 @@
 ---@field every_secs? number Of an interval.
 ---@field offset_mins? integer Of sunrise and sunset.
 ---@field adapter? string The adapter that started.
----@field event? string What became of the adapter, "started", or what happened at the device.
----@field data? any Further data of the device's event, or the body of the call of a hook.
+---@field event? string "started" for an adapter, or the event of the device.
+---@field data? any Further data of the device's event, or the body of the hook's request.
 ---@field hook? string The hook that was called.
----@field query? table The query of the call, of texts.
+---@field query? table The query of the hook's request, as texts.
 ---@field name? string The variable or the timer.
 ---@field payload? any The payload of the timer.
 ---@field late_secs? number How late at most, if a timer fell due or an alarm began while the hub was off; 0 for an alarm's first value.
@@ -284,13 +284,13 @@
 ---@field message? string What failed.
 
 ---@class SetOptions
----@field durable? boolean Whether it is on the card before ctx:set returns.
+---@field durable? boolean true: ctx:set returns after the value is stored.
 
 ---@class WaitFor
----@field attribute Capability|string Which attribute.
----@field equals? AttributeValue Until it is this.
----@field above? number Until it is more than this.
----@field below? number Until it is less than this.
+---@field attribute Capability|string The attribute.
+---@field equals? AttributeValue Wait until the attribute has this value.
+---@field above? number Wait until the number is above this.
+---@field below? number Wait until the number is below this.
 ---@field timeout_secs number At most this many seconds, up to 3600.
 
 -- ctx -------------------------------------------------------------------------------------------------------------
@@ -305,12 +305,12 @@ local Context = {}
 ---local done = ctx:command("elgato_lights:light:0", { capability = "brightness", action = "set", value = 40 })
 ---if done.status ~= "ok" then ctx:log("warn", "no light", { why = done.message }) end
 ---```
----@param device_id string Its id or alias, as `lares devices` and the page show it.
+---@param device_id string The device's id or alias, as in `lares devices` and on the page.
 ---@param command Command
 ---@return CommandResult
 function Context:command(device_id, command) end
 
----Command every device of a group, in the group's order. An unknown group raises, an empty one does not.
+---Command every device of a group, in the group's order. An unknown group raises an error; an empty group does not.
 ---@param group_id string
 ---@param command Command
 ---@return GroupResult[] # one for each member
@@ -340,7 +340,7 @@ function Context:get_room(id) end
 ---@return Room[]
 function Context:list_rooms() end
 
----The devices in a room. An unknown room raises.
+---The devices in a room. An unknown room raises an error.
 ---@param room_id string
 ---@return Device[]
 function Context:list_room_devices(room_id) end
@@ -354,7 +354,7 @@ function Context:get_group(id) end
 ---@return Group[]
 function Context:list_groups() end
 
----The devices of a group that exist at present. An unknown group raises.
+---The devices of a group that exist at present. An unknown group raises an error.
 ---@param group_id string
 ---@return Device[]
 function Context:list_group_devices(group_id) end
@@ -369,19 +369,19 @@ function Context:log(level, message, fields) end
 ---@param secs number
 function Context:sleep(secs) end
 
----Command every device in a room; see `command`. An unknown room raises.
+---Command every device in a room; see `command`. An unknown room raises an error.
 ---@param room_id string
 ---@param command Command
 ---@return GroupResult[] results One for each device, by id.
 function Context:command_room(room_id, command) end
 
----The value of a variable, which outlives restarts; scenes and automations share them.
+---The value of a variable. Scenes and automations share variables, which outlive restarts.
 ---@param name string a-z, 0-9, _ and dots; at most 64 characters.
 ---@param default? any The result if it is not set.
 ---@return any value
 function Context:get(name, default) end
 
----Set a variable; nil removes it. It is on the card within minutes, or before the call returns with `{ durable = true }`.
+---Set a variable; nil removes it. It is stored within minutes, or with `{ durable = true }` before the call returns.
 ---@param name string a-z, 0-9, _ and dots; at most 64 characters.
 ---@param value? any At most 16 KiB as JSON.
 ---@param options? SetOptions
@@ -403,7 +403,7 @@ function Context:cancel_timer(name) end
 ---@return GroupResult[] results The results of its commands.
 function Context:run_scene(id) end
 
----Wait until a device shows something.
+---Wait until the state of a device matches.
 ---```lua
 ---if not ctx:wait_for("roku_tv:tv", { attribute = "power", equals = "on", timeout_secs = 10 }) then return end
 ---```
@@ -445,7 +445,7 @@ function Context:notify(message, fields) end
 ---@class Device
 ---@field id string The adapter's name and the device's name there: "elgato_lights:light:0".
 ---@field name string The name that a person gave it, otherwise the vendor's, otherwise its id.
----@field room_id? string The room that it is in; nil if none.
+---@field room_id? string The room of the device; nil without a room.
 ---@field kind "Sensor"|"Light"|"Switch"|"Virtual"
 ---@field attributes Attributes The present attributes.
 ---@field metadata Metadata
@@ -479,7 +479,7 @@ function Context:notify(message, fields) end
 ---@class Metadata
 ---@field source string The adapter that the device belongs to.
 ---@field accuracy? number
----@field vendor_specific table<string, any> What only this vendor knows.
+---@field vendor_specific table<string, any> Further data from the vendor.
 
 ---@class Room
 ---@field id string
@@ -496,7 +496,7 @@ function Context:notify(message, fields) end
 ---@class Command
 ---@field capability Capability|CustomCapability The attribute to change.
 ---@field action Action The action; the capability's text lists its actions.
----@field value? AttributeValue For set, increase and decrease; no other action takes one.
+---@field value? AttributeValue For set, increase, and decrease; other actions have no value.
 ---@field transition_secs? number The duration of the change, if the device can fade.
 ---@field code? string The code of a lock or an alarm panel.
 
@@ -522,7 +522,7 @@ function Context:notify(message, fields) end
 ---| "close" # a door or a cover
 ---| "press" # a button, which only a custom capability is
 
----Data without a capability: `custom.<kind of adapter>.<field>`, say "custom.wled.effect" or "custom.mqtt.countdown".
+---Data without a capability: `custom.<kind of adapter>.<field>`, such as "custom.wled.effect" or "custom.mqtt.countdown".
 ---The device's `commands` list its actions, type, range, and options.
 ---@alias CustomCapability string
 

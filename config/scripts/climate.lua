@@ -1,4 +1,4 @@
--- Climate: thermostats and their like, and how to hold the heating while a window is open.
+-- Climate: thermostats and similar devices, and how to hold the heating while a window is open.
 
 local offers = require("offers")
 
@@ -33,7 +33,7 @@ function climate.set(ctx, id, temperature)
   return obeys(ctx, id, "target_temperature", value)
 end
 
--- Set the mode: "heat", "off". Returns true if it did; false for an unknown mode.
+-- Set the mode: "heat", "off". Returns true if the command succeeded, false for an unknown mode.
 ---@param ctx Context
 ---@param id string
 ---@param mode string
@@ -52,8 +52,8 @@ function climate.mode(ctx, id, mode)
   return false
 end
 
--- Pause it: off, or at its coldest if it cannot be switched off. Its previous state outlives restarts. A paused
--- device stays paused. Returns true if it is paused now.
+-- Pause a device: switch it off, or set its lowest temperature if it cannot be switched off. Its previous state outlives restarts. A paused
+-- device stays paused. Returns true if the device is paused now.
 ---@param ctx Context
 ---@param id string
 ---@return boolean
@@ -78,20 +78,20 @@ end
 -- Resume the state before `pause`; do nothing if it is not paused. A failed command is repeated at the next call.
 ---@param ctx Context
 ---@param id string
----@return boolean has_obeyed
+---@return boolean has_succeeded
 function climate.resume(ctx, id)
   local key = key_of(id)
   local before = ctx:get("climate." .. key)
   if not before then
     return true
   end
-  local has_obeyed = before.mode and climate.mode(ctx, id, before.mode)
+  local has_succeeded = before.mode and climate.mode(ctx, id, before.mode)
     or before.target and climate.set(ctx, id, before.target)
     or false
-  if has_obeyed then
+  if has_succeeded then
     ctx:set("climate." .. key, nil, { durable = true })
   end
-  return has_obeyed
+  return has_succeeded
 end
 
 return climate

@@ -1,10 +1,10 @@
--- Lights: find, switch, dim, and fade them; lights that you switched by hand stay as they are.
+-- Lights: find, switch, dim, and fade them; lights that you switch by hand are not changed.
 --
 -- A file in this folder is a module: it returns a table of functions, and a scene or automation gets that table with
--- `local lights = require("lights")`. A module has no ctx of its own; its caller hands it one.
+-- `local lights = require("lights")`. A module has no ctx; its caller passes one.
 --
 -- `which` is the id of a light, a list of ids, or a list of devices. Unknown ids are skipped, and a light without
--- brightness or colour temperature gets no such command. Nothing here raises if a command fails.
+-- brightness or colour temperature gets no such command. A failed command raises no error.
 
 local offers = require("offers")
 
@@ -56,7 +56,7 @@ function lights.find(ctx, group_id)
   return found
 end
 
--- true if the light is online and on now; a device that was found earlier may have changed.
+-- true if the light is online and on now.
 ---@param ctx Context
 ---@param id string
 ---@return boolean
@@ -73,19 +73,19 @@ end
 ---@return boolean
 function lights.on(ctx, which, options)
   local wanted, found = options or {}, look_up(ctx, which)
-  local has_obeyed = #found > 0
+  local has_succeeded = #found > 0
   for _, device in ipairs(found) do
     if wanted.brightness then
-      has_obeyed = set_brightness(ctx, device, wanted.brightness) and has_obeyed
+      has_succeeded = set_brightness(ctx, device, wanted.brightness) and has_succeeded
     end
     if wanted.kelvin then
-      has_obeyed = set_kelvin(ctx, device, wanted.kelvin) and has_obeyed
+      has_succeeded = set_kelvin(ctx, device, wanted.kelvin) and has_succeeded
     end
     if not lights.is_on(ctx, device.id) then
-      has_obeyed = command(ctx, device, "power", "on") and has_obeyed
+      has_succeeded = command(ctx, device, "power", "on") and has_succeeded
     end
   end
-  return has_obeyed
+  return has_succeeded
 end
 
 -- Switch them off, except lights that are off. Returns true if there was a light and every command succeeded.
@@ -94,13 +94,13 @@ end
 ---@return boolean
 function lights.off(ctx, which)
   local found = look_up(ctx, which)
-  local has_obeyed = #found > 0
+  local has_succeeded = #found > 0
   for _, device in ipairs(found) do
     if device.attributes.power ~= "off" then
-      has_obeyed = command(ctx, device, "power", "off") and has_obeyed
+      has_succeeded = command(ctx, device, "power", "off") and has_succeeded
     end
   end
-  return has_obeyed
+  return has_succeeded
 end
 
 -- If one of them is on, switch all off; otherwise switch all on.

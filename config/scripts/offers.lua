@@ -2,7 +2,7 @@
 
 local offers = {}
 
--- The device's own entry for this command; nil if it does not accept it.
+-- The device's entry for this command, or nil if it does not accept the command.
 ---@param device Device
 ---@param capability Capability
 ---@param action Action
@@ -20,7 +20,7 @@ function offers.find(device, capability, action)
   return nil
 end
 
--- The number, or the nearest one within the device's range.
+-- The number, limited to the device's range.
 ---@param spec CommandSpec
 ---@param value number
 ---@return number

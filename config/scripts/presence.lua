@@ -1,6 +1,6 @@
 -- Presence: the devices with the attribute presence that are at home.
 --
--- A phone that is offline counts neither as at home nor as away.
+-- A phone that is offline is neither at home nor away.
 
 local presence = {}
 
@@ -24,7 +24,7 @@ function presence.home(ctx)
   return #presence.who(ctx) > 0
 end
 
--- true if all such devices are online and away, and there is at least one. Not the opposite of `home`.
+-- true if all such devices are online and away, and there is at least one. This is not the opposite of `home`.
 ---@param ctx Context
 ---@return boolean
 function presence.nobody(ctx)

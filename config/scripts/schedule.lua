@@ -1,4 +1,4 @@
--- Schedule: what time it is in the home, in words. All of it goes by the home's clocks (locale.timezone).
+-- Schedule: the local time of the home. All functions use the home's clocks (locale.timezone).
 --
 -- The optional `at` is an instant from `os.time()`; by default it is now. A day is named as in triggers:
 -- "mon" to "sun".
@@ -8,7 +8,7 @@ local schedule = {}
 local DAYS = { "sun", "mon", "tue", "wed", "thu", "fri", "sat" }
 local MINS_PER_DAY = 24 * 60
 
--- Minutes after midnight of "HH:MM"; raises for another text.
+-- Minutes after midnight of "HH:MM"; raises an error for another text.
 ---@param text string
 ---@return integer
 function schedule.minutes(text)
@@ -19,7 +19,7 @@ function schedule.minutes(text)
   return tonumber(hour) * 60 + tonumber(minute)
 end
 
--- true if it is between two times, the first included and the second not; from "22:00" to "06:00" goes over midnight.
+-- true if it is between two times, the first included and the second not; "22:00" to "06:00" includes midnight.
 ---@param from string
 ---@param to string
 ---@param at? integer
@@ -46,7 +46,7 @@ function schedule.is_weekend(at)
   return day == "sat" or day == "sun"
 end
 
--- Seconds until the clocks next show this time, at least one; right on days of 23 and 25 hours too. For timers and sleeps.
+-- Seconds until the clocks next show this time, at least one; correct on days of 23 and 25 hours too. For timers and sleeps.
 ---@param time string
 ---@param at? integer
 ---@return integer

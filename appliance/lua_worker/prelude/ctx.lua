@@ -1,4 +1,4 @@
--- ctx: what execute is given. Each method is one request; a fault in its arguments is raised at the user's line.
+-- ctx: the first argument of execute. Each method is one request. A wrong argument raises an error at the user's line.
 local lares = ...
 local type, tostring, rawequal, sub = type, tostring, rawequal, string.sub
 local running, yield, is_yieldable = coroutine.running, coroutine.yield, coroutine.isyieldable
@@ -15,7 +15,7 @@ function lares.answer(...)
   is_ok, body, script = ...
 end
 
--- The raw answer to a request: its text, and for a script also its name. The outermost coroutine yields and is resumed
+-- Return the answer to a request: its text, and for a script also its name. The outermost coroutine yields and is resumed
 -- with the answer, so that waiting needs no thread. If Lua cannot pause, as in the user's own coroutines and inside library functions, the thread waits.
 function lares.request(operation, payload)
   if lares.stopped then lares.stop(lares.stopped) end
@@ -65,7 +65,7 @@ for name, method in next, lares.methods do    -- ctx_methods.py
   end
 end
 
--- A line for the log. It is sent at once without waiting, so it works everywhere and is not a request.
+-- Log a line. It is sent without waiting for an answer, so it works everywhere.
 function lares.log(level, message, fields)
   if #message > MAX_LOG_BYTES then message = sub(message, 1, MAX_LOG_BYTES) .. '…' end
   lares.emit(level, message, fields)

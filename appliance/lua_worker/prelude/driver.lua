@@ -17,7 +17,7 @@ function lares.line_of(f)
   return line > 0 and line or 0                      -- Lua's own functions have none
 end
 
--- The user's function begins. After a tail call, its frame is gone, and only this place is known.
+-- Begin the user's function, and store its place, because a tail call removes its stack frame.
 local began = ''
 local function enter(run, name)
   began = name .. ':' .. lares.line_of(run)
@@ -44,7 +44,7 @@ local function describe(text, name)
   return description or error(fault, 0)
 end
 
--- One function of a kind of adapter; returns its result and ctx.memory as JSON.
+-- Run a function of a kind of adapter. Return its result and ctx.memory as JSON.
 local function call(text, name, given)
   local job = lares.decode(given)
   local definition, path = definition_of(text, name), concat(job.path, '.')
@@ -68,7 +68,7 @@ local function start(kind, text, name, event)
   lares.begin()
 end
 
--- The text of an error, whatever value was thrown.
+-- Return the text of an error of any type.
 local function text_of(fault)
   if type(fault) == 'string' or type(fault) == 'number' then return tostring(fault) end
   if type(fault) == 'table' then
@@ -86,13 +86,13 @@ local function text_of(fault)
   return 'the error is a ' .. type(fault) .. ' value, not a message'
 end
 
--- The place of the execution. A coroutine that died of a full stack cannot be looked into.
+-- Return the place of the execution. After a stack overflow, the coroutine cannot be inspected.
 local function place()
   local ok, at = lares.raw_pcall(place_at, 0, lares.main)
   return lares.place or ok and at or began
 end
 
--- The message without repeated places: coroutine.wrap adds one at every level.
+-- Return the message without repeated places: coroutine.wrap adds a place at every level.
 local function shortened(text)
   local place, from = match(sub(text, 1, 1024), '^[^\n]-:%d+: '), 1
   for _ = 1, place and MAX_LEVELS or 0 do
@@ -111,7 +111,7 @@ local function failed(fault)
   return FAILED, shortened(text), place(), lares.absent or ''
 end
 
--- A kind with the parts of its frame; of STOPPED, the reason as a number.
+-- Continue the execution. Return the kind of the next frame and its parts; for STOPPED, the reason is a number.
 local function step()
   local is_ok, first, second, third = resume(lares.main)
   if lares.stopped then return STOPPED, lares.stopped, lares.place or '' end

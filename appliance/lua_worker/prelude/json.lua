@@ -25,7 +25,7 @@ local function unescape(kind, digits)
   return utf8char(code)
 end
 
--- The string after the quote, and the position after it.
+-- Return the string after the quote, and the position after the string.
 local function read_string(text, start)
   local from, is_plain = start, true
   while true do
@@ -62,7 +62,7 @@ local function read_array(text, at)
   return array, at + 1
 end
 
--- null is nil, which is the same as absent; so is a number that is too large for Lua.
+-- null is nil, as if the value were missing. A number that is too large for Lua is also nil.
 read_value = function(text, at)
   local first = byte(text, at)
   if first == 34 then return read_string(text, at + 1) end
@@ -168,7 +168,7 @@ put_value = function(value, depth)
   else error({'holds a ' .. kind .. ', which is not data'}, 0) end
 end
 
--- The value as JSON; or nil and a sentence that begins with `what` and the path. With `functions`, a function becomes
+-- Return the value as JSON, or nil and a sentence that begins with `what` and the path. With `functions`, a function becomes
 -- the line where it is defined.
 function lares.encode(value, what, functions)
   writer = {count = 0, bytes = 0, tables = 0, path = {}, functions = functions}
@@ -183,7 +183,7 @@ function lares.encode(value, what, functions)
   return nil, path .. ' ' .. fault[1]
 end
 
--- The value as JSON; what cannot be is an error at the user's line.
+-- Return the value as JSON. A value that cannot be JSON raises an error at the user's line.
 function lares.encoded(value, what)
   if value == nil then return 'null' end
   local text, fault = lares.encode(value, what)

@@ -96,7 +96,7 @@ for _, form in next, {'hex', 'base64'} do
 end
 
 ---------------------------------------------------------------- reading answers
--- The number of a value, also of a text that is one, as some devices write it; nil for anything else.
+-- Return the number of a value or a text, because some devices send numbers as text. Return nil for any other value.
 local function number_of(value)
   if type(value) == 'string' then
     value = #value <= MAX_NUMBER_CHARS and find(value, '^%s*[-+]?%d*%.?%d+%s*$') and tonumber(value)
@@ -156,7 +156,7 @@ local function text(...)
   end
 end
 
--- Only files of kinds see them: states of scenes do not run this file.
+-- Only files of kinds have these globals, because other states do not run this file.
 environment.json, environment.xml, environment.crypto = json, xml, crypto
 environment.measure, environment.round, environment.text = measure, round, text
 environment.part, environment.parts, environment.rows = part, parts, rows

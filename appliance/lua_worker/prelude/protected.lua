@@ -1,4 +1,4 @@
--- Catching errors, loading text and coroutines: as in Lua, but no stop is ever caught.
+-- pcall, load, and coroutines: as in Lua, but a stop is never caught.
 local lares = ...
 local type, select, rawequal = type, select, rawequal
 local raw_traceback, gsub = debug.traceback, string.gsub
@@ -64,7 +64,7 @@ function lares.coroutine.close(...)
   return passed(coroutine.close(...))
 end
 
--- The outermost coroutine is ours; for users it is the main program, which cannot yield.
+-- The outermost coroutine belongs to the driver. For users, it is the main program, which cannot yield.
 function lares.coroutine.running()
   local co = running()
   return co, rawequal(co, lares.main)

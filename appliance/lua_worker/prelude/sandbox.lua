@@ -7,7 +7,7 @@ local os, raw, instant = os, {setmetatable = setmetatable}, lares.instant   -- f
 
 string.dump = nil
 
--- In the home's time zone, which is the worker's; the present is the hub's.
+-- The time zone is the home's, which the worker has. The present is the hub's.
 local function time(fields)
   if fields == nil then return instant() end
   return (os.time(fields))
@@ -19,7 +19,7 @@ local function date(form, seconds)
   return (os.date(form, seconds))
 end
 
--- __gc is refused: a finalizer also runs while the state closes, without the hook.
+-- Refuse __gc: a finalizer also runs while the state closes, without the hook.
 local function set_metatable(object, meta)
   if type(meta) == 'table' and rawget(meta, '__gc') ~= nil then raise('__gc metamethods are not available') end
   return raw.setmetatable(object, meta)
@@ -41,7 +41,7 @@ function environment.load(...)
   return lares.load(environment, ...)
 end
 
--- The chunk of a file that the hub sent; a fault in it is raised with its file and line.
+-- Compile a file from the hub. An error is raised with the file and the line.
 function lares.compile(text, name)
   local chunk, fault = raw_load(text, '@' .. name, 't', environment)
   if chunk then return chunk end
@@ -71,7 +71,7 @@ local function finish(name, ok, result)
   return result
 end
 
--- A script, run once in an execution; its text is read when it is asked for.
+-- Return a script's result. The script runs once in an execution, and is read at its first use.
 function environment.require(name)
   if type(name) ~= 'string' then raise("bad argument #1 to 'require' (string expected, got " .. type(name) .. ')') end
   if loaded[name] ~= nil then return loaded[name] end

@@ -1,10 +1,10 @@
--- Stopping: how an execution ends when the hub wants it to.
+-- Stop: end an execution when the hub requests it.
 -- A hook polls regularly; once the answer is a reason, every further instruction raises STOP, and
 -- whatever catches errors (pcall, coroutines, require) raises it again. If the hook cannot stop the code, such as a
 -- library function that takes long, the hub kills the worker.
 local lares = ...
 
--- What opens files and runs code of the host's is taken out of the state altogether.
+-- Remove everything that opens files or runs code of the host.
 for _, name in next, {'io', 'package', 'python', 'require', 'dofile', 'loadfile'} do
   _G[name] = nil
   debug.getregistry()._LOADED[name] = nil
@@ -26,7 +26,7 @@ lares.place = false            -- where it was found, as 'file:line'
 local asked, second = 0, time()
 local hook
 
--- The innermost line of a file from this level of the stack on. Frames of the stripped prelude and of C have no line,
+-- Return the innermost line of a file, from this level of the stack. Frames of the stripped prelude and of C have no line,
 -- and a line of loaded text is in no file.
 local function place(level, co)
   for each = level, level + 30 do
@@ -61,8 +61,8 @@ local function check()
   if reason then stop(reason) end
 end
 
--- After every caught error: a stop cannot be caught, and running out of memory is one. At the limit of the C stack the
--- hook itself finds no room to run, so the guard is asked here.
+-- Call this after every caught error: a stop cannot be caught, and a lack of memory is a stop. At the limit of the C stack, the
+-- hook cannot run, so this function polls.
 local function caught(ok, fault)
   if lares.stopped then stop(lares.stopped) end
   if not ok and type(fault) == 'string' then
@@ -71,13 +71,13 @@ local function caught(ok, fault)
   end
 end
 
--- What pcall and its like return, unless it was a stop.
+-- Return the results of pcall, xpcall, and resume, unless they are a stop.
 local function passed(ok, ...)
   if not ok or lares.stopped then caught(ok, ...) end
   return ok, ...
 end
 
--- An execution begins: there is nothing to ask before it has computed.
+-- Begin an execution. The first poll comes after some computing.
 function lares.begin()
   asked, second = clock(), time()
 end
@@ -86,7 +86,7 @@ local function watch(co)
   sethook(co, hook, '', EVERY)
 end
 
--- Raise an error at the user's line, however many frames of the prelude lie between.
+-- Raise an error at the user's line, even if frames of the prelude are between.
 local function raise(message)
   local at = place(3)
   error(at and at .. ': ' .. message or message, 0)

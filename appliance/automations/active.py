@@ -17,7 +17,7 @@ from appliance.lua.catalog import Asset
 
 
 def wait_key(trigger: DeviceTrigger) -> str:
-    """Return an identifier for a trigger's meaning. It stays the same after reloads and restarts."""
+    """Return an identifier for a trigger's meaning. The identifier is the same after reloads and restarts."""
     stated = state_fields(trigger)
     if trigger.devices.ids:
         stated["device_id"] = sorted(trigger.devices.ids)
@@ -55,7 +55,7 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The key under which the trigger's waits are stored. It is empty if the trigger has no devices."""
+        """The key of the trigger's stored waits. The key is empty if the trigger has no devices."""
         return wait_key(self.trigger) if isinstance(self.trigger, DeviceTrigger) else ""
 
     def is_for(self, trigger: Trigger, *, resumes: bool) -> bool:

@@ -57,7 +57,7 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 class Automations(ExecutableFiles[AutomationDefinition]):
-    """The automations of a catalog. Their triggers are active while the context is entered.
+    """The automations of a catalog. The triggers are active while the context is entered.
 
     If not `is_armed`, no trigger is active until a reload. Methods raise `NotFound` for an unknown id.
     """
@@ -142,7 +142,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return await self._decider.run_by_hand(self.catalog.get(id_), event)
 
     async def validate(self, id_: str) -> View:
-        """Read the automation's file from the disk now; raise `ConfigFailed` with the file's faults."""
+        """Read the automation's file from the disk now. Raise `ConfigFailed` with the file's faults."""
         asset = await self.catalog.read(id_)
         return self._view(asset.definition)
 

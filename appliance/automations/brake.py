@@ -1,10 +1,7 @@
-"""The brake pauses an automation that triggers itself again and again.
-
-This can involve several automations that trigger each other in a circle. For each thing that an execution changes,
-the brake stores the automations that caused the change. If the thing triggers an automation, the stored automations
-are the cause. An automation is the cause of an attribute's change only if the attribute takes the commanded value
-next, before any other command or value. Actions by people are never paused.
-"""
+"""The brake pauses an automation that triggers itself repeatedly, directly or through other automations. For each
+thing that an execution changes, the brake stores the automations that caused the change. If the thing triggers an
+automation, the stored automations are the cause. An automation is the cause of an attribute's change only if the
+attribute takes the commanded value next, before any other command or value. Actions by people are never paused."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from appliance.home.values import Value
 PAUSE_SECS = 60.0
 
 MAX_SLOW_RUNS, SLOW_SECS = 30, 300.0
-"""An automation is also paused after `MAX_SLOW_RUNS` runs within `SLOW_SECS` that it caused itself."""
+"""An automation is also paused if it caused `MAX_SLOW_RUNS` of its runs within `SLOW_SECS`."""
 
 log = logging.getLogger("automations")
 
@@ -125,18 +122,18 @@ class Brake:
         return (_NO_CAUSES if record is None else record.causes) | {id_}
 
     def refusal(self, automation_id: str, event: Mapping[str, Value]) -> str | None:
-        """Return why the automation may not run for the event now; None if it may."""
+        """Return why the automation may not run for the event now. Return None if it may."""
         record, now = self._records.get(automation_id), self._clock.monotonic()
         if record is None:
             return None
         if now < record.paused_until:
-            return f"brake: it set itself off too often; paused for {record.paused_until - now:.0f} s more"
+            return f"brake: it triggered itself too often; paused for {record.paused_until - now:.0f} s more"
         limit = self._limit_reached(record, now) if automation_id in self._causes_of(event) else None
         if limit is None:
             return None
         record.paused_until = now + PAUSE_SECS
         record.runs.clear()
-        sentence = f"it set itself off {limit[0]} times within {limit[1]:g} s; paused for {PAUSE_SECS:.0f} s"
+        sentence = f"it triggered itself {limit[0]} times within {limit[1]:g} s; paused for {PAUSE_SECS:.0f} s"
         log.error("automation '%s': %s", automation_id, sentence)
         return f"brake: {sentence}"
 
@@ -151,7 +148,7 @@ class Brake:
             self._records.setdefault(automation_id, _BrakeRecord()).causes = causes
 
     def paused_secs(self, automation_id: str) -> float | None:
-        """Return the remaining seconds of the automation's pause; None if it is not paused."""
+        """Return the remaining seconds of the automation's pause, or None without a pause."""
         record = self._records.get(automation_id)
         left = 0.0 if record is None else record.paused_until - self._clock.monotonic()
         return left if left > 0 else None

@@ -83,7 +83,7 @@ def _check_types(call: LiteralCall, arguments: tuple[Any, ...]) -> None:
 
 
 def _check_name(method: str, name: Any) -> None:
-    """Check a variable's name. Its value may be computed."""
+    """Check a variable's name, even if the variable's value is computed."""
     if method in ("get", "set") and isinstance(name, str):
         try:
             variable_name(name)

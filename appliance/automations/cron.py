@@ -112,7 +112,7 @@ class Cron(Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1024)
 def _read(plain: str) -> Any:
-    """Return a cached finder of occurrences. It can be shared because each call passes its own time."""
+    """Return a cached finder of occurrences. Callers can share the finder, because each call passes a time."""
     from croniter import croniter
 
     years = LAST_YEAR - FIRST_YEAR + 1

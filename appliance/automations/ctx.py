@@ -1,4 +1,4 @@
-"""The work of each method of `ctx` in the home; `lua_worker/ctx_methods.py` lists the methods."""
+"""The work of each method of `ctx` in the home. `lua_worker/ctx_methods.py` lists the methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the arguments of `ctx`: one table for the hub at run time, and for `lares check`, which sees literals."""
+"""Checks of the arguments of `ctx`. The hub uses them at run time, and `lares check` uses them for literals."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ CHECKS: Mapping[str, Callable[[Any, Any, Any], object]] = {
     "restore": lambda snapshot, *_: check_snapshot(snapshot),
     "log": lambda level, *_: check_level(level),
 }
-"""The check of each method's arguments. It raises `Invalid` if the call would fail. The Lua types are already
-correct."""
+"""The check of each method's arguments. A check raises `Invalid` if the call would fail. The Lua types must already
+be correct."""
 
 
 def _options(raw: Any, call: str) -> Table:

@@ -40,7 +40,7 @@ _OTHER_NAMES = {
     **dict.fromkeys(("state", "numeric_state", "device"), "device_state_change"),
     "event": "device_event",
 }
-"""Other home automation systems' names of the fields, for hints."""
+"""Names of fields in other home automation systems, for hints."""
 
 
 def parse_trigger(table: Table, locale: Locale, now: datetime) -> Trigger | None:

@@ -102,8 +102,8 @@ class Engine:
             self._stop(active)
 
     async def reload(self, *, only_valid: bool = False) -> tuple[int, list[Fault]]:
-        """Load all files, or with `only_valid` the valid files. Without `only_valid`, a fault means that nothing
-        changes. An unchanged trigger keeps its waits and its schedule."""
+        """Load all files, or with `only_valid` the valid files. Without `only_valid`, a fault in any file prevents
+        the reload. An unchanged trigger keeps its waits and its schedule."""
         count, faults = await (self.catalog.reload_valid() if only_valid else self.catalog.reload())
         if not faults:
             self.arm()
@@ -183,8 +183,8 @@ class Engine:
             )
 
     def list_constant(self) -> list[ActiveTrigger]:
-        """Return the intervals of automations without conditions and policy. A simulation without Lua shows one of
-        their times."""
+        """Return the intervals of automations without conditions and policy. Without Lua, all their runs have the
+        same result."""
         definitions = ((active, active.asset.definition) for active in self._list_active())
         plain = (active for active, each in definitions if not each.conditions and each.policy == Policy())
         return [active for active in plain if isinstance(active.trigger, Interval)]

@@ -20,7 +20,7 @@ DEFAULT_LIMITS = AutomationRunner()
 
 
 class Environment:
-    """The dependencies of automations. It creates the brake, the change times, and the variables.
+    """The dependencies of automations. The environment creates the brake, the change times, and the variables.
 
     `limits` are the brake's limits. `began` is the start of the hub in monotonic seconds; None means now.
     `stopped_at` is the time of the last orderly stop, None if it is unknown. `left_at` is the newest known time of

@@ -391,10 +391,9 @@ def read_removed(stored: DocumentReader) -> dict[str, RemovedDevice]:
 
 class NameWatcher:
     """Logs unknown names a minute after the start, or when the last adapter has answered if that is later. After
-    that, it checks names after each reload. It does not repeat warnings from loading a file. `view` returns the
+    that, checks the names after each reload. Warnings from loading a file are not repeated. `view` returns the
     present names of the home and the enabled automations; it is called on the loop. The events and attributes of
-    devices are stored, so that they outlive restarts.
-    """
+    devices are stored, so that they outlive restarts."""
 
     def __init__(
         self,

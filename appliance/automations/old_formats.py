@@ -1,4 +1,4 @@
-"""The converter for data of version 0.1. It runs once after a start; no other file knows the old formats."""
+"""The converter for data of version 0.1. The converter runs once after a start. No other file has the old formats."""
 
 from __future__ import annotations
 

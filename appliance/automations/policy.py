@@ -1,6 +1,6 @@
-"""The policy of an automation: prevents a run too soon after the last one, and a second run for the same event. The
-functions have no state: each returns the memory to store. Instants are wall-clock times. After the clock is set back,
-future instants are treated as now, so that no cooldown lasts longer than configured."""
+"""The policy of an automation: prevents a run too soon after the previous run, and a second run for the same event.
+The functions have no state: each returns the memory to store. Instants are wall-clock times. After the clock is set
+back, future instants are treated as now, so that no cooldown lasts longer than configured."""
 
 from __future__ import annotations
 

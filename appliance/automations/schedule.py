@@ -48,7 +48,7 @@ class Schedule(Protocol):
 
 
 class TimerHandle(Struct, eq=False):
-    """A timer for a real duration. It repeats if `every` (seconds) is given."""
+    """A timer for a real duration. With `every` (seconds), the timer repeats."""
 
     name: str
     due: float
@@ -66,8 +66,8 @@ class TimerHandle(Struct, eq=False):
 
 
 class Alarm(Struct, eq=False, kw_only=True):
-    """A callback at the occurrences of a schedule. `due` is the next occurrence. It is None while the clock is not
-    trusted, and after the last occurrence. `name` is for the log. If it `never_repeats`, an occurrence fires only
+    """A callback at the occurrences of a schedule. `due` is the next occurrence, or None while the clock is not
+    trusted and after the last occurrence. `name` is for the log. If it `never_repeats`, an occurrence fires only
     once, even if the clock is set back. `last` is the occurrence that fired last. `gap` is the period after it in
     which occurrences were skipped."""
 
@@ -98,7 +98,7 @@ class Alarm(Struct, eq=False, kw_only=True):
             return None
 
     def advance(self, now: datetime) -> datetime | None:
-        """Return the occurrence that fires now: the latest due one that is not too late. Then find the next
+        """Return the occurrence that fires now: the latest due occurrence that is not too late. Then find the next
         occurrence."""
         fires = None
         if self.due is not None and now - self.due > MAX_LATE:
@@ -153,7 +153,7 @@ class Scheduler:
         await self._tasks.__aexit__()
 
     def after(self, name: str, seconds: float, on_due: Callable[[float], None]) -> TimerHandle:
-        """Call `on_due` once after these real seconds. Its argument is the delay in seconds."""
+        """Call `on_due` once after these real seconds. The argument of `on_due` is the delay in seconds."""
         return self._start(TimerHandle(name, self._clock.monotonic() + seconds, on_due))
 
     def every(
@@ -183,7 +183,7 @@ class Scheduler:
         return alarm
 
     def cancel(self, what: TimerHandle | Alarm) -> None:
-        """Cancel a timer or an alarm. It may be cancelled already."""
+        """Cancel a timer or an alarm, unless it is already cancelled."""
         if isinstance(what, Alarm):
             self._alarms.pop(what, None)
         elif not what.is_cancelled:

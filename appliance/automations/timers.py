@@ -54,7 +54,7 @@ class Timer(Struct, frozen=True, kw_only=True):
 
 
 class TimerState(Enum):
-    """The state of a timer; the text is its next event."""
+    """The state of a timer. The text is the event that the timer waits for."""
 
     STORED = "a trusted clock"
     RUNNING = "its end"
@@ -107,7 +107,7 @@ class RunningTimer(Struct, eq=False, kw_only=True):
 
 
 class Timers:
-    """The timers by name. They run in real seconds. After a restart, they are due by the clock, once the clock is
+    """The timers by name. Timers run in real seconds. After a restart, they are due by the clock, once the clock is
     trusted. Simultaneous changes, including ends, are one stored record. When a timer ends, it is removed from
     storage and then fires. After a power cut before the removal, the timer fires again. If storage fails, the timer
     still fires, and fires again only if the hub ends before a flush. A timer without a listener waits for up to a
@@ -302,7 +302,7 @@ class Timers:
             except StoreFailed:  # the next flush removes it from storage
                 for timer in ending:
                     self._remember(TIMER_PREFIX + timer.name, None)
-            except asyncio.CancelledError:  # the hub is stopping; it fires after the next start
+            except asyncio.CancelledError:  # the hub is stopping; the timer fires after the next start
                 for timer in ending:
                     self._write(timer)
                 raise

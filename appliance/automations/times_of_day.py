@@ -21,7 +21,8 @@ _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])\Z")
 _SECOND = timedelta(seconds=1)
 
 MAX_DAYS_AHEAD = 21
-"""The maximum number of days until a weekday comes. It is more than a week, because a time zone may skip a day."""
+"""The maximum number of days until a weekday comes. The number is more than a week, because a time zone may skip a
+day."""
 
 HORIZON = -0.8333
 """Elevation of the sun's centre in degrees when its rim touches the horizon, with refraction."""
@@ -73,7 +74,7 @@ class SunDay(Struct, frozen=True, kw_only=True):
 def sun_day(locale: Locale, day: date) -> SunDay:
     """Return the sun's day that contains noon of this local date. The home must have coordinates.
 
-    In the far north, a sunset in summer may be after midnight by the clock. It still belongs to this date.
+    In the far north, a sunset in summer may be after midnight by the clock. Such a sunset still belongs to this date.
     """
     place = _place(locale)
     return _day(*place, _solar_date(locale.noon(day), place[1]))
@@ -134,8 +135,8 @@ def _is_up(observer: tuple[float, float], instant: datetime) -> bool:
 
 
 def _crossing(observer: tuple[float, float], start: datetime, end: datetime) -> datetime:
-    """Return when the sun crosses the horizon, to the second. It must cross the horizon exactly once between the two
-    instants."""
+    """Return when the sun crosses the horizon, to the second. The sun must cross the horizon exactly once between the
+    two instants."""
     rises = _is_up(observer, end)
     low, high = 0, round((end - start).total_seconds())
     base = start.replace(microsecond=0)
@@ -196,7 +197,8 @@ def _offset(zone: ZoneInfo, instant: datetime) -> timedelta:
 
 
 def end_of_repeated(local: datetime) -> datetime:
-    """Return the end of the repeated hour that contains this local time. Both times are without a zone."""
+    """Return the end of the repeated hour that contains this local time. The argument and the result are without a
+    zone."""
     shown = local.replace(tzinfo=None, fold=0)
     low, high = shown, shown + timedelta(days=1)
     while high - low > _SECOND:

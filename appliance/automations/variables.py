@@ -32,7 +32,7 @@ MAX_VALUE_DEPTH = 32
 
 
 class Variable(Struct, frozen=True, kw_only=True):
-    """A variable. Its value is never None."""
+    """A variable. `value` is never None."""
 
     name: str
     value: Value

@@ -28,7 +28,7 @@ class LuaDefinition(Protocol):
 
     @property
     def id(self) -> str:
-        """The id. It is unique in the catalog."""
+        """The id, which is unique in the catalog."""
 
 
 T = TypeVar("T", bound=LuaDefinition)
@@ -37,10 +37,10 @@ D = TypeVar("D")
 log = logging.getLogger("lua")
 
 Describe = Callable[[Source], Awaitable[Mapping[str, Any]]]
-"""Runs a file's top-level code and returns its result; raises `ScriptFailed`."""
+"""Runs a file's top-level code and returns its result. Raises `ScriptFailed`."""
 
 Parse = Callable[[Table], T | None]
-"""Parses a file's table. Returns None if the table has faults; the table's findings have these faults."""
+"""Parses a file's table. If the table has faults, adds them to the table's findings, and returns None."""
 
 Inspect = Callable[[Source], Iterable[Fault]]
 """Returns warnings about a file's text."""

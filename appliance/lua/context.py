@@ -44,7 +44,7 @@ SCRIPT_LOG_LEVELS: Mapping[str, int] = {
 }
 
 CtxCall = Callable[..., Awaitable[Any]]
-"""Does the work of a method of `ctx`. It gets the context and three arguments, and returns JSON data."""
+"""Does the work of a method of `ctx`: gets the context and three arguments, and returns JSON data."""
 
 
 class FailedCall(Struct, frozen=True, kw_only=True):
@@ -111,7 +111,7 @@ class Context:
 
     `results` are the newest `MAX_RESULTS` command results in the order of the calls. `calls` has the work of each
     method. `warnings` are the first `MAX_WARNINGS` failures. `chain` are the sources of the executions that led to
-    this one, and its own source.
+    this execution, and its source.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
 
 class Channel(Protocol):
-    """The part of `Worker` that executions use. It is a protocol, because `worker.py` imports this file."""
+    """The part of `Worker` that executions use. This is a protocol, because `worker.py` imports this file."""
 
     def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
         """Send the frame to the execution's Lua once the worker has a free place. Set the execution's `reply`
@@ -79,7 +79,7 @@ class LuaExecution:
     deadline = inf
     """When the present step reaches its limit, in seconds of the machine's clock."""
     is_begun = False
-    """Whether the worker received the file. It may have run part of the file."""
+    """Whether the worker received the file. The worker may have run part of the file."""
     stops_after_call = False
     """Whether `stop_after_call` was called."""
     is_lost = False
@@ -122,7 +122,8 @@ class LuaExecution:
         self._cpu_left = settings.limits.max_cpu_secs
 
     def begin(self, find_worker: FindWorker, lost_because: str = "") -> None:
-        """Send the file to a worker; `lost_because` is the reason if the last worker ended before it had the file."""
+        """Send the file to a worker. `lost_because` is the reason why the last worker ended before it had the
+        file."""
         worker = find_worker(self, lost_because)
         if isinstance(worker, str):
             self._final_frame = _lost(worker)
@@ -235,7 +236,7 @@ class LuaExecution:
         return answer
 
     def _stop(self) -> None:
-        """Stop Lua in the worker, even if it computes. Its last frame still arrives."""
+        """Stop Lua in the worker, even if Lua computes. The last frame still arrives."""
         if self._is_over or self._is_stopping:
             return
         if self.is_begun:
@@ -302,7 +303,7 @@ class LuaExecution:
         self.cpu_secs = secs
 
     def _remark(self, secs: float) -> None:
-        """Log one warning after `MAX_UNREMARKED_CPU_SECS`. A call that only reads does not reset `secs`."""
+        """Log one warning after `MAX_UNREMARKED_CPU_SECS`. `secs` includes calls that only read."""
         if secs < MAX_UNREMARKED_CPU_SECS or self._is_remarked:
             return
         self._is_remarked = True

@@ -88,7 +88,7 @@ class Execution:
 
     def view(self) -> ExecutionView:
         request, lua = self.request, self.lua
-        status, doing = ("queued", "waits for its turn") if lua is None else lua.describe_activity()
+        status, doing = ("queued", "waits for earlier executions") if lua is None else lua.describe_activity()
         return ExecutionView(
             id=self.id,
             kind=request.kind,
@@ -162,7 +162,7 @@ class Executor:
         return len(_of(id_, self._running))
 
     def cancel_execution(self, number: str) -> bool:
-        """Cancel one execution; return whether it was in progress."""
+        """Cancel one execution. Return whether it was in progress."""
         for execution in (*self._running, *self._all_waiting()):
             if execution.id == number:
                 self.cancel(execution, CANCELLED)
@@ -196,14 +196,15 @@ class Executor:
         return entry
 
     def cancel_executions(self, id_: str) -> int:
-        """Cancel the running and waiting executions of one scene or automation; return their number."""
+        """Cancel the running and waiting executions of one scene or automation. Return the number of cancelled
+        executions."""
         every = (*self._waiting.get(id_, ()), *_of(id_, self._running))
         for execution in every:
             self.cancel(execution, CANCELLED)
         return len(every)
 
     def cancel(self, execution: Execution, because: str) -> None:
-        """End a running execution at once, even in a sleep or a command; a waiting one never begins."""
+        """End a running execution at once, even in a sleep or a command. A waiting execution never begins."""
         if execution.lua is not None:
             execution.end_because = because
             execution.lua.cancel()
@@ -239,7 +240,8 @@ class Executor:
             asyncio.get_running_loop().call_soon(self._begin_next, request.id)  # not nested, in case hundreds fail
 
     def _replace(self, execution: Execution) -> None:
-        """End a running execution after its present call, and a waiting one at once. The mode no longer counts it."""
+        """End a running execution after its present call, and a waiting execution at once. The mode no longer counts
+        the execution."""
         execution.is_counted = False
         if execution.lua is None:
             self._end(execution, ExecutionStatus.CANCELLED, REPLACED)
@@ -316,12 +318,13 @@ def _of(id_: str, executions: Iterable[Execution]) -> list[Execution]:
 
 
 def list_executions(executors: Iterable[Executor], id_: str | None = None) -> list[ExecutionView]:
-    """Return the running and waiting executions, oldest first. With `id_`, only those of one scene or automation."""
+    """Return the running and waiting executions, oldest first. With `id_`, return only the executions of one scene or
+    automation."""
     every = [view for executor in executors for view in executor.list_executions(id_)]
     return sorted(every, key=lambda each: each.started_at)
 
 
 def cancel_execution(executors: Iterable[Executor], number: str) -> None:
-    """Cancel one execution; raise `NotFound` if it is not in progress."""
+    """Cancel one execution. Raise `NotFound` if it is not in progress."""
     if not any(executor.cancel_execution(number) for executor in executors):
         raise NotFound("execution", number)

@@ -1,5 +1,5 @@
-"""Failures of Lua as sentences with file, line, and a hint for the most frequent mistakes. One table has the hints. A
-sentence that already contains the remedy needs no hint, such as the one about a misspelt field."""
+"""Failures of Lua as sentences with file, line, and a hint for the most frequent mistakes. A table has all hints. A
+sentence that already contains the remedy needs no hint."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ _LIMITS = {
 def failure_of(
     frame: WorkerFrame, files: Sequence[Source], limits: ExecutionLimits, *, is_kind: bool = False
 ) -> ScriptFailed | ExecutionCancelled:
-    """Return the error for a frame FAILED, STOPPED, or LOST. `files` are the files that the execution has read; the
-    first is its own.
+    """Return the error for a frame FAILED, STOPPED, or LOST. `files` are the files that the execution has read,
+    beginning with its own file.
 
-    With `is_kind`, a function of a kind of adapter failed. Its `ctx` has other methods.
+    With `is_kind`, a function of a kind of adapter failed. The `ctx` of kinds has other methods.
     """
     if frame.kind is FrameKind.FAILED:
         message, place, absent = (part.decode(errors="replace") for part in frame.parts)
@@ -117,7 +117,7 @@ def _lines(source: Source, number: int) -> tuple[str, str]:
     """Return this line and the previous line, both cut to the length that hints examine."""
     if not 0 < number <= len(source.text):
         return "", ""
-    # a million lines are not kept in memory for two
+    # do not split a file of a million lines for two lines
     found = list(islice(BytesIO(source.chunk), max(number - 2, 0), number))
     previous, here, *_ = [b""] * (number == 1) + [line.rstrip(b"\n")[:MAX_LINE_CHARS] for line in found] + [b"", b""]
     return here.decode(errors="replace"), previous.decode(errors="replace")
@@ -263,7 +263,7 @@ _MISSPELT = {
     "elif": "elseif",
     "func": "function",
 }
-"""The correct keyword for each wrong one: exchanged or missing letters, and keywords of other languages."""
+"""The correct keyword for each wrong word, such as a misspelt keyword or a keyword of another language."""
 
 _RESERVED = rf"(?:^|[{{,;\s])({'|'.join(sorted(KEYWORDS))})\s*=(?!=)"
 _NO_RETURN = 'a script without return gives true: does it end with "return { … }"?'

@@ -36,21 +36,21 @@ from appliance.lua.worker_pool import WorkerPool
 log = logging.getLogger("lua")
 
 MAX_CALL_CPU_SECS = 2.0
-"""Seconds that a function may compute without waiting. This is less than the limit of a poll, so that the error names
-the line."""
+"""Seconds that a function may compute without waiting. The limit is less than the limit of a poll, so that the error
+names the line."""
 
 _BUNDLED = "bundled"
 """The name of the folder of bundled kinds."""
 
 
 class DescribeKind(Protocol):
-    """Runs a file's top-level code and returns its result; raises `ScriptFailed`."""
+    """Runs a file's top-level code and returns its result. Raises `ScriptFailed`."""
 
     async def __call__(self, source: Source, *, is_kind: bool) -> Mapping[str, Any]: ...
 
 
 LuaKind = Asset[KindDefinition]
-"""A kind of adapter. Its name is the name of its file."""
+"""A kind of adapter. The kind has the name of its file."""
 
 
 class KindReading(Struct, frozen=True, kw_only=True):
@@ -74,8 +74,8 @@ class KindReading(Struct, frozen=True, kw_only=True):
 
 class KindCatalog:
     """The kinds of the home's sections, and the `KindHost` of their adapters. If a file has a fault, its loaded kind
-    does not change. `folder` is the home's folder; it may be missing. The `unsaved` text replaces the file with the
-    same name. Bundled kinds are loaded only if a section uses them. Each load is published for each section."""
+    does not change. `folder` is the home's folder, which may be missing. The `unsaved` text replaces the file with
+    the same name. Bundled kinds are loaded only if a section uses them. Each load is published for each section."""
 
     def __init__(
         self,
@@ -283,14 +283,14 @@ def folder_of_kinds(file: Path) -> Folder:
 
 
 def catalog_of_kinds(file: Path, sections: Sequence[LuaSection], describe: DescribeKind, bus: Bus) -> KindCatalog:
-    """Return the catalog of the folder next to this configuration file. It is empty until it is loaded."""
+    """Return the catalog of the folder next to this configuration file, without loading it."""
     return KindCatalog(folder_of_kinds(file), sections, describe, bus)
 
 
 @cache
 def read_bundled_kinds() -> Contents:
-    """Return the files of the bundled kinds. They are read once, because the hub may later run as a user who cannot
-    read them."""
+    """Return the files of the bundled kinds. The files are read once, because the hub may later run as another user,
+    without the permission to read them."""
     return Folder(path=BUNDLED_KINDS, name=_BUNDLED).read()
 
 

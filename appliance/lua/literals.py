@@ -25,8 +25,8 @@ _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
 
 class LiteralCall(Struct, frozen=True, kw_only=True):
     """A call of a method, such as `ctx:sleep(5)`. With an empty `method`, it is a table outside of such calls.
-    Computed arguments and fields are `UNKNOWN`. A local variable with one literal value has that value. If the call
-    `is_open`, its last argument may return several values. `object` is the word before the colon."""
+    Computed arguments and fields are `UNKNOWN`. A local variable that gets only one literal value has this value. If
+    the call `is_open`, its last argument may return several values. `object` is the word before the colon."""
 
     method: str
     line: int

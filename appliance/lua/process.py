@@ -22,15 +22,15 @@ from appliance.lua.folder import Folder
 from appliance.lua_worker.protocol import Decoder
 
 DEADLINE_GRACE_SECS = 1.0
-"""Seconds for Lua to stop after a limit; then its worker is killed."""
+"""Seconds for Lua to stop after a limit. After that, its worker is killed."""
 
 
 class ExecutionLimits(Struct, frozen=True, kw_only=True):
     """The limits of one execution.
 
     `max_cpu_secs` limits the running time between two waiting calls. `max_cpu_total_secs` limits the total processor
-    time. `backstop_secs` limits the whole duration, without the time inside `ctx:sleep`. These are real seconds, even
-    if the hub's clock is simulated. `user_ids` are the user and the groups of a worker that root starts.
+    time. `backstop_secs` limits the whole duration, without the time inside `ctx:sleep`. The limits are real seconds,
+    even if the hub's clock is simulated. `user_ids` are the user and the groups of a worker that root starts.
     """
 
     max_memory_mb: float = 16

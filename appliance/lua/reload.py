@@ -90,7 +90,7 @@ class Reloader:
 
 
 def refusing(directory: str, reason: str) -> LoadWork:
-    """Return the work of a disabled target. It fails with this reason."""
+    """Return the work of a disabled target, which fails with this reason."""
 
     async def refuse() -> tuple[int, list[Fault]]:
         return 0, [Fault(directory, 0, reason)]

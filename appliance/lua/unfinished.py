@@ -19,7 +19,7 @@ from appliance.tasks import Tasks
 MARK_AFTER_SECS = 0.5
 
 MAX_MARKED = 1000
-"""Maximum number of marked executions. Others are not marked."""
+"""Maximum number of marked executions."""
 
 CUT_OFF = "the hub was killed or lost its power while this ran"
 

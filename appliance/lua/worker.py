@@ -89,8 +89,8 @@ class Worker(asyncio.BufferedProtocol):
         return self._transport is not None and self._transport.is_closing()
 
     def figures(self) -> dict[str, Any]:
-        """Return the worker's figures. `confinement` is "complete" or lists the missing parts. It is None until the
-        worker is ready."""
+        """Return the worker's figures. `confinement` is "complete", a list of missing parts, or None until the worker
+        is ready."""
         return {
             "pid": self.pid,
             "resident_bytes": self._resident_bytes(),
@@ -126,7 +126,7 @@ class Worker(asyncio.BufferedProtocol):
 
     def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
         """Send the frame to the execution's Lua once fewer than `MAX_RUNNING` executions run. The execution's `reply`
-        will be a request or the last frame. It is LOST if the process ends first."""
+        will be a request or the last frame. If the process ends first, `reply` is LOST."""
         execution.reply = asyncio.get_running_loop().create_future()
         if not execution.is_begun:
             self._admitted += 1

@@ -155,7 +155,7 @@ FIRST_UNLISTED = 424
 """From this number on, all architectures use the same numbers. Lua needs none of these calls."""
 
 X32_BIT = 0x40000000
-"""Marks a call of x32, the other convention of x86_64. It has the same architecture number."""
+"""Marks a call of x32, the other convention of x86_64, which has the same architecture number."""
 
 KILL, ALLOW, REFUSE, NO_SUCH_CALL = 0x80000000, 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
 

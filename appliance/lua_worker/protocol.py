@@ -19,7 +19,8 @@ TIMING = Struct("<dBd")
 stop it after that, and the present instant in seconds since 1970."""
 
 MEMORY_USE = Struct("<IQ")
-"""The first part of PONG: the execution with the most memory, and its bytes. Both are 0 without executions."""
+"""The first part of PONG: the execution with the most memory, and its bytes. Without executions, both numbers are
+0."""
 
 
 CPU = Struct("<d")

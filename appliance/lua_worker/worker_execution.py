@@ -142,7 +142,7 @@ class WorkerExecution:
         self._run(timing)
 
     def _open_kind(self) -> None:
-        """Add the globals of kinds of adapter. Other files do not have them."""
+        """Add the globals of kinds of adapter, which other files do not have."""
         before = self.memory
         self._lua.execute(prelude()[1], self._table, mode="b")
         self._max_memory += self.memory - before
@@ -270,7 +270,7 @@ class WorkerExecution:
 
 @cache
 def prelude() -> tuple[bytes, bytes]:
-    """Return the compiled prelude, and its continuation for kinds of adapter. Both are stripped of lines, so that the
+    """Return the compiled prelude, and its continuation for kinds of adapter. Both have no line numbers, so that the
     prelude recognises its stack frames."""
     *texts, kind = [(_FOLDER / f"{part}.lua").read_text("utf-8") for part in (*PRELUDE, "kind")]
     *parts, driver = [f"(function(...)\n{text}\nend)(lares);" for text in texts]

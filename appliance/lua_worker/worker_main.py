@@ -21,7 +21,7 @@ NICE = 10
 """The worker's niceness, so that the hub comes first."""
 
 STACK_BYTES = 1 << 20
-"""The stack of a thread. It is enough for Lua's deepest recursion in C; a quarter is not enough."""
+"""The stack of a thread: enough for Lua's deepest recursion in C. A quarter is not enough."""
 
 MAX_IDLE_THREADS = 8
 SPARE_EXECUTIONS = 4
@@ -124,7 +124,7 @@ class WorkerLoop:
                 self._jobs.append(partial(self._do, job, frame.execution))
 
     def _has_successor(self) -> bool:
-        """Return whether another thread waits to read. If necessary, start one."""
+        """Return whether another thread waits to read. If necessary, start a thread."""
         if self._idle:
             return True
         with contextlib.suppress(RuntimeError):  # no memory for another thread

@@ -6,7 +6,7 @@ local climate = {}
 
 local COLDEST_CELSIUS = 5
 
-local function obeys(ctx, id, capability, value)
+local function succeeds(ctx, id, capability, value)
   return ctx:command(id, { capability = capability, action = "set", value = value }).status == "ok"
 end
 
@@ -15,8 +15,8 @@ local function key_of(id)
   return id:lower():gsub("[^a-z0-9_]", "_"):sub(1, 56)
 end
 
--- Set the target temperature in the device's unit (degrees Celsius by default), within its range. Returns true if it
--- did.
+-- Set the target temperature in the device's unit (degrees Celsius by default), within its range. Returns true if the
+-- command succeeded.
 ---@param ctx Context
 ---@param id string
 ---@param temperature number
@@ -30,7 +30,7 @@ function climate.set(ctx, id, temperature)
   local shown = device.attributes.target_temperature
   local unit = spec.schema.unit or shown and shown.unit or "°C"
   local value = { value = offers.clamp(spec, temperature), unit = unit }
-  return obeys(ctx, id, "target_temperature", value)
+  return succeeds(ctx, id, "target_temperature", value)
 end
 
 -- Set the mode: "heat", "off". Returns true if the command succeeded, false for an unknown mode.
@@ -46,7 +46,7 @@ function climate.mode(ctx, id, mode)
   end
   for _, each in ipairs(spec.schema.values) do
     if each == mode then
-      return obeys(ctx, id, "hvac_mode", mode)
+      return succeeds(ctx, id, "hvac_mode", mode)
     end
   end
   return false

@@ -36,7 +36,7 @@ async def test_a_self_triggering_automation_is_paused(tmp_path: Path, caplog: py
     async with bench(tmp_path, automation(CHANGES)) as it:
         await feed_back(it, 20, ("automation:a", "desk:light:0"))
         assert 10 <= len(it.fired) <= 12
-        sentence = "it set itself off 10 times within 10 s; paused for 60 s"
+        sentence = "it triggered itself 10 times within 10 s; paused for 60 s"
         assert ("skipped", f"brake: {sentence}") in it.outcomes()
         assert f"automation 'a': {sentence}" in caplog.text
         assert it.parts.engine.figures()["a"]["braked_secs"] == 60
@@ -45,7 +45,7 @@ async def test_a_self_triggering_automation_is_paused(tmp_path: Path, caplog: py
         it.show(brightness=50)
         await it.drain()
         assert len(it.fired) == count
-        assert it.outcomes()[-1] == ("skipped", "brake: it set itself off too often; paused for 1 s more")
+        assert it.outcomes()[-1] == ("skipped", "brake: it triggered itself too often; paused for 1 s more")
         await it.pass_by(2)
         it.show(brightness=51)
         await it.drain()
@@ -72,7 +72,7 @@ async def test_slow_feedback_is_paused_after_thirty_runs(pause: float, runs: int
         for number in range(40):
             command(it, "automation:a", "desk:light:0", number)
             await it.pass_by(pause)
-        is_braked = ("skipped", "brake: it set itself off 30 times within 300 s; paused for 60 s") in it.outcomes()
+        is_braked = ("skipped", "brake: it triggered itself 30 times within 300 s; paused for 60 s") in it.outcomes()
         assert is_braked is (runs == 30)
         assert len(it.fired) in (runs, runs + 1) or (pause == 9 and len(it.fired) < 40)
 

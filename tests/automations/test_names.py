@@ -377,7 +377,7 @@ def words(trigger: dict[str, Any], *conditions: dict[str, Any]) -> list[str]:
 def test_stored_names_in_another_form_are_ignored(caplog: pytest.LogCaptureFixture) -> None:
     card = Card({"sent/a:1": ["single"], "sent/a:2": {"events": ["double"]}, "removed/a:3": 7})
     assert read_past(card) == {"a:2": PastNames(events={"double"})} and read_removed(card) == {}
-    assert "the stored value 'sent/a:1' is left out" in caplog.text
+    assert "the stored value 'sent/a:1' is ignored" in caplog.text
 
 
 @each_row(

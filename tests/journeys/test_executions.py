@@ -56,7 +56,7 @@ async def test_running_and_waiting_executions_are_listed_and_can_be_cancelled(tm
             ("automation", "long", "waiting"),
         ]
         assert re.fullmatch(r"sleep until \d\d:\d\d:\d\d", found[0]["doing"])
-        assert found[1]["doing"] == "waits for its turn"
+        assert found[1]["doing"] == "waits for earlier executions"
         assert re.fullmatch(r"computing for \d+ s", found[2]["doing"])
         assert found[3]["name"] == "Long" and len({each["id"] for each in found}) == 4
         assert [each["running"] for each in (await app.get("/automations")).json] == [1]

@@ -15,7 +15,7 @@ from appliance.tables.fields import Table
 
 
 class ConditionResult(Struct, frozen=True, kw_only=True):
-    """The result of a condition. `reason` has the compared values; it is empty if the condition holds.
+    """The result of a condition. `reason` has the compared values. `reason` is empty if the condition holds.
 
     `branch` is the path to the deciding condition within a combination, such as `1.2`.
     """

@@ -47,7 +47,7 @@ CONDITION_KINDS: Mapping[str, type[Condition]] = {
 
 
 _OTHER_NAMES = {"time": "time_window", "state": "device_state", "sun": "sun_position"}
-"""Other home automation systems' names of combinations, for hints."""
+"""Names of combinations in other home automation systems, for hints."""
 
 
 def parse_conditions(table: Table, locale: Locale, depth: int = 1) -> tuple[Condition, ...]:
@@ -75,7 +75,7 @@ def list_nested(conditions: Iterable[Condition]) -> Iterator[Condition]:
 
 
 class Demand(Enum):
-    """The requirement of an outer condition for an inner one."""
+    """The result that a combination requires of a nested condition."""
 
     MUST = "must be"
     MUST_NOT = "must not be"

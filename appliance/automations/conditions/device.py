@@ -120,7 +120,7 @@ class PlaceState(Condition, frozen=True, kw_only=True):
         return [NamedThing(f"{self.place}_id", self.place, self.place_id)]
 
     def look(self, home: Environment, instant: datetime | None) -> Fact:
-        """Compare the number of devices. It is unknown if the room or group is missing."""
+        """Compare the number of devices. The number is unknown if the room or group is missing."""
         registry = home.registry
         list_devices = registry.list_room_devices if self.place == "room" else registry.list_group_devices
         try:

@@ -38,7 +38,7 @@ class Edge(Struct, frozen=True, kw_only=True):
         return None if word is None else cls(event=SunEvent(word), offset_mins=offset or 0)
 
     def instant_on(self, day: SunDay) -> datetime | None:
-        """Return the edge's time on this day; None if the day has no such event."""
+        """Return the edge's time on this day. Return None if the day has no such event."""
         found = day.instant_of(self.event)
         return None if found is None else found + timedelta(minutes=self.offset_mins)
 
@@ -50,7 +50,7 @@ _SUNSET = Edge(event=SunEvent.SUNSET)
 
 
 class TimeCondition(Condition, frozen=True, kw_only=True):
-    """A condition that depends only on the time. It does not hold while the clock is not trusted."""
+    """A condition that depends only on the time. While the clock is not trusted, the condition does not hold."""
 
     locale: Locale
 
@@ -183,9 +183,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return any((start or instant) <= instant and (end is None or instant < end) for start, end in starts_and_ends)
 
     def find_empty(self) -> str | None:
-        """Return a sentence if the offset of the only edge leaves no time on some day of a year, otherwise None. The
-        checked days include the longest and the shortest.
-        """
+        """Return a warning if the condition never holds on some day of a year, because of the offset of its only
+        edge. Otherwise return None. The checked days include the longest and the shortest."""
         edge = self.before or self.after
         if edge is None or not edge.offset_mins or (self.after is not None and self.before is not None):
             return None

@@ -32,7 +32,7 @@ class Match(Struct, frozen=True, kw_only=True):
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
-    """A trigger of an automation. Its `id` distinguishes it from the automation's other triggers."""
+    """A trigger of an automation. `id` distinguishes the automation's triggers."""
 
     type: str = ""
     id: str | None = None
@@ -52,7 +52,7 @@ class Trigger(Struct, frozen=True, kw_only=True):
         return [each.subject for each in self.names() if each.owner is None]
 
     def describe(self, home: Environment, instant: datetime | None) -> str:
-        """Describe the trigger with present values; `instant` is None while the clock is not trusted."""
+        """Describe the trigger with present values. `instant` is None while the clock is not trusted."""
         raise NotImplementedError
 
 

@@ -242,7 +242,8 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     def resume(self, pending: Match, device: Device) -> Match | None:
         """Return the pending match of a wait from before a stop, given the first observation after it.
 
-        As in `follow`, the same object continues the wait, a different one restarts it, and None ends it.
+        As in `follow`, the same object continues the wait, a different object restarts the wait, and None ends the
+        wait.
         """
         value, previous = self._last_value(device), pending.event.get("value")
         if not self.matcher.holds(value):
@@ -264,7 +265,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return self.debounce_secs is not None or self.matcher.is_any
 
     def _last_value(self, device: Device) -> Value:
-        """Return the newest value that can be compared. It may be from before a gap."""
+        """Return the newest value that can be compared, even if it is from before a gap."""
         return self.matcher.last_usable(device.known(self.attribute or ""))
 
     def _table(self, device: Device, previous: Value = None) -> dict[str, Value]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The entry for a fresh clone: needs only Python 3.11; see `python3 build.py --help`."""
+"""Builds, tests, and runs a fresh clone with only Python 3.11; see `python3 build.py --help`."""
 
 import sys
 
@@ -53,7 +53,7 @@ test and bench from firmware/test.lock.
 
 
 def pyz(arguments: Sequence[str]) -> int:
-    """Make the single file for all targets, or one for each named target."""
+    """Make the single file for all targets, or one file per named target."""
     tags = list(arguments[1::2])
     if len(arguments) % 2 or any(word != "--target" for word in arguments[::2]):
         raise BuildFailed("pyz takes only --target TAG, once or more", USAGE_ERROR)
@@ -75,26 +75,26 @@ def pyz(arguments: Sequence[str]) -> int:
 
 
 def run_tool(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run one of the tools that make the single file; raise `BuildFailed` with its last lines."""
+    """Run a tool of the build. Raise `BuildFailed` with its last lines if it fails."""
     code, lines = run_captured(command, cwd=ROOT, env={**environment, "PIP_USER": "0"})
     if code:
         raise BuildFailed(pip.advice(lines), UNAVAILABLE, lines=pip.readable(lines))
 
 
 def demo(arguments: Sequence[str]) -> int:
-    """Become the hub's demo in this checkout, from any working directory; never return."""
+    """Replace this process by the demo of this checkout."""
     ENVIRONMENT.ensure(ENVIRONMENT.runtime_lock)
     command = [str(ENVIRONMENT.python), "-P", "-m", "appliance", "demo", *arguments]
     os.execve(ENVIRONMENT.python, command, {**os.environ, "PYTHONPATH": str(ROOT)})
 
 
 def test(arguments: Sequence[str]) -> int:
-    """Check style, types and behaviour, in this order, up to the first that fails."""
+    """Check lint, types, and tests, up to the first failure."""
     return checks.run_checks(ENVIRONMENT, arguments)
 
 
 def bench(arguments: Sequence[str]) -> int:
-    """Run the named measures in .venv."""
+    """Run the named measurements in .venv."""
     ENVIRONMENT.ensure(ENVIRONMENT.runtime_lock, ENVIRONMENT.test_lock)
     return run_visible([str(ENVIRONMENT.python), "-m", "benchmarks", *arguments], ROOT, os.environ)
 
@@ -114,7 +114,6 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command in the arguments; return the exit code."""
     if argv and argv[0] in ("-h", "--help"):
         print(USAGE, end="")
         return 0
@@ -136,7 +135,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def on_sigterm(*_: object) -> None:
-    """End in order on SIGTERM, together with the running command."""
+    """End cleanly on SIGTERM, together with the running command."""
     raise SystemExit(128 + signal.SIGTERM)
 
 

@@ -1,1 +1,1 @@
-"""Everything that turns a box into the appliance: the single file and its build, services, installation."""
+"""Builds, starts, and installs the single file."""

@@ -1,6 +1,6 @@
 """The content of the single file and its licences: the beginning of its NOTICE, and an SPDX 2.3 document.
 
-All of it comes from the packages: their metadata, their licence files, and lists of parts (CycloneDX, PEP 770).
+The data come from the packages: metadata, licence files, and lists of parts (CycloneDX, PEP 770).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STATED = {
     "PSFL": "PSF-2.0",
     **{name: name for name in ("Apache-2.0", "BSD-3-Clause", "MIT", "PSF-2.0", "Unlicense")},
 }
-"""Names of licences in older metadata, and their SPDX identifiers. Other licences get their own identifiers."""
+"""SPDX identifiers by licence name in older metadata. Another licence gets a separate identifier."""
 
 METADATA = re.compile(r"[^/]*\.dist-info/METADATA")
 BILL = re.compile(r"[^/]*\.dist-info/sboms/[^/]*\.cdx\.json|[^/]*\.dist-info/sboms/[^/]*\.cyclonedx\.json")
@@ -30,7 +30,7 @@ BILL = re.compile(r"[^/]*\.dist-info/sboms/[^/]*\.cdx\.json|[^/]*\.dist-info/sbo
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Package:
-    """A package, or a part that its `parent` has compiled in. `licence`: an SPDX expression."""
+    """A package, or a part of the compiled `parent`. `licence` is an SPDX expression."""
 
     name: str
     version: str
@@ -41,11 +41,11 @@ class Package:
 
 
 LUA = Package(name="lua", version="5.4.8", licence="MIT", purl="pkg:generic/lua@5.4.8", parent="lupa")
-"""The Lua that lupa compiles in but does not list; `pack` checks that it has this version."""
+"""The Lua in lupa, which its metadata do not list. `pack` checks the version."""
 
 
 def read_metadata(data: bytes) -> Package:
-    """Return the package that a wheel's METADATA describes."""
+    """Return the package for a wheel's METADATA."""
     fields = email.message_from_bytes(data)
     name, version = str(fields["Name"]), str(fields["Version"])
     licence, own_text = _licence(name, fields)
@@ -54,7 +54,7 @@ def read_metadata(data: bytes) -> Package:
 
 
 def _licence(name: str, fields: Message) -> tuple[str, str]:
-    """Return the SPDX expression, or an identifier of its own and the metadata's text."""
+    """Return the SPDX expression and no text, or a separate identifier and the metadata's text."""
     stated = (fields["License-Expression"] or "").strip()
     words = (fields["License"] or "").strip()
     if stated or words in STATED:
@@ -64,7 +64,7 @@ def _licence(name: str, fields: Message) -> tuple[str, str]:
 
 
 def read_bill(data: bytes, parent: str) -> Iterator[Package]:
-    """Yield the parts that a package states it has compiled in; some packages also list themselves."""
+    """Yield the compiled parts of a package from its own list. Some packages also list themselves."""
     for part in json.loads(data).get("components", ()):
         if part["name"] == parent:
             continue
@@ -82,7 +82,7 @@ def _expression(choice: Mapping[str, Any]) -> str:
 
 
 def headline(packages: Iterable[Package]) -> bytes:
-    """Return the text that `lares --licenses` prints first: a line for each package."""
+    """Return the first text of `lares --licenses`: a line per package."""
     lines = ["Lares is under the Apache License 2.0. This file also holds:", ""]
     for each in sorted(packages, key=lambda each: (each.name.lower(), each)):
         within = f", in {each.parent}" if each.parent else ""
@@ -93,7 +93,7 @@ def headline(packages: Iterable[Package]) -> bytes:
 def spdx(
     file: str, digest: str, version: str, created: str, packages: Iterable[Package], notices: Mapping[str, bytes]
 ) -> bytes:
-    """Return the SPDX document of a file, as JSON; it is always the same for the same file."""
+    """Return the SPDX document of a file as JSON. The same file always has the same document."""
     held = sorted(packages)
     ids = {each: f"SPDXRef-{_words(f'{each.parent} {each.name} {each.version}')}" for each in held}
     parents = {each.name: ids[each] for each in held if not each.parent}
@@ -142,7 +142,7 @@ def _listed(package: Package, identifier: str) -> dict[str, Any]:
 
 
 def _extracted(package: Package, notices: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the text of a licence without an identifier, from the package's files or metadata."""
+    """Return the text of a licence without an SPDX identifier, from the package's files or metadata."""
     begins = f"{package.name}-{package.version}.dist-info/".lower().replace("-", "_")
     texts = [notices[name].decode() for name in sorted(notices) if name.lower().replace("-", "_").startswith(begins)]
     return {

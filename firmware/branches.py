@@ -1,4 +1,4 @@
-"""`build.py test --coverage`: which branches of the hub the tests take, in their own processes and in hubs."""
+"""`build.py test --coverage`: measures the branches of the hub in test processes and started hubs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ except Exception:  # an old Python, which is only there to be refused
 
 
 def prepare(environment: Environment) -> dict[str, str]:
-    """Install the package; return the variables that make each started Python measure itself."""
+    """Install the package. Return environment variables that start the measurement in each Python process."""
     folder = environment.root / "build" / "coverage"
     library = folder / PACKAGE
     if not (library / "sitecustomize.py").exists():
@@ -64,7 +64,7 @@ def prepare(environment: Environment) -> dict[str, str]:
 
 
 def report(environment: Environment) -> None:
-    """Print the branches that were not taken, file by file, and their number."""
+    """Print the untested branches by file, and their number."""
     settings = _settings(environment)
     variables = {**os.environ, "PYTHONPATH": str(environment.root / "build" / "coverage" / PACKAGE)}
     for command in (["combine", "--quiet"], ["report", "--sort=cover"]):

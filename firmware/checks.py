@@ -1,4 +1,4 @@
-"""`build.py test`: style, types and behaviour, in this order, up to the first that fails."""
+"""`build.py test`: checks lint, types, and tests, up to the first failure."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from firmware.environment import Environment
 
 
 def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
-    """Run all checks; further arguments go to pytest. Raises `BuildFailed` with the exit code.
+    """Run all checks, with further arguments for pytest. Raise `BuildFailed` with the exit code.
 
-    A skipped proof fails unless `skips` lists its reason. The last line counts passed tests, and proofs that need a
-    missing program.
+    A skipped proof fails unless `skips` lists its reason. Print the number of passed tests, and of skipped tests
+    without a program.
     """
     environment.ensure(environment.runtime_lock, environment.test_lock)
     started = time.monotonic()
@@ -46,7 +46,7 @@ def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
 
 
 def processes() -> int:
-    """Return how many processes run the quick tests: each imports everything, and they rarely wait."""
+    """Return the number of processes for the quick tests. Each process imports all modules, and rarely waits."""
     return max(2, len(os.sched_getaffinity(0)))
 
 
@@ -101,5 +101,5 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _skipped(reporter: Any) -> list[tuple[str, str]]:
-    """Return each test that was skipped, and why."""
+    """Return each skipped test with the reason."""
     return [(each.nodeid, str(each.longrepr[2])) for each in reporter.stats.get("skipped", ())]

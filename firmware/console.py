@@ -1,4 +1,4 @@
-"""Messages of build.py and its parts, and their commands."""
+"""Prints the messages of build.py and runs its commands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class BuildFailed(Exception):
 
 
 def say(text: str, *, is_transient: bool = False) -> None:
-    """Print a line; on a terminal, the next line overwrites a transient one."""
+    """Print a line. On a terminal, the next line overwrites a transient line."""
     if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         print("\r\x1b[K" + text, end="" if is_transient else "\n", flush=True)
     else:
@@ -31,7 +31,7 @@ def say(text: str, *, is_transient: bool = False) -> None:
 
 
 def report_failure(sentence: str, *, lines: Sequence[str] = ()) -> None:
-    """Print lines and then a sentence, with the name of build.py, on standard error."""
+    """Print the lines of a tool and the sentence on standard error."""
     if sys.stdout.isatty():
         say("", is_transient=True)
     print(*lines, f"build.py: {sentence}", sep="\n", file=sys.stderr, flush=True)
@@ -40,9 +40,8 @@ def report_failure(sentence: str, *, lines: Sequence[str] = ()) -> None:
 def run_captured(
     command: Sequence[str], *, on_line: Callable[[str], None] = lambda line: None, **options: Any
 ) -> tuple[int, list[str]]:
-    """Run a command silently; `on_line` gets each line at once, the caller the exit code and all lines.
-
-    It has its own process group, so that none of its processes survives an interruption.
+    """Run a command without output. Call `on_line` with each line at once, and return the exit code and all lines.
+    The command has a separate process group, so that an interruption ends all of its processes.
     """
     pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     lines = []
@@ -60,7 +59,7 @@ def run_captured(
 
 
 def run_visible(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> int:
-    """Run a command with this terminal and return its exit code; the command itself handles Ctrl-C."""
+    """Run a command in this terminal and return its exit code. The command itself handles Ctrl-C."""
     with subprocess.Popen(command, cwd=folder, env=environment) as child:
         while child.poll() is None:
             try:

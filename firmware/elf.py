@@ -1,4 +1,4 @@
-"""Removes the parts of ELF files that are only for linkers and debuggers."""
+"""Removes parts of ELF files that only linkers and debuggers need."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SEGMENT = struct.Struct("<IIQQQQQQ")
 
 
 def cut(data: bytes) -> bytes:
-    """Return the file up to the end of its last segment, without sections; the code stays the same.
+    """Return the file up to the end of its last segment, without sections. The code does not change.
 
     Raise `ValueError` unless it is a complete 64-bit little-endian ELF file.
     """
@@ -30,6 +30,6 @@ def cut(data: bytes) -> bytes:
 
 
 def machine(data: bytes) -> int:
-    """Return the number of the machine for which the code is made."""
+    """Return ELF's number of the machine."""
     number: int = HEADER.unpack_from(data)[2]
     return number

@@ -1,4 +1,4 @@
-"""The virtual environment .venv: it follows the locks, even after interruption or damage."""
+"""Makes .venv match the locks, even after interruption or damage."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ from firmware.pip import ENTRY, advice, pip_command, python_version, readable
 REACHED = re.compile(
     r"(?:Collecting |Processing \S*/)(?P<name>\w[\w.-]*?)(?:==|-)(?P<version>\d[^\s-]*)|Requirement already|Ignoring "
 )
-"""The beginnings of pip's lines that report another package."""
+"""pip's progress lines, with the next package."""
 
 
 class Environment:
-    """The .venv of a checkout. Its stamp names the Python, the locks and the packages of the last complete
-    installation."""
+    """The .venv of a checkout. The stamp file names Python, locks, and packages of the last complete installation."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -40,9 +39,9 @@ class Environment:
         self.test_lock = root / "firmware" / "test.lock"
 
     def ensure(self, *locks: Path) -> None:
-        """Make .venv match the last lock, which contains the earlier ones; quick if it already does.
+        """Make .venv match the last lock, which includes the earlier ones. Return quickly if it already does.
 
-        Raises `BuildFailed`. Several processes may call it at the same time: they wait for each other.
+        Raises `BuildFailed`. Concurrent processes wait for each other.
         """
         if not self.find_fault(locks) and not self.is_missing(locks[-1]):
             return
@@ -59,7 +58,7 @@ class Environment:
                 say(f".venv is ready after {time.monotonic() - started:.0f} s")
 
     def find_fault(self, locks: Sequence[Path]) -> str:
-        """Return why .venv must be made again before it can be used for these locks; empty if it need not be."""
+        """Return the reason if .venv must be made again for these locks, otherwise an empty text."""
         if not self.folder.is_dir():
             return "there is none"
         stamp = self.read_stamp()
@@ -74,11 +73,10 @@ class Environment:
         return f"{lost} is damaged" if lost else ""
 
     def is_missing(self, lock: Path) -> bool:
-        """Return whether an intact .venv lacks packages of a lock."""
         return lock.name not in self.read_stamp().get("locks", {})
 
     def read_stamp(self) -> dict[str, Any]:
-        """Return the locks of the last complete installation; empty if it was not completed or cannot be read."""
+        """Return the locks of the last complete installation. Return an empty result without a readable stamp."""
         try:
             stamp = json.loads(self.stamp.read_text())
         except (OSError, ValueError):
@@ -86,13 +84,13 @@ class Environment:
         return stamp if isinstance(stamp, dict) and {"python", "locks", "packages"} <= stamp.keys() else {}
 
     def write_stamp(self, locks: dict[str, str]) -> None:
-        """Record, as the last step of an installation, the locks and the packages in .venv."""
+        """Record locks and packages in .venv, as the last step of an installation."""
         found = self.folder.glob("lib/*/*/*.dist-info/RECORD")
         packages = sorted(str(record.parent.relative_to(self.folder)) for record in found)
         self.stamp.write_text(json.dumps({"python": python_tag(), "locks": locks, "packages": packages}))
 
     def install(self, lock: Path, held: int) -> None:
-        """Install the lock's packages into .venv with progress; pip inherits the descriptor `held`."""
+        """Install the lock's packages into .venv, and show the progress. pip inherits the descriptor `held`."""
         total = len(ENTRY.findall(lock.read_text()))
         say(f"installing the {total} packages of {lock.relative_to(self.root)}")
         count = 0
@@ -116,7 +114,8 @@ class Environment:
 
     @contextmanager
     def _lock_shared(self) -> Iterator[int]:
-        """Wait until no other build.py works on .venv; a process that inherits the descriptor keeps the lock."""
+        """Lock .venv, and wait for another build.py if necessary. A process with the inherited descriptor keeps the
+        lock."""
         with (self.root / "build.py").open("r+b") as file:  # NFS locks only files that are open for writing
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -126,7 +125,7 @@ class Environment:
             yield file.fileno()
 
     def _make(self, reason: str, held: int) -> None:
-        """Create a new, empty .venv in place of any old one."""
+        """Replace .venv by a new, empty one."""
         check_venv()
         say(f"making .venv with Python {python_version()} ({reason})")
         self.stamp.unlink(missing_ok=True)
@@ -139,9 +138,8 @@ class Environment:
             raise BuildFailed(f"{sys.executable} could not make .venv", UNAVAILABLE, lines=readable(lines))
 
     def _is_same_python(self) -> bool:
-        """Return whether the Python that .venv links to starts, and has the same version and ABI as this one.
-
-        It can differ from the one that made .venv, because a distribution's next version has the same path.
+        """Return whether .venv's Python starts, with the version and ABI of this one. It can differ because a
+        distribution may upgrade the Python at the same path.
         """
         tell = "import sys; print(sys.implementation.cache_tag + sys.abiflags)"
         try:
@@ -151,9 +149,7 @@ class Environment:
         return said.stdout.strip() == python_tag()
 
     def _find_damage(self, packages: Sequence[str]) -> str:
-        """Return the first installed file that is missing or empty, by each package's own list; empty if there is
-        none.
-        """
+        """Return the first missing or empty file of the installed packages, or an empty text."""
         for package in packages:
             folder = self.folder / package
             try:
@@ -170,17 +166,17 @@ class Environment:
 
 
 def python_tag() -> str:
-    """Version and ABI of the Python that runs this, such as `cpython-311`."""
+    """Return version and ABI of this Python, such as `cpython-311`."""
     return f"{sys.implementation.cache_tag}{sys.abiflags}"
 
 
 def digests(locks: Sequence[Path]) -> dict[str, str]:
-    """Return the SHA-256 of each lock by its name; .venv stores it."""
+    """Return the SHA-256 of each lock by name."""
     return {lock.name: hashlib.sha256(lock.read_bytes()).hexdigest() for lock in locks}
 
 
 def is_whole(path: str, size: str) -> bool:
-    """Return whether a file exists, and is not empty if it should not be."""
+    """Return whether the installed file exists with content, if its list states a size above 0."""
     try:
         return os.stat(path).st_size > 0 or size in ("", "0")  # noqa: PTH116
     except OSError:
@@ -188,12 +184,12 @@ def is_whole(path: str, size: str) -> bool:
 
 
 def venv_command(folder: Path) -> list[str]:
-    """Return the command for a virtual environment, even if build.py runs in the one that is replaced."""
+    """Return the command that makes a virtual environment. It also works if build.py runs in the replaced one."""
     return [getattr(sys, "_base_executable", "") or sys.executable, "-I", "-m", "venv", str(folder)]
 
 
 def check_venv() -> None:
-    """Raise `BuildFailed` if Python lacks the part that makes virtual environments."""
+    """Raise `BuildFailed` if this Python lacks `venv` or `ensurepip`."""
     if importlib.util.find_spec("ensurepip") is not None and importlib.util.find_spec("venv") is not None:
         return
     package = f"python3.{sys.version_info.minor}-venv"

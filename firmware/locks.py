@@ -1,4 +1,4 @@
-"""`build.py lock` writes `runtime.lock` and `test.lock` from pyproject.toml; `build.lock` is edited by hand."""
+"""`build.py lock`: writes `runtime.lock` and `test.lock` from pyproject.toml. `build.lock` is maintained by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from firmware.environment import Environment, venv_command
 from firmware.pip import ENTRY, advice, readable
 
 LOCK_TOOLS = ("pip==26.3", "pip-tools==7.6.2")
-"""The tools that determine the form of a lock."""
+"""The tools with an influence on the form of a lock."""
 
 EDITABLE = ("editables",)
 """Needed by `pip install --no-build-isolation -e .`, next to pyproject's own [build-system]."""
@@ -27,7 +27,7 @@ LEFT_OUT = {
     "bluetooth-data-tools": "only for aioshelly's devices over Bluetooth",
     "setproctitle": "the hub has one process and can name it by itself",
 }
-"""Packages that others depend on, but that are better omitted; with `--no-deps`, pip works without them."""
+"""Omitted dependencies of other packages. With `--no-deps`, pip accepts that."""
 
 LOCK_HEAD = """\
 # Pinned packages with the hashes of all their wheels, for Python 3.11 to 3.14.
@@ -37,7 +37,7 @@ LOCK_HEAD = """\
 
 
 def write_locks(environment: Environment, arguments: Sequence[str]) -> int:
-    """Rewrite `runtime.lock` and `test.lock`; versions stay if they still fit, unless `--upgrade` is given."""
+    """Rewrite `runtime.lock` and `test.lock`. Without `--upgrade`, keep all versions that still fit."""
     if list(arguments) not in ([], ["--upgrade"]):
         raise BuildFailed("lock takes only --upgrade", USAGE_ERROR)
     if sys.version_info[:2] != (3, 11):
@@ -60,7 +60,7 @@ def write_locks(environment: Environment, arguments: Sequence[str]) -> int:
 
 
 def _compile(path: Path, requirements: Sequence[str], folder: Path, *, upgrade: Sequence[str]) -> str:
-    """Return pip-compile's result for the requirements, with the versions of the existing lock."""
+    """Compile the requirements with pip-compile, with the versions of the existing lock."""
     (folder / "wanted").write_text("\n".join(requirements) + "\n")
     if path.exists():
         shutil.copy(path, folder / path.name)
@@ -73,13 +73,13 @@ def _compile(path: Path, requirements: Sequence[str], folder: Path, *, upgrade: 
 
 
 def _clean(text: str) -> str:
-    """Return pip-compile's text without its own comments and without the names of temporary files."""
+    """Remove comments and names of temporary files from the text."""
     lines = [line for line in text.splitlines() if line[:1] not in ("", "#") and not line.endswith("-c pins")]
     return "\n".join(lines).replace("-r wanted", "pyproject.toml") + "\n"
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
-    """Run one of the lock's tools; if it fails, raise an error with its last lines."""
+    """Run a tool. Raise `BuildFailed` with its last lines if it fails."""
     code, lines = run_captured(command, cwd=folder)
     if code:
         raise BuildFailed(advice(lines), UNAVAILABLE, lines=readable(lines))

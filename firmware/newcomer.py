@@ -1,7 +1,7 @@
 """Runs README's two commands as a newcomer would, on a copy of the checkout.
 
-The `python3` of PATH runs both commands. Each other Python would take minutes; a release runs the second command with
-all of them. Only Python and git are on PATH, and only HOME and PATH are set.
+`python3` from PATH runs both commands. For a release, `build.py test` runs with each other Python, too. Only Python
+and git are on PATH, and only HOME and PATH are set.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from firmware.pythons import pythons
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS_FAILED = 1
-"""Exit code of pytest if it ran tests, and some failed."""
+"""pytest's exit code for failed tests."""
 
 AGAIN = ("--last-failed", "--last-failed-no-failures", "none", "-n", "0")
-"""The options of pytest for a second try of failed tests, one after the other."""
+"""Options of pytest for the second run of failed tests, one after the other."""
 
 
 def commands() -> list[list[str]]:
-    """Return the words of both commands, as README shows them."""
+    """Return the words of README's two commands."""
     [block] = re.findall(r"Two commands:\n\n```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     return [line.partition("#")[0].split() for line in block.splitlines()]
 
@@ -47,7 +47,7 @@ class Newcomer:
             shutil.copytree(ROOT, self.checkout, symlinks=True, ignore=shutil.ignore_patterns(*ours))
 
     def try_demo(self, command: list[str]) -> bool:
-        """Run the demo until it has answered; return whether it answered, and exited cleanly after Ctrl-C."""
+        """Start the demo, wait for its answer, and stop it with Ctrl-C. Return whether all of this succeeded."""
         pipe = subprocess.PIPE
         with subprocess.Popen(command, cwd=self.checkout, env=self.environment, stdout=pipe, text=True) as demo:
             assert demo.stdout is not None
@@ -66,7 +66,7 @@ class Newcomer:
         return has_answered and demo.returncode == 0
 
     def try_tests(self, command: list[str]) -> int:
-        """Run the tests, then run failed tests again, alone; return the exit code."""
+        """Run the tests, and run failed tests again alone. Return the exit code."""
         code = run_visible(command, self.checkout, self.environment)
         if code == TESTS_FAILED:
             say("newcomer: failed tests run again, alone; a test that passes then is flaky: fix it")
@@ -75,7 +75,7 @@ class Newcomer:
 
 
 def main() -> int:
-    """Run everything up to the first failure; return the exit code."""
+    """Run both commands up to the first failure, and return the exit code."""
     demo, test = commands()
     with tempfile.TemporaryDirectory(prefix="lares-newcomer-") as folder:
         version, python = next(pythons())
@@ -94,7 +94,7 @@ def main() -> int:
 
 
 def on_sigterm(*_: object) -> None:
-    """Exit cleanly on SIGTERM, together with the running command."""
+    """End cleanly on SIGTERM, together with the running command."""
     raise SystemExit(128 + signal.SIGTERM)
 
 

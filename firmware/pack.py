@@ -1,4 +1,4 @@
-"""The single file: its parts, packed by shiv, with our own start code in place of shiv's."""
+"""Packs the single file with shiv, and replaces shiv's start code by the code in `boot/`."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from firmware.wheels import Store, cache_dir
 
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
 MEMORY = 16 << 20
-"""Bytes of memory that a box needs to unpack its machine's objects; with less memory, similar objects of earlier
-targets would have to be stored again."""
+"""The maximum memory for unpacking on a box, in bytes. With less, the file would be larger, because similar objects
+of different targets are compressed together."""
 
 FIRST = ("__main__.py", "lares_launcher.py", "lares_unpack.py")
-"""Modules that run from within the file."""
+"""Start code, which runs from within the file."""
 
 HUB = (
     "appliance.cli.main",
@@ -39,7 +39,7 @@ HUB = (
     "appliance.cli.serving",
     "argon2",
 )
-"""Modules that a hub and its Lua worker import before it answers requests; the file has their bytecode."""
+"""Modules that hub and Lua worker import before the hub answers requests. The file contains their bytecode."""
 
 BUNDLED = "appliance/bundled/"
 """Files that `install.sh` extracts, too."""
@@ -50,21 +50,20 @@ CARRIED = ("install.sh", "systemd/lares.service", "openwrt/lares.init", "avahi/l
 WHEN_CUT = b"""# coding: latin-1
 "lares: this file is cut off or damaged; copy it to this box again
 """
-"""The text after the first line.
-
-Python reads it only if it finds no archive, and shows the line that it cannot parse.
+"""The text after the first line. Python reads it only in a truncated file, and prints the invalid line.
 """
 
 Run = Callable[[Sequence[str], Mapping[str, str]], None]
 Row = tuple[int, int, dict[str, list[str]]]
-"""Size, CRC-32, and by key the paths of a file in a stream."""
+"""A content in a stream: size, CRC-32, and the paths by key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builder:
-    """A checkout to build in. `run` runs a command with an environment, or raises; `venv` creates one in a folder.
+    """The builder of a checkout. `run` runs a command with an environment, or raises an exception. `venv` is the
+    command that makes a virtual environment in a folder.
 
-    Each of `pythons`, a version and a path, compiles bytecode for the same version on a box.
+    `pythons` are version and path of each Python that compiles bytecode.
     """
 
     root: Path
@@ -74,7 +73,7 @@ class Builder:
     pythons: Sequence[tuple[str, str]]
 
     def build(self, tags: Sequence[str]) -> list[Path]:
-        """Make `dist/lares.pyz`, or for each tag a file of its own. `KeyError` holds an unknown tag."""
+        """Make `dist/lares.pyz`, or one file per tag. Raise `KeyError` with an unknown tag."""
         made_of = release.commit_of(self.root)
         table = read_targets(self.root / "firmware" / "targets.toml")
         folder = cache_dir(self.root / "build")
@@ -115,7 +114,7 @@ class Builder:
         return file
 
     def _compile(self, parts: Parts, stage: Path, wanted: Collection[str]) -> list[str]:
-        """Compile the modules that a hub imports first, with each available target Python; return their versions."""
+        """Compile `HUB` and its imports with each available target Python. Return the versions of these Pythons."""
         found = [(version, python) for version, python in self.pythons if version.rpartition(".")[0] in wanted]
         kinds = fnmatch.filter(parts.pure, "appliance/adapters/*/kind.py")
         names = imported_by(parts.pure, [*HUB, *(name[:-3].replace("/", ".") for name in kinds)])
@@ -130,7 +129,7 @@ class Builder:
         self._add_lua(parts)
 
     def _add_lua(self, parts: Parts) -> None:
-        """Name Lua itself, which lupa compiles in without its licence."""
+        """Add Lua and its licence, which the wheel of lupa does not list."""
         sign = f"Lua {bill.LUA.version} ".encode()
         if not all(any(sign in data for data in files.values()) for files in parts.native.values()):
             raise UnsupportedWheel(
@@ -142,7 +141,7 @@ class Builder:
 
 
 def _quiet() -> dict[str, str]:
-    """Return an environment in which only its own settings control shiv."""
+    """Return an environment without variables for shiv."""
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
 
 
@@ -161,7 +160,7 @@ def _write(files: Mapping[str, bytes], folder: Path) -> None:
 
 
 def _replace(done: Path, file: Path) -> None:
-    """Put the finished file in its place in one step, even from another file system."""
+    """Replace the file in one step, even from another file system."""
     part = file.with_suffix(f".part{os.getpid()}")
     shutil.copyfile(done, part)
     part.chmod(0o755)
@@ -169,7 +168,7 @@ def _replace(done: Path, file: Path) -> None:
 
 
 def write_archive(packed: Path, boot: Path, parts: Parts, oldest_glibc: str, file: Path) -> None:
-    """Write shiv's archive again: in order, without dates, with our start code, and with the files in xz streams."""
+    """Rewrite shiv's archive: sorted, without dates, with other start code, and with the files in xz streams."""
     streams = {name: _join(files) for name, files in _streams(parts).items()}
     listed = json.dumps({name: rows for name, (rows, _) in streams.items()}, separators=(",", ":")).encode()
     entries = {name: (boot / name).read_bytes() for name in FIRST}
@@ -206,7 +205,7 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes, compression: int) -> 
 
 
 def _streams(parts: Parts) -> dict[str, Iterable[tuple[str, str, bytes]]]:
-    """Return key, path, and content of the files of each stream; the empty key is for all Pythons."""
+    """Return key, path, and content of the files in each stream. Files with the empty key are for all Pythons."""
     machines = sorted({target.machine for target in parts.native})
     return {
         "pure": [("", name, data) for name, data in sorted(parts.pure.items())],
@@ -224,7 +223,7 @@ def _streams(parts: Parts) -> dict[str, Iterable[tuple[str, str, bytes]]]:
 
 
 def _join(files: Iterable[tuple[str, str, bytes]]) -> tuple[list[Row], bytes]:
-    """Return the rows of `parts.json` for a stream, and its data; equal contents are stored once."""
+    """Return the rows of `parts.json` for a stream, and its data. Store equal contents once."""
     found: dict[bytes, dict[str, list[str]]] = {}
     for key, name, data in files:
         found.setdefault(data, {}).setdefault(key, []).append(name)

@@ -1,4 +1,4 @@
-"""The parts of a single file: Python files that all targets share, and each target's compiled objects."""
+"""Collects the parts of a single file: shared Python files, and compiled objects by target."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from firmware import bill, elf
 from firmware.targets import Target
 
 MACHINES = {"x86_64": 62, "aarch64": 183}
-"""ELF's numbers for the machines."""
+"""ELF's numbers by machine."""
 
 _LICENCE = re.compile(r"[^/]*\.dist-info/(licenses/.*|(LICEN[CS]E|COPYING|NOTICE|AUTHORS)[^/]*)")
 
 
 class UnsupportedWheel(Exception):
-    """A wheel contains something that cannot be in one file for several targets."""
+    """A wheel has content that is impossible in a file for several targets."""
 
 
 @dataclass(slots=True)
 class Parts:
-    """`pure` and `notices` by path; `native` by target and then by path; `packages` are their packages.
-
-    `compiled` by the magic number of a Python's bytecode and then by path.
+    """`pure` and `notices` are files by path. `native` are compiled objects by target and path. `compiled` is
+    bytecode by magic number and path.
     """
 
     pure: dict[str, bytes] = field(default_factory=dict)
@@ -41,7 +40,7 @@ class Parts:
     def add_wheels(
         self, target: Target, wheels: Sequence[Path], *, keep: Sequence[str], leave_out: Sequence[str]
     ) -> None:
-        """Add the files of the wheels for the target, except for excluded patterns."""
+        """Add the files of the wheels, except files that match `leave_out` but not `keep`."""
         excluded, kept = _any(leave_out), _any(keep)
         native = self.native.setdefault(target, {})
         for wheel in wheels:
@@ -57,7 +56,7 @@ class Parts:
                     self._share(name, data, wheel.name)
 
     def join_zones(self) -> None:
-        """Join the 600 files of tzdata into one for `find_zone` of `home_locale`, because cards are slow."""
+        """Join the 600 files of tzdata into one, because cards are slow. `find_zone` of `home_locale` reads it."""
         places, joined = dict[bytes, int](), b""
         index = dict[str, tuple[int, int]]()
         folder = "tzdata/zoneinfo/"
@@ -71,7 +70,7 @@ class Parts:
         self.pure["tzdata/zones.joined"] = json.dumps(index, separators=(",", ":")).encode() + b"\n" + joined
 
     def _note(self, name: str, data: bytes) -> None:
-        """Note the licence or metadata in the file, if any."""
+        """Add the packages that the file describes, if it is metadata."""
         if bill.METADATA.fullmatch(name):
             self.packages.add(bill.read_metadata(data))
         elif bill.BILL.fullmatch(name):
@@ -84,7 +83,7 @@ class Parts:
             raise UnsupportedWheel(f"{name} of {wheel} is not the same for all targets")
 
     def add_folder(self, folder: Path, place: str) -> None:
-        """Add the files of one of our folders, under this place."""
+        """Add the files of a folder of the checkout, below `place`."""
         for path in sorted(folder.rglob("*")):
             name = path.relative_to(folder).as_posix()
             is_ours = not re.search(r"(^|/)(\.|__pycache__/)|\.pyc$|~$", name) or name.endswith(".luarc.json")
@@ -114,15 +113,14 @@ def _object(name: str, data: bytes, target: Target) -> bytes:
 
 
 def notice(packages: Iterable[bill.Package], notices: Mapping[str, bytes]) -> bytes:
-    """Return the content and all licences in one text."""
+    """Return the list of packages and all licences as one text."""
     pieces = (f"--- {name} ---\n\n".encode() + notices[name].rstrip() + b"\n\n" for name in sorted(notices))
     return bill.headline(packages) + b"".join(pieces)
 
 
 def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
-    """Return the files of all modules that are imported when the roots are imported.
-
-    Imports inside functions and for type checkers are skipped.
+    """Return the files of the roots and of all modules that they import. Skip imports inside functions and for type
+    checkers.
     """
     files = {name.removesuffix(".py").replace("/", "."): name for name in pure if name.endswith(".py")}
     files = {module.removesuffix(".__init__"): name for module, name in files.items()}
@@ -141,7 +139,7 @@ def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
 
 
 def _imports(body: Iterable[ast.stmt], package: str) -> Iterator[str]:
-    """Yield the imports that run when the module is imported: modules, and possible modules of packages."""
+    """Yield the module's imports at import time: modules, and names in packages, which may be modules."""
     for each in body:
         if isinstance(each, ast.Import):
             yield from (alias.name for alias in each.names)
@@ -158,9 +156,6 @@ def _imports(body: Iterable[ast.stmt], package: str) -> Iterator[str]:
 
 
 def in_order(native: Mapping[Target, Mapping[str, bytes]], machine: str) -> Iterable[tuple[Target, str]]:
-    """Return a machine's objects, grouped by target.
-
-    Unpacking stops after the last object that the box needs.
-    """
+    """Return a machine's objects, grouped by target. A box stops unpacking after its last object."""
     found = [(target, name) for target, files in native.items() if target.machine == machine for name in files]
     return sorted(found, key=lambda each: (each[0].libc, each[0].python, each[1]))

@@ -1,4 +1,4 @@
-"""Runs pip for the build: it installs exactly the files in a lock, and failures come with advice."""
+"""Installs exactly the files of a lock with pip, and adds advice to failures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ENTRY = re.compile(r"^([A-Za-z0-9][\w.-]*)==([^\s;\\]+)", re.MULTILINE)
-"""A package and its version in a lock."""
 
 ADVICE = (
     ("No space left", "the disk is full: make room and run this again"),
@@ -28,28 +27,27 @@ ADVICE = (
     ),
     ("", "pip failed, see above; run this again"),
 )
-"""Messages of pip, and the advice for each."""
+"""Advice by pattern of a pip message."""
 
 
 def pip_command(python: Path | str, command: str, lock: Path) -> list[str]:
-    """Return the pip command for exactly the files in a lock, without a package's own build."""
+    """Return the pip command for exactly the files of a lock, without builds of packages."""
     flags = "--no-deps --require-hashes --only-binary=:all: --no-input --progress-bar=off --disable-pip-version-check"
     return [str(python), "-I", "-m", "pip", command, *flags.split(), "-r", str(lock)]
 
 
 def python_version() -> str:
-    """Return the version of the running Python, as people write it."""
     return ".".join(str(part) for part in sys.version_info[:3])
 
 
 def advice(lines: Sequence[str]) -> str:
-    """Return advice for a pip failure with these lines."""
+    """Return the advice for a failure of pip."""
     text = "\n".join(lines)
     return next(sentence for pattern, sentence in ADVICE if re.search(pattern, text)).format(version=python_version())
 
 
 def readable(lines: Sequence[str]) -> list[str]:
-    """Return the last useful lines, without the hosts and folders in pip's options."""
+    """Return the last useful lines, without hosts and folders from pip's options."""
     progress = r"(Collecting|Processing|Requirement already|  Downloading|  Using) "
     noise = re.compile(rf"\s*$|Looking in |WARNING: (Location|Url) |\[notice|{progress}")
     secret = re.compile(r"\w+://\S+|(?<=host=)'[^']*'|(?<=Retrying) \(Retry\([^)]*\)\)")

@@ -1,4 +1,4 @@
-"""The Pythons of this machine, for tests and for bytecode."""
+"""Finds the Pythons of this machine, for tests and bytecode."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pathlib import Path
 from firmware.console import say
 
 MINORS = range(11, 15)
-"""Versions 3.x that Lares runs on."""
+"""The supported versions 3.x."""
 
 DATE = 1_500_000_000
-"""The date of every unpacked file, as in `lares_launcher`; bytecode contains the date of its source."""
+"""The date of every unpacked file, as in `lares_launcher`. Bytecode contains the date of its source."""
 
 TELL = (
     "import sys, venv, ensurepip, ssl, os, platform;"
@@ -25,9 +25,8 @@ TELL = (
 
 
 def pythons() -> Iterator[tuple[str, str]]:
-    """Yield version and path of each Python on the machine, one for each 3.x, first the one on PATH.
-
-    A Python without venv, ensurepip, or ssl is reported and skipped, because it cannot make .venv.
+    """Yield version and path of one Python per version 3.x, first of `python3` on PATH. Report and skip a Python
+    without venv, ensurepip, or ssl, because it cannot make .venv.
     """
     versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     names = [
@@ -54,9 +53,8 @@ def pythons() -> Iterator[tuple[str, str]]:
 def compile_with(
     python: str, site: Path, names: Sequence[str], run: Callable[[Sequence[str], Mapping[str, str]], None]
 ) -> tuple[str, dict[str, bytes]]:
-    """Return the magic number of this Python's bytecode in hexadecimal, and its bytecode of these files of `site`.
-
-    It equals the bytecode that such a Python would write on a box.
+    """Return the hexadecimal magic number of this Python, and its bytecode of these files in `site`. The same Python
+    on a box would write the same bytecode.
     """
     listed = site.with_name("compiled.txt")
     listed.write_text("".join(f"{site / name}\n" for name in names))

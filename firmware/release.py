@@ -1,4 +1,4 @@
-"""Files next to the single file: its checksum, its content (SPDX), and the recipe for the same bytes."""
+"""Writes the files next to the single file: checksum, content (SPDX), and the data for an identical build."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from firmware import bill
 from firmware.parts import Parts
 
 LOCKS = ("firmware/build.lock", "firmware/runtime.lock", "firmware/targets.toml", "shiv.toml")
-"""Files that determine the bytes, in addition to the sources."""
+"""Locks, which determine the bytes together with the sources."""
 
 
 def accompany(
@@ -29,8 +29,8 @@ def accompany(
 ) -> None:
     """Write `.sha256`, `.spdx.json` and `.build.json` next to the single file.
 
-    `made_of` is the result of `commit_of` before any file was read, `compilers` are the versions of Python for its
-    bytecode, and `options` are its build options.
+    `made_of` is the result of `commit_of` from before the build. `compilers` are the Python versions of the bytecode.
+    `options` are the build options.
     """
     digest, version, created = _digest(file), *_version(root)
     file.with_name(f"{file.name}.sha256").write_text(f"{digest}  {file.name}\n")
@@ -53,13 +53,13 @@ def accompany(
 
 
 def _version(root: Path) -> tuple[str, str]:
-    """Return the version and its build time, from the file that defines both."""
+    """Return version and build time from the file that defines both."""
     said: Mapping[str, Any] = runpy.run_path(str(root / "appliance" / "version.py"))
     return said["VERSION"], f"{said['MADE_AT']:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def commit_of(root: Path) -> dict[str, Any]:
-    """Return the commit and whether the tree is clean; None outside a clone."""
+    """Return the commit, and whether the tree is clean. Outside a clone, both are None."""
     commit = _git(root, "rev-parse", "HEAD") if (root / ".git").exists() else None
     return {"commit": commit, "is_clean": None if commit is None else _git(root, "status", "--porcelain") == ""}
 

@@ -1,4 +1,4 @@
-"""Which proofs may be skipped, and why; any other skip fails `build.py test`."""
+"""The accepted reasons for skipped tests. Any other skip fails `build.py test`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ALLOWED = {
     "compiles a CPython for musl": "minutes of compiling; `build.py test -m musl` asks for it",
     "needs libseccomp": "keeps the filters of the unit file without systemd, on machines that have it",
 }
-"""Beginnings of accepted reasons, and why they are accepted."""
+"""Prefixes of accepted reasons, and why they are accepted."""
 
 PROGRAMS = {
     "apt-get",
@@ -60,17 +60,17 @@ PROGRAMS = {
     "systemd-analyze",
     "unshare",
 }
-"""Programs that proofs may need, in addition to Python and git."""
+"""Programs that tests may need, in addition to Python and git."""
 
 OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome", "google-chrome-stable")}
 """Other names of some of these programs."""
 
 FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/sbin")
-"""Folders of programs that a user's PATH may lack."""
+"""Program folders that may be missing in a user's PATH."""
 
 
 def find_program(name: str) -> str | None:
-    """Return the path of a program of `PROGRAMS`; None if this machine lacks it."""
+    """Return the path of a program, or None if this machine lacks it."""
     paths = os.pathsep.join([os.environ.get("PATH", os.defpath), *FOLDERS])
     return next(
         (path for each in (name, *OTHER_NAMES.get(name, ())) if (path := shutil.which(each, path=paths))), None
@@ -78,14 +78,13 @@ def find_program(name: str) -> str | None:
 
 
 def needs(name: str) -> str:
-    """Return the reason to skip a proof because a program is missing."""
+    """Return the skip reason for a missing program."""
     return f"needs {name}, which is not installed"
 
 
 def missing_program(reason: str) -> str | None:
-    """Return the missing program of a skipped proof.
-
-    None for another reason, or if the machine has the program.
+    """Return the missing program of a skipped test. Return None for another reason, or if this machine has the
+    program.
     """
     found = re.fullmatch(r"(?:Skipped: )?needs (\S+), which is not installed", reason)
     name = found[1] if found else ""
@@ -93,7 +92,7 @@ def missing_program(reason: str) -> str | None:
 
 
 def unlisted(skipped: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the tests whose reason for the skip is not listed and names no missing program, with their reasons."""
+    """Return tests with an unexpected skip reason, and their reasons."""
     wrong = []
     for test, reason in skipped:
         said = reason.removeprefix("Skipped: ")
@@ -103,7 +102,7 @@ def unlisted(skipped: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def summary(skipped: Iterable[tuple[str, str]]) -> str:
-    """Return the number of proofs that need each missing program (`3 proofs need chromium, 1 mosquitto`).
+    """Return the numbers of skipped tests by program (`3 proofs need chromium, 1 mosquitto`).
 
     Empty for none.
     """

@@ -1,4 +1,4 @@
-"""Targets: the Pythons, machines and C libraries that a single file is made for."""
+"""The targets of the single file: Pythons, machines, and C libraries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """One kind of box; `wheels` are the platform tags of the wheels that it accepts, the best first."""
+    """One kind of box. `wheels` are the platform tags of suitable wheels, the best one first."""
 
     python: str
     machine: str
@@ -19,25 +19,24 @@ class Target:
 
     @property
     def tag(self) -> str:
-        """The tag of this box's Python, `cpython-311-aarch64-linux-gnu`."""
+        """Return the tag of this Python, such as `cpython-311-aarch64-linux-gnu`."""
         return f"cpython-{self.python.replace('.', '')}-{self.machine}-linux-{self.libc}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """All targets in the order of their tags, and the oldest glibc on which they run."""
+    """All targets in the order of their tags, and the oldest supported glibc."""
 
     targets: tuple[Target, ...]
     oldest_glibc: str
 
     def choose(self, tags: Sequence[str]) -> tuple[Target, ...]:
-        """Return the targets with these tags; all if none is named. `KeyError` holds an unknown tag."""
+        """Return the targets with these tags, by default all targets. Raise `KeyError` with an unknown tag."""
         known = {target.tag: target for target in self.targets}
         return tuple(known[tag] for tag in tags) or self.targets
 
 
 def read_targets(file: Path) -> Table:
-    """Return the table in the file."""
     toml = tomllib.loads(file.read_text())
     targets = [
         Target(

@@ -1,4 +1,4 @@
-"""Wheels and tools from the package index, kept between builds; a file is used only if its hash is in the lock."""
+"""Downloads wheels and tools, keeps them between builds, and uses only files with a hash in the lock."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from firmware.targets import Target
 Run = Callable[[Sequence[str]], None]
 
 AT_ONCE = 3
-"""Targets whose wheels are fetched at the same time."""
+"""The number of targets with concurrent downloads."""
 
 
 class ChecksumMismatch(Exception):
-    """A fetched or kept file differs from the lock."""
+    """The hash of a file is not in the lock."""
 
 
 def cache_dir(default: Path) -> Path:
@@ -33,16 +33,15 @@ def cache_dir(default: Path) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """Downloads in a folder. `run` runs a command to its end or raises."""
+    """Downloads in a folder. `run` runs a command, or raises an exception."""
 
     folder: Path
     run: Run
     say: Callable[[str], None]
 
     def tools(self, lock: Path, venv: Sequence[str]) -> str:
-        """Return the Python of an environment with the lock's packages.
-
-        `venv` creates one in a folder.
+        """Return the Python of an environment with the lock's packages. `venv` is the command that makes an
+        environment.
         """
         release = f"{sys.implementation.cache_tag}-{os.uname().machine}"
         folder = self.folder / f"tools-{_digest(lock.read_bytes())[:16]}-{release}"
@@ -55,7 +54,7 @@ class Store:
         return f"{folder}/bin/python"
 
     def wheels(self, python: str, lock: Path, targets: Sequence[Target]) -> dict[Target, list[Path]]:
-        """Return, for each target, the checked wheels of the lock."""
+        """Return the lock's checked wheels by target."""
         hashes = frozenset(re.findall(r"--hash=sha256:([0-9a-f]{64})", lock.read_text()))
         names = len(re.findall(r"^[A-Za-z0-9][\w.-]*==", lock.read_text(), re.MULTILINE))
         folder = self.folder / f"wheels-{_digest(lock.read_bytes())[:16]}"
@@ -75,7 +74,7 @@ class Store:
 
 
 def _finish(part: Path, folder: Path) -> None:
-    """Put the downloaded folder in place, unless another build was faster."""
+    """Put the folder in place. Remove it if another build was faster."""
     try:
         part.rename(folder)
     except OSError:

@@ -47,11 +47,11 @@ MARKER = ".restored"
 """A file in a restored folder of configuration, until the document is in place, too."""
 
 OWN = (CARD, MASTER_KEY)
-"""Data of this box that every restore leaves unchanged."""
+"""Keys of this box that a restore does not change."""
 
 
 def restore(arguments: argparse.Namespace) -> int:
-    """Restore the archive; refuse while a hub runs on the data directory."""
+    """Restore the archive. Raise `StartFailed` while a hub uses the data directory."""
     with archive.opened(Path(arguments.file)) as found:
         return _restore(arguments, found)
 
@@ -78,7 +78,7 @@ def _restore(arguments: argparse.Namespace, found: Archive) -> int:
 def _restore_all(
     file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, found: Archive
 ) -> tuple[list[Path], str]:
-    """Replace configuration, document, and history if the archive has one.
+    """Replace configuration, document, and, if the archive contains it, history.
 
     Return the paths of the replaced files, and a sentence about the history.
     """
@@ -103,9 +103,8 @@ def _restore_all(
 
 
 def _files_for(file: Path, found: Archive) -> dict[PurePosixPath, bytes]:
-    """Return the new files of the configuration's folder; the main file keeps its name on this box.
-
-    If the archive has no main file, the box's own stays.
+    """Return the new configuration files. The main file keeps its name on this box. If the archive has no main file,
+    keep the one of this box.
     """
     config_folder(file)
     files, main = dict(found.files), PurePosixPath(file.name)
@@ -128,7 +127,6 @@ def _read_present(file: Path) -> bytes | None:
 
 
 def _present_key(file: Path, present: bytes | None) -> str | None:
-    """Return the master key in the box's configuration, or None."""
     if present is None:
         return None
     try:
@@ -143,7 +141,7 @@ def _present_key(file: Path, present: bytes | None) -> str | None:
 
 
 def _replace(file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, found: Archive, stamp: str) -> list[Path]:
-    """Replace configuration and document, both or neither; return the paths of the replaced files."""
+    """Replace configuration and document in one step. Return the paths of the replaced files."""
     with _filesystem_errors():
         if files:
             return _replace_both(file.parent, files, data_dir, found.values, stamp)
@@ -152,7 +150,7 @@ def _replace(file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, foun
 
 
 def _free_stamp(*folders: Path) -> str:
-    """Return the present second, with a number if this second was used before."""
+    """Return the current time in seconds, with a number if an earlier restore used it."""
     now = Clock().now().strftime("%Y%m%dT%H%M%SZ")
     stamps = itertools.chain([now], (f"{now}-{number}" for number in itertools.count(2)))
     return next(
@@ -163,7 +161,8 @@ def _free_stamp(*folders: Path) -> str:
 def _replace_both(
     folder: Path, files: dict[PurePosixPath, bytes], data_dir: Path, values: Mapping[str, Any], stamp: str
 ) -> list[Path]:
-    """Put the new folder in place, which makes the new document and history count, then the document."""
+    """Put the new folder in place, then the document. From the first step on, the new document and history are
+    valid."""
     old, token = folder.with_name(f"{folder.name}.before-restore-{stamp}"), secrets.token_hex(16)
     kept = [old] if folder.exists() else []
     _write_stage(folder, {**files, PurePosixPath(MARKER): token.encode()}, stamp, data_dir.stat().st_gid)
@@ -183,7 +182,7 @@ def _replace_both(
 
 
 def _place_history(data_dir: Path, stamp: str) -> list[Path]:
-    """Place the history; raise `StartFailed` if that fails, although everything else is restored."""
+    """Put the history in place. Raise `StartFailed` if that fails; the rest is restored already."""
     try:
         return place_history(data_dir, stamp)
     except OSError as error:
@@ -196,7 +195,7 @@ def _place_history(data_dir: Path, stamp: str) -> list[Path]:
 
 
 def _write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str, hub_group: int) -> None:
-    """Write the new folder next to the present one; it is on the device when this returns."""
+    """Write the new folder next to the current one, and sync it to the card."""
     stage = folder.with_name(folder.name + STAGE)
     if stage.exists() and not (stage / MARKER).exists():  # an interrupted restore left the replaced files
         stage.rename(folder.with_name(f"{folder.name}.before-restore-{stamp}-cut"))
@@ -215,10 +214,9 @@ def _write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str, hu
 
 
 def _copy_ownership(stage: Path, folder: Path, hub_group: int) -> None:
-    """Give the staged files the owner and mode of the files that they replace, so that the hub's user can read them.
-
-    New files and folders get the owner and mode of the configuration folder. New files may contain secrets, so other
-    users cannot read them: if other users can read the folder, the group of the hub can read the file instead.
+    """Give the new files the owner and mode of the replaced files, so that the hub's user can read them. Files and
+    folders without a counterpart get the owner and mode of the configuration folder. Other users cannot read them,
+    because they may contain secrets. If other users can read the folder, the hub's group gets access.
     """
     for path in [stage, *stage.rglob("*")]:
         there = folder / path.relative_to(stage)
@@ -232,9 +230,8 @@ def _copy_ownership(stage: Path, folder: Path, hub_group: int) -> None:
 
 
 def _swap(new: Path, folder: Path, old: Path) -> None:
-    """Rename the folder to `old` and the new one to its place; both are on the device when this returns.
-
-    The folder always exists, except if the file system cannot exchange names: then a power cut can leave only `old`.
+    """Rename the folder to `old`, put the new one in its place, and sync both names to the card. The folder always
+    exists, except on a file system that cannot exchange names. There, a power cut can leave only `old`.
     Raise `OSError`.
     """
     if folder.exists():
@@ -254,8 +251,7 @@ def _swap(new: Path, folder: Path, old: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Exchange the names of the two folders; return whether that worked: Linux can do it, since 3.15, on most file
-    systems."""
+    """Exchange the names of two folders, and return whether that worked. Most file systems of Linux support it."""
     with contextlib.suppress(ImportError, OSError, AttributeError):
         import ctypes  # OpenWrt's Python may lack it
 
@@ -265,7 +261,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def _swap_back(folder: Path, old: Path) -> None:
-    """Undo the changes made so far, and remove the staged files."""
+    """Undo the restore, and remove the new files."""
     stage = folder.with_name(folder.name + STAGE)
     try:
         if (folder / MARKER).exists() and not stage.exists():
@@ -283,7 +279,7 @@ def _swap_back(folder: Path, old: Path) -> None:
 
 @contextlib.contextmanager
 def _filesystem_errors() -> Iterator[None]:
-    """Turn errors of the file system into `StartFailed`."""
+    """Convert `OSError` to `StartFailed`."""
     try:
         yield
     except OSError as error:
@@ -294,7 +290,7 @@ def _filesystem_errors() -> Iterator[None]:
 
 
 def stage_history(data_dir: Path, found: Archive) -> int:
-    """Write the archive's months next to the box's own months; return their number. They are then on the device."""
+    """Write the archive's months next to those of the box, and sync them to the card. Return their number."""
     stage, count = data_dir / HISTORY_STAGE, 0
     shutil.rmtree(stage, ignore_errors=True)
     try:

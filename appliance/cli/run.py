@@ -44,14 +44,13 @@ from appliance.tasks import Tasks
 from appliance.version import VERSION
 
 LOGGING = Logging(level="info", format="text")
-"""The log's settings until the configuration is read."""
+"""The log settings before the configuration is read."""
 
 log = logging.getLogger("hub")
 
 
 def run(arguments: argparse.Namespace, greet: Callable[[int], None] = lambda port: None) -> int:
-    """Run the hub until a signal asks it to stop; return the exit code. Once it listens, `greet` is called with the
-    port."""
+    """Run the hub until a signal stops it. Call `greet` with the port as soon as the hub listens."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     protect_memory()
     limit_allocator()
@@ -80,7 +79,7 @@ def run(arguments: argparse.Namespace, greet: Callable[[int], None] = lambda por
 
 
 def _load(file: Path, port: int | None) -> config.Config:
-    """Load the configuration, with the port from the command line, if given."""
+    """Load the configuration. A port from the command line replaces the configured one."""
     settings = config.load(file, os.environ)
     if port is None:
         return settings
@@ -97,8 +96,7 @@ async def _serve(
     *,
     is_safe: bool,
 ) -> None:
-    """Serve until the end, then end the process: everything is stored, and a hanging thread must not delay the
-    end."""
+    """Serve until a stop, then end the process without a wait for threads. All data are stored by then."""
 
     def on_listening(hub: Hub, port: int) -> None:
         _announce_listening(settings, hub, port)
@@ -120,8 +118,7 @@ def _announce_listening(settings: config.Config, hub: Hub, port: int) -> None:
 
 
 STOP_LIMIT_SECS = 4.8
-"""Seconds that a stop may take after its signal; the service files ask for five seconds, after which the service
-manager kills the hub."""
+"""The maximum seconds of a stop. The service managers kill the hub later, after ten seconds."""
 
 
 async def serve(
@@ -133,10 +130,10 @@ async def serve(
     log_buffer: LogBuffer | None = None,
     load: LoadConfig | None = None,
 ) -> None:
-    """Run the hub until SIGTERM or SIGINT; a second signal, or the time limit of a stop, ends the process at once.
+    """Run the hub until SIGTERM or SIGINT. A second signal, or the time limit of a stop, ends the process at once.
 
-    `on_listening` is called with the hub and the port as soon as the hub answers requests. A hub that `is_safe` runs
-    no automations. `log_buffer` has the lines that were logged before.
+    Call `on_listening` with the hub and the port as soon as the hub answers requests. With `is_safe`, the hub runs no
+    automations. `log_buffer` contains earlier log lines.
     """
     clock = Clock()
     hub = Hub(config, Disk(data_dir), clock, is_safe=is_safe, log_buffer=log_buffer, frame_of=frame_of, load=load)
@@ -166,7 +163,7 @@ async def serve(
 
 
 async def _import_api(hub: Hub) -> Any:
-    """Import the server, which takes long, while the Lua worker starts."""
+    """Import the server while the Lua worker starts, because the import takes long."""
     await hub.worker_starts.wait()
     with frozen_imports():
         leave_out_unused()
@@ -175,7 +172,7 @@ async def _import_api(hub: Hub) -> Any:
 
 
 async def _start_adapters(hub: Hub) -> None:
-    """Start the adapters after clients that waited for the hub to listen have had time for their answers."""
+    """Start the adapters after a delay, so that the hub first answers waiting clients."""
     await hub.clock.sleep(FIRST_ANSWER_SECS)
     await hub.adapters.begin()
 
@@ -205,7 +202,7 @@ async def _reload_on(hangup: asyncio.Event, hub: Hub, notifier: Notifier) -> Non
 
 
 def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
-    """Return two events: the first request to stop sets one, each request to reload sets the other."""
+    """Return two events: one for the first stop signal, one for each reload signal."""
     loop, stop, hangup = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
     def ask_to_stop(number: int) -> None:
@@ -226,7 +223,7 @@ def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
 
 
 def limit_stop() -> None:
-    """End the process `STOP_LIMIT_SECS` from now, unless it has ended by then.
+    """End the process after `STOP_LIMIT_SECS` if it still runs.
 
     A thread that waits for a name server cannot be interrupted, and Python would wait for it. No acknowledged change
     is lost, because it is already on the card.
@@ -249,7 +246,7 @@ def _end_late() -> None:
 
 
 class Notifier:
-    """Sends the hub's state. A message that cannot be sent is dropped: the watchdog detects a hub that hangs."""
+    """Sends the hub's state to systemd. Failures are ignored, because the watchdog detects a hub that hangs."""
 
     def __init__(self, environment: Mapping[str, str], clock: Clock) -> None:
         self._clock = clock
@@ -261,15 +258,15 @@ class Notifier:
         self._send("READY=1")
 
     def reloading(self) -> None:
-        """Notify that a reload begins; call `ready` after it."""
+        """Notify that a reload begins. Call `ready` at its end."""
         self._send(f"RELOADING=1\nMONOTONIC_USEC={int(self._clock.monotonic() * 1e6)}")
 
     def stopping(self) -> None:
-        """Notify that the hub is stopping; do not call `ready` after it."""
+        """Notify that the hub is stopping. Do not call `ready` afterwards."""
         self._send("STOPPING=1")
 
     async def feed_watchdog(self) -> None:
-        """Send WATCHDOG=1 twice per watchdog interval; without a watchdog, return at once."""
+        """Send WATCHDOG=1 twice per watchdog interval. Without a watchdog, return at once."""
         while self._interval_secs:
             self._send("WATCHDOG=1")
             await self._clock.sleep(self._interval_secs)
@@ -285,12 +282,12 @@ class Notifier:
 
 
 def _address(named: str) -> str:
-    """Return the socket's address; a leading @ means an abstract name."""
+    """Return the socket's address. A leading @ means an abstract name."""
     return "\0" + named[1:] if named.startswith("@") else named
 
 
 def _half_the_watchdog(environment: Mapping[str, str]) -> float:
-    """Return half the watchdog's interval in seconds; 0 without a watchdog."""
+    """Return half of the watchdog interval in seconds, or 0 without a watchdog."""
     usecs = environment.get("WATCHDOG_USEC", "")
     is_ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     return int(usecs) / 2e6 if usecs.isdecimal() and is_ours else 0.0

@@ -1,6 +1,6 @@
 """Builds the API from the configuration.
 
-Importing Sanic takes as long as importing everything else of the hub, so it is done while the store and Lua start.
+The import of Sanic takes as long as all other imports of the hub, so the hub imports it while store and Lua start.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from appliance.hub import Hub
 
 
 def build_server(hub: Hub, keyring: Keyring, config: Config, data_dir: Path, control: socket.socket | None) -> Server:
-    """Build the server of the hub's API; `control` is the bound socket for commands, if any."""
+    """Build the API server. `control` is the control socket, if it could be bound."""
     file, limits = Path(config.file), ApiLimits.of(config.api)
     simulations: list[Any] = []
 

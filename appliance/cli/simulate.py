@@ -1,4 +1,4 @@
-"""`lares simulate`: the automations of the coming hours, and the reasons why some would not run."""
+"""`lares simulate`: shows which automations will run in the next hours, and why other ones will not."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from appliance.store.storage import DocumentSnapshot
 from appliance.tables.checks import nearest
 
 MAX_EVENTS_BYTES = 16 << 20
-"""Maximum size of the file of device events, in bytes."""
 
 
 class _SimulatedPeriod(Struct, frozen=True, kw_only=True):
-    """The simulated period. If `is_present`, the memory of automations counts."""
+    """The simulated period. The simulated period. With `is_present`, the simulation uses the stored state of
+    automations."""
 
     start: datetime
     end: datetime
@@ -47,7 +47,7 @@ class _SimulatedPeriod(Struct, frozen=True, kw_only=True):
 
 
 def simulate(arguments: argparse.Namespace) -> int:
-    """Print what would fire, what would not, and why; no command is sent and nothing is written."""
+    """Print each trigger and its result. Send no command, and write nothing to the store."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.need_config(), paths.find_data_dir()
     need_access(data_dir, file)
@@ -72,7 +72,7 @@ def simulate(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _errors_only(*names: str) -> Iterator[None]:
-    """Within the context, let these loggers log only errors."""
+    """Log only errors of these loggers within the context."""
     loggers = [logging.getLogger(name) for name in names]
     levels = [each.level for each in loggers]
     for each in loggers:
@@ -98,7 +98,7 @@ def _read(name: str) -> str:
 
 
 def _period(start: str | None, hours: float, events: str, locale: Locale) -> _SimulatedPeriod:
-    """Return the simulated period: from `--from`, otherwise from the first event with a date, otherwise from now."""
+    """Return the simulated period. It begins at `--from`, by default at the first event with a date, or now."""
     try:
         begins = first_instant(events, locale) if start is None else read_instant(start, locale)
     except Invalid as fault:
@@ -146,7 +146,7 @@ async def _simulate(
 
 
 def _find_automation(word: str, simulation: Simulation) -> str:
-    """Return the id of the automation of this id or name."""
+    """Return the id of the automation with this id or name."""
     names = {each.id: each.name for each in simulation.definitions}
     if word in names:
         return word
@@ -159,7 +159,7 @@ def _find_automation(word: str, simulation: Simulation) -> str:
 
 
 def _warnings(settings: Config, stored: DocumentSnapshot | None, simulation: Simulation) -> list[Fault]:
-    """Return the warnings and unknown names of the files, as `lares check` finds them."""
+    """Return warnings and unknown names, as `lares check` does."""
     folder = folder_of(settings.scripts, settings.root, is_deep=True)
     scripts = () if folder is None else folder.read().sources
     ids = [each.definition.id for each in simulation.scenes]

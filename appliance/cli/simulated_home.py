@@ -1,4 +1,4 @@
-"""The simulated home of `lares simulate`: devices show commanded values at once, and vendors are not contacted."""
+"""The simulated home of `lares simulate`. Devices report commanded values at once, without a request to a vendor."""
 
 from __future__ import annotations
 
@@ -28,17 +28,16 @@ T = TypeVar("T")
 EVERY_COMMAND = tuple(
     CommandSpec(capability=each.key, actions=each.actions) for each in CAPABILITIES.values() if not each.read_only
 )
-"""The commands of a device that exists only in the simulation."""
+"""The capabilities of a device that exists only in the simulation."""
 
 OnAction = Callable[[str, str, Mapping[str, Any]], None]
-"""Called with the source of an action, `automation:evening`, a sentence about it, and its JSON."""
+"""A function of the source of an action (`automation:evening`), a sentence about it, and its JSON."""
 
 
 class Turn:
-    """Runs one execution at a time, in the order of the requests, so that a simulation always has the same result.
-
-    The worker's own order is not deterministic: it runs other Lua while the hub answers a call. `is_taken`: an
-    execution is running, so simulated time must not pass.
+    """Runs one execution at a time, in the order of the requests, so that the result is deterministic. The worker
+    alone would run other Lua while the hub answers a call. While an execution runs, `is_taken` is true and simulated
+    time does not pass.
     """
 
     def __init__(self) -> None:
@@ -46,8 +45,8 @@ class Turn:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     def ask(self, *, is_next: bool = False) -> asyncio.Future[None]:
-        """Return a future that is done when the caller has the turn; the caller is the next in the queue, or the
-        last. Call `pass_on` after the turn."""
+        """Queue the caller first or last, and return a future for its turn. After the turn, the caller must call
+        `pass_on`."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.insert(0 if is_next else len(self._waiting), turn)
         if not self.is_taken:
@@ -55,7 +54,7 @@ class Turn:
         return turn
 
     def pass_on(self) -> None:
-        """Give the turn to the next in the queue."""
+        """Start the next execution in the queue."""
         while self._waiting and (turn := self._waiting.popleft()):
             if not turn.done():
                 self.is_taken = True
@@ -64,7 +63,7 @@ class Turn:
         self.is_taken = False
 
     async def pause(self, work: Awaitable[T]) -> T:
-        """Await work of the execution that has the turn; meanwhile, others get the turn."""
+        """Await work of the running execution. Meanwhile, other executions run."""
         asyncio.get_running_loop().call_soon(self.pass_on)  # a scene that the work runs comes first
         try:
             return await work
@@ -73,7 +72,7 @@ class Turn:
 
 
 class SimulatedExecutor(Executor):
-    """An `Executor` whose executions begin in the order of their requests, one at a time."""
+    """An `Executor` that runs one execution at a time, in the order of the requests."""
 
     def __init__(self, turn: Turn, *parts: Any) -> None:
         super().__init__(*parts)
@@ -92,7 +91,7 @@ class SimulatedExecutor(Executor):
 
 
 class SimulatedDispatcher(Dispatcher):
-    """Sends nothing: each valid command takes effect at once, and every operation succeeds."""
+    """Dispatches nothing to adapters. Each valid command takes effect at once, and every operation succeeds."""
 
     def __init__(
         self, registry: Registry, bus: Bus, clock: Clock, operations: Mapping[str, Collection[str] | None]
@@ -102,11 +101,11 @@ class SimulatedDispatcher(Dispatcher):
         self._operations = operations
 
     async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
-        """Let each device show its command; return the outcomes in the order of the devices."""
+        """Apply each command to its device. Return the outcomes in the order of the devices."""
         return [self._send_to(device, command, source) for device in devices]
 
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
-        """Do nothing; raise `Unsupported` for an unknown section or operation."""
+        """Raise `Unsupported` for an unknown section or operation. Otherwise, do nothing."""
         section, _, operation = target.partition(":")
         known = self._operations.get(section)
         if section not in self._operations or (known is not None and operation not in known):
@@ -130,20 +129,20 @@ class SimulatedDispatcher(Dispatcher):
 
 
 class SimulatedContext(Context):
-    """A `Context` that reports log lines, messages and operations; while it waits, others get the turn."""
+    """A `Context` that reports log lines, messages, and operations. While it waits, other executions run."""
 
     on_action: OnAction
     turn: Turn
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
-        """Do the same as `Context`; also report a message to people."""
+        """Log as `Context` does, and report messages to users."""
         if operation == "notify":
             self.on_action(self.source, f"notifies: {arguments[0]}", {"notify": arguments[0], "fields": arguments[1]})
         call = super().call(operation, arguments)
         return await (self.turn.pause(call) if operation in UNCOUNTED else call)
 
     async def invoke(self, target: str, payload: Mapping[str, Any]) -> Any:
-        """Do the same as `Context`; also report the call."""
+        """Invoke as `Context` does, and report the call."""
         words = f"invokes {target} {json.dumps(payload)}"
         self.on_action(self.source, words, {"invoke": target, "payload": payload})
         return await super().invoke(target, payload)
@@ -154,8 +153,7 @@ class SimulatedContext(Context):
 
 
 def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict[str, int]:
-    """Create the devices that appear only in the events; return them with the first line of events that names
-    each."""
+    """Create devices that appear only in the events. Return each id with the first line of events about it."""
     made: dict[str, int] = {}
     for event in events:
         device_id = registry.id_of(event.device_id)
@@ -173,13 +171,13 @@ def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict
 
 
 def mark_all_observed(registry: Registry) -> None:
-    """Set every device online with its last values, so that further values are changes."""
+    """Set every device online with its last values, so that new values are changes."""
     for device in registry.list_devices():
         registry.update_attributes(device.metadata.source, device.id, {})
 
 
 def apply_event(registry: Registry, event: FileEvent) -> None:
-    """Make the event happen in the simulated home."""
+    """Apply the event to the simulated home."""
     [device] = registry.find_devices([event.device_id])
     source = device.metadata.source
     if event.attribute == EVENT:
@@ -192,6 +190,6 @@ def apply_event(registry: Registry, event: FileEvent) -> None:
 
 
 def _in_unit(value: Value, before: Value) -> Value:
-    """Return the measurement; if it has no unit, with the previous unit."""
+    """Return the measurement, by default with the previous unit."""
     is_without = isinstance(value, dict) and value.get("unit") == ""
     return {**value, "unit": before["unit"]} if is_without and isinstance(before, dict) else value

@@ -1,4 +1,4 @@
-"""Simulations: the automations of a configuration in a simulated home, in simulated time."""
+"""Runs the automations of a configuration in a simulated home and simulated time."""
 
 from __future__ import annotations
 
@@ -55,21 +55,21 @@ from appliance.tables.checks import rounded
 from appliance.tasks import Tasks
 
 MAX_EQUAL_LINES = 5
-"""Equal lines of one automation that are printed; one line at the end counts the rest."""
+"""The maximum number of printed equal lines of one automation. A last line counts the omitted ones."""
 
 CHECK_READER_EVERY = 1000
-"""The number of omitted lines after which the printer checks whether its reader is still there."""
+"""After this number of omitted lines, the printer checks whether its reader still exists."""
 
 FIRES = "fires"
 NOT_RUN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 
 
 class SimulationPrinter(ExecutionHistory):
-    """Prints and counts all results; keeps no history.
+    """Prints and counts all results, without a history.
 
-    `zone` is the zone of printed times; None prints one JSON object per line. With `runs_lua`, an automation fires
-    when its Lua begins; otherwise, when it would begin. `stop` is called if `write` finds standard output closed;
-    `gone` is then set. `latest` is the source of the latest line.
+    `zone` is the time zone of printed times. If it is None, each line is a JSON object. With `runs_lua`, an
+    automation fires when its Lua begins. If standard output is closed, the printer sets `gone` and calls `stop`.
+    `latest` is the source of the latest line.
     """
 
     def __init__(
@@ -93,19 +93,19 @@ class SimulationPrinter(ExecutionHistory):
         self.latest = "an automation"
         self.gone: BrokenPipeError | None = None
         self.only: str | None = None
-        """The automation whose lines are printed; None prints all."""
+        """The id of the only printed automation, or None for all automations."""
         self._repeated: dict[tuple[str, str], tuple[int, datetime]] = {}
-        """The number of times of each line, and the last time."""
+        """The number of repetitions and the last time of each line."""
 
     def on_start(self, source: str) -> None:
-        """Print that the Lua of `automation:<id>` or `scene:<id>` begins."""
+        """Print the begin of the Lua of `automation:<id>` or `scene:<id>`."""
         if source.startswith("automation:"):
             self._print_fired(self._clock.now(), source)
         else:
             self._print(self._clock.now(), source, "runs", {"runs": True})
 
     def add(self, entry: ExecutionEntry) -> None:
-        """Print the result of a trigger: fired, failed, or the reason why not."""
+        """Print a trigger's result: it fired, it failed, or the reason why it did not fire."""
         source = f"automation:{entry.subject}"
         if entry.status in NOT_RUN:
             fields = {"fired": False, "error": entry.error}
@@ -130,22 +130,22 @@ class SimulationPrinter(ExecutionHistory):
         )
 
     def print_action(self, source: str, what: str, fields: Mapping[str, Any]) -> None:
-        """Print something else that Lua does."""
+        """Print another action of Lua."""
         self._print(self._clock.now(), source, what, fields)
 
     def print_repetitions(self) -> None:
-        """Print how often omitted lines were repeated."""
+        """Print the number of repetitions of each omitted line."""
         for (source, what), (count, last) in self._repeated.items():
             if (more := count - MAX_EQUAL_LINES) > 0:
                 self._say(last, source, f"{what} (repeated {counted(more, 'more time')}; this is the last)")
 
     @property
     def counts_equal_lines(self) -> bool:
-        """Whether equal lines after the first are counted, not printed, and nothing else depends on them."""
+        """Whether equal lines are only counted after the first one, and have no other effect."""
         return self._zone is not None and not self._runs_lua
 
     def repeat(self, source: str, times: int) -> None:
-        """Count this many repetitions of the source's only line; the line's next time is printed as the last."""
+        """Count further repetitions of the source's only line. The next time of the line becomes its last time."""
         for (of, what), (count, last) in self._repeated.items():
             if of == source:
                 self._repeated[of, what] = count + times, last
@@ -178,7 +178,7 @@ class SimulationPrinter(ExecutionHistory):
         self._put(f"{at.astimezone(self._zone):%a %Y-%m-%d %H:%M:%S %Z}  {name}  {what}")
 
     def _put(self, line: str | None) -> None:
-        """Write the line; without a line, only check that there is a reader."""
+        """Write the line. Without a line, only check for a reader."""
         try:
             if line is None:
                 check_reader()
@@ -190,17 +190,14 @@ class SimulationPrinter(ExecutionHistory):
 
 
 class DryExecutor(Executor):
-    """An `Executor` that runs no Lua: every execution ends successfully at once, and sends no command."""
+    """An `Executor` without Lua. Every execution succeeds at once, without a command."""
 
     def _start(self, execution: Execution) -> None:
         self._leave(execution, ExecutionStatus.OK, None)
 
 
 class Simulation(Struct, frozen=True, kw_only=True):
-    """Armed automations; `run` makes simulated time pass.
-
-    `operations` are the operations of each section; None if they are unknown.
-    """
+    """Active automations in simulated time. `operations` are the operations by section, None for unknown ones."""
 
     definitions: Sequence[AutomationDefinition]
     rejected: Sequence[Fault]
@@ -215,8 +212,8 @@ class Simulation(Struct, frozen=True, kw_only=True):
     operations: Mapping[str, Collection[str] | None]
 
     async def run(self, until: datetime, events: Sequence[FileEvent | FileHook]) -> dict[str, int]:
-        """Let time pass and the events happen; devices that appear only in the events are named with their first
-        line."""
+        """Advance simulated time and apply the events. `created` are devices that appear only in the events, with
+        their first lines."""
         mark_all_observed(self.registry)
         pretended = add_missing_devices(self.registry, (each for each in events if isinstance(each, FileEvent)))
         async with Tasks() as tasks:
@@ -230,7 +227,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
         return pretended
 
     async def _collapse(self, active: ActiveTrigger, until: datetime) -> None:
-        """Treat the equal times of an interval as one step, except the first ones and the last."""
+        """Combine equal times of an interval to one step, except the first ones and the last one."""
         timer = active.due
         if not isinstance(timer, TimerHandle) or (every := timer.every) is None:
             return
@@ -261,7 +258,7 @@ async def open_simulation(
     home: Sequence[Path],
     runs_lua: bool,
 ) -> AsyncIterator[Simulation]:
-    """Open the automations with the stored state, run by the user of `home`; nothing is stored."""
+    """Open the automations with the stored state, as the user of `home`. Store nothing."""
     bus, limits = Bus(), settings.automations.runner
     registry = (environment := _environment(settings, stored, bus, clock)).registry
     calls: dict[str, CtxCall] = {}
@@ -298,7 +295,7 @@ async def open_simulation(
 async def _list_operations(
     settings: Config, file: Path, describe: DescribeKind
 ) -> Mapping[str, Collection[str] | None]:
-    """Return the operations of each section, enabled or not; None for unknown operations."""
+    """Return the operations of all sections, also of disabled ones. The value is None for unknown operations."""
     sections = [each for each in settings.adapters.values() if isinstance(each, LuaSection)]
     kinds = catalog_of_kinds(file, sections, describe, Bus())
     if sections:
@@ -314,7 +311,6 @@ def _new_context(
     turn: Turn,
     label: str,
 ) -> Context:
-    """Create the context of an execution."""
     printer.on_start(label)
     made = context(label, calls)
     made.on_action, made.turn = printer.print_action, turn

@@ -1,4 +1,4 @@
-"""The single file of this process, if there is one."""
+"""The single file of this process, if it runs from one."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from appliance.errors import StartFailed
 
 
 def list_targets() -> tuple[str, ...]:
-    """Return the targets of the file; empty if this process has no single file."""
+    """Return the targets of the single file. Return an empty result for Python packages."""
     file = sys.modules.get("lares_file")
     return () if file is None else tuple(file.TARGETS)
 
 
 def running_file() -> Path | None:
-    """Return the single file that this process runs; None for Python packages."""
+    """Return the path of the single file. Return None for Python packages."""
     file = sys.modules.get("lares_file")
     return None if file is None or file.__file__ is None else Path(file.__file__).parent
 
 
 NOTICE = "NOTICE"
-"""The file inside the single file that has the list and texts of all licences."""
+"""The part of the single file with the list and the texts of all licences."""
 
 
 def print_licences() -> int:
-    """Print the list and the texts from inside the file."""
     file = running_file()
     if file is None:
         say("Lares is under the Apache License 2.0 (https://www.apache.org/licenses/LICENSE-2.0).")

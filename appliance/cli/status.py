@@ -1,4 +1,4 @@
-"""`lares status`: the state of the running hub on one screen."""
+"""`lares status`: prints the state of the running hub."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STATUS_COLOURS = {"running": "green", "degraded": "red", "starting": "yellow"}
 
 
 def status(arguments: argparse.Namespace) -> int:
-    """Print the state once, or with `--watch` until interrupted; return the exit code."""
+    """Print the state. With `--watch`, repeat until interrupted."""
     while True:
         reply = ask_hub(arguments, HubRequest(path="/diagnostics/status"))
         if arguments.watch and sys.stdout.isatty() and not arguments.json:

@@ -1,4 +1,4 @@
-"""The terminal: colours, local times, sizes, and progress of long work."""
+"""Prints on the terminal: colours, local times, sizes, and progress."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ PROGRESS_EVERY_SECS = 0.2
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "grey": 90}
 _FRAMES = "|/-\\"
 _COLOUR_MARK = f"<{os.urandom(8).hex()}>"
-"""A placeholder for the beginning of a colour code until the line is printed; no text from outside can contain it."""
+"""A placeholder for the start of a colour code. `say` replaces it after it has escaped all other control
+characters."""
 
 
 def say(*lines: str, to: TextIO | None = None) -> None:
-    """Print each line on standard output or `to`: the only way to print text on a terminal.
-
-    Control and invisible characters are printed as escapes, except the colours of `paint`. Raise the same exceptions
+    """Print each line on standard output or `to`. Escape control and invisible characters, except the colours of
+    `paint`. All commands print text with this function. Raise the same exceptions
     as `write`.
     """
     if lines:
@@ -36,12 +36,12 @@ def say(*lines: str, to: TextIO | None = None) -> None:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count with its word: `1 month`, `2 months`."""
+    """Return a number with its noun: `1 month`, `2 months`."""
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def write(text: str, to: TextIO | None = None) -> None:
-    """Write the text at once. Ignore errors of standard error.
+    """Write and flush the text. Ignore errors of standard error.
 
     Raise `BrokenPipeError` without a reader, `StartFailed` if standard output cannot be written.
     """
@@ -57,7 +57,7 @@ def write(text: str, to: TextIO | None = None) -> None:
 
 
 def check_reader() -> None:
-    """Raise `BrokenPipeError` if nothing reads standard output any longer."""
+    """Raise `BrokenPipeError` if standard output no longer has a reader."""
     with suppress(io.UnsupportedOperation):
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)
@@ -66,7 +66,6 @@ def check_reader() -> None:
 
 
 def visible(line: str) -> str:
-    """Return the line as `say` prints it."""
     return one_line(line).replace(_COLOUR_MARK, "\x1b[")
 
 
@@ -77,14 +76,15 @@ def is_colourful(stream: TextIO) -> bool:
 
 
 def paint(text: str, colour: str) -> str:
-    """Return the text in this colour; unchanged if standard output shows no colours."""
+    """Colour the text. Return it unchanged if standard output shows no colours."""
     if not is_colourful(sys.stdout):
         return text
     return f"{_COLOUR_MARK}{_COLOURS[colour]}m{text}{_COLOUR_MARK}0m"
 
 
 def fit(line: str) -> str:
-    """Return the line cut to the terminal's width, if standard output is a terminal; colour codes take no room."""
+    """Cut the line to the terminal's width. Colour codes have no width. Return it unchanged if standard output is no
+    terminal."""
     if not sys.stdout.isatty():
         return line
     import shutil
@@ -98,7 +98,7 @@ def fit(line: str) -> str:
 
 
 def local_time(stamp: str, zone: tzinfo | None = None) -> str:
-    """Return an RFC 3339 time in the zone, by default in the box's zone, to the second."""
+    """Convert an RFC 3339 time to the zone, by default the box's zone, without fractions of a second."""
     return datetime.fromisoformat(stamp).astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -106,7 +106,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def with_local_times(sentence: str, zone: tzinfo | None = None) -> str:
-    """Return the sentence with its RFC 3339 times converted to the zone."""
+    """Convert the RFC 3339 times of a sentence to the zone."""
     return _TIME.sub(lambda found: local_time(found[0], zone), sentence)
 
 
@@ -128,7 +128,7 @@ def size(count: float) -> str:
 
 @contextmanager
 def progress(what: str) -> Iterator[None]:
-    """Show progress on a terminal's standard error after a second of work."""
+    """Show progress on standard error after a second of work, if it is a terminal."""
     if not sys.stderr.isatty():
         yield
         return

@@ -1,4 +1,4 @@
-"""`lares try-adapter`: one poll of a kind in Lua without a hub, and a command if one is given."""
+"""`lares try-adapter`: polls a kind in Lua once without a hub, and can send a command."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from appliance.tasks import Tasks
 
 MAX_RECORDING_BYTES = 32 << 20
 MAX_SHOWN_LINE_CHARS = 1000
-"""Characters of a request or answer that are shown; a recording contains everything."""
+"""The maximum number of printed characters of a request or answer. A recording is complete."""
 
 LISTEN_SECS = 3.0
-"""Time limit for opening the connection of a kind that listens, and for its first message."""
+"""The time limit for a connection of a kind that listens, and for its first message."""
 
 
 def try_adapter(arguments: argparse.Namespace) -> int:
-    """Poll once, print requests, answers, and devices, and return the exit code."""
+    """Poll once, and print requests, answers, and devices."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     if arguments.name is None and arguments.set and "=" not in arguments.set[-1]:
         arguments.name = arguments.set.pop()  # the name follows the settings
@@ -88,7 +88,7 @@ def _read_command(device_id: str, text: str) -> tuple[str, Command]:
 
 
 def _section_of(arguments: argparse.Namespace, file: Path, replay: Any) -> LuaSection:
-    """Return the section with that name, otherwise a section of that kind, with the values of `--set`."""
+    """Return the section with this name or, without one, a new section of this kind. Add the values of `--set`."""
     name = arguments.name
     raw: dict[str, Any] = {"type": name}
     if replay is not None:
@@ -105,7 +105,7 @@ def _section_of(arguments: argparse.Namespace, file: Path, replay: Any) -> LuaSe
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    """Return a setting and its value: TOML if it is valid TOML, otherwise a text."""
+    """Return the name and value of a setting. The value is TOML if it is valid TOML, otherwise a text."""
     key, equals, value = text.partition("=")
     if not equals:
         raise StartFailed(f"--set takes key=value, not {text!r}", os.EX_USAGE)
@@ -116,7 +116,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 class _Attempt:
-    """One adapter of the section, in a temporary home."""
+    """An adapter of the section in a temporary home."""
 
     def __init__(
         self, section: LuaSection, record: str | None, command: tuple[str, Command] | None, replay: Any
@@ -131,7 +131,7 @@ class _Attempt:
         self._home.bus.listen(_show_event, events.DeviceEvent)
 
     async def run(self, file: Path, data_dir: Path) -> None:
-        """Poll and command. Raises `StartFailed`, and `ConfigFailed` for faults of file and settings."""
+        """Poll and command. Raise `StartFailed`, or `ConfigFailed` for errors of file and settings."""
         settings = config.parse(f"[scripts]\nmax_cpu_secs = {MAX_CALL_CPU_SECS}", str(file), {})
         async with open_pool(settings, self._clock, data_dir, file) as pool, DeviceSession() as session:
             catalog = catalog_of_kinds(file, [self._section], pool.describe, self._home.bus)

@@ -1,4 +1,4 @@
-"""`lares upgrade`: replaces the single file with a newer one, or restores the previous one."""
+"""`lares upgrade`: replaces the single file by another version, or restores the previous one."""
 
 from __future__ import annotations
 
@@ -24,20 +24,17 @@ from appliance.store.disk import Disk, for_its_user, write_file
 from appliance.store.lock import holder_of
 
 INSTALLED = Path("/opt/lares/lares.pyz")
-"""The file of an installation; only `install.sh` may replace it, because it also writes the service."""
+"""The file of an installation. Only `install.sh` may replace the file, because it also writes the service."""
 
 INSTALLER = "firmware/install.sh"
-"""The script inside each single file from 0.3.0 on."""
+"""The installation script in each single file since 0.3.0."""
 
 MAX_FILE_BYTES = 256 << 20
 MAX_CHECKSUM_BYTES = 4096
 
 
 def upgrade(arguments: argparse.Namespace) -> int:
-    """Replace the file of this hub; return the exit code.
-
-    The old file stays in place until the new one has been checked, and is kept afterwards.
-    """
+    """Replace the file of this hub after a check of the new file. Keep the old file as the previous version."""
     if (arguments.file is None) != arguments.rollback:
         raise StartFailed("name the new file, or use --rollback", os.EX_USAGE)
     target = _find_target(arguments.file)
@@ -58,7 +55,8 @@ def upgrade(arguments: argparse.Namespace) -> int:
 
 
 def _lock(folder: Path) -> int:
-    """Return the descriptor of the folder, locked until this process ends; raise `StartFailed` if it is locked."""
+    """Lock the folder until this process ends, and return its descriptor. Raise `StartFailed` if another process
+    locks it."""
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -70,7 +68,7 @@ def _lock(folder: Path) -> int:
 
 
 def _find_target(file: str | None) -> Path:
-    """Return the file to replace: the running one, or the installed one if the new file itself runs."""
+    """Return the file to replace: the running file, or the installed one if the new file itself runs."""
     running = running_file()
     if running is None:
         raise StartFailed(
@@ -85,7 +83,7 @@ def _find_target(file: str | None) -> Path:
 
 
 def _read_verified(file: Path) -> bytes:
-    """Return the file; raise `StartFailed` if it differs from the checksum next to it."""
+    """Return the content of the file. Raise `StartFailed` if it does not match the checksum next to it."""
     checksum_file = file.with_name(f"{file.name}.sha256")
     try:
         with open_named(file) as stream:
@@ -104,7 +102,7 @@ def _read_verified(file: Path) -> bytes:
 
 
 def _read_installer(data: bytes, file: Path) -> str:
-    """Return the script in the file; raise `StartFailed` if the file is damaged or lacks it."""
+    """Return the installation script. Raise `StartFailed` if the file is damaged or lacks the script."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             damaged = archive.testzip()
@@ -131,9 +129,8 @@ def _write(new: Path, data: bytes) -> None:
 
 
 def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> NoReturn:
-    """Become the script, which reports the result; it removes the unpacked files of this process.
-
-    The lock stays held by descriptor 9, the highest that a shell can name.
+    """Replace this process by the script, which reports the result and removes the unpacked files of this process.
+    The lock is on descriptor 9, the highest one that a shell can name.
     """
     words, new = ["rollback"], _sibling_of(target, "new")
     if data is not None:
@@ -146,7 +143,7 @@ def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> 
 
 
 def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) -> int:
-    """Replace a file without a service by the data or by the previous version, after a check of the new content."""
+    """Replace a file that has no service, by the data or by the previous version. Check the new content first."""
     disk, new, previous = Disk(target.parent), _sibling_of(target, "new"), _sibling_of(target, "previous")
     if data is None and not previous.exists():
         raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)
@@ -174,7 +171,7 @@ def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) ->
 
 
 def _ask(new: Path, words: Sequence[str]) -> str:
-    """Run a command of the new file and return its output; raise `StartFailed` with its message if it fails."""
+    """Run a command of the new file and return its output. Raise `StartFailed` with its message if it fails."""
     done = subprocess.run([sys.executable, new, *words], capture_output=True, text=True, check=False)
     if done.returncode:
         first, *more = (done.stdout + done.stderr).removeprefix("lares: ").splitlines() or ["it failed"]

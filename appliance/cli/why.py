@@ -1,4 +1,4 @@
-"""`lares why`: the state of an automation, scene or device, and its latest decisions with their reasons."""
+"""`lares why`: explains the state of an automation, scene, or device, and its latest decisions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from appliance.home_locale import load_zone
 
 
 def why(arguments: argparse.Namespace) -> int:
-    """Print the state, and the last ten decisions, newest first; return the exit code."""
+    """Print the state and the last ten decisions, newest first."""
     reply = ask_hub(arguments, HubRequest(path="/why", query={"id": arguments.id}))
     if arguments.json:
         say(*json.dumps(reply, indent=2).split("\n"))

@@ -1,4 +1,4 @@
-"""The start of lares.pyz: it reports a box that cannot run it. Any Python must be able to read this file."""
+"""The start of lares.pyz: it reports an unsupported box. Any Python must be able to read this file."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ EX_UNAVAILABLE = 69
 
 
 def tag():  # type: () -> str
-    """Return this Python's tag of compiled modules; empty for a very old Python."""
+    """Return this Python's tag of compiled modules, or an empty text for a very old Python."""
     try:
         from importlib.machinery import EXTENSION_SUFFIXES
     except ImportError:
@@ -19,7 +19,7 @@ def tag():  # type: () -> str
 
 
 def glibc():  # type: () -> str
-    """Return the version of the C library; empty if it is not glibc."""
+    """Return the version of glibc, or an empty text for another C library."""
     try:
         return (os.confstr("CS_GNU_LIBC_VERSION") or "").replace("glibc ", "")
     except (AttributeError, OSError, ValueError):
@@ -63,7 +63,7 @@ def is_supported():  # type: () -> bool
 
 
 def open_standard_streams():  # type: () -> None
-    """Connect closed standard streams to nowhere; otherwise the next opened file would take their place."""
+    """Connect closed standard streams to /dev/null. Otherwise, the next opened file would get their descriptors."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         try:
             os.fstat(number)

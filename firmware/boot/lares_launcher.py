@@ -19,37 +19,37 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from lares_file import BUILD
 
 TAG = EXTENSION_SUFFIXES[0][1:-3]
-"""The tag of compiled modules of this Python."""
+"""This Python's tag of compiled modules."""
 
 NAME = f"{BUILD}-{TAG}"
-"""The name of the folder of this build for this Python."""
+"""The name of the unpacked folder."""
 
 SITE = "site-packages"
 FILES = "files.json"
-"""Lists every unpacked file with its size and CRC-32."""
+"""The file with size and CRC-32 of every unpacked file."""
 
 BOOTED = "booted"
-"""Contains the id of the boot at which bytecode was last removed."""
+"""The file with the id of the boot at which bytecode was last removed."""
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 DATE = 1_500_000_000
-"""The date of every unpacked file; a change of the file changes it, and bytecode contains its source's date."""
+"""The date of every unpacked file. A later change of a file changes its date. Bytecode contains the date of its
+source."""
 
 FOLDERS = ("LARES_DATA_DIR", "STATE_DIRECTORY", "CACHE_DIRECTORY")
 INSTALLED = "/opt/lares"
-"""The folder of install.sh, for commands of root, which cannot use files of the hub's user."""
+"""The folder of an installation, for commands of root. Root must not run files of the hub's user."""
 
 SHARED = ("/var/tmp", "/tmp", "/run")
 EX_DATAERR, EX_SOFTWARE, EX_CANTCREAT = 65, 70, 73
 
 
 class Unusable(Exception):
-    """The reasons why the file cannot be unpacked anywhere."""
+    """No folder can be used. The message has the reason for each one."""
 
 
 def launch() -> int:
-    """Run the command line; return the exit code."""
     gc.disable()  # until the command is imported, there is hardly any garbage
     archive = os.path.abspath(os.path.dirname(__file__))
     try:
@@ -64,7 +64,8 @@ def launch() -> int:
 
 
 def run(folder: str) -> int:
-    """Run the command from the folder; if it fails and a file there is damaged, unpack and start again."""
+    """Run the command from the folder. If it fails and a file there is damaged, start again, which unpacks the file
+    again."""
     if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
         sys.dont_write_bytecode = False  # OpenWrt's Python does not write bytecode by default
     sys.path[:] = [os.path.join(folder, SITE), *filter(is_not_foreign, sys.path[1:])]
@@ -84,12 +85,12 @@ def run(folder: str) -> int:
 
 
 def is_not_foreign(path: str) -> bool:
-    """Return whether a folder of modules belongs to Python itself; other packages of the box are not used."""
+    """Return whether the folder belongs to Python itself. Lares does not use other packages of the box."""
     return not path.rstrip("/").endswith(("site-packages", "dist-packages"))
 
 
 def candidate_folders(environment: Mapping[str, str]) -> list[str]:
-    """Return the folders to unpack to, in the order of preference."""
+    """Return the possible folders in order of preference."""
     named = [environment.get(name, "").split(":")[0] for name in FOLDERS]
     own = [(folder, f"{folder}/program") for folder in named]
     if os.geteuid() == 0:
@@ -101,7 +102,8 @@ def candidate_folders(environment: Mapping[str, str]) -> list[str]:
 
 
 def is_ours(folder: str) -> bool:
-    """Return whether this user owns the folder: root must not put files there that the owner cannot use."""
+    """Return whether this user owns the folder. In a folder of another user, root would leave files that its owner
+    cannot change."""
     try:
         return os.stat(f"{folder}/").st_uid == os.geteuid()
     except OSError:
@@ -109,9 +111,8 @@ def is_ours(folder: str) -> bool:
 
 
 def find_folder(archive: str, bases: Sequence[str]) -> str:
-    """Return a folder with all files of this build, unpacked if necessary, and locked against removal.
-
-    Raise `Unusable` if there is no place for it, `ValueError` if the archive is damaged.
+    """Return a folder with all files of this build, and lock it against removal. Unpack the files if necessary. Raise
+    `Unusable` if no folder can be used, `ValueError` if the archive is damaged.
     """
     refusals = []
     for base in bases:
@@ -139,7 +140,8 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
 
 
 def make_base(base: str) -> None:
-    """Create the folder with mode 0700; raise `OSError` if it cannot hold programs, or if others can replace it."""
+    """Create the folder with mode 0700. Raise `OSError` if it does not allow execution, or if other users can replace
+    it."""
     folder, trusted = base, (os.stat("/").st_uid, os.geteuid())  # root has another number in a user namespace
     while folder != "/":
         folder = os.path.dirname(folder)
@@ -160,7 +162,8 @@ def make_base(base: str) -> None:
 
 
 def hold(folder: str) -> bool:
-    """Lock the folder against removal until this process ends; return False if it is missing or being removed."""
+    """Lock the folder against removal until this process ends. Return False if it is missing or another process
+    removes it."""
     try:
         fcntl.flock(os.open(folder, os.O_RDONLY | os.O_DIRECTORY), fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
@@ -169,7 +172,7 @@ def hold(folder: str) -> bool:
 
 
 def is_whole(folder: str, *, deep: bool = False) -> bool:
-    """Return whether every file has its size and date; if `deep`, also compare bytecode and each content."""
+    """Return whether size and date of every file are unchanged. With `deep`, also check bytecode and contents."""
     try:
         with open(f"{folder}/{FILES}", "rb") as listed:
             files = json.load(listed)
@@ -185,7 +188,7 @@ def is_whole(folder: str, *, deep: bool = False) -> bool:
 
 
 def read_text(path: str) -> str:
-    """Return the text of a small file; empty if it cannot be read."""
+    """Return the text of a small file. Return an empty text if it cannot be read."""
     try:
         with open(path, encoding="ascii", errors="replace") as file:
             return file.read()
@@ -194,6 +197,5 @@ def read_text(path: str) -> str:
 
 
 def crc(path: str) -> int:
-    """Return the CRC-32 of a file."""
     with open(path, "rb") as file:
         return zlib.crc32(file.read())

@@ -251,7 +251,7 @@ class Router:
             self.refused.setdefault(key, Refusal(device.id, entity.label, reason_of(fault)))
         elif fault.text not in words and len(words) < MAX_REPORTED_WORDS:
             words.add(fault.text)
-            self.refused[key] = Refusal(device.id, next(iter(fault.update), entity.label), str(fault))
+            self.refused[key] = Refusal(device.id, fault.attribute or entity.label, str(fault))
 
     def _announcements(self, topic: str, payload: bytes) -> list[Announcement]:
         found = announced(self._prefix, topic, payload)

@@ -38,10 +38,12 @@ class EntityEvent(Struct, frozen=True):
 
 
 class UnknownValue(Invalid):
-    """A message without a known meaning. The attributes in `update` become unknown."""
+    """A text without a known meaning, in a message that causes the update. The attribute keeps its value if it
+    `is_kept`."""
 
-    def __init__(self, text: str, expected: str, update: Update) -> None:
-        end = "; the value is unknown now" if update else ""
+    def __init__(self, text: str, expected: str, update: Update, *, is_kept: bool = False) -> None:
+        self.attribute = "" if is_kept else next(iter(update), "")
+        end = "; the value is unknown now" if self.attribute else ""
         super().__init__(f"{text[:40]!r} is not {expected}{end}")
         self.text = text[:40]
         self.update = update
@@ -310,11 +312,11 @@ class Entity:
         return parse
 
 
-def unknown_word(text: str, words: Iterable[str], update: Update) -> NoReturn:
+def unknown_word(text: str, words: Iterable[str], update: Update, *, is_kept: bool = False) -> NoReturn:
     """Raise `UnknownValue` with the expected words."""
     listed = [repr(each[:40]) for each in words if not is_unknown(each)]
     more = ["…"] if len(listed) > MAX_LISTED_WORDS else []
-    raise UnknownValue(text, f"one of {', '.join(listed[:MAX_LISTED_WORDS] + more)}", update)
+    raise UnknownValue(text, f"one of {', '.join(listed[:MAX_LISTED_WORDS] + more)}", update, is_kept=is_kept)
 
 
 def is_unknown(text: str) -> bool:

@@ -36,13 +36,14 @@ class JsonLight(LightEntity):
         if not text:
             return {}
         state = parse_object(text, "the state")
-        update = self.power_update(str(state.get("state", "")))
+        word = str(state.get("state", ""))
+        update = self.power_update(word)
         if self._has_brightness and (level := stated_number(state.get("brightness"))) is not None:
             update["brightness"] = self.brightness_of(level)
         update.update(self._colors(state))
         if "effect" in state and self.config.flag("effect", True) and self.config.texts("effect_list"):
             update.update(self.effect_update(state["effect"]))
-        return update
+        return self.check_power(word, update)
 
     def _colors(self, state: Mapping[str, Any]) -> Update:
         mode = state.get("color_mode")

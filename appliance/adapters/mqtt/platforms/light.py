@@ -16,6 +16,7 @@ from appliance.adapters.mqtt.platforms.entity import (
     clamped,
     is_unknown,
     parse_number,
+    unknown_word,
 )
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, expression, if_defined
 from appliance.home.capabilities import CAPABILITIES
@@ -173,9 +174,16 @@ class LightEntity(Entity):
         return {**self.mode_update(mode), **update}
 
     def power_update(self, word: str) -> dict[str, Value]:
-        """Return the power for on, off, or none, in upper or lower case. Return an empty update for other words."""
+        """Return the power for on, off, or an unknown state, in upper or lower case. Return an empty update for other
+        words."""
         power = word.lower()
-        return {"power": None if power == "none" else power} if power in ("on", "off", "none") else {}
+        return {"power": power} if power in ("on", "off") else {"power": None} if is_unknown(word) else {}
+
+    def check_power(self, word: str, update: Update) -> Update:
+        """Return the update of a message with this word for the power. Raise `UnknownValue` for an unknown word."""
+        if word and "power" not in update:
+            unknown_word(word, ("ON", "OFF"), update, is_kept=True)
+        return update
 
     def effect_update(self, name: Value) -> Update:
         """Convert the light's own name of an effect: to a capability if the catalog has it, otherwise to a custom

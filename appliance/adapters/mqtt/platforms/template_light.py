@@ -24,7 +24,7 @@ class TemplateLight(LightEntity):
             modes.add("rgb")
         self._modes = frozenset(modes)
         for key, attribute, parse in (
-            ("state", "power", self.power_update),
+            ("state", "power", lambda word: self.check_power(word, self.power_update(word))),
             ("brightness", "brightness", number_parser("brightness", self.brightness_of, ignores_unknown=True)),
             ("color_temp", "color_temperature", self.parse_temperature),
             ("effect", "effect", self.effect_update),

@@ -117,7 +117,7 @@ def test_only_a_peer_that_connects_repeatedly_without_a_request_is_rejected() ->
             one = Fake()
             connections.add("comes and goes", one)
             connections.remove("comes and goes", one)
-        assert may_come or refusal == "comes and goes opened 600 or more that ended without a request"
+        assert may_come or refusal == "comes and goes opened 600 or more connections without a request"
         return may_come
 
     for number in range(3 * MAX_EMPTY_CONNECTIONS):

@@ -76,7 +76,8 @@ async def test_after_a_restart_guesses_delay_no_owner(tmp_path: Path, caplog: py
         assert {each.status for each in await guessing} == {401}
         assert (await app.get("/rooms", token=None)).status == 401, "who states no key is no guess"
     lines = [each for each in caplog.messages if "its key is" in each]
-    assert lines == ["refused 127.0.0.1: its key is wrong or was revoked; `lares key list` shows the valid ones"]
+    reason = "its key is wrong or revoked; `lares key list` shows the valid keys"
+    assert lines == [f"refused a request from 127.0.0.1: {reason}"]
 
 
 async def test_a_valid_key_without_memory_to_check_it_is_not_called_invalid_and_works_afterwards() -> None:

@@ -79,7 +79,7 @@ class TestStopping:
             await until(lambda: app.light.writes or ("GET", "/elgato/lights") in app.light.requests)
             assert await stop(stack, SLACK) >= 0.2
             answer = await caller.reply()
-            assert (answer.status, answer.json["error"][:23]) == (400, "the hub is stopping; wh")
+            assert (answer.status, answer.json["error"][:23]) == (400, "the hub is stopping; th")
             assert await caller.rest() == b""
 
     async def test_an_endless_request_is_cancelled(self, quiet_log: pytest.LogCaptureFixture) -> None:

@@ -401,7 +401,7 @@ async def test_a_broker_a_shelly_and_automations_are_made_on_the_page(browser: B
         await type_text(page, SCRATCH)
         await expect(page.locator("p.problem, p.warning")).to_have_count(0)
         await page.keyboard.press("ControlOrMeta+S")
-        await expect(page.get_by_role("status").filter(has_text=re.compile("^Saved, and in force"))).to_be_visible()
+        await expect(page.get_by_role("status").filter(has_text=re.compile("^Saved and active"))).to_be_visible()
         armed = {each.definition.id for each in app.hub.automations.list_views() if each.is_enabled}
         assert armed == {"window_light", "door_left_open", "evening_light", "heating_schedule", "low_batteries"}
 

@@ -154,6 +154,7 @@ make_folders() {
 	mkdir -p "$CONFIG_DIR/config" "$DATA_DIR"
 	if [ ! -e "$CONFIG_DIR/config/default.toml" ]; then
 		extract "$1" site-packages/appliance/bundled/ "$CONFIG_DIR/config/"
+		mkdir -p "$CONFIG_DIR/config/automations" # the archive has no empty folders
 		say "the configuration is in $CONFIG_DIR/config"
 	fi
 	# Only root and the hub read the configuration: it can contain the master key. After the first installation, owner

@@ -314,6 +314,7 @@ def test_an_image_under_construction_gets_the_bundled_configuration(root: Root, 
     message = root.install_sh()
     assert "the configuration is in /etc/lares/config" in message and "systemctl enable --now lares" in message
     assert root.read("etc/lares/config/default.toml") == (ROOT / "config" / "default.toml").read_bytes()
+    assert (root.folder / "etc/lares/config/automations").is_dir()
     assert not list((root.folder / "tmp").iterdir()) and not list((root.folder / "var" / "tmp").iterdir())
 
 

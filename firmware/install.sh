@@ -49,14 +49,15 @@ trap 'exit 130' HUP INT TERM
 # Undo an unfinished upgrade, also after an interruption; remove temporary files.
 finish() {
 	code=$?
-	trap 'rm -rf "$SCRATCH"' EXIT
+	set +e
 	if [ -n "$IS_UNFINISHED" ]; then
-		undo
+		(set -e && undo) # `fail` ends only the subshell
 	fi
 	if [ -n "$IS_LOCKED" ]; then
 		[ ! -f "$OLDER" ] || mv -f "$OLDER" "$PREVIOUS"
 		rm -f "$NEW" "$PROGRAM.new" "$SERVICE.new" "$KEEP.new"
 	fi
+	rm -rf "$SCRATCH"
 	exit "$code"
 }
 

@@ -49,7 +49,7 @@ WRONG = {
     "ctx:notify()": "ctx:notify needs argument 1, a string; write ctx:notify(string, table or nothing)",
     'ctx:notify("")': "ctx:notify: the message must have 1 to 4096 characters",
     'ctx:notify("x", "y")': "argument 2 must be a table, not string",
-    'ctx:notify("x", { actions = { { label = "Off" } } })': "ctx:notify: each of actions must be like",
+    'ctx:notify("x", { actions = { { label = "Off" } } })': "ctx:notify: each action must be like",
     'ctx:notify("x", { "y" })': "the fields must be a table with named fields",
     'ctx:log("warning", "x")': "ctx:log: level must be trace, debug, info, warn or error",
     'ctx:log("warning", text)': "did you mean warn",

@@ -23,7 +23,7 @@ from appliance.home.model import Device, DeviceKind, Info, Metadata, Observation
 from appliance.home.values import Value
 from appliance.version import VERSION
 from tests.api.caller import KEY, call, request
-from tests.fakes.app import App, open_app
+from tests.fakes.app import App
 from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
 
@@ -62,16 +62,6 @@ class TestHealth:
             answer = await app.get(path, token=None)
             assert (answer.status, answer.json) == (200, {"status": "ok"})
             assert answer.headers["Content-Type"] == "application/json"
-
-    async def test_ready_lists_missing_parts_until_every_first_poll_has_ended(self) -> None:
-        clock = VirtualClock()
-        async with open_app(clock=clock, wait_until_ready=False, light=None) as app:
-            app.light.faults.silent = app.tv.faults.silent = True
-            answer = await app.get("/ready", token=None)
-            if answer.status != 200:
-                assert answer.status == 503
-                assert re.fullmatch(r"starting: [a-z_]+(, [a-z_]+)*", answer.json["error"])
-            assert (await app.get("/health", token=None)).status == 200
 
 
 class TestDiagnostics:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import json
@@ -141,6 +142,11 @@ def ended(folder: Path, *arguments: str, **variables: str) -> Ended:
     """Run the command to its end."""
     with lares(folder, *arguments, variables=variables) as running:
         return running.end()
+
+
+async def asked(folder: Path, *arguments: str) -> Ended:
+    """Run the command to its end while the loop of the test continues."""
+    return await asyncio.to_thread(ended, folder, *arguments)
 
 
 def box(folder: Path, text: str = LOOPBACK) -> Path:

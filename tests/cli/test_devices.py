@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands_line import Ended, ended
+from tests.cli.test_commands_line import asked, ended
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.process import configure, running
 
@@ -21,11 +20,6 @@ devices = [
 ]
 """.replace("TOTAL", '{ value = 12.345600000000001, unit = "kWh", period = "total" }')
 COMMAND = 'ctx:command("hall_lamp", { capability = "brightness", action = "set", value = 50 })  -- from 0 to 100 %'
-
-
-async def asked(folder: Path, *arguments: str) -> Ended:
-    """Run the command while the hub runs."""
-    return await asyncio.to_thread(ended, folder, *arguments)
 
 
 @pytest.mark.slow

@@ -9,17 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands_line import Ended, ended
+from tests.cli.test_commands_line import asked
 from tests.fakes.lua import automation, scene, write
 from tests.fakes.process import configure, running
 
 DEVICES = 'devices = [{ id = "a", attributes = { power = "off" } }]\n'
 LAMP, DESK = f"[adapters.virtual]\n{DEVICES}", f'[adapters.desk]\ntype = "virtual"\n{DEVICES}'
-
-
-async def asked(folder: Path, *arguments: str) -> Ended:
-    """Run the command while the hub runs."""
-    return await asyncio.to_thread(ended, folder, *arguments)
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ from appliance.cli.main import _parser
 from appliance.cli.terminal import size, span
 from appliance.errors import StartFailed
 from appliance.store.lock import DirectoryLock
-from tests.cli.test_commands_line import Ended, ended
+from tests.cli.test_commands_line import asked, ended
 from tests.fakes.app import LIGHT
 from tests.fakes.process import ROOT, Process, configure, light_section, running
 from tests.fakes.programs import need
@@ -49,11 +49,6 @@ return {
   end,
 }
 """
-
-
-async def asked(folder: Path, *arguments: str) -> Ended:
-    """Run the command while the light in this process continues to run."""
-    return await asyncio.to_thread(ended, folder, *arguments)
 
 
 @pytest.fixture

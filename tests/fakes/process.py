@@ -56,6 +56,11 @@ class Process:
     async def post(self, path: str, **fields: Any) -> int:
         return (await self.ask("POST", path, fields))[0]
 
+    async def status_for(self, key: str, path: str = "/rooms") -> int:
+        """Return the status of the answer to a GET with this key."""
+        async with self.session.get(self.url + path, headers={"Authorization": f"Bearer {key}"}) as response:
+            return response.status
+
     async def store(self) -> dict[str, Any]:
         figures: dict[str, Any] = (await self.get("/diagnostics"))["store"]
         return figures

@@ -40,11 +40,6 @@ async def command(folder: Path, card: Card, *arguments: str) -> tuple[int, str, 
     return process.returncode, out.decode().strip(), err.decode().strip()
 
 
-async def status_with(hub: Process, token: str) -> int:
-    async with hub.session.get(f"{hub.url}/devices", headers={"Authorization": f"Bearer {token}"}) as response:
-        return response.status
-
-
 async def stop_meanwhile(
     hub: Process, card: Card, folder: Path, delay: float, *arguments: str
 ) -> tuple[int, str, str]:
@@ -76,7 +71,7 @@ async def test_a_printed_key_works_after_the_next_start(tmp_path: Path, card: Ca
     for delay in MOMENTS_SECS:
         async with running(tmp_path, card.environment) as hub:
             for earlier in secrets:
-                assert await status_with(hub, earlier) == 200, delay
+                assert await hub.status_for(earlier) == 200, delay
             code, secret, err = await stop_meanwhile(
                 hub, card, tmp_path, delay, "key", "create", "--label", "x", "--role", "read"
             )
@@ -85,7 +80,7 @@ async def test_a_printed_key_works_after_the_next_start(tmp_path: Path, card: Ca
         secrets += [secret] * (code == 0)
     assert secrets
     async with running(tmp_path) as hub:
-        assert [await status_with(hub, each) for each in secrets] == [200] * len(secrets)
+        assert [await hub.status_for(each) for each in secrets] == [200] * len(secrets)
 
 
 async def test_a_revoked_key_does_not_work_after_the_next_start(tmp_path: Path, card: Card) -> None:
@@ -93,11 +88,11 @@ async def test_a_revoked_key_does_not_work_after_the_next_start(tmp_path: Path, 
     for delay in MOMENTS_SECS:
         async with running(tmp_path, card.environment) as hub:
             _, made = await hub.ask("POST", "/auth/keys", {"label": "x", "role": "read"})
-            assert await status_with(hub, made["key"]) == 200
+            assert await hub.status_for(made["key"]) == 200
             code, _, err = await stop_meanwhile(hub, card, tmp_path, delay, "key", "revoke", made["id"])
         print(f"{delay}: {code} {err}")
         async with running(tmp_path) as hub:
-            assert await status_with(hub, made["key"]) == (401 if code == 0 else 200), (delay, code, err)
+            assert await hub.status_for(made["key"]) == (401 if code == 0 else 200), (delay, code, err)
         revoked += code == 0
     assert revoked
 

@@ -21,9 +21,10 @@ from typing import Any
 
 import aiohttp
 
+from tests.fakes.patience import until_async
 from tests.fakes.process import ROOT
 from tests.fakes.programs import need
-from tests.matter.laboratory import Laboratory, laboratory, until_async
+from tests.matter.laboratory import START_SECS, Laboratory, laboratory
 
 KEY = "a-key-for-the-proof-alone"
 VARIABLES = {"LARES_MASTER_KEY": KEY, "PYTHONPATH": str(ROOT)}
@@ -296,7 +297,7 @@ class Proof:
 
     async def start_hub(self) -> None:
         await self.lab.start("hub", *self._lares("run"), variables=VARIABLES)
-        await until_async(self._hub_answers)
+        await until_async(self._hub_answers, START_SECS)
 
     def _lares(self, command: str) -> tuple[str, ...]:
         home = self.lab.folder / "home"
@@ -338,7 +339,7 @@ class Proof:
 
     async def add_plugin(self) -> None:
         await self.lab.start("add", *self._matterbridge("-add", str(self.lab.folder / "plugin")))
-        await until_async(lambda: self.lab.has_ended("add"))
+        await until_async(lambda: self.lab.has_ended("add"), START_SECS)
 
     # --- what both show ---
 
@@ -543,7 +544,9 @@ class Proof:
         await self.lab.end("bridge", signal.SIGKILL)
         await self.change("window", {"contact": "closed"})
         await self.start_bridge()
-        await until_async(lambda: found("Server node for Matterbridge is online", self.lab.folder / "bridge.log"))
+        await until_async(
+            lambda: found("Server node for Matterbridge is online", self.lab.folder / "bridge.log"), START_SECS
+        )
         await self.until_equal()
         assert await self.endpoints(await self.controller.attributes()) == before
 
@@ -565,7 +568,9 @@ class Proof:
         self.controller.events.clear()
         await self.start_bridge()
         await until_async(lambda: found("the hub does not answer yet", self.lab.folder / "bridge.log"), PATIENCE_SECS)
-        await until_async(lambda: found("Server node for Matterbridge is online", self.lab.folder / "bridge.log"))
+        await until_async(
+            lambda: found("Server node for Matterbridge is online", self.lab.folder / "bridge.log"), START_SECS
+        )
         await until_async(self._is_lost, PATIENCE_SECS)
         assert await self.endpoints(await self.controller.attributes()) == before
         assert not [each for each in self.controller.events if each["event"] == "endpoint_removed"]
@@ -576,7 +581,7 @@ class Proof:
         await self.controller.close()
         self.write_home(MANY)
         await self.lab.start("reload", *self._lares("reload"), variables=VARIABLES)
-        await until_async(lambda: self.lab.has_ended("reload"))
+        await until_async(lambda: self.lab.has_ended("reload"), START_SECS)
         await self.until_equal()
         self.figures["devices"] = len(await self.hub("GET", "/devices"))
 

@@ -21,7 +21,7 @@ import aiohttp
 import pytest
 
 from tests.dashboard.npm import cache_folder, installed
-from tests.fakes.patience import until
+from tests.fakes.patience import until, until_async
 from tests.fakes.programs import known_to_pyenv, need
 
 LAB = Path(__file__).parent / "lab"
@@ -129,7 +129,7 @@ class Laboratory:
             *("--storage-path", "server", "--paa-root-cert-dir", "paa", "--ota-provider-dir", "ota"),
             *("--listen-address", "127.0.0.1", "--port", "5580", "--primary-interface", "m0"),
         )
-        await until_async(self._is_answering)
+        await until_async(self._is_answering, START_SECS)
 
     async def start_devices(self, group: str, *names: str) -> None:
         """Start these devices as one process; return once each has printed its codes."""
@@ -196,10 +196,3 @@ async def laboratory(paths: Mapping[str, str]) -> AsyncIterator[Laboratory]:
         yield lab
     finally:
         await lab.close()
-
-
-async def until_async(holds: Any, within: float = START_SECS) -> None:
-    """Return once this coroutine returns True."""
-    async with asyncio.timeout(within):
-        while not await holds():  # noqa: ASYNC110 - nobody tells
-            await asyncio.sleep(0.1)

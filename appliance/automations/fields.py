@@ -281,7 +281,7 @@ def variable_name(value: Value) -> str:
 
 
 def timer_name(value: Value) -> str:
-    """Check the name of a timer. Return it without surrounding white space."""
+    """Check the name of a timer. Return the name without surrounding white space."""
     return strip_id(string(value))
 
 

@@ -1,8 +1,8 @@
 """An execution in the worker: a Lua state, and the Python functions that Lua can call.
 
-Three rules protect the worker's memory, all enforced here: only texts and whole numbers pass between Lua and Python;
-Lua never sees the real globals; the memory limit is lifted while Python passes something to Lua, because Lua aborts
-the process if that fails.
+Three rules protect the worker's memory. Only texts and whole numbers pass between Lua and Python. User code has no
+access to the real globals. The memory limit is lifted while Python passes a value to Lua, because a lack of memory
+would then abort the process.
 """
 
 from __future__ import annotations

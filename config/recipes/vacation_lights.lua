@@ -16,7 +16,7 @@ local brightness = 70
 
 local SPREAD_MINS = 20
 
--- Minutes from 0 to SPREAD_MINS, another number each day.
+-- Minutes from 0 to SPREAD_MINS, a different number each day.
 local function shift()
   return os.date("*t").yday * 8 % (SPREAD_MINS + 1)
 end

@@ -272,12 +272,12 @@ WAITS: list[tuple[dict[str, Any], str]] = [
     (
         {**CHANGE, "device_id": MOTION, "attribute": "motion"},
         "until 'mqtt:hall_motion' shows any change of motion; it shows no motion, but occupancy; "
-        "motion has never had a value; its first one counts as no change",
+        "motion has never had a value; its first value does not fire",
     ),
     (
         {**CHANGE, "device_id": "mqtt:button", "attribute": "battery"},
         "until 'mqtt:button' shows any change of battery; it shows nothing now; "
-        "battery has never had a value; its first one counts as no change",
+        "battery has never had a value; its first value does not fire",
     ),
     ({**CHANGE, "device_id": LAMP}, "until 'desk:light:0' changes; there is no device 'desk:light:0'"),
     ({**CHANGE, "room_id": "den"}, "until a device in room 'den' changes"),

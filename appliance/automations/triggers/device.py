@@ -190,9 +190,9 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     def _first_value(self, device: Device, attribute: str) -> str:
         """Return a sentence about the effect of an attribute's first value."""
         if device.is_alarm(attribute):
-            return f"{attribute} has never had a value; an alarm fires even on its first one"
+            return f"{attribute} has never had a value; an alarm fires even for its first value"
         fires = self.at_start and not self.matcher.is_any
-        return f"{attribute} has never had a value; its first one " + ("can fire" if fires else "counts as no change")
+        return f"{attribute} has never had a value; its first value " + ("can fire" if fires else "does not fire")
 
     @property
     def wait_secs(self) -> float | None:

@@ -117,7 +117,7 @@ class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
 
 
 class TimerTrigger(EventTrigger, frozen=True, kw_only=True):
-    """A timer that Lua started ends."""
+    """A timer ends."""
 
     type: str = "timer"
     name: str

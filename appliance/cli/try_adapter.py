@@ -134,8 +134,7 @@ class _Attempt:
         """Poll and command. Raise `StartFailed`, or `ConfigFailed` for errors of file and settings."""
         settings = config.parse(f"[scripts]\nmax_cpu_secs = {MAX_CALL_CPU_SECS}", str(file), {})
         async with open_pool(settings, self._clock, data_dir, file) as pool, DeviceSession() as session:
-            catalog = catalog_of_kinds(file, [self._section], pool.describe, self._home.bus)
-            catalog.pool = pool
+            catalog = catalog_of_kinds(file, [self._section], pool.describe, self._home.bus, pool)
             await catalog.load()
             loaded = catalog.find(self._section)
             if isinstance(loaded, SectionFault):

@@ -135,8 +135,7 @@ class SectionTrials:
     @asynccontextmanager
     async def _open_catalog(self, section: LuaSection, kind: Source | None) -> AsyncIterator[KindCatalog]:
         async with self._build_pool(MAX_CALL_CPU_SECS) as pool:
-            catalog = KindCatalog(self._folder, [section], pool.describe, Bus(), kind)
-            catalog.pool = pool
+            catalog = KindCatalog(self._folder, [section], pool.describe, Bus(), kind, pool=pool)
             await catalog.load()
             yield catalog
 

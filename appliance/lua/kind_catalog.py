@@ -75,7 +75,9 @@ class KindReading(Struct, frozen=True, kw_only=True):
 class KindCatalog:
     """The kinds of the home's sections, and the `KindHost` of their adapters. If a file has a fault, its loaded kind
     does not change. `folder` is the home's folder, which may be missing. The `unsaved` text replaces the file with
-    the same name. Bundled kinds are loaded only if a section uses them. Each load is published for each section."""
+    the same name. Bundled kinds are loaded only if a section uses them. Each load is published for each section.
+    The functions of kinds run in `pool`; without it, `open_pool` starts workers for the first section of a kind in
+    Lua."""
 
     def __init__(
         self,
@@ -84,6 +86,9 @@ class KindCatalog:
         describe: DescribeKind,
         bus: Bus,
         unsaved: Source | None = None,
+        *,
+        pool: WorkerPool | None = None,
+        open_pool: Callable[[], Awaitable[WorkerPool]] | None = None,
     ) -> None:
         self._unsaved = unsaved
         self.folder = folder.path
@@ -98,9 +103,8 @@ class KindCatalog:
         self._bus = bus
         self._replaced: set[str] = set()
         self.rejected: tuple[Fault, ...] = ()
-        self.pool: WorkerPool | None = None
-        """The workers of kinds. None if no section uses a kind in Lua."""
-        self.open_pool: Callable[[], Awaitable[WorkerPool]] | None = None
+        self.pool = pool
+        self._open_pool = open_pool
         self.checked: tuple[Source, ...] = ()
 
     async def load(self) -> None:
@@ -109,6 +113,7 @@ class KindCatalog:
         if reading.refused:
             raise ConfigFailed(sorted(chain(*reading.refused.values())))
         self._accept(reading)
+        await self._start_workers()
 
     async def reload(self) -> tuple[int, list[Fault]]:
         """Load the valid files again. Return their number, and every fault of the other files. If a changed kind
@@ -125,8 +130,11 @@ class KindCatalog:
                 known.pop(name, None)
         names = [each.name for each in sections]
         self._changed = {name: self._changed.get(name) or asyncio.Event() for name in names}
-        if sections and self.pool is None and self.open_pool is not None:
-            self.pool = await self.open_pool()
+        await self._start_workers()
+
+    async def _start_workers(self) -> None:
+        if self._sections and self.pool is None and self._open_pool is not None:
+            self.pool = await self._open_pool()
 
     async def check(self) -> tuple[list[Fault], list[Fault]]:
         """Return every fault of files and sections, and every warning. `checked` then has the home's valid files.
@@ -282,9 +290,11 @@ def folder_of_kinds(file: Path) -> Folder:
     return Folder(path=file.absolute().parent / "adapters", name=f"{file.absolute().parent.name}/adapters")
 
 
-def catalog_of_kinds(file: Path, sections: Sequence[LuaSection], describe: DescribeKind, bus: Bus) -> KindCatalog:
-    """Return the catalog of the folder next to this configuration file, without loading it."""
-    return KindCatalog(folder_of_kinds(file), sections, describe, bus)
+def catalog_of_kinds(
+    file: Path, sections: Sequence[LuaSection], describe: DescribeKind, bus: Bus, pool: WorkerPool | None = None
+) -> KindCatalog:
+    """Return the catalog of the folder next to this configuration file, empty until it is loaded."""
+    return KindCatalog(folder_of_kinds(file), sections, describe, bus, pool=pool)
 
 
 @cache
@@ -306,12 +316,13 @@ async def enter_kinds(
     `build_pool` gets the seconds that a function may compute without waiting. Raise `ConfigFailed` for sections that
     their kinds refuse."""
     sections = [each for each in adapters.values() if isinstance(each, LuaSection)]
-    catalog = catalog_of_kinds(file, sections, describe, bus)
-    await catalog.load()
     pools = await stack.enter_async_context(AsyncExitStack())
-    catalog.open_pool = lambda: pools.enter_async_context(build_pool(MAX_CALL_CPU_SECS))
-    if sections:
-        catalog.pool = await catalog.open_pool()
+
+    def open_pool() -> Awaitable[WorkerPool]:
+        return pools.enter_async_context(build_pool(MAX_CALL_CPU_SECS))
+
+    catalog = KindCatalog(folder_of_kinds(file), sections, describe, bus, open_pool=open_pool)
+    await catalog.load()
     return catalog
 
 

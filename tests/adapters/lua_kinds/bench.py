@@ -51,7 +51,6 @@ class KindAtWork:
             raise ConfigFailed(list(found.faults))
         assert isinstance(found, LoadedSection)
         context = context_of(stated.name, None, self.clock, registry=self.registry, bus=self.bus)
-        catalog.pool = pool
         self.adapter = LuaAdapter(context, catalog, found, vendor)
 
     def _note(self, event: events.Event) -> None:
@@ -84,7 +83,7 @@ async def start(
     if text is not None:
         (folder / "adapters" / f"{kind}.lua").write_text(text)
     stated = section(kind, raw)
-    catalog = catalog_of_kinds(folder / "default.toml", [stated], pool.describe, Bus())
+    catalog = catalog_of_kinds(folder / "default.toml", [stated], pool.describe, Bus(), pool)
     await catalog.load()
     return KindAtWork(catalog, pool, stated, vendor)
 
@@ -96,7 +95,6 @@ async def open_kinds(stated: LuaSection, text: str | None = None) -> AsyncIterat
         with tempfile.TemporaryDirectory(prefix="lares-kind-") as folder:
             write(Path(folder), {} if text is None else {f"adapters/{stated.kind}.lua": text})
             file = Path(folder) / "config" / "default.toml"
-            catalog = catalog_of_kinds(file, [stated], pool.describe, Bus())
+            catalog = catalog_of_kinds(file, [stated], pool.describe, Bus(), pool)
             await catalog.load()
-            catalog.pool = pool
             yield catalog

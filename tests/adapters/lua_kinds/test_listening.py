@@ -135,9 +135,8 @@ async def listening(pool: WorkerPool, tmp_path: Path, text: str = KIND, **raw: A
     async with Chatty() as vendor, DeviceSession() as session:
         it = Listening(vendor)
         stated = section("mine", {"base_url": vendor.url, "username": "hub", **raw})
-        catalog = catalog_of_kinds(tmp_path / "config" / "default.toml", [stated], pool.describe, Bus())
+        catalog = catalog_of_kinds(tmp_path / "config" / "default.toml", [stated], pool.describe, Bus(), pool)
         await catalog.load()
-        catalog.pool = pool
         context = context_of("it", session, Clock(), registry=it.registry, bus=it.bus, kinds=catalog)
         it.runner = AdapterRunner(lambda given: LUA_KIND.build(stated, given), context)
         async with it.runner:

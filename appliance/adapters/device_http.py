@@ -177,30 +177,22 @@ class HttpClient:
         equal to `repeat`), a request that a busy device rejects is also sent once more. Raises `Unreachable`, and
         `BadAnswer` for an answer that is not HTTP.
         """
-        session, pause = self._session.lasting if repeat else self._session.fresh, RETRY_AFTER_SECS
-        try:
-            response = await self._exchange_once(session, method, path, headers, **sent)
-            if response.status not in BUSY or not (repeat if repeat_busy is None else repeat_busy):
-                return response
-            pause = _busy_pause(response)
-        except Unreachable:
-            if not repeat:
-                raise
-        await self._clock.sleep(pause)
-        return await self._exchange_once(self._session.fresh, method, path, headers, **sent)
-
-    async def _exchange_once(
-        self,
-        session: aiohttp.ClientSession,
-        method: str,
-        path: str,
-        headers: Mapping[str, str] | None,
-        **sent: Any,
-    ) -> HttpResponse:
-        with self._failing(path):
-            async with self._open(session, method, path, headers, **sent) as response:
-                body = await self._read(response)
-                return HttpResponse(status=response.status, headers=response.headers, body=body)
+        session, pause, can_repeat = self._session.lasting if repeat else self._session.fresh, RETRY_AFTER_SECS, True
+        while True:
+            try:
+                with self._failing(path):
+                    async with self._open(session, method, path, headers, **sent) as response:
+                        body = await self._read(response)
+                found = HttpResponse(status=response.status, headers=response.headers, body=body)
+                is_busy = found.status in BUSY and (repeat if repeat_busy is None else repeat_busy)
+                if not (is_busy and can_repeat):
+                    return found
+                pause = _busy_pause(found)
+            except Unreachable:
+                if not (repeat and can_repeat):
+                    raise
+            await self._clock.sleep(pause)
+            session, can_repeat = self._session.fresh, False
 
     @contextmanager
     def _failing(self, path: str) -> Iterator[None]:

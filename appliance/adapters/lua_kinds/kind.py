@@ -85,7 +85,7 @@ class KindDefinition(Struct, frozen=True, kw_only=True):
 
     `settings` are the keys of its sections, including the keys of every kind. `origins` are further addresses by
     name: a URL, or the setting with a URL. `operations` are time limits in seconds, by operation. `declared` are the
-    settings that the file itself defines. `descriptions` are by setting.
+    settings that the file itself defines. `descriptions` has the descriptions of settings.
     """
 
     name: str

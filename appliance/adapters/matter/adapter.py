@@ -342,8 +342,8 @@ class MatterAdapter(Adapter):
 
 _PAIRING_HINT = (
     "The device must have power, be in the network (or in reach of the server's radio), and be in pairing mode. A "
-    "new device stays in it for 15 minutes. If another app controls the device, share it in that app, and use the "
-    "new code"
+    "new device stays in pairing mode for 15 minutes. If another app controls the device, share it in that app, and "
+    "use the new code"
 )
 
 

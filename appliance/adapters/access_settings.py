@@ -32,11 +32,16 @@ def headers(value: Any) -> Mapping[str, str]:
     if not isinstance(value, Mapping):
         raise Invalid('must be a table like { Priority = "high" }')
     for name, text in value.items():
-        if re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) is None:
-            raise Invalid(f"contains {name!r}, which is not a valid header name")
-        if not isinstance(text, str) or re.search(r"[\0-\x1f\x7f]", text):
-            raise Invalid(f"must set the header {name} to a string of one line")
+        check_header(name, text)
     return value
+
+
+def check_header(name: str, text: Any) -> None:
+    """Raise `Invalid` for an invalid name, or for a value that is not one line of text."""
+    if re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}", name) is None:
+        raise Invalid(f"contains {shown(name)}, which is not a valid header name")
+    if not isinstance(text, str) or re.search(r"[\0-\x1f\x7f]", text):
+        raise Invalid(f"must set the header {name} to a string of one line")
 
 
 def url_path(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Protocol
@@ -12,7 +11,7 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from appliance.adapters.access_settings import url_path
+from appliance.adapters.access_settings import check_header, url_path
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.broken_json import repair_json, strip_json
 from appliance.adapters.device_http import HttpClient, HttpResponse
@@ -42,8 +41,6 @@ OWN_HEADERS = frozenset(
 MAX_REDIRECTS = 3
 
 _REDIRECTS = (301, 302, 303, 307, 308)
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
-_BAD_LINE = re.compile(r"[\0-\x1f\x7f]")
 
 
 class WebRequest(Struct, frozen=True, kw_only=True):
@@ -98,12 +95,9 @@ def _bytes(value: Any) -> bytes:
 def _headers(value: Any) -> Mapping[str, str]:
     found = _texts(value)
     for name, text in found.items():
-        if _HEADER_NAME.fullmatch(name) is None:
-            raise Invalid(f"contains {shown(name)}, which is not a valid header name")
+        check_header(name, text)
         if name.lower() in OWN_HEADERS:
             raise Invalid(f"contains {name}, which only the hub can set")
-        if _BAD_LINE.search(text):
-            raise Invalid(f"must have a text of one line for {name}")
     return found
 
 

@@ -241,6 +241,13 @@ class Hub:
             if target not in self.folders or self.folders[target].enabled
         ]
 
+    async def pack(self) -> bool:
+        """Pack the data that remain of removed devices; return whether there were any."""
+        has_packed = await self.history.pack()
+        if not has_packed:
+            self.names.list_removed()
+        return has_packed
+
     async def trust_clock(self) -> None:
         """Trust the clock from now on, including after restarts. Return when the decision is stored, or raise
         `StoreFailed`."""

@@ -199,7 +199,6 @@ class Flood(Struct, frozen=True):
     run: Flooding
     config: str = ""
     is_server: bool = False
-    max_gained_mb: float = MAX_GAINED_MB
 
 
 def _at_once(first: bytes, stay_secs: float = 0.2, pause_secs: float = 1.1) -> Flooding:
@@ -232,7 +231,6 @@ FLOODS: Mapping[str, Flood] = {
         add_nodes,
         '[adapters.matter]\nurl = "ws://127.0.0.1:PORT/ws"\n',
         is_server=True,
-        max_gained_mb=25,  # the history of 2,000 devices stays
     ),
 }
 """Each flood by its name on the command line."""
@@ -295,7 +293,7 @@ def _measure(name: str, flood: Flood, folder: Path) -> Iterator[Sample]:
     yield Row(label=f"{label}: GET /health, longest", unit="ms").sample(max(waits))
     yield Row(label=f"{label}: memory before", unit="MB").sample(before)
     yield Row(label=f"{label}: memory at the peak", unit="MB").sample(peak)
-    yield Row(label=f"{label}: {GAINED}", unit="MB", at_most=flood.max_gained_mb).sample(after - before)
+    yield Row(label=f"{label}: {GAINED}", unit="MB", at_most=MAX_GAINED_MB).sample(after - before)
     yield Row(label=f"{label}: a stop meanwhile", unit="s", at_most=MAX_STOP_SECS).sample(stop_secs)
 
 

@@ -30,6 +30,10 @@ class Reading:
         """Record that these attributes of the device were published during the poll."""
         self._attributes.setdefault(device_id, set()).update(attributes)
 
+    def note_device(self, device_id: str) -> None:
+        """Note that the device was published in full, or removed, during the poll."""
+        self._devices.add(device_id)
+
     def note_report(self, report: Report, registry: Registry) -> None:
         """Record devices that were published in full, or removed, during the poll. Call this before the report is
         applied."""
@@ -113,6 +117,12 @@ class Publisher:
     def device(self, observation: Observation) -> None:
         """Publish one complete device, known or new."""
         self.report(Report(adapter=self.name, observations=(observation,)))
+
+    def removed(self, device_id: str) -> None:
+        """Publish that this device no longer exists; an unknown one is ignored."""
+        for each in self._readings:
+            each.note_device(device_id)
+        self._registry.remove(self.name, device_id)
 
     def report(self, report: Report, reading: Reading | None = None) -> None:
         """Publish observations of some or all devices. After a poll, pass its `reading`."""

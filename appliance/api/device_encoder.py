@@ -17,10 +17,9 @@ from appliance.home.values import to_bytes
 
 
 class _Kept(Struct):
-    """The cached JSON of a device; `head` ends before `last_seen`; `commands` is None until it is requested."""
+    """The cached JSON of a device; `commands` is None until it is requested."""
 
     device: Device
-    head: bytes
     whole: bytes
     commands: bytes | None
 
@@ -55,13 +54,14 @@ class DeviceEncoder:
         if kept is not None and kept.device is device:
             return kept
         is_same = kept is not None and _differ_in_last_seen(kept.device, device)
-        head = kept.head if kept is not None and is_same else orjson.dumps(DEVICE_HEAD(device))[:-1]
-        whole = b'%b,"last_seen":"%b"}' % (head, timestamp(device.last_seen).encode())
+        last = b',"last_seen":"%b"}' % timestamp(device.last_seen).encode()
+        head = orjson.dumps(DEVICE_HEAD(device))[:-1] if kept is None or not is_same else kept.whole[: -len(last)]
+        whole = head + last
         has_same = (
             kept is not None and kept.device.commands is device.commands and kept.device.metadata is device.metadata
         )
         commands = kept.commands if kept is not None and has_same else None
-        self._kept[device.id] = kept = _Kept(device, head, whole, commands)
+        self._kept[device.id] = kept = _Kept(device, whole, commands)
         return kept
 
     async def encode_found(self, find: Callable[[], Sequence[Device]], clock: Clock, *, with_commands: bool) -> bytes:

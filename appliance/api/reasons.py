@@ -119,7 +119,7 @@ class Reasons:
             if faults := await catalog.find_unloaded(word):
                 sentences = [f"it is not loaded: {fault}" for fault in faults]
                 return {"kind": kind, "summary": [*self._is_safe(), *sentences, HOW_TO_LOAD]}
-        past = self._hub.names.removed
+        past = self._hub.names.list_removed()
         named = (id_ for id_, each in past.items() if each.name.casefold() == word.casefold())
         word = next(named, self._hub.registry.id_of(word))
         removed = [f"it {past[word]}"] if word in past else []

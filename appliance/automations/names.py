@@ -38,6 +38,7 @@ from appliance.home.model import Device
 from appliance.home.values import Value
 from appliance.lua.catalog import Asset
 from appliance.lua.source import Source, called_names
+from appliance.memory import Packed
 from appliance.store.record_keys import REMOVED_PREFIX, SENT_PREFIX
 from appliance.store.records import read_all, skip
 from appliance.store.storage import DocumentReader, Storage
@@ -413,15 +414,16 @@ class NameWatcher:
         self._is_due = True
         self._remember = storage.remember
         self._past = read_past(storage)
-        self.removed = read_removed(storage)
+        self._removed = read_removed(storage)
+        self._removals = Packed()
 
     async def find_known(self) -> HomeNames:
         """Return the present names of the home."""
-        known, _ = await self._view(self._past, self.removed)
+        known, _ = await self._view(self._past, self.list_removed())
         return known
 
     async def _find(self) -> list[Fault]:
-        known, armed = await self._view(self._past, self.removed)
+        known, armed = await self._view(self._past, self.list_removed())
         return await asyncio.to_thread(self._list_new_faults, known, armed)
 
     @staticmethod
@@ -441,31 +443,36 @@ class NameWatcher:
     async def __aexit__(self, *_: object) -> None:
         self._settling.cancel()
         self._forget()
+        self.list_removed()  # remembers them
         await self._tasks.__aexit__()
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, DeviceEvent):
             self._note(event.device_id, "events", {event.event})
         elif isinstance(event, DeviceStateChanged):
-            if event.previous is None and self.removed.pop(event.device.id, None) is not None:
+            if event.previous is None and self.list_removed().pop(event.device.id, None) is not None:
                 self._remember(REMOVED_PREFIX + event.device.id, None)
             if gone := list(event.gone):
                 self._note(event.device.id, "attributes", gone)
         elif isinstance(event, DeviceRemoved):
-            self._note_removed(event)
+            if self._past.pop(event.device_id, None) is not None:
+                self._remember(SENT_PREFIX + event.device_id, None)
+            self._removals.add((event.device_id, event.name, to_millis(self._clock.now())))
+            if len(self._removals) > MAX_REMOVED_DEVICES:
+                self._removals.take_oldest()
         self._is_due = self._is_due or isinstance(event, CatalogReloaded)
         self.recheck()
 
-    def _note_removed(self, event: DeviceRemoved) -> None:
-        if self._past.pop(event.device_id, None) is not None:
-            self._remember(SENT_PREFIX + event.device_id, None)
-        if len(self.removed) >= MAX_REMOVED_DEVICES:
-            oldest = min(self.removed, key=lambda device_id: self.removed[device_id].at)
-            del self.removed[oldest]
-            self._remember(REMOVED_PREFIX + oldest, None)
-        removed = RemovedDevice(name=event.name, at=to_millis(self._clock.now()))
-        self.removed[event.device_id] = removed
-        self._remember(REMOVED_PREFIX + event.device_id, {"name": removed.name, "at": removed.at})
+    def list_removed(self) -> dict[str, RemovedDevice]:
+        """Return the newest removed devices by id. Call it regularly, but not during a flood of removals."""
+        for device_id, name, at in self._removals.take_all():
+            if len(self._removed) >= MAX_REMOVED_DEVICES:
+                oldest = min(self._removed, key=lambda each: self._removed[each].at)
+                del self._removed[oldest]
+                self._remember(REMOVED_PREFIX + oldest, None)
+            self._removed[device_id] = RemovedDevice(name=name, at=at)
+            self._remember(REMOVED_PREFIX + device_id, {"name": name, "at": at})
+        return self._removed
 
     def _note(self, device_id: str, part: Literal["events", "attributes"], names: Collection[str]) -> None:
         past = self._past.setdefault(device_id, PastNames())

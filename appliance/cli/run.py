@@ -154,7 +154,7 @@ async def serve(
         async with Tasks() as working:
             working.start(_start_adapters(hub), "start of the adapters")
             working.start(_reload_on(hangup, hub, notifier), "reload on SIGHUP")
-            working.start(return_unused(clock), "return of memory")
+            working.start(return_unused(clock, hub.pack), "return of memory")
             await stop.wait()
         log.info("stopping")
         hub.begin_to_stop()

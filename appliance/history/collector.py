@@ -23,13 +23,19 @@ from appliance.history.series import Series, ValueParts, split_number
 from appliance.home.bus import Bus
 from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChanged, Event
 from appliance.home.registry import AWAY
+from appliance.memory import Packed
 
 MAX_ATTRIBUTES = 8192
 """Maximum number of attributes on the card. Attributes beyond the limit are only in memory."""
 
+MAX_UNTRACKED = 1000
+
 MAX_CHANGES = 2000
 """Maximum number of changes per attribute that wait for the card. Beyond this limit, only one change per minute is
 kept, then one per hour."""
+
+MAX_PACKED_BYTES = 1 << 20
+"""Bytes of the packed data of removed devices that wait for the card; beyond this, the oldest are lost."""
 
 MAX_ENTRIES_WAITING, MAX_ENTRY_BYTES_WAITING = 4000, 1 << 20
 """Maximum number of commands and executions that wait for the card, and maximum bytes of their lines. The oldest ones
@@ -95,17 +101,19 @@ class Collector:
     """Listens to the bus until `close`. Call all methods on the event loop; no method blocks.
 
     `grid_ms` is the offset of full hours in the home's time zone; in some zones it is 30 minutes. `lost` is the
-    number of hours, changes, and entries that were dropped because of the limits. `untracked` contains the attributes
-    beyond `MAX_ATTRIBUTES`.
+    number of hours, changes, and entries that were dropped because of the limits. `untracked` contains up to
+    `MAX_UNTRACKED` of the attributes     beyond `MAX_ATTRIBUTES`.
     """
 
     def __init__(self, bus: Bus, grid_ms: int) -> None:
         self._grid_ms = grid_ms
         self._numbers: dict[str, dict[str, NumberHours]] = {}
         self._ended: list[tuple[AttributeKey, NumberHours]] = []
-        self._changes: dict[AttributeKey, Series] = {}
+        self._changes: dict[str, dict[str, Series]] = {}
+        self._changed = 0
         self._entries: deque[CardEntry] = deque()
         self._entry_bytes = 0
+        self._packed = Packed()
         self._count = 0
         self.lost = 0
         self.untracked: set[AttributeKey] = set()
@@ -124,6 +132,8 @@ class Collector:
 
     def take(self, at: int) -> Collected:
         """Return and remove all collected data."""
+        for record in self._packed.take_all():
+            self._unpack_record(*record)
         numbers = [*self._ended, *self._list_numbers()]
         found = [(key, each, each.reports, each.take(at)) for key, each in numbers]
         self.lost += sum(each.take_lost() for _, each in numbers)
@@ -139,21 +149,30 @@ class Collector:
                 for key, each, reports, hours in found
                 if hours
             ],
-            changes={key: _changes_of(series) for key, series in self._changes.items()},
+            changes={
+                (device_id, name): _changes_of(series)
+                for device_id, attributes in self._changes.items()
+                for name, series in attributes.items()
+            },
             entries=list(self._entries),
         )
-        self._changes, self._entries, self._entry_bytes = {}, deque(), 0
+        self._changes, self._changed, self._entries, self._entry_bytes = {}, 0, deque(), 0
         return taken
 
     def put_back(self, taken: Collected, at: int) -> None:
         """Put back data that could not be written. `at` is the present time."""
+        for device_id, _ in (*(each.key for each in taken.hours), *taken.changes):
+            self._unpack(device_id)
         for each in taken.hours:
             numbers = self._find_numbers(each.key, each.parts)
             if numbers is not None:
                 numbers.put_back(each.hours)
         for key, changes in taken.changes.items():
-            later = self._changes.pop(key, None)
-            for change in (*changes, *([] if later is None else _changes_of(later))):
+            later = self.peek_changes(key)
+            if later:
+                del self._changes[key[0]][key[1]]
+                self._changed -= 1
+            for change in (*changes, *later):
                 self._add_change(key, *change)
         self._entries.extendleft(reversed(taken.entries))
         self._entry_bytes += sum(len(each.body) for each in taken.entries)
@@ -161,25 +180,54 @@ class Collector:
 
     def peek_hours(self, key: AttributeKey, at: int) -> list[tuple[ValueParts, Hour]]:
         """Return the attribute's hours that are still in the collector, including the unfinished hour."""
+        self._unpack(key[0])
         known = self._numbers.get(key[0], {}).get(key[1])
         numbers = [*(each for ended, each in self._ended if ended == key), *([] if known is None else [known])]
         return [(each.parts, hour) for each in numbers for hour in each.peek(at)]
 
     def peek_changes(self, key: AttributeKey) -> list[ValueChange]:
         """Return the changes of the attribute that are still in the collector, in order of time."""
-        series = self._changes.get(key)
+        self._unpack(key[0])
+        series = self._changes.get(key[0], {}).get(key[1])
         return [] if series is None else _changes_of(series)
+
+    def pack(self, device_id: str) -> None:
+        """Pack the data of a removed device, until they are needed again."""
+        numbers, changes = self._numbers.pop(device_id, {}), self._changes.pop(device_id, {})
+        if numbers or changes:
+            self._count -= len(numbers)
+            self._changed -= len(changes)
+            packed = [[(name, each.pack()) for name, each in part.items()] for part in (numbers, changes)]
+            self._packed.add((device_id, *packed))
+        while self._packed.size > MAX_PACKED_BYTES:
+            _, numbers, changes = self._packed.take_oldest()
+            self.lost += len(numbers) + len(changes)
+
+    def _unpack(self, device_id: str) -> None:
+        is_known = device_id in self._numbers or device_id in self._changes
+        if not is_known and (record := self._packed.take(device_id)):
+            self._unpack_record(*record)
+
+    def _unpack_record(self, device_id: str, numbers: list[Any], changes: list[Any]) -> None:
+        self._count += len(numbers)
+        self._changed += len(changes)
+        if numbers:
+            self._numbers[device_id] = {name: NumberHours.unpack(each) for name, each in numbers}
+        if changes:
+            self._changes[device_id] = {name: Series().unpack(each) for name, each in changes}
 
     def figures(self) -> dict[str, int]:
         """Return the numbers of waiting and lost data."""
         lost = self.lost + sum(each.lost for _, each in self._list_numbers())
-        waiting = sum(map(len, self._changes.values())) + len(self._entries)
+        changes = sum(len(series) for attributes in self._changes.values() for series in attributes.values())
+        waiting = changes + len(self._entries) + len(self._packed)
         return {"numbers": self._count, "waiting": waiting, "lost": lost, "untracked": len(self.untracked)}
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, DeviceStateChanged):
             self._on_change(event)
         elif isinstance(event, DeviceRemoved):
+            self._unpack(event.device_id)
             for numbers in self._numbers.get(event.device_id, {}).values():
                 numbers.pause(numbers.known_until)
         elif isinstance(event, CommandEnded):
@@ -188,6 +236,7 @@ class Collector:
 
     def _on_change(self, event: DeviceStateChanged) -> None:
         device = event.device
+        self._unpack(device.id)
         at, before = to_millis(device.updated_at), {} if event.previous is None else event.previous.attributes
         is_away = device.attributes.get("state") in AWAY
         is_back = not is_away and before.get("state") in AWAY
@@ -228,7 +277,7 @@ class Collector:
             if numbers is not None:
                 self._ended.append((key, numbers))
             elif self._count >= MAX_ATTRIBUTES:
-                self.untracked.add(key)
+                self._note_untracked(key)
                 return None
             else:
                 self._count += 1
@@ -236,17 +285,24 @@ class Collector:
         return numbers
 
     def _add_change(self, key: AttributeKey, at: int, value: Any) -> None:
-        series = self._changes.get(key)
+        changes = self._changes.get(key[0], {})
+        series = changes.get(key[1])
         if series is None:
-            if len(self._changes) >= MAX_ATTRIBUTES:
-                self.untracked.add(key)
+            if self._changed >= MAX_ATTRIBUTES:
+                self._note_untracked(key)
                 return
-            series = self._changes[key] = Series()
+            self._changed += 1
+            series = changes[key[1]] = Series()
+            self._changes[key[0]] = changes
         series.append(at, value)
         if len(series) > MAX_CHANGES:
             before = len(series)
             series.thin(MAX_CHANGES * 15 // 16)
             self.lost += before - len(series)
+
+    def _note_untracked(self, key: AttributeKey) -> None:
+        if len(self.untracked) < MAX_UNTRACKED:
+            self.untracked.add(key)
 
     def _add_entry(self, entry: CardEntry) -> None:
         self._entries.append(entry)

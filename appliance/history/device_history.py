@@ -17,6 +17,7 @@ from appliance.history.series import HOUR_MS, MAX_ENTRIES, MINUTE_MS, Series
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRoomChanged, DeviceStateChanged, Event
 from appliance.home.model import Device
+from appliance.memory import Packed
 
 _ROOM = ""
 """The name of the series of the device's rooms. No attribute has this name."""
@@ -68,8 +69,8 @@ class _KeptSeries(Series):
 class DeviceHistory:
     """Listens to the bus, and keeps the values of devices in at most `max_bytes`.
 
-    If the budget is exhausted, one of the largest series is thinned out. A device that reports often then loses
-    detail, and other devices keep their values.
+    If the budget is exhausted, the oldest packed history is dropped. If nothing is packed, one of the largest series
+    is thinned out. A device that reports often then loses detail, and other devices keep their values.
     """
 
     def __init__(self, bus: Bus, clock: Clock, max_bytes: int) -> None:
@@ -79,13 +80,14 @@ class DeviceHistory:
         # series by size class, the least recently changed first
         self._by_size: dict[int, dict[_KeptSeries, None]] = {}
         self._bytes = 0
+        self._packed = Packed()
         bus.listen(self._on_event, DeviceStateChanged, DeviceRoomChanged)
 
     def list_values(
         self, device_id: str, attribute: str, period: Period, resolution: Resolution = Resolution.RAW
     ) -> list[AttributeEntry]:
         """Return the attribute's known values in the period, newest first."""
-        series = self._devices.get(device_id, {}).get(attribute, Series())
+        series = self._find(device_id).get(attribute, Series())
         entries: list[AttributeEntry] = []
         for index in series.list_indices(*period.bounds_ms(), resolution):
             if len(entries) == period.max_entries:
@@ -96,7 +98,7 @@ class DeviceHistory:
 
     def known_since(self, device_id: str, attribute: str) -> datetime | None:
         """Return the time of the attribute's oldest entry with a plausible time, or None."""
-        series = self._devices.get(device_id, {}).get(attribute, Series())
+        series = self._find(device_id).get(attribute, Series())
         index = series.first_from(FIRST_DATED_MS)
         return None if index is None else from_millis(series.time_at(index))
 
@@ -104,7 +106,7 @@ class DeviceHistory:
         self, device: Device, period: Period, resolution: Resolution = Resolution.RAW
     ) -> list[DeviceEntry]:
         """Return the device's states in the period, newest first. Each change of an attribute has one state."""
-        known = self._devices.get(device.id, {})
+        known = self._find(device.id)
         times: set[int] = set()
         for name, series in known.items():
             if name != _ROOM:
@@ -112,16 +114,24 @@ class DeviceHistory:
         by_step = {at // (resolution or 1): at for at in sorted(times)}
         return [_entry_at(device, known, at) for at in nlargest(period.max_entries, by_step.values())]
 
+    def pack(self, device_id: str) -> None:
+        """Pack the history of a removed device, until it is needed again."""
+        if known := self._devices.pop(device_id, None):
+            for series in known.values():
+                self._discount(series)
+            self._packed.add((device_id, [(name, series.pack()) for name, series in known.items()]))
+
     def figures(self) -> dict[str, int]:
-        """Return the numbers of series and entries, and their bytes in the budget."""
+        """Return the bytes in the budget, and the numbers of series and entries that are not packed."""
         kept = [series for known in self._devices.values() for series in known.values()]
         entries = sum(map(len, kept))
-        return {"bytes": self._bytes, "max_bytes": self._max_bytes, "series": len(kept), "entries": entries}
+        kept_bytes = self._bytes + self._packed.size
+        return {"bytes": kept_bytes, "max_bytes": self._max_bytes, "series": len(kept), "entries": entries}
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, DeviceStateChanged):
             self._append_changes(event)
-        elif isinstance(event, DeviceRoomChanged) and (known := self._devices.get(event.device_id)):
+        elif isinstance(event, DeviceRoomChanged) and (known := self._find(event.device_id)):
             if _ROOM not in known:
                 self._append(event.device_id, _ROOM, min(each.time_at(0) for each in known.values()), event.previous)
             self._append(event.device_id, _ROOM, to_millis(self._clock.now()), event.room_id)
@@ -129,11 +139,20 @@ class DeviceHistory:
     def _append_changes(self, event: DeviceStateChanged) -> None:
         """Add the changed attributes. Add None for a missing attribute."""
         device, attributes = event.device, event.device.attributes
-        at, known = to_millis(device.updated_at), self._devices.get(device.id, {})
+        at, known = to_millis(device.updated_at), self._find(device.id)
         missing = attributes.keys() - known.keys()
         for name in event.changed | missing if missing else event.changed:
             if name in attributes or name in known:
                 self._append(device.id, name, at, attributes.get(name))
+
+    def _find(self, device_id: str) -> Mapping[str, _KeptSeries]:
+        """Return the device's series by attribute, unpacked."""
+        if device_id not in self._devices and (record := self._packed.take(device_id)):
+            known = {name: _KeptSeries(device_id, name).unpack(packed) for name, packed in record[1]}
+            self._devices[device_id] = known
+            for series in known.values():
+                self._count(series)
+        return self._devices.get(device_id, {})
 
     def _append(self, device_id: str, name: str, at: int, value: Any) -> None:
         known = self._devices.setdefault(device_id, {})
@@ -144,8 +163,11 @@ class DeviceHistory:
         if len(series) > MAX_ENTRIES:
             series.thin(MAX_ENTRIES * 15 // 16)
         self._count(series)
-        while self._bytes > self._max_bytes:
-            self._shrink()
+        while self._bytes + self._packed.size > self._max_bytes:
+            if len(self._packed):
+                self._packed.take_oldest()
+            else:
+                self._shrink()
 
     def _shrink(self) -> None:
         """Thin the most recently changed series among the largest. If it has one entry, drop the least recently

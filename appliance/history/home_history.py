@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from datetime import timedelta, tzinfo
 from functools import partial
 from typing import Any
 
 from appliance.clock import Clock
+from appliance.event_loop import in_steps
 from appliance.history.attribute_reader import AttributeReader
 from appliance.history.card_history import CardHistory
 from appliance.history.day_budget import Written
@@ -18,6 +19,7 @@ from appliance.history.line_writer import LineWriter, PostLines
 from appliance.history.period import Period
 from appliance.history.series import HOUR_MS
 from appliance.home.bus import Bus
+from appliance.home.events import DeviceRemoved, Event
 from appliance.settings import HistorySettings
 from appliance.store.month_files import MonthFiles
 from appliance.tables.addresses import server_of
@@ -63,6 +65,9 @@ class HomeHistory:
             post, where = lines_to(settings.influx_url, settings.influx_token), server_of(settings.influx_url)
             self.writer = LineWriter(post, where, bus, clock, is_trusted)
         self.attributes = AttributeReader(self.devices, self.card, clock, zone, grid_ms)
+        self._clock = clock
+        self._removed: set[str] = set()
+        bus.listen(self._note_removed, DeviceRemoved)
 
     async def __aenter__(self) -> HomeHistory:
         async with AsyncExitStack() as stack:
@@ -74,6 +79,24 @@ class HomeHistory:
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
+
+    async def pack(self) -> bool:
+        """Pack the history of removed devices; return whether there were any."""
+        has_removed = bool(self._removed)
+        await in_steps(self._clock, self._packing())
+        return has_removed
+
+    def _packing(self) -> Iterator[None]:
+        removed, self._removed = self._removed, set()
+        for device_id in removed:
+            self.devices.pack(device_id)
+            if self.card is not None:
+                self.card.collector.pack(device_id)
+            yield
+
+    def _note_removed(self, event: Event) -> None:
+        assert isinstance(event, DeviceRemoved)
+        self._removed.add(event.device_id)
 
     async def beat(self) -> None:
         """Write data to the card if it is time. Call this every few minutes. Never raise."""

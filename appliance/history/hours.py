@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
-from msgspec import Struct, field
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from appliance.history.series import HOUR_MS, ValueParts
 
@@ -89,7 +90,7 @@ class NumberHours(Struct):
     reports: int = 0
     lost: int = 0
     is_holding: bool = False
-    _closed: list[Hour] = field(default_factory=list)
+    _closed: tuple[Hour, ...] = ()
     _last: float = 0.0
     _is_reported: bool = False
     _hour: int = -1
@@ -133,8 +134,8 @@ class NumberHours(Struct):
         """Return and remove the hours until now, including the unfinished present hour."""
         self._pass_time(at)
         self._close()
-        taken, self._closed, self.reports = self._closed, [], 0
-        return taken
+        taken, self._closed, self.reports = self._closed, (), 0
+        return [*taken]
 
     def take_lost(self) -> int:
         """Return the number of lost hours since the previous call."""
@@ -143,7 +144,7 @@ class NumberHours(Struct):
 
     def put_back(self, taken: list[Hour]) -> None:
         """Put back hours that could not be written."""
-        self._closed = [*taken, *self._closed]
+        self._closed = (*taken, *self._closed)
         self._bound()
 
     def peek(self, at: int) -> list[Hour]:
@@ -152,6 +153,19 @@ class NumberHours(Struct):
         held = max(0, until - self._since)
         present = self._summarize(self._known_ms + held, self._sum + self._last * held)
         return [*self._closed, *([] if present is None else [present])]
+
+    def pack(self) -> tuple[Any, ...]:
+        """Return the fields as plain values."""
+        return astuple(replace(self, _closed=tuple(astuple(hour) for hour in self._closed)))
+
+    @classmethod
+    def unpack(cls, packed: tuple[Any, ...]) -> NumberHours:
+        """Return the object from which `pack` made these values."""
+        found, names = cls(*packed), Hour.__struct_fields__
+        found._closed = tuple(
+            Hour(**dict(zip(names, cast("tuple[Any, ...]", each), strict=True))) for each in found._closed
+        )
+        return found
 
     def _pass_time(self, at: int) -> None:
         """Extend the last number until this time. If a new hour has begun, close the previous hour."""
@@ -185,7 +199,7 @@ class NumberHours(Struct):
         """Close the present part of the hour, and begin the next part."""
         closed = self._summarize(self._known_ms, self._sum)
         if closed is not None:
-            self._closed.append(closed)
+            self._closed = (*self._closed, closed)
             self._bound()
         self._low = self._high = None
         self._sum = self._gain = 0.0
@@ -207,7 +221,7 @@ class NumberHours(Struct):
     def _bound(self) -> None:
         if (excess := len(self._closed) - MAX_CLOSED_HOURS) > 0:
             self.lost += excess
-            del self._closed[:excess]
+            self._closed = self._closed[excess:]
 
 
 def _rounded(number: float, digits: int = 6) -> float:

@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from sys import getsizeof
-from typing import Any, TypeGuard
+from typing import Any, Self, TypeGuard
 
 MAX_ENTRIES = 8192
 """Maximum number of entries per series, so that thinning is fast, and the indices of value forms fit into two bytes.
@@ -38,6 +38,8 @@ _MAX_EXACT = 1 << 53
 
 ValueParts = Mapping[str, Any] | None
 """The parts of a value next to its number, such as the unit. None means that the value is a number."""
+
+_FORM_TYPES: Mapping[str, type[Any]] = {"int": int, "float": float, "str": str}
 
 _Form = tuple[type[Any], str]
 """The form of a value. For a value with a number, it is the number's type and the other parts as JSON. For other
@@ -121,6 +123,20 @@ class Series:
         room = target - (len(times) - edge) - (len(by_minute) - split)
         oldest = by_hour[-room:] if room > 0 else []
         self._keep([*oldest, *by_minute[split:], *range(edge, len(times))])
+
+    def pack(self) -> tuple[Any, ...]:
+        """Return the entries as plain values."""
+        forms = [(form.__name__, parts) for form, parts in self._forms]
+        forms_of = None if self._forms_of is None else self._forms_of.tobytes()
+        return self._columns.tobytes(), forms, forms_of, self._forms_bytes
+
+    def unpack(self, packed: tuple[Any, ...]) -> Self:
+        """Replace the entries by those that `pack` returned."""
+        columns, forms, forms_of, self._forms_bytes = packed
+        self._columns = array("d", columns)
+        self._forms = [(_FORM_TYPES[form], parts) for form, parts in forms]
+        self._forms_of = None if forms_of is None else array("H", forms_of)
+        return self
 
     def _keep(self, indices: list[int]) -> None:
         columns, forms = self._columns, [self._form_at(index) for index in indices]

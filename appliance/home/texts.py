@@ -54,7 +54,7 @@ def strip_id(text: str) -> str:
     return strip_text(text, MAX_ID_CHARS, is_id=True)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _refuse(text: str, *, is_id: bool) -> str:
     """Return the text. Raise `Invalid` if it contains forbidden characters, or no visible characters."""
     kinds = {each: unicodedata.category(each) for each in text}
@@ -72,19 +72,24 @@ def _refuse(text: str, *, is_id: bool) -> str:
     return text
 
 
-@lru_cache(maxsize=4096)
 def clean_text(text: str, max_chars: int) -> str | None:
     """Return a device's text without invisible and control characters, shortened to `max_chars`. Return None if the
     result is empty.
 
     White space in the text, including line breaks, becomes a single space.
     """
-    kept = text if text.isascii() and text.isprintable() else "".join(filter(_is_kept, _SPACES.sub(" ", text)))
+    kept = text if text.isascii() and text.isprintable() else _drop_hidden(text)
     shortened = " ".join(kept.split())[:max_chars].rstrip()
     try:
-        return strip_text(shortened, max_chars)
+        cleaned = strip_text(shortened, max_chars)
     except Invalid:
         return None
+    return text if cleaned == text else cleaned  # usually the same, then in the same memory
+
+
+@lru_cache(maxsize=256)
+def _drop_hidden(text: str) -> str:
+    return "".join(filter(_is_kept, _SPACES.sub(" ", text)))
 
 
 def _is_kept(char: str) -> bool:

@@ -142,6 +142,11 @@ class Document:
         finally:
             self._thread.close()
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether changes are on their way to the card."""
+        return not self._is_idle.is_set()
+
     def get(self, key: str) -> bytes | None:
         """Return the value of the key as JSON bytes, or None."""
         return self._files.values.get(key)
@@ -172,7 +177,10 @@ class Document:
 
     def remember(self, key: str, value: dict[str, Any] | None) -> None:
         """Write the value with the next flush if it differs from the stored value. None removes the key."""
-        self._later[key] = value
+        if value is None and not self.is_writing and key not in self._files.values:
+            self._later.pop(key, None)
+        else:
+            self._later[key] = value
 
     def list_later(self) -> dict[str, Any]:
         """Return the values that wait for a flush."""

@@ -197,8 +197,11 @@ class Recorder:
             case events.DeviceUpdated(device=Device(id=device_id)):
                 self._dirty.add(device_id)
             case events.DeviceRemoved(device_id=device_id):
-                self._dirty.add(device_id)
-                self._offline.discard(device_id)
+                for ids in (self._dirty, self._measured, self._offline):
+                    ids.discard(device_id)
+                is_being_stored = self._is_flush_free.locked() or self._document.is_writing
+                if is_being_stored or self._document.get(DEVICE_PREFIX + device_id) is not None:
+                    self._dirty.add(device_id)
 
     def _record_device(self, device_id: str) -> dict[str, Any]:
         found = self._registry.find_devices([device_id])

@@ -85,6 +85,11 @@ class Box:
             DeviceStateChanged(device=device, previous=previous, changed=changed_attributes(previous, device))
         )
 
+    def pack(self) -> None:
+        """Pack the history of the device, as after its removal."""
+        self.history.devices.pack("lamp")
+        self.card.collector.pack("lamp")
+
     def pass_time(self, **time: float) -> None:
         self.clock.suspend(timedelta(**time).total_seconds())
 
@@ -96,19 +101,42 @@ class Box:
         return [_told(entry) for entry in found.entries]
 
 
+async def test_of_packed_data_beyond_the_limit_the_oldest_are_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("appliance.history.collector.MAX_PACKED_BYTES", 1000)
+    box = Box(tmp_path)
+    async with box.run():
+        for number in range(20):
+            box.show(f"lamp{number}", brightness=number, power="on")
+            box.bus.publish(DeviceRemoved(device_id=f"lamp{number}"))
+            assert await box.history.pack()
+        figures = box.card.collector.figures()
+        assert figures["lost"] > 0 and figures["numbers"] == 0
+        assert not await box.history.pack()
+    async with box.run():
+        assert await box.values("power", device_id="lamp19") == ["on"]
+        assert await box.values("power", device_id="lamp0") == []
+
+
 def _told(entry: AttributeEntry) -> Any:
     return entry.value if entry.low is None else (entry.low, entry.value, entry.high)
 
 
-async def test_the_last_hours_before_a_stop_survive_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_packed", [False, True])
+async def test_the_last_hours_before_a_stop_survive_it(tmp_path: Path, *, is_packed: bool) -> None:
     box = Box(tmp_path)
+    pack = box.pack if is_packed else lambda: None
     async with box.run():
         box.show(temperature={"value": 20, "unit": "celsius"}, power="off", motion=False)
+        pack()
         box.pass_time(minutes=30)
         box.show(temperature={"value": 22, "unit": "celsius"}, power="on")
+        pack()
         box.pass_time(minutes=90)
         box.show(temperature={"value": 24, "unit": "celsius"}, motion=True)
         before = await box.values("temperature", Resolution.HOUR)
+        pack()
     async with box.run():
         degrees = [{"value": number, "unit": "celsius"} for number in (20, 21, 22, 24)]
         hours = [(degrees[3], degrees[3], degrees[3]), (degrees[0], degrees[1], degrees[2])]

@@ -156,6 +156,37 @@ def test_without_room_for_more_series_the_least_recently_changed_is_dropped() ->
     }  # fmt: skip
 
 
+def test_the_packed_history_of_a_removed_device_is_complete_when_it_is_needed() -> None:
+    home = Home()
+    for second in range(50):
+        home.show("a", after(second), power="on" if second % 2 else "off", level={"value": second / 2, "unit": "%"})
+        home.show("b", after(second), power="on")
+    figures, states = home.history.figures(), home.history.list_states(home.devices["a"], ALL)
+    for device_id in ("a", "b", "missing", "a"):
+        home.history.pack(device_id)
+    assert 0 < home.history.figures()["bytes"] < figures["bytes"] and home.history.figures()["entries"] == 0
+    assert home.history.list_states(home.devices["a"], ALL) == states
+    home.history.pack("a")
+    home.show("a", after(60), power="dim", level={"value": 7, "unit": "%"})
+    assert [each.device.attributes for each in home.history.list_states(home.devices["a"], ALL)[1:]] == [
+        each.device.attributes for each in states
+    ]
+    assert home.values("b", "power") == ["on"]
+    assert home.history.figures()["entries"] == figures["entries"] + 2
+
+
+def test_without_room_packed_histories_are_dropped_first_the_oldest_of_them() -> None:
+    home = Home(max_bytes=40 * SERIES_BYTES)
+    for number in range(30):
+        home.show(f"gone{number}", after(number), power="on")
+        home.history.pack(f"gone{number}")
+    for number in range(35):
+        home.show(f"kept{number}", after(100 + number), power="on")
+    assert home.history.figures()["bytes"] <= 40 * SERIES_BYTES
+    known = [number for number in range(30) if home.values(f"gone{number}", "power")]
+    assert 0 < len(known) < 30 and known == [*range(30 - len(known), 30)]
+
+
 def test_each_of_many_devices_keeps_a_day_in_hours() -> None:
     """The share of 100 devices is as with 2,000 in four megabytes."""
     home = Home(max_bytes=(4 << 20) * 7 // 8 // 20)

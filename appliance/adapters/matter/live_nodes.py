@@ -84,7 +84,8 @@ class LiveNodes:
         for node_id in sorted(nodes, key=lambda each: (each not in self._nodes, each)):
             self._take_node(nodes[node_id])
             yield
-        self._remove_missing()
+        for device_id in self._publish.devices().keys() - self._places.keys():
+            self._publish.removed(device_id)
         for device_id in list(self._places):
             self._publish_one(device_id)
             yield
@@ -199,7 +200,6 @@ class LiveNodes:
     def _on_node_removed(self, data: Any) -> None:
         if isinstance(data, int) and data in self._nodes:
             self._forget(data)
-            self._remove_missing()
 
     def _on_endpoint(self, data: Any) -> None:
         """Add an endpoint whose values came before its description."""
@@ -261,22 +261,19 @@ class LiveNodes:
             del self._places[device_id]
         self._places |= places
         self._ids[node.id] = tuple(places)
-        if not places.keys() >= set(known):
-            self._remove_missing()
+        for device_id in known:
+            if device_id not in places:
+                self._publish.removed(device_id)
 
     def _forget(self, node_id: int) -> None:
         for device_id in self._ids.pop(node_id, ()):
             del self._places[device_id]
             self._changed.pop(device_id, None)
+            self._publish.removed(device_id)
         self._taken_keys.discard(self._keys.pop(node_id, ""))
         self._nodes.pop(node_id, None)
         self._events.pop(node_id, None)
         self.suspects.discard(node_id)
-
-    def _remove_missing(self) -> None:
-        """Remove devices without a place from the home."""
-        if self._publish.devices().keys() - self._places.keys():
-            self._publish.full_list((), present=self._places)
 
     def _id(self, node: Node, endpoint: Endpoint) -> str:
         return f"{self._name}:{self._keys[node.id]}:{endpoint.number}"

@@ -241,7 +241,7 @@ class HubPublisher:
         self._send(Outgoing(self._topics.of("devices", device_id, "event"), payload, qos=1))
 
     async def _publish_catalogs(self, connection: BrokerConnection) -> None:
-        """Publish scenes, automations, and which automations are enabled, if any of them changed."""
+        """Publish the changed scenes and automations, and whether each automation is enabled."""
         scenes, automations = self._home.scenes(), self._home.automations()
         names = {id_: name for id_, (name, _) in automations.items()}
         if self._catalogs != (scenes, names):

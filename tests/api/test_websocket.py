@@ -54,7 +54,7 @@ def masked(data: bytes, mask: bytes = b"\x11\xfe\x00\x7a") -> bytes:
 
 
 def first(opcode: int, payload: bytes = b"") -> bytes:
-    """Return a frame that more are to follow."""
+    """Return the first frame of a fragmented message."""
     return frame(opcode, payload, is_last=False)
 
 

@@ -38,7 +38,7 @@ SHELLY: tuple[tuple[int, dict[str, Any], dict[str, dict[str, Any]]], ...] = (
     (2, METER, {"em:0": {"power_consumption": 9}}),
     (2, {"sys": {}, "temperature:0": {"tC": 46.8}}, {"sensor": {"temperature": 46.8}}),
 )
-"""Generation, answer, and all attributes by device: 999 stands for a sensor that does not answer."""
+"""Generation, answer, and the attributes of each device: 999 is the value of a sensor without an answer."""
 
 
 @pytest.mark.parametrize(("generation", "status", "shown"), SHELLY)

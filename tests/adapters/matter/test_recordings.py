@@ -157,7 +157,7 @@ COMMANDS: list[tuple[int, str, dict[str, Any]]] = [
 
 OPTIONS = ("optionsMask", "optionsOverride", "transitionTime")
 REFUSED = {31}
-"""The device refused it: its result never shows."""
+"""The device refused this command, so its result is never shown."""
 
 
 def test_commands_are_the_recorded_requests_and_end_with_the_reports(home: HearingHome) -> None:

@@ -78,7 +78,8 @@ class Subject:
     """One kind, and a device of it. `simulate` and `settings` replace the kind's own simulation. `wishes` are the
     commands of the device: `on`, `off`, and `toggle` if it is supported; empty without commands. `open_kinds` runs
     kinds in Lua for one section. `fewer` removes a device at the vendor, and `more` returns it, if the kind has
-    more than one. A kind that is not `is_polled` keeps a connection: while it is lost, commands fail, and garbage is reported only to callers. `change` makes the device show something else at the vendor, which then becomes its
+    more than one. A kind that is not `is_polled` keeps a connection: while it is lost, commands fail, and garbage
+    is reported only to callers. `change` makes the device show something else at the vendor, which then becomes its
     attribute `changed`. If a polled vendor also pushes this change, `is_connected` returns whether the adapter
     listens now. `happen` lets the vendor send the `event`. `lose` disconnects the device from its bridge, and `find`
     reconnects it. `is_online_later` is set if devices announce their presence in a separate message, which can

@@ -114,7 +114,7 @@ def _cooldown(policy: Policy, memory: Memory, now: datetime) -> str | None:
 def _duplicate(policy: Policy, at: datetime, now: datetime) -> str:
     ago = math.floor((now - at).total_seconds())
     more = _seconds_left(at, policy.dedupe_window_secs, now)
-    return f"duplicate: the same event came {ago} s ago, {more} s more"
+    return f"duplicate: the same event came {ago} s ago; it is ignored for {more} s more"
 
 
 def _seconds_left(since: datetime, secs: float, now: datetime) -> int:

@@ -231,7 +231,7 @@ class WorkerPool:
         if times is None or len(times) < MAX_STUCK or now - times[0] > STUCK_PAUSE_SECS:
             return None
         left = STUCK_PAUSE_SECS - (now - times[-1])
-        return f"could not be stopped {MAX_STUCK} times; it may run again in {left:.0f} s, or once it is changed"
+        return f"could not be stopped {MAX_STUCK} times; it may run again in {left:.0f} s, or after you change it"
 
     def _note_end(self, worker: Worker) -> None:
         self._workers.remove(worker)

@@ -66,7 +66,7 @@ def cooling(secs: int) -> str:
 
 def duplicate(ago: int, more: int) -> str:
     """Return the refusal of an event that came a while ago."""
-    return f"duplicate: the same event came {ago} s ago, {more} s more"
+    return f"duplicate: the same event came {ago} s ago; it is ignored for {more} s more"
 
 
 IN_PROGRESS = "cooldown: 60 s after the run that is in progress"

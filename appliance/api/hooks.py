@@ -47,8 +47,8 @@ class Hooks:
     async def call(self, request: HookRequest) -> None:
         """Pass the request to the adapter that listens, then fire triggers, without waiting for their Lua.
 
-        Raises `NotFound` if nothing listens, or the adapter's error if it rejects the request; then no trigger has
-        fired.
+        Raises `NotFound` if nothing listens. If the adapter rejects the request, no trigger fires, and the adapter's
+        error is raised.
         """
         is_unread = request.data is None and request.body.strip() not in (b"", b"null")
         if is_unread and (request.hook.startswith(DEVICE_HOOK_PREFIX) or self._has_automation(request.hook)):

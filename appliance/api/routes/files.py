@@ -67,7 +67,7 @@ class FilesApi(ApiResource):
         max_body_bytes=MAX_FILE_BODY_BYTES,
     )
     async def put(self, call: Call, file_path: str) -> object:
-        """Check and save the text; keep the previous one. An empty `version` means that the file must be new."""
+        """Check and save the text; the previous text becomes a version. An empty `version` requires a new file."""
         stated = await call.body()
         try:
             return await self.hub.files.save(file_path, stated["text"], stated["version"])

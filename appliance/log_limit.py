@@ -39,7 +39,7 @@ class RepetitionLimit(logging.Filter):
     """Passes the first lines of a kind; then one line per minute reports the number of suppressed lines.
 
     Two limits apply to a line: one to its text, and one to its part and its place in the code. The second limit
-    prevents that failing scenes hide a failing automation. All lines of scripts come from one place in the code, so
+    prevents failing scenes from hiding a failing automation. All lines of scripts come from one place in the code, so
     only the limit of the text applies to scripts, and this limit is higher.
     """
 

@@ -24,8 +24,8 @@ MAX_STORE_FILE_BYTES = 256 << 20
 class Disk:
     """A folder of files. A name can include a subfolder, such as `history/2026-11.jsonl`.
 
-    All methods can raise `OSError`. Do not call them on the event loop. `bytes_written` and `syncs` are counts since
-    the start.
+    All methods can raise `OSError`. Do not call methods on the event loop. `bytes_written` and `syncs` are counts
+    since the start.
     """
 
     def __init__(self, folder: Path) -> None:

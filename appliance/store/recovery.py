@@ -25,7 +25,7 @@ from appliance.store.file_format import (
 )
 
 Migration = Callable[[dict[str, bytes]], dict[str, bytes]]
-"""Converts the values of one format to the next format."""
+"""Converts the values of an older format to the next format."""
 
 Migrations = Mapping[int, Migration]
 """The migrations by their old format."""

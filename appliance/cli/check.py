@@ -111,7 +111,9 @@ def find_unreadable(folder: Path) -> list[Fault]:
     """Return configuration files that the hub's user cannot read. Ignore broken links."""
     if folder.name != "config":
         return []
-    message = f"cannot be read by user {os.geteuid()}, the hub's user: run `chgrp {os.getegid()}` and `chmod g+rX`"
+    message = (
+        f"cannot be read by user {os.geteuid()}, the hub's user: run `sudo chgrp {os.getegid()}` and `chmod g+rX`"
+    )
     paths = (path for path in (folder, *sorted(folder.rglob("*"))) if os.access(path, os.F_OK))
     hidden = [path for path in paths if not os.access(path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK)]
     return [Fault(str(path), 0, message) for path in hidden]

@@ -26,7 +26,9 @@ def control_socket(folder: Path) -> Iterator[socket.socket | None]:
     except OSError as error:
         is_other = error.errno == errno.EADDRINUSE
         reason = "is not a socket; remove it and start again" if is_other else error.strerror or error
-        log.warning("commands cannot reach this hub: %s: %s", folder / SOCKET, reason)
+        log.warning(
+            "the control socket is missing, so commands cannot reach this hub: %s: %s", folder / SOCKET, reason
+        )
         yield None
         return
     try:

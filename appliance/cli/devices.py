@@ -46,7 +46,7 @@ def devices(arguments: argparse.Namespace) -> int:
         say(json.dumps(found))
         return os.EX_OK
     if not is_running:
-        say("no hub runs; these are the stored values", to=sys.stderr)
+        say("the hub is not running; these are the stored values", to=sys.stderr)
     if len(found) == 1:
         say(*_describe(found[0]))
     else:

@@ -42,7 +42,7 @@ def discover(arguments: argparse.Namespace) -> int:
         serial = "" if each.serial is None else f", {each.serial}"
         say(f"# {each.name}, {each.address}{serial}", *each.section.splitlines(), "")
     if not found:
-        why = "a container's bridge, another VLAN, or a firewall on this box may block the answers"
+        why = "answers may be blocked by a container's network, another VLAN, or a firewall on this box"
         say(f"nothing was found; {why}", to=sys.stderr)
     return os.EX_OK
 

@@ -128,7 +128,7 @@ def _check_space(folder: Path) -> Finding:
     free = shutil.disk_usage(folder).free
     sentence = f"{free / 1e6:.1f} MB on the card of {folder}"
     if free < NEEDED_BYTES:
-        return "care", "free space", f"{sentence}, which needs {NEEDED_BYTES / 1e6:.1f} MB; make room on it"
+        return "care", "free space", f"{sentence}, which needs {NEEDED_BYTES / 1e6:.1f} MB; delete files there"
     return "ok", "free space", sentence
 
 
@@ -209,5 +209,5 @@ def _check_confinement() -> Finding:
     except OSError as error:
         return "care", "Lua worker", f"it cannot be started: {error}"
     if missing:
-        return "care", "Lua worker", f"it runs, but its sandbox is incomplete: {missing}"
-    return "ok", "Lua worker", "fully confined: no path, no process, few system calls"
+        return "care", "Lua worker", f"Lua runs, but its sandbox is incomplete: {missing}"
+    return "ok", "Lua worker", "its sandbox is complete: no files, no processes, few system calls"

@@ -18,7 +18,7 @@ EXIT_CODES: Mapping[int, str] = {
     os.EX_NOUSER: "unknown key, automation, scene, or device",
     os.EX_UNAVAILABLE: "the port is taken, no hub responds, a device did not execute a command, or a new version "
     "does not fit or start",
-    os.EX_SOFTWARE: "a fault of Lares; please report it",
+    os.EX_SOFTWARE: "an internal error; please report it",
     os.EX_CANTCREAT: "a file or folder cannot be created",
     os.EX_IOERR: "a file cannot be read or written, or standard output was closed",
     os.EX_TEMPFAIL: "another hub uses the data directory, or the hub is starting, stopping or busy; try again",

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _fail("the working directory was deleted; change to another one (cd)", os.EX_NOINPUT)
         if isinstance(error, OSError) and error.filename is not None:
             return _fail(f"{error.filename}: {error.strerror}", os.EX_IOERR)
-        logging.getLogger("lares").error("a fault of Lares; please report it", exc_info=error)
+        logging.getLogger("lares").error("an internal error; please report it", exc_info=error)
         return _fail(f"failed unexpectedly: {type(error).__name__}: {error}", os.EX_SOFTWARE)
 
 
@@ -131,14 +131,14 @@ def _add_run(commands: Any, common: Sequence[_Parser], **more: Any) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="lares", description="A home hub in one file.", parents=[_common(None)])
-    parser.add_argument("--version", action="store_true", help="print version, Python and platform")
+    parser.add_argument("--version", action="store_true", help="print version, Python, and platform")
     parser.add_argument("--licenses", action="store_true", help="print the single file's content and licences")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     common = [_common(argparse.SUPPRESS)]
     _add_run(commands, common)
     demo = commands.add_parser("demo", parents=common, help="run a hub with a simulated light, TV, and Matter server")
     demo.add_argument("--port", type=_port, metavar="N", help="the port on 127.0.0.1 (default: 3000, or a free port)")
-    demo.add_argument("--keep", metavar="DIR", help="keep the home in this folder, with virtual sensors")
+    demo.add_argument("--keep", metavar="DIR", help="save the home in this folder, and add virtual sensors")
     commands.add_parser("check", parents=common, help="list every error of configuration and Lua files")
     init = commands.add_parser("init", parents=common, help="write a new configuration")
     _add_kinds(commands, common, init)
@@ -150,7 +150,7 @@ def _parser() -> argparse.ArgumentParser:
         "file", metavar="FILE", nargs="?", help="the new lares.pyz, checked against FILE.sha256 if that exists"
     )
     upgrade.add_argument("--rollback", action="store_true", help="restore the previous version")
-    simulate = commands.add_parser("simulate", parents=common, help="simulate the automations of the coming hours")
+    simulate = commands.add_parser("simulate", parents=common, help="simulate automations for the next hours")
     simulate.add_argument("id", metavar="ID", nargs="?", help="only this automation, by id or name (default: all)")
     simulate.add_argument(
         "--from", dest="start", metavar="T", help="the start, 2026-12-24T18:00 or with Z (default: now)"
@@ -180,23 +180,23 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_backup(commands: Any, common: Sequence[_Parser]) -> None:
-    backup = commands.add_parser("backup", parents=common, help="write state, configuration and history to one file")
+    backup = commands.add_parser("backup", parents=common, help="write state, configuration, and history to one file")
     backup.add_argument("file", metavar="FILE", help="the archive to write")
     backup.add_argument(
-        "--with-secrets", action="store_true", help="include the secrets of devices in Lua, such as pairings"
+        "--with-secrets", action="store_true", help="include secrets of Lua devices, such as pairing keys"
     )
     backup.add_argument("--without-history", action="store_true", help="omit the history")
 
 
 def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.ArgumentParser) -> None:
-    init.add_argument("folder", metavar="DIR", nargs="?", help="the folder for config/")
+    init.add_argument("folder", metavar="DIR", nargs="?", help="the folder that gets config/")
     init.add_argument(
         "--adapter",
         metavar="NAME",
         help="copy the Lua file of a bundled adapter kind to config/adapters/, for editing",
     )
     attempt = commands.add_parser("try-adapter", parents=common, help="poll a kind in Lua once, without a hub")
-    attempt.add_argument("name", metavar="NAME", nargs="?", help="a kind in Lua, or a section of one")
+    attempt.add_argument("name", metavar="NAME", nargs="?", help="a Lua kind, or a section of one")
     attempt.add_argument(
         "--set", metavar="KEY=VALUE", action="extend", nargs="+", default=[], help="settings of the section"
     )
@@ -205,7 +205,7 @@ def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.Argument
     )
     files = attempt.add_mutually_exclusive_group()
     files.add_argument("--record", metavar="FILE", help="save requests and answers, without secrets")
-    files.add_argument("--replay", metavar="FILE", help="use a recording in place of the device")
+    files.add_argument("--replay", metavar="FILE", help="use a recording instead of the device")
 
 
 def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
@@ -213,7 +213,7 @@ def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
     status = commands.add_parser("status", parents=common, help="show the state of the running hub")
     status.add_argument("--watch", action="store_true", help="refresh every two seconds")
     status.add_argument("--json", action="store_true", help="print one JSON object")
-    devices = commands.add_parser("devices", parents=common, help="list devices, or find one with its commands")
+    devices = commands.add_parser("devices", parents=common, help="list devices, or show one with its commands")
     devices.add_argument(
         "text", metavar="TEXT", nargs="?", help="part of an id, alias, name, room, or kind (default: all)"
     )
@@ -225,7 +225,7 @@ def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
     discover = commands.add_parser("discover", parents=common, help="find devices in the local network")
     discover.add_argument("--seconds", default="3", metavar="N", help="the seconds to listen (default: 3)")
     discover.add_argument("--json", action="store_true", help="print one JSON object")
-    notify = commands.add_parser("notify", parents=common, help="send a message through a section, to try it")
+    notify = commands.add_parser("notify", parents=common, help="send a test message through a section")
     notify.add_argument("section", metavar="SECTION", help="SECTION or SECTION:OPERATION (default: send)")
     notify.add_argument("text", metavar="TEXT", help="the message")
     notify.add_argument("--title", help="its title")
@@ -242,7 +242,7 @@ def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
     log.add_argument("--json", action="store_true", help="print one JSON object per line")
     completion = commands.add_parser("completion", help="print the completion script of a shell")
     completion.add_argument("shell", choices=SHELLS, help="the shell")
-    help_ = commands.add_parser("help", help="explain a command, or list the exit codes")
+    help_ = commands.add_parser("help", help="explain a command or the exit codes")
     help_.add_argument("topic", nargs="?", metavar="COMMAND", help="a command, or exit-codes")
 
 
@@ -262,8 +262,8 @@ def _add_key_commands(key: argparse.ArgumentParser, common: Sequence[_Parser]) -
         "create", parents=common, help="create a key; print only its secret on standard output"
     )
     create.add_argument("--label", required=True, help="the person or device that uses it")
-    create.add_argument("--role", required=True, help="read, write, admin, automation or hook")
-    create.add_argument("--hook", metavar="ID", help="with --role hook: the id of the one hook that the key opens")
+    create.add_argument("--role", required=True, help="read, write, admin, automation, or hook")
+    create.add_argument("--hook", metavar="ID", help="with --role hook: the id of the hook for this key")
     subcommands.add_parser("list", parents=common, help="list the keys")
     revoke = subcommands.add_parser("revoke", parents=common, help="revoke a key")
     revoke.add_argument("key_id", metavar="ID", help="its id from `lares key list`")

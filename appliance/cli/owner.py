@@ -119,7 +119,7 @@ def refuse_other_home(*paths: Path) -> None:
     if (owner := find_owner(*paths)) is not None:
         user = _name_of(owner.st_uid)
         raise StartFailed(
-            f"{paths[0]} is the home of user {user}, where root runs no hub; run it as that user: "
+            f"{paths[0]} is the home of user {user}, which root cannot use for a hub; run it as that user: "
             f"`setpriv --reuid={user} --regid={owner.st_gid} --init-groups lares …`, or by its service",
             os.EX_NOPERM,
         )
@@ -168,7 +168,7 @@ def write_named(path: Path, data: bytes) -> None:
     """
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(mode := path.lstat().st_mode) and not stat.S_ISDIR(mode):
-            raise StartFailed(f"{path} is there already, and not a regular file; name another path", os.EX_CANTCREAT)
+            raise StartFailed(f"{path} exists already and is not a regular file; name another path", os.EX_CANTCREAT)
     if os.geteuid() != ROOT:
         write_private(path, data)
         return

@@ -284,7 +284,7 @@ def _filesystem_errors() -> Iterator[None]:
         yield
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        needs = f" (user {os.geteuid()}, whose home this is, must be allowed to write there)"
+        needs = f" (user {os.geteuid()}, the owner of this home, needs write access there)"
         why = f"{error.strerror}{needs if isinstance(error, PermissionError) else ''}"
         raise StartFailed(f"cannot restore: {where}{why}; nothing was changed", os.EX_IOERR) from None
 

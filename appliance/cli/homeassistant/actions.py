@@ -206,7 +206,7 @@ class Actions:
         except (NotTranslated, AttributeError, KeyError, TypeError, ValueError) as reason:
             self.lines.cut(before)
             del self.problems[problems:]
-            self._skip(action, str(reason) if isinstance(reason, NotTranslated) else "its form is unknown")
+            self._skip(action, str(reason) if isinstance(reason, NotTranslated) else "it has an unknown format")
             if str(reason) == "it is disabled":
                 return
             if _is_condition(action):
@@ -242,7 +242,7 @@ class Actions:
         for key, method in methods.items():
             if key in action:
                 return method
-        raise NotTranslated("the action's type is not known")
+        raise NotTranslated("the type of this action is unknown")
 
     def _skip(self, part: Any, reason: str) -> None:
         """Write an untranslated part as a comment."""
@@ -323,7 +323,7 @@ class Actions:
             self.lines.open("repeat")
             self.lines.add(*([f"{index} = {index} + 1"] if counts else []))
         else:
-            raise NotTranslated("the repetition has no end")
+            raise NotTranslated("the repetition has no end condition")
         self.sequence(repeat.get("sequence"))
         if counts and "while" in repeat:
             self.lines.add(f"{index} = {index} + 1")
@@ -366,7 +366,7 @@ class Actions:
         return constant
 
     def _parallel(self, action: Mapping[str, Any]) -> None:
-        self.lines.note("in Home Assistant, these run at the same time")
+        self.lines.note("in Home Assistant, these actions run at the same time")
         self.sequence(action["parallel"])
 
     def _stop(self, action: Mapping[str, Any]) -> None:
@@ -475,7 +475,7 @@ class Actions:
             self.lines.add(call)
 
     def _event(self, action: Mapping[str, Any]) -> None:
-        raise NotTranslated("Lares has no bus of named events: set a variable, or call a scene")
+        raise NotTranslated("Lares has no custom events: set a variable, or call a scene")
 
     def _response(self, action: Mapping[str, Any]) -> None:
         raise NotTranslated("Lares has no voice assistant")
@@ -520,7 +520,7 @@ class Actions:
             raise NotTranslated("the answer of a service is not translated")
         raw = action.get("data") or action.get("data_template") or {}
         if not isinstance(raw, Mapping):
-            raise NotTranslated("the data are computed")
+            raise NotTranslated("the data are a template")
         data = dict(raw)
         method = {
             "notify": self._notify, "persistent_notification": self._notify, "mqtt": self._mqtt, "timer": self._timer,
@@ -554,7 +554,7 @@ class Actions:
     def _command_trigger(self, domain: str, verb: str, service: str, data: dict[str, Any]) -> None:
         data.pop("entity_id", None)
         if any(not each.startswith(f"{domain}.") for each in self._trigger_entities):
-            raise NotTranslated(f"not every entity of the triggers is a {domain}")
+            raise NotTranslated(f"some entities of the triggers are not of the domain {domain}")
         made = [self._commands(each, domain, verb, data) for each in self._trigger_entities]
         commands = [[command for _, command in each] for each in made]
         owners = {target.device_id.count(":") for each in made for target, _ in each}
@@ -597,7 +597,7 @@ class Actions:
         if domain == "homeassistant":
             found = [each for each in found if _can_be_switched(each)]
         if not found:
-            raise NotTranslated("it names no known entity")
+            raise NotTranslated("it contains no known entity")
         return list(dict.fromkeys(found))
 
     def _commands(
@@ -646,7 +646,7 @@ class Actions:
         if verb in tilts:
             return [("cover_tilt", tilts[verb], None)]
         if verb == "toggle":
-            raise NotTranslated("a cover has no toggle: test cover_position")
+            raise NotTranslated("a cover has no toggle: compare cover_position")
         return []
 
     def _light(self, target: Target, data: Mapping[str, Any]) -> list[Command]:
@@ -743,7 +743,7 @@ class Actions:
 
     def _notify(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
         if verb in ("dismiss", "mark_read"):
-            raise NotTranslated("Lares keeps no notifications")
+            raise NotTranslated("Lares does not store notifications")
         fields: dict[str, Any] = {}
         if data.get("title") is not None:
             fields["title"] = Raw(self._message(data["title"]))
@@ -800,7 +800,7 @@ class Actions:
                     service, {"action": service, "target": {"entity_id": entity_id}, "data": {**more, **fade}}
                 )
             except (NotTranslated, AttributeError, KeyError, TypeError, ValueError) as reason:
-                words_ = str(reason) if isinstance(reason, NotTranslated) else "its form is unknown"
+                words_ = str(reason) if isinstance(reason, NotTranslated) else "it has an unknown format"
                 self._skip({str(entity_id): state}, words_)
 
     def _script(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:

@@ -48,7 +48,7 @@ def translate(definition: Any, place: str, entities: Entities, taken: set[str]) 
     if not isinstance(definition, Mapping):
         raise NotTranslated("it is not a mapping")
     if "use_blueprint" in definition:
-        raise NotTranslated("its blueprint is not in this folder: take control of it in Home Assistant first")
+        raise NotTranslated("its blueprint is not in this folder: choose Take control in Home Assistant first")
     if not {"trigger", "triggers", "action", "actions"} & definition.keys():
         raise NotTranslated("it has neither triggers nor actions")
     title = str(definition.get("alias") or definition.get("id") or "automation").strip()
@@ -190,7 +190,7 @@ def _conditions(definition: Mapping[str, Any], actions: Actions, notes: list[str
 
 
 def _words(reason: Exception) -> str:
-    return str(reason) if isinstance(reason, NotTranslated) else "its form is unknown"
+    return str(reason) if isinstance(reason, NotTranslated) else "it has an unknown format"
 
 
 def _note(what: str, reason: str, part: Any) -> str:
@@ -242,7 +242,7 @@ def _render(
 def _trigger_lines(id_: str, found: list[Trigger]) -> list[str]:
     if not found:
         return [
-            "  -- no trigger was translated: replace this hook with a trigger of Lares",
+            "  -- no trigger was translated: replace this hook by a trigger of Lares",
             f"  trigger = {literal({'type': 'webhook', 'hook': id_})},",
         ]
     tables = [{**({"id": each.id} if each.id is not None else {}), **each.table} for each in found]

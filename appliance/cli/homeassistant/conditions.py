@@ -90,7 +90,7 @@ def check_part(value: Mapping[str, Any]) -> None:
     if str(value.get("enabled", True)).strip().lower() in ("false", "no", "off"):
         raise NotTranslated("it is disabled")
     if is_template(value.get("enabled")):
-        raise NotTranslated("whether it is enabled is computed")
+        raise NotTranslated("its `enabled` is a template")
     for each in (each for row in value.values() for each in as_list(row)):
         if isinstance(each, Tagged):
             raise NotTranslated(f"the YAML tag {each.tag} is not supported: write the value")
@@ -151,7 +151,7 @@ def table_of(test: Comparison, for_secs: float = 0) -> dict[str, Any]:
     target = test.target
     if isinstance(target, Variable):
         if for_secs:
-            raise NotTranslated("a variable has no duration in a condition")
+            raise NotTranslated("a condition on a variable cannot have a duration")
         return {"type": "variable", "name": target.name, test.test: test.value}
     row = {
         "type": "device_state",

@@ -15,15 +15,17 @@ from appliance.cli.homeassistant.entities import NAMED_CLASSES, Comparison, Enti
 
 WITHOUT_COUNTERPART: Mapping[str, str] = {
     **dict.fromkeys(["assist_satellite", "conversation", "tts"], "Lares has no voice assistant"),
-    **dict.fromkeys(["shell_command", "python_script", "rest_command"], "Lares runs no other programs: call a hook"),
+    **dict.fromkeys(
+        ["shell_command", "python_script", "rest_command"], "Lares runs no other programs: send a request to them"
+    ),
     **dict.fromkeys(["todo", "shopping_list"], "Lares has no lists of tasks"),
     **dict.fromkeys(["camera", "image", "image_processing"], "Lares has no cameras"),
     **dict.fromkeys(["recorder", "update", "backup", "hassio"], "Lares maintains itself: this needs no counterpart"),
     "automation": "an automation cannot switch another one: use a variable and a condition",
     "calendar": "Lares has no calendars",
-    "event": "Lares has no bus of named events: use device_event, a hook, or a timer",
+    "event": "Lares has no custom events: use device_event, a hook, or a timer",
     "geo_location": "Lares has no geolocation",
-    "persistent_notification": "Lares keeps no notifications",
+    "persistent_notification": "Lares does not store notifications",
     "tag": "Lares has no tags: let the tag's program call a hook",
     "timer": "Lua cannot read a timer: set a variable when you start it",
     "weather": "Lares has no forecasts",
@@ -113,7 +115,7 @@ def entities_of(named: Named, value: Mapping[str, Any], entities: Entities) -> l
     if named.is_measured and named.domain == "battery":
         found = [each for each in found if each.startswith("sensor.")]
     if not found:
-        raise NotTranslated("its target names no known entity")
+        raise NotTranslated("its target contains no known entity")
     return found
 
 

@@ -56,7 +56,7 @@ def translate_script(place: str, key: str, definition: Any, entities: Entities) 
     if not isinstance(definition, Mapping):
         raise NotTranslated("it is not a mapping")
     if "use_blueprint" in definition:
-        raise NotTranslated("its blueprint is not in this folder: take control of it in Home Assistant first")
+        raise NotTranslated("its blueprint is not in this folder: choose Take control in Home Assistant first")
     script, title = entities.scripts[key], str(definition.get("alias") or key).strip()
     sequence = definition.get("sequence")
     actions = Actions(

@@ -128,7 +128,7 @@ def read_installation(folder: Path) -> Installation:
     )
     if not any((folder / each).is_file() for each in known):
         raise StartFailed(
-            f"{folder} holds neither automations.yaml nor .storage; name Home Assistant's configuration folder",
+            f"{folder} contains neither automations.yaml nor .storage; name Home Assistant's configuration folder",
             os.EX_NOINPUT,
         )
     parts = _parts(folder)

@@ -164,7 +164,7 @@ def _parts(text: str) -> list[nodes.Node]:
     try:
         tree = _PARSER.parse(text.strip())
     except (TemplateSyntaxError, RecursionError) as error:
-        raise NotTranslated(f"the template has a fault: {error}") from None
+        raise NotTranslated(f"the template is invalid: {error}") from None
     found: list[nodes.Node] = []
     for node in tree.body:
         if isinstance(node, nodes.Output):
@@ -545,11 +545,11 @@ class _Translator:
 
     def _constants(self, arguments: list[nodes.Expr], count: int) -> list[Any]:
         if len(arguments) < count:
-            raise NotTranslated("a function of the template lacks an argument")
+            raise NotTranslated("a function in the template lacks an argument")
         try:
             return [each.as_const() for each in arguments[:count]]
         except nodes.Impossible:
-            raise NotTranslated("an argument of the template is computed") from None
+            raise NotTranslated("an argument in the template is computed") from None
 
     def _in_brackets(self, text: str) -> str:
         return text if re.fullmatch(r"[\w.]+", text) or is_one_call(text) else f"({text})"

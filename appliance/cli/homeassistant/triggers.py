@@ -111,7 +111,7 @@ def _test_table(test: Comparison, for_secs: float) -> dict[str, Any]:
     target = test.target
     if isinstance(target, Variable):
         if for_secs:
-            raise NotTranslated("a variable has no duration: use a timer")
+            raise NotTranslated("a trigger of a variable cannot have a duration: use a timer")
         return {"type": "variable_change", "name": target.name, test.test: test.value}
     row = {"type": "device_state_change", "device_id": target.device_id, "attribute": target.attribute}
     return {**row, test.test: test.value, **({"duration_secs": whole(for_secs)} if for_secs else {})}
@@ -165,7 +165,7 @@ def _returned(value: Mapping[str, Any], entities: Entities, entity_id: str) -> T
     """Return the trigger for the return of an unavailable entity."""
     target = entities.target(entity_id)
     if value.get("to") is not None or value.get("attribute") is not None or isinstance(target, Variable):
-        raise NotTranslated("an attribute of Lares keeps its value while the device is away: use its attribute state")
+        raise NotTranslated("attributes keep their values while the device is unavailable: use its attribute state")
     online = Comparison(Target(target.device_id, "state", target.domain), "equals", "online")
     return Trigger(table=_test_table(online, _for(value)), entities=(entity_id,))
 

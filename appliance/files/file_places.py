@@ -94,7 +94,7 @@ class FilePlaces:
                 raise Invalid(f"{path} must end in .lua")
             return FilePlace(kind=kind, path=path, file=self._root / folder / name, folder=self._root / folder)
         folders = ", ".join(self._folders.values())
-        raise Invalid(f"{path} is neither in {folders} nor the configuration {self.config_path}")
+        raise Invalid(f"{path} is not a file in {folders}, or {self.config_path}")
 
     def list_all(self) -> list[FilePlace]:
         """Return the places of all files that exist, even if their names are invalid, and of the configuration."""

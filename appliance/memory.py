@@ -24,7 +24,7 @@ TRIM_SECS = 10.0
 """Seconds between two checks of the process's memory."""
 
 MAX_COLLECTED = 50_000
-"""The number of objects that a collection at an unexpected time may look at."""
+"""Maximum number of objects in an additional collection, so that it does not block the loop."""
 
 GROWTH_BYTES = 3 << 20
 """Growth above the smallest process size that justifies a search for unused pages."""

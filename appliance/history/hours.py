@@ -160,7 +160,7 @@ class NumberHours(Struct):
 
     @classmethod
     def unpack(cls, packed: tuple[Any, ...]) -> NumberHours:
-        """Return the object from which `pack` made these values."""
+        """Return the hours that `pack` converted to these values."""
         found, names = cls(*packed), Hour.__struct_fields__
         found._closed = tuple(
             Hour(**dict(zip(names, cast("tuple[Any, ...]", each), strict=True))) for each in found._closed

@@ -75,7 +75,7 @@ def import_(arguments: argparse.Namespace) -> int:
     for is_imported, sentence in steps:
         say(f"{'imported' if is_imported else 'skipped '}  {sentence}")
     if entities.missing:
-        say(f"not found in Lares: {', '.join(sorted(entities.missing))}; check their guessed ids in their devices")
+        say(f"not found in Lares: {', '.join(sorted(entities.missing))}; check their guessed ids in the files")
     has_moved = any(is_imported and sentence.startswith("locale.") for is_imported, sentence in steps)
     last = "restart the hub" if has_moved or entities.timers else "`lares reload`"
     other = f", except {TIMES.lower()}," if entities.timers else ""

@@ -46,7 +46,8 @@ from appliance.tables.fields import dotted, line_at
 from appliance.tables.toml_lines import line_finder
 
 ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
-"""The place of a home with an invalid configuration. Its coordinates prevent errors about missing ones."""
+"""The place of a home with an invalid configuration. It has coordinates, so that the check reports no missing
+coordinates."""
 
 
 FILE_KEYS = frozenset({"password_file", "token_file", "ca_file", "cert_file", "key_file"})

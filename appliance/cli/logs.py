@@ -40,7 +40,8 @@ def start_logging(settings: Logging, environment: Mapping[str, str]) -> None:
 
 
 def is_journal(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Return whether the stream goes to journald: JOURNAL_STREAM names its device and inode (systemd.exec(5))."""
+    """Return whether the stream goes to journald: JOURNAL_STREAM contains the stream's device and inode, see
+    systemd.exec(5)."""
     try:
         status = os.fstat(stream.fileno())
     except (OSError, ValueError):

@@ -44,8 +44,8 @@ def become_owner(*paths: Path) -> None:
 
 
 def need_access(*paths: Path) -> None:
-    """Raise `StartFailed` if this user cannot read an existing path. Check nothing for root, which becomes the
-    owner."""
+    """Raise `StartFailed` if this user cannot read an existing path. Skip the check for root, because root becomes
+    the owner later."""
     for path in paths:
         needed = os.R_OK | os.X_OK if path.is_dir() else os.R_OK
         if os.geteuid() != ROOT and path.exists() and not os.access(path, needed):

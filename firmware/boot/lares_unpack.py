@@ -22,9 +22,8 @@ MAGIC = importlib.util.MAGIC_NUMBER.hex()
 
 
 def unpack(archive: str, folder: str) -> None:
-    """Create the folder with all files of this Python: complete and on the card, or not at all.
-
-    Concurrent starts wait. Raise `OSError` if it cannot be written, `ValueError` if the archive is damaged.
+    """Create the complete folder for this Python and sync it to the card, or leave no folder. Concurrent starts wait.
+    Raise `OSError` if the folder cannot be written, `ValueError` if the archive is damaged.
     """
     base, part, files = os.path.dirname(folder), f"{folder}.part", {}
     with locked(base, fcntl.LOCK_EX) as descriptor:
@@ -48,7 +47,7 @@ def unpack(archive: str, folder: str) -> None:
 
 
 def read_files(archive: str) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of each file for this Python; raise `ValueError` if the archive is damaged."""
+    """Yield name and content of each file for this Python. Raise `ValueError` if the archive is damaged."""
     try:
         with zipfile.ZipFile(archive) as file:
             parts = json.loads(file.read("parts.json"))
@@ -61,7 +60,7 @@ def read_files(archive: str) -> Iterator[tuple[str, bytes]]:
 
 
 def read_stream(stream: IO[bytes], listed: Sequence[Any], key: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the stream's files with this key, up to the last one; raise `ValueError` if a checksum differs."""
+    """Yield the stream's files with this key, up to the last one. Raise `ValueError` if a checksum differs."""
     rest = sum(key in names for _, _, names in listed)
     for size, checksum, names in listed:
         data = stream.read(size)
@@ -82,7 +81,7 @@ def write(path: str, data: bytes) -> None:
 
 
 def remove_bytecode(folder: str) -> None:
-    """Remove bytecode that Python wrote after the unpacking: a power cut can leave a half-written file."""
+    """Remove bytecode that Python wrote after the unpacking. A power cut can leave half of such a file."""
     with open(f"{folder}/{FILES}", "rb") as listed, contextlib.suppress(OSError):  # a read-only card keeps it
         files = json.load(listed)
         for place, _, names in os.walk(f"{folder}/{SITE}"):
@@ -103,7 +102,8 @@ def remove_unused(base: str) -> None:
 
 @contextlib.contextmanager
 def locked(folder: str, how: int) -> Iterator[int]:
-    """Hold the folder's lock; provide its descriptor. Raise `OSError` for a link, or if it is locked already."""
+    """Lock the folder within the context, and provide its descriptor. Raise `OSError` for a link, or if another
+    process locks it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, how)

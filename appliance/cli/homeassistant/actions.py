@@ -331,7 +331,7 @@ class Actions:
         self._names, self._loops = names, self._loops - 1
 
     def _is_unrolled(self, repeat: Mapping[str, Any]) -> bool:
-        """Return whether the items name targets. Such actions are written once per item."""
+        """Return whether the items contain targets. Actions on them are written once per item."""
         items = repeat["for_each"]
         return (
             isinstance(items, list)

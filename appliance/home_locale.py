@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from appliance.errors import Invalid
-from appliance.tables.checks import nearest, number_within, shown, string
+from appliance.tables.checks import format_value, nearest, number_within, string
 from appliance.tables.fields import Settings, key
 
 TZDATA = Path(import_module("tzdata").__path__[0])
@@ -33,7 +33,7 @@ def load_zone(name: str) -> ZoneInfo:
     if name not in zone_names():
         near = nearest(name, zone_names())
         hint = "names look like Europe/Berlin" if near is None else f"did you mean {near}"
-        raise Invalid(f"{shown(name)} is not a time zone; {hint}")
+        raise Invalid(f"{format_value(name)} is not a time zone; {hint}")
     path, start, size = find_zone(name)
     with path.open("rb") as file:
         file.seek(start)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from appliance.errors import Invalid
-from appliance.tables.checks import matching, shown, string
+from appliance.tables.checks import format_value, matching, string
 
 _BAD_PATH = re.compile(r"[\0-\x20\x7f\\\\#]|\A[^?]*/(\.|%2[eE]){1,2}(/|\?|\Z)")
 
@@ -39,7 +39,7 @@ def headers(value: Any) -> Mapping[str, str]:
 def check_header(name: str, text: Any) -> None:
     """Raise `Invalid` for an invalid name, or for a value that is not one line of text."""
     if re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}", name) is None:
-        raise Invalid(f"contains {shown(name)}, which is not a valid header name")
+        raise Invalid(f"contains {format_value(name)}, which is not a valid header name")
     if not isinstance(text, str) or re.search(r"[\0-\x1f\x7f]", text):
         raise Invalid(f"must set the header {name} to a string of one line")
 
@@ -48,9 +48,10 @@ def url_path(value: Any) -> str:
     """Check the path of a URL, with an optional query. The path cannot lead to another origin."""
     text = string(value)
     if not text.startswith("/"):
-        raise Invalid(f'must begin with /, like "/status", not {shown(text)}; the address belongs in base_url')
+        raise Invalid(f'must begin with /, like "/status", not {format_value(text)}; the address belongs in base_url')
     if text.startswith("//") or _BAD_PATH.search(text):
         raise Invalid(
-            f"must be a path with one leading / and without spaces, line breaks, \\, #, and .., not {shown(text)}"
+            "must be a path with one leading / and without spaces, line breaks, \\, #, and .., "
+            f"not {format_value(text)}"
         )
     return text

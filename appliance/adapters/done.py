@@ -12,7 +12,7 @@ from appliance.home.capabilities import STATES_AFTER
 from appliance.home.commands import Command, CommandSpec
 from appliance.home.registry import AWAY
 from appliance.home.values import Value, kelvin_in
-from appliance.tables.checks import is_number, shown
+from appliance.tables.checks import format_value, is_number
 
 MOVING: Mapping[str, tuple[str, ...]] = {"open": ("open", "opening"), "close": ("closed", "closing")}
 """States of a door that confirm each action."""
@@ -144,8 +144,8 @@ def describe_value(value: Value) -> str:
     if isinstance(value, Mapping) and "unit" in value:
         return f"{value.get('value')} {value['unit']}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {shown(each)}" for name, each in value.items())
-    return "nothing" if value is None else shown(value)
+        return ", ".join(f"{name} {format_value(each)}" for name, each in value.items())
+    return "nothing" if value is None else format_value(value)
 
 
 def _number(value: Value) -> float:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from appliance.errors import Invalid
 from appliance.home.texts import hook_id, strip_text
 from appliance.home.values import Value
-from appliance.tables.checks import shown, string
+from appliance.tables.checks import format_value, string
 
 MAX_MESSAGE_CHARS = 4096
 """Length limit of a message, and of its title."""
@@ -67,9 +67,9 @@ def parse_actions(value: Any) -> tuple[Action, ...]:
 
 def _parse_action(value: Any) -> Action:
     if not isinstance(value, dict) or not {"label", "hook"} <= value.keys():
-        raise Invalid(f"each action must be like {EXAMPLE}, not {shown(value)}")
+        raise Invalid(f"each action must be like {EXAMPLE}, not {format_value(value)}")
     if unknown := value.keys() - {"label", "hook"}:
-        raise Invalid(f"each action can have only label and hook, not {shown(min(unknown))}")
+        raise Invalid(f"each action can have only label and hook, not {format_value(min(unknown))}")
     try:
         return Action(strip_text(string(value["label"]), MAX_LABEL_CHARS), hook_id.run(value["hook"]))
     except Invalid as fault:

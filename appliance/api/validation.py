@@ -13,7 +13,7 @@ import orjson
 from appliance.errors import Invalid, MalformedRequest
 from appliance.history.period import DEFAULT_LIMIT
 from appliance.tables import checks
-from appliance.tables.checks import Mismatch, shown
+from appliance.tables.checks import Mismatch, format_value
 from appliance.tables.fields import Field, Findings, Table
 from appliance.tables.json_schema import (
     ANY,
@@ -52,7 +52,7 @@ def parse(fields: RequestFields, raw: Any) -> dict[str, Any]:
     """Return the checked fields of the object; missing optional fields are None. Raises `Invalid` for the first
     wrong field."""
     if not isinstance(raw, dict):
-        raise MalformedRequest(f"the body must be a JSON object, not {shown(raw)}")
+        raise MalformedRequest(f"the body must be a JSON object, not {format_value(raw)}")
     table = Table(raw, Findings())
     values = table.read(fields)
     for fault in table.findings.faults:
@@ -98,7 +98,7 @@ def whole_number(low: int, high: int, **stated: Any) -> Check:
 
     def check(value: Any) -> int:
         if re.fullmatch("[0-9]{1,9}", value) is None or not low <= int(value) <= high:
-            raise Invalid(f"must be a whole number from {low} to {high}, not {shown(value)}")
+            raise Invalid(f"must be a whole number from {low} to {high}, not {format_value(value)}")
         return int(value)
 
     return Check(schema={**INTEGER, "minimum": low, "maximum": high, **stated}, run=check)
@@ -166,7 +166,7 @@ def _instant(value: Any) -> datetime:
             raise ValueError
         return datetime.fromisoformat(f"{value[:10]}T{value[11:].replace(' ', '+')}".upper()).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise Invalid(f"must be a time like 2026-11-20T08:00:00Z, not {shown(value)}") from None
+        raise Invalid(f"must be a time like 2026-11-20T08:00:00Z, not {format_value(value)}") from None
 
 
 _MOMENT: Schema = {**INSTANT, "description": "RFC 3339, inclusive."}

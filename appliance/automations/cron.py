@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.errors import Invalid
-from appliance.tables.checks import nearest, shown
+from appliance.tables.checks import format_value, nearest
 
 FIRST_YEAR, LAST_YEAR = 1970, 2099
 
@@ -125,13 +125,14 @@ def _split(expression: str) -> list[str]:
         raise Invalid(f"must be a cron expression of at most {MAX_EXPRESSION_CHARS} characters")
     words = NICKNAMES.get(expression.strip().lower(), expression).split()
     if expression.strip().startswith("@") and len(words) == 1:
-        raise Invalid(f"must be an expression or one of {', '.join(NICKNAMES)}, not {shown(expression)}")
+        raise Invalid(f"must be an expression or one of {', '.join(NICKNAMES)}, not {format_value(expression)}")
     if len(words) == 5:
         raise Invalid(
-            f"has five fields, but Lares expects the seconds first; for the usual meaning write {shown(_six(words))}"
+            "has five fields, but Lares expects the seconds first; "
+            f"for the usual meaning write {format_value(_six(words))}"
         )
     if len(words) not in (6, 7):
-        raise Invalid(f"must be `sec min hour day month weekday [year]`, not {shown(expression)}")
+        raise Invalid(f"must be `sec min hour day month weekday [year]`, not {format_value(expression)}")
     return words if len(words) == 7 else [*words, "*"]
 
 
@@ -164,7 +165,9 @@ def _bounds(body: str, field: _CronField) -> tuple[int, int]:
     low = _number(first, field)
     high = _number(last, field) if dash else low
     if high < low:
-        raise Invalid(f"{field.name} {shown(body)} runs backwards; write {shown(_unfolded(first, last, field))}")
+        raise Invalid(
+            f"{field.name} {format_value(body)} runs backwards; write {format_value(_unfolded(first, last, field))}"
+        )
     return low, high
 
 
@@ -182,7 +185,7 @@ def _number(word: str, field: _CronField) -> int:
 
 def _step(word: str, field: _CronField) -> int:
     if not (word.isascii() and word.isdigit() and len(word) <= 9) or int(word) == 0:
-        raise Invalid(f"{field.name} needs a whole number of at least 1 after the slash, not {shown(word)}")
+        raise Invalid(f"{field.name} needs a whole number of at least 1 after the slash, not {format_value(word)}")
     return int(word)
 
 
@@ -191,12 +194,12 @@ def _not_understood(word: str, field: _CronField) -> str:
     if word == "":
         return f"{field.name} has an empty place; write *, numbers, ranges like 1-5, steps like */5, lists"
     if field.name in ("day", "weekday") and re.match(_QUARTZ, word.upper()):
-        return f"{field.name} {shown(word)} is not supported: there is no L, W or #; check the date in execute"
+        return f"{field.name} {format_value(word)} is not supported: there is no L, W or #; check the date in execute"
     near = nearest(word.upper(), field.words)
     if near is not None:
-        return f"{field.name} {shown(word)} is unknown; did you mean {near}"
-    names = " or names" if field.words else ""
-    return f"{field.name} {shown(word)} is unknown; write *, numbers{names}, ranges like 1-5, steps like */5, lists"
+        return f"{field.name} {format_value(word)} is unknown; did you mean {near}"
+    forms = f"*, numbers{' or names' if field.words else ''}, ranges like 1-5, steps like */5, lists"
+    return f"{field.name} {format_value(word)} is unknown; write {forms}"
 
 
 def _unfolded(first: str, last: str, field: _CronField) -> str:

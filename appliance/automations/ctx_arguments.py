@@ -13,7 +13,7 @@ from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.lua.context import SCRIPT_LOG_LEVELS
 from appliance.lua.execution import MAX_WAIT_SECS
-from appliance.tables.checks import LUA, boolean, nearest, number, shown
+from appliance.tables.checks import LUA, boolean, format_value, nearest, number
 from appliance.tables.fields import Findings, Table
 
 MAX_NOTIFICATION_CHARS = 4096
@@ -96,7 +96,7 @@ def check_level(level: str) -> None:
         *others, last = SCRIPT_LOG_LEVELS
         near = nearest(level, SCRIPT_LOG_LEVELS)
         hint = "" if near is None else f"; did you mean {near}"
-        raise Invalid(f"ctx:log: level must be {', '.join(others)} or {last}, not {shown(level)}{hint}")
+        raise Invalid(f"ctx:log: level must be {', '.join(others)} or {last}, not {format_value(level)}{hint}")
 
 
 def _check_set(name: Any, value: Any, options: Any) -> None:

@@ -15,7 +15,17 @@ from appliance.home import values
 from appliance.home.capabilities import CAPABILITIES, Capability
 from appliance.home.texts import refuse_control, strip_id
 from appliance.home.values import Value, number_in
-from appliance.tables.checks import Mismatch, integer, is_number, nearest, number, one_of, rounded, shown, string
+from appliance.tables.checks import (
+    Mismatch,
+    format_value,
+    integer,
+    is_number,
+    nearest,
+    number,
+    one_of,
+    rounded,
+    string,
+)
 from appliance.tables.fields import Table
 
 WITH_UNIT = frozenset({"measurement", "accumulation", "color_temperature"})
@@ -41,7 +51,7 @@ def describe(value: Value) -> str:
     number = number_in(value)
     if isinstance(value, dict) and number is not None and isinstance(value.get("unit"), str):
         return f"{rounded(number)} {value['unit']}"
-    return shown(value)
+    return format_value(value)
 
 
 def check_equal(attribute: str, value: Value) -> Value:
@@ -65,7 +75,7 @@ def _color_temperature(value: Value) -> int:
     number = integer(value)
     if not (low <= number <= high or warm <= number <= cold):
         ranges = f"{low} to {high} (kelvin) or {warm} to {cold} (mireds)"
-        raise Invalid(f"must be from {ranges}, not {shown(value)}")
+        raise Invalid(f"must be from {ranges}, not {format_value(value)}")
     return number
 
 
@@ -293,7 +303,7 @@ def take_attribute(table: Table) -> str | None:
             return value  # type: ignore[no-any-return]
         near = nearest(value, [*CAPABILITIES, PRESENCE_ATTRIBUTE])
         hint = "GET /capabilities lists all of them" if near is None else f"did you mean {near}"
-        raise Invalid(f"{shown(value)} is not a capability or custom.<adapter>.<field>; {hint}")
+        raise Invalid(f"{format_value(value)} is not a capability or custom.<adapter>.<field>; {hint}")
 
     return table.take("attribute", check)
 

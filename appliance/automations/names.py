@@ -42,7 +42,7 @@ from appliance.memory import Packed
 from appliance.store.record_keys import REMOVED_PREFIX, SENT_PREFIX
 from appliance.store.records import read_all, skip
 from appliance.store.storage import DocumentReader, Storage
-from appliance.tables.checks import nearest, shown
+from appliance.tables.checks import format_value, nearest
 from appliance.tables.fields import Path, Problem, located
 from appliance.tasks import Tasks
 
@@ -92,7 +92,7 @@ class RemovedDevice(Struct, frozen=True, kw_only=True):
     at: int
 
     def __str__(self) -> str:
-        return f"was removed at {timestamp(from_millis(self.at))}; its name was {shown(self.name)}"
+        return f"was removed at {timestamp(from_millis(self.at))}; its name was {format_value(self.name)}"
 
 
 class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
@@ -222,11 +222,12 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
             or _type_of(value) is None
         ):
             return None
-        is_same = shown(value) == (equals if isinstance(equals, str) else shown(equals)) or value == shown(equals)
-        hint = f"; write equals = {shown(value)}" if is_same else ""
+        now, given = format_value(value), format_value(equals)
+        is_same = now == (equals if isinstance(equals, str) else given) or value == given
+        hint = f"; write equals = {now}" if is_same else ""
         return (
-            f"is {shown(equals)}, a {_type_of(equals)}, which never equals {thing.name}: "
-            f"device {thing.owner[1]!r} shows {shown(value)}, a {_type_of(value)}{hint}"
+            f"is {given}, a {_type_of(equals)}, which never equals {thing.name}: "
+            f"device {thing.owner[1]!r} shows {now}, a {_type_of(value)}{hint}"
         )
 
     def inspect(self, source: Source) -> Iterator[Fault]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from appliance.errors import Invalid
 from appliance.home.values import Value
 from appliance.home_locale import Locale
-from appliance.tables.checks import shown
+from appliance.tables.checks import format_value
 
 _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])\Z")
 
@@ -151,7 +151,7 @@ def parse_time(value: Value) -> time:
     match = _TIME.match(value) if isinstance(value, str) else None
     if match is None:
         hint = "; midnight is 00:00" if value == "24:00" else ""
-        raise Invalid(f"must be a time like 07:30, not {shown(value)}{hint}")
+        raise Invalid(f"must be a time like 07:30, not {format_value(value)}{hint}")
     return time(int(match[1]), int(match[2]))
 
 

@@ -26,7 +26,7 @@ from appliance.home.registry import ONLINE, UNAVAILABLE
 from appliance.home.texts import hook_id
 from appliance.home.values import Value
 from appliance.home_locale import Locale
-from appliance.tables.checks import nearest, shown
+from appliance.tables.checks import format_value, nearest
 
 EVENT, STATE = "event", "state"
 """Words in place of an attribute: a device event, and the availability of the device."""
@@ -172,7 +172,7 @@ def _attribute_reader(attribute: str) -> Callable[[str], Value]:
 def _measured(raw: str) -> Value:
     match = _MEASURED.match(raw)
     if match is None:
-        raise Invalid(f"must be a number and its unit, like 21.5 celsius, not {shown(raw)}")
+        raise Invalid(f"must be a number and its unit, like 21.5 celsius, not {format_value(raw)}")
     return {"value": orjson.loads(match[1]), "unit": match[2] or ""}
 
 
@@ -189,7 +189,7 @@ def _happening(raw: str) -> str:
 
 def _availability(raw: str) -> str:
     if raw not in (ONLINE, UNAVAILABLE):
-        raise Invalid(f"state must be {ONLINE} or {UNAVAILABLE}, not {shown(raw)}")
+        raise Invalid(f"state must be {ONLINE} or {UNAVAILABLE}, not {format_value(raw)}")
     return raw
 
 

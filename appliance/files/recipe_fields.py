@@ -18,7 +18,7 @@ from appliance.errors import Invalid
 from appliance.home.texts import identifier
 from appliance.home.texts import text as text_check
 from appliance.lua.source import LuaToken
-from appliance.tables.checks import is_number, nearest, shown
+from appliance.tables.checks import format_value, is_number, nearest
 
 MAX_TEXT_CHARS = 1000
 MAX_LISTED_VALUES = 100
@@ -151,7 +151,7 @@ def _check_ids(field: RecipeField, value: Any) -> Any:
         if field.default and values == []:
             raise Invalid(f"must be a list with at least one id of a {field.type}: {field.label}")
         if not isinstance(values, list) or len(values) > MAX_LISTED_VALUES:
-            raise Invalid(f"must be a list of ids of {field.type}s, not {shown(value)}")
+            raise Invalid(f"must be a list of ids of {field.type}s, not {format_value(value)}")
         return [identifier(each) for each in values]
     return identifier(value)
 
@@ -162,7 +162,7 @@ def _check_number(field: RecipeField, value: Any) -> Any:
         raise Invalid("needs a range, `number 1..100 %`")
     low, high = float(bounds[1]), float(bounds[2])
     if not is_number(value) or not math.isfinite(value) or not low <= value <= high:
-        raise Invalid(f"must be a number from {bounds[1]} to {bounds[2]}, not {shown(value)}")
+        raise Invalid(f"must be a number from {bounds[1]} to {bounds[2]}, not {format_value(value)}")
     return int(value) if float(value).is_integer() else value
 
 
@@ -173,7 +173,7 @@ def _check_duration(_: RecipeField, value: Any) -> Any:
 
 def _check_time(_: RecipeField, value: Any) -> str:
     if not isinstance(value, str) or _TIME.fullmatch(value) is None:
-        raise Invalid(f'must be a time like "07:30", not {shown(value)}')
+        raise Invalid(f'must be a time like "07:30", not {format_value(value)}')
     return value
 
 
@@ -184,7 +184,7 @@ def _check_text(_: RecipeField, value: Any) -> str:
 def _check_choice(field: RecipeField, value: Any) -> str:
     words = [each.strip() for each in (field.of or "").split("|")]
     if value not in words:
-        raise Invalid(f"must be {' or '.join(words)}, not {shown(value)}")
+        raise Invalid(f"must be {' or '.join(words)}, not {format_value(value)}")
     return str(value)
 
 

@@ -19,7 +19,7 @@ from appliance.home.texts import MAX_NAME_CHARS
 from appliance.home.texts import text as text_check
 from appliance.lua.folder import Folder
 from appliance.lua.source import LuaToken, Source, tokens_of
-from appliance.tables.checks import nearest, shown
+from appliance.tables.checks import format_value, nearest
 
 _FILE = re.compile(r"[a-z0-9_]{1,40}")
 
@@ -102,7 +102,7 @@ class Recipes:
         folder = self._folders[recipe.kind]
         stem = file.removeprefix(f"{folder}/").removesuffix(".lua")
         if _FILE.fullmatch(stem) is None:
-            raise Invalid(f"file must be a name of 1 to 40 characters a-z, 0-9 and _, not {shown(file)}")
+            raise Invalid(f"file must be a name of 1 to 40 characters a-z, 0-9 and _, not {format_value(file)}")
         path = f"{folder}/{stem}.lua"
         if await self._files.exists(path):
             raise FileExists(path)

@@ -13,7 +13,7 @@ from appliance.errors import BadAnswer, Invalid, MalformedRequest, UnfitValue, U
 from appliance.home import values
 from appliance.home.capabilities import CAPABILITIES, Capability, is_custom
 from appliance.home.values import CHECKS, Value, kelvin_of
-from appliance.tables.checks import is_number, shown
+from appliance.tables.checks import format_value, is_number
 from appliance.tables.json_schema import NUMBER, TEXT, Part, Record, array_of
 
 VALUED_ACTIONS = frozenset({"set", "increase", "decrease"})
@@ -98,7 +98,7 @@ def without_toggle(command: Command, shown_value: Value, device: str) -> Command
 
 def _capability(key: str) -> Capability:
     if key not in CAPABILITIES:
-        raise Invalid(f"unknown capability {shown(key)}; GET /capabilities lists them")
+        raise Invalid(f"unknown capability {format_value(key)}; GET /capabilities lists them")
     return CAPABILITIES[key]
 
 
@@ -106,7 +106,7 @@ def _action(raw: dict[str, Any], capability: Capability) -> str:
     action = _word(raw, "action")
     if action not in capability.actions:
         offered = ", ".join(capability.actions)
-        raise Invalid(f"{capability.key} has no action {shown(action)}; its actions are: {offered}")
+        raise Invalid(f"{capability.key} has no action {format_value(action)}; its actions are: {offered}")
     return action
 
 
@@ -130,7 +130,7 @@ def _needed(value: Value, key: str, action: str) -> Value:
 
 def needs_unit(command: Command) -> Invalid:
     """Return the error for a number without a unit, if the device accepts several units."""
-    written = f'{{ value = {shown(command.value)}, unit = "…" }}'
+    written = f'{{ value = {format_value(command.value)}, unit = "…" }}'
     return Invalid(f"value of {command.capability}: needs a unit; write {written}")
 
 
@@ -159,7 +159,7 @@ def _transition(seconds: Value) -> float | None:
     if seconds is None:
         return None
     if not is_number(seconds) or seconds < 0:
-        raise Invalid(f"transition_secs must be 0 or more seconds, not {shown(seconds)}")
+        raise Invalid(f"transition_secs must be 0 or more seconds, not {format_value(seconds)}")
     return float(seconds)
 
 
@@ -211,15 +211,17 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     def _check_option(self, value: Value) -> None:
         if value not in self.values:
             options = ", ".join(self.values)
-            raise Invalid(f"{self.capability} must be one of {options} for this device, not {shown(value)}")
+            raise Invalid(f"{self.capability} must be one of {options} for this device, not {format_value(value)}")
 
     def _check_number(self, value: Value) -> None:
         number, unit = _in_unit(value, self.unit)
         if unit is not None and self.unit is not None and unit != self.unit:
-            named = unit if isinstance(unit, str) and unit else shown(unit)
+            named = unit if isinstance(unit, str) and unit else format_value(unit)
             raise Invalid(f"{self.capability}: unknown unit {named}; write {self.unit}")
         if not is_number(number) or not self._is_in_range(number) or not self._is_on_step(number):
-            raise Invalid(f"{self.capability} must be {self.range_text()} for this device, not {shown(number)}")
+            raise Invalid(
+                f"{self.capability} must be {self.range_text()} for this device, not {format_value(number)}"
+            )
 
     def _is_in_range(self, number: float) -> bool:
         return (self.min is None or number >= self.min) and (self.max is None or number <= self.max)
@@ -263,7 +265,7 @@ COMMAND_SCHEMA = Record(
 
 
 def _format(number: float) -> str:
-    return shown(int(number) if number == int(number) else number)
+    return format_value(int(number) if number == int(number) else number)
 
 
 def accepts(specs: Iterable[CommandSpec], command: Command) -> bool:

@@ -12,7 +12,7 @@ from appliance.home.commands import CommandSpec
 from appliance.home.model import Device, DeviceKind, Info, Metadata, Observation
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, clean_text, strip_id
 from appliance.home.values import MAX_JSON_DEPTH, Value, json_copy
-from appliance.tables.checks import shown
+from appliance.tables.checks import format_value
 
 Dropped = dict[str, str]
 """The reasons for dropped attributes and fields. A reason continues a sentence that begins with the name."""
@@ -29,7 +29,7 @@ def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) ->
     `known` contains the device's previous attributes, whose values are valid.
     """
     if type(seen) is not dict and not isinstance(seen, Mapping):
-        dropped["attributes"] = f"must be an object, not {shown(seen)}"
+        dropped["attributes"] = f"must be an object, not {format_value(seen)}"
         return {}
     valid: dict[str, Value] = {}
     for key, value in seen.items():
@@ -52,7 +52,7 @@ def device_after(before: Device, seen: Observation, state: str, now: datetime, d
     info that the observation lacks. Equal parts stay the same objects.
     """
     if not isinstance(seen.kind, DeviceKind):
-        raise Invalid(f"kind must be one of {', '.join(DeviceKind)}, not {shown(seen.kind)}")
+        raise Invalid(f"kind must be one of {', '.join(DeviceKind)}, not {format_value(seen.kind)}")
     dropped.update(seen.wrong)
     attributes = {**check_attributes(seen.attributes, before.attributes, dropped), "state": state}
     if dropped:
@@ -89,7 +89,7 @@ def device_after(before: Device, seen: Observation, state: str, now: datetime, d
 def check_device_id(device_id: Any) -> None:
     """Raise `Invalid` if the text cannot be the id of a device."""
     if not isinstance(device_id, str) or strip_id(device_id) != device_id:
-        raise Invalid(f"{shown(device_id)} cannot be the id of a device")
+        raise Invalid(f"{format_value(device_id)} cannot be the id of a device")
 
 
 def check_event(event: Any, data: Any) -> tuple[str, dict[str, Value]]:
@@ -99,9 +99,9 @@ def check_event(event: Any, data: Any) -> tuple[str, dict[str, Value]]:
     except Invalid as fault:
         raise Invalid(f"the name of an event {fault}") from None
     if not is_name:
-        raise Invalid(f"{shown(event)} cannot be the name of an event")
+        raise Invalid(f"{format_value(event)} cannot be the name of an event")
     if not isinstance(data, Mapping):
-        raise Invalid(f"the data of the event {event} must be an object, not {shown(data)}")
+        raise Invalid(f"the data of the event {event} must be an object, not {format_value(data)}")
     return event, json_copy(data)
 
 
@@ -117,7 +117,7 @@ def _check_attribute(key: Any, value: Value) -> Value:
 
 def _check_vendor_data(data: Any, dropped: Dropped) -> Mapping[str, Value]:
     if not isinstance(data, Mapping):
-        dropped["vendor_specific"] = f"must be an object, not {shown(data)}"
+        dropped["vendor_specific"] = f"must be an object, not {format_value(data)}"
         return {}
     valid: dict[str, Value] = {}
     for key, value in data.items():
@@ -133,7 +133,7 @@ def _check_text(field: str, value: Any, dropped: Dropped) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        dropped[field] = f"must be a string, not {shown(value)}"
+        dropped[field] = f"must be a string, not {format_value(value)}"
         return None
     return clean_text(value, MAX_NAME_CHARS)
 
@@ -141,7 +141,7 @@ def _check_text(field: str, value: Any, dropped: Dropped) -> str | None:
 def _check_info(info: Any, dropped: Dropped) -> Info | None:
     """Return the valid parts. Return None if all parts are empty."""
     if not isinstance(info, Info):
-        dropped["info"] = f"must be an Info, not {shown(info)}"
+        dropped["info"] = f"must be an Info, not {format_value(info)}"
         return None
     stated = {name: _check_text(name, getattr(info, name), dropped) for name in Info.__struct_fields__}
     return Info(**stated) if any(stated.values()) else None
@@ -162,7 +162,7 @@ def _check_commands(
         try:
             valid.append(_check_spec(each))
         except Invalid as fault:
-            dropped["commands"] = f"of {shown(each.capability)} {fault}"
+            dropped["commands"] = f"of {format_value(each.capability)} {fault}"
     return tuple(sorted(valid, key=lambda spec: spec.capability))
 
 
@@ -176,4 +176,4 @@ def _check_spec(spec: CommandSpec) -> CommandSpec:
 
 
 def _shown_key(key: Any) -> str:
-    return key if isinstance(key, str) and key.isprintable() and len(key) <= MAX_ID_CHARS else shown(key)
+    return key if isinstance(key, str) and key.isprintable() and len(key) <= MAX_ID_CHARS else format_value(key)

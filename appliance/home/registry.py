@@ -33,7 +33,7 @@ from appliance.home.model import (
 )
 from appliance.home.observations import Dropped, check_attributes, check_device_id, check_event, device_after
 from appliance.home.values import Value
-from appliance.tables.checks import shown
+from appliance.tables.checks import format_value
 
 ONLINE, OFFLINE, UNAVAILABLE = "online", "offline", "unavailable"
 
@@ -242,7 +242,7 @@ class Registry:
             before = self._known(device_id, adapter, now)
             after = device_after(before, seen, ONLINE if seen.is_available else UNAVAILABLE, now, dropped)
         except Invalid as fault:
-            self._report_dropped(adapter, shown(device_id), {"device": str(fault)})
+            self._report_dropped(adapter, format_value(device_id), {"device": str(fault)})
             return
         self._report_dropped(adapter, device_id, dropped)
         (self._unavailable.discard if seen.is_available else self._unavailable.add)(device_id)

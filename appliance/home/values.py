@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from appliance.errors import Invalid
-from appliance.tables.checks import Mismatch, boolean, integer, is_number, number, shown, string
+from appliance.tables.checks import Mismatch, boolean, format_value, integer, is_number, number, string
 from appliance.tables.json_schema import BOOLEAN, INTEGER, NUMBER, TEXT, Check, between
 
 Value = Any
@@ -97,7 +97,7 @@ def json_copy(value: Value, levels: int = MAX_JSON_DEPTH) -> Value:
 
 def _key(key: Any) -> str:
     if not isinstance(key, str) or not _is_unicode(key):
-        raise Invalid(f"must have strings as keys, not {shown(key)}")
+        raise Invalid(f"must have strings as keys, not {format_value(key)}")
     return str(key)
 
 
@@ -158,7 +158,7 @@ _TEMPERATURES: Mapping[Value, Check] = {
 def _color_temperature(value: Value) -> Value:
     unit = _fields(value, "value", "unit")["unit"]
     if not isinstance(unit, str) or unit not in _TEMPERATURES:
-        raise Invalid(f"unit must be kelvin or mireds, not {shown(unit)}")
+        raise Invalid(f"unit must be kelvin or mireds, not {format_value(unit)}")
     return _TEMPERATURES[unit](value)
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from appliance.errors import Invalid
-from appliance.tables.checks import Mismatch, shown, string
+from appliance.tables.checks import Mismatch, format_value, string
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -146,5 +146,5 @@ def origin(value: Any) -> str:
     if not exact.startswith(("http://", "https://")):
         raise Mismatch('origins like "http://192.168.1.10:8080", without wildcards', value)
     if text != exact:
-        raise Mismatch(f"origins as browsers send them: {shown(exact)}", value)
+        raise Mismatch(f"origins as browsers send them: {format_value(exact)}", value)
     return text

@@ -45,7 +45,7 @@ class Mismatch(Invalid):
     def in_words(self, words: Words) -> str:
         """Return the sentence: Return the message in the words of a language, such as `must be a string, not a
         table`."""
-        return f"must be {self._expected}, not {shown(self._value, words)}{self._hint}"
+        return f"must be {self._expected}, not {format_value(self._value, words)}{self._hint}"
 
 
 SHOWN_DIGITS = 12
@@ -61,7 +61,7 @@ def rounded(value: Any) -> Any:
     return [rounded(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def shown(value: Any, words: Words = JSON) -> str:
+def format_value(value: Any, words: Words = JSON) -> str:
     """Return the value for a sentence: on one line, and with at most `MAX_SHOWN_CHARS` characters."""
     if value is None:
         return words.nothing

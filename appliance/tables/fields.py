@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from msgspec import Struct, StructMeta, field
 
 from appliance.errors import Fault, Invalid
-from appliance.tables.checks import JSON, LUA, Mismatch, Words, nearest, shown
+from appliance.tables.checks import JSON, LUA, Mismatch, Words, format_value, nearest
 
 T = TypeVar("T")
 C = TypeVar("C", bound=Callable[[Any], Any])
@@ -199,7 +199,7 @@ class Table:
             self.fault(name, f"must be a list of tables: {example}")
             return []
         if not isinstance(raw, list | tuple):
-            self.fault(name, f"must be a list of tables, not {shown(raw, self.findings.words)}")
+            self.fault(name, f"must be a list of tables, not {format_value(raw, self.findings.words)}")
             return []
         found = [self._inner((name, number), each) for number, each in enumerate(raw, 1)]
         return [table for table in found if table is not None]
@@ -210,7 +210,9 @@ class Table:
             raw = {}
         if isinstance(raw, Mapping):
             return Table(raw, self.findings, path)
-        self.findings.faults.append(Problem(path, f"must be {expected}, not {shown(raw, self.findings.words)}"))
+        self.findings.faults.append(
+            Problem(path, f"must be {expected}, not {format_value(raw, self.findings.words)}")
+        )
         return None
 
     def fault(self, name: str, message: str) -> None:
@@ -263,7 +265,7 @@ def dotted(path: Path) -> str:
 
 def _written(name: str) -> str:
     """Return a field's name for sentences. Quote a name with unusual characters."""
-    return name if re.fullmatch(r"[\w-]{1,60}", name) else shown(name)
+    return name if re.fullmatch(r"[\w-]{1,60}", name) else format_value(name)
 
 
 def _hint(name: str, known: list[str]) -> str:

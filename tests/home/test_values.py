@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from appliance.errors import Invalid
 from appliance.home.values import CHECKS
-from appliance.tables.checks import one_of, shown
+from appliance.tables.checks import format_value, one_of
 
 NAN, INF = math.nan, math.inf
 
@@ -191,7 +191,7 @@ def test_an_enum_returns_its_word() -> None:
     ids=lambda part: repr(part)[:30] if not isinstance(part, int) else "int",
 )
 def test_a_value_is_shown_on_one_line_that_is_not_too_long(value: Any, text: str) -> None:
-    assert shown(value) == text
+    assert format_value(value) == text
 
 
 JSON = st.recursive(

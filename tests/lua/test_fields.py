@@ -11,7 +11,7 @@ from appliance.lua.catalog import read_definition
 from appliance.lua.modes import BOUNDED, Decision, Mode, ModeType, apply_mode, mode_check, refusal
 from appliance.lua.source import Source
 from appliance.scenes import Scene, scene_parser
-from appliance.tables.checks import LUA, Function, Mismatch, number, shown
+from appliance.tables.checks import LUA, Function, Mismatch, format_value, number
 from appliance.tables.fields import Field, Findings, Path, Table, located
 from tests.fakes.rows import each_row
 
@@ -89,7 +89,7 @@ def test_tables_in_a_table_are_read_by_their_own_fields() -> None:
     [(None, "nil"), (False, "false"), ([], "a list"), (EXECUTE, "a function"), ("x" * 99, "'" + "x" * 56 + "…")],
 )
 def test_values_are_shown_shortly_in_lua_syntax(value: Any, sentence: str) -> None:
-    assert shown(value, LUA) == sentence
+    assert format_value(value, LUA) == sentence
 
 
 DEFAULT_MAX = 8

@@ -22,7 +22,7 @@ from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unre
 from appliance.home.commands import Command, CommandSpec, check_offered, without_toggle
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import Value, kelvin_in, kelvin_of, mireds_of
-from appliance.tables.checks import integer, number, shown
+from appliance.tables.checks import format_value, integer, number
 from appliance.tasks import time_limit
 
 LIGHT_MIRED_RANGE = (143, 344)
@@ -72,7 +72,7 @@ class LightState(Struct, frozen=True, kw_only=True):
     def parse(raw: Any) -> LightState:
         """Return the state from one entry of `lights`. Raises `Invalid` if the entry has no field of a light."""
         if not isinstance(raw, dict):
-            raise Invalid(f"is not an object but {shown(raw)}")
+            raise Invalid(f"is not an object but {format_value(raw)}")
         if raw.keys().isdisjoint(_FIELDS):
             raise Invalid(f"must have at least one of the fields {', '.join(_FIELDS)}")
         read: dict[str, Any] = {}
@@ -192,7 +192,7 @@ class ElgatoAdapter(PollingAdapter):
         return lights
 
     def describe_answer(self) -> str:
-        return ", ".join(f"{name}: {shown(value)}" for name, value in self._answer.items())
+        return ", ".join(f"{name}: {format_value(value)}" for name, value in self._answer.items())
 
     async def _fetch_object(self, path: str) -> dict[str, Any]:
         answer = await self.http.request_json("GET", path)

@@ -38,7 +38,7 @@ from appliance.home.json_shapes import STATED_COMMAND
 from appliance.home.model import Device, Report
 from appliance.home.registry import OFFLINE
 from appliance.home.values import Value
-from appliance.tables.checks import is_number, shown
+from appliance.tables.checks import format_value, is_number
 from appliance.tasks import run_together
 
 MIN_MESSAGE_SECS, MAX_UNPACED_MESSAGES = 0.01, 10
@@ -160,7 +160,7 @@ class LuaAdapter(PollingAdapter):
         if is_number(secs):
             return min(max(float(secs), MIN_POLL_SECS), MAX_POLL_SECS)
         if secs is not None:
-            raise BadAnswer(f"the second result of poll must be seconds, not {shown(secs)}")
+            raise BadAnswer(f"the second result of poll must be seconds, not {format_value(secs)}")
         return float(self._interval)
 
     def describe_answer(self) -> str:
@@ -213,7 +213,7 @@ class LuaAdapter(PollingAdapter):
         """Return the result of a command for which the file returned the device's present state."""
         seen = self._reader.read_one(raw, device_id, "command")
         if seen is None:
-            return CommandResult(error=BadAnswer(f"command returned {shown(raw)}, which is not a device"))
+            return CommandResult(error=BadAnswer(f"command returned {format_value(raw)}, which is not a device"))
         report = Report(adapter=self.name, observations=(seen,))
         attributes = attributes_in(report, device_id)
         error = None if expected.is_shown(attributes) else failure(device_id, expected.command, attributes)

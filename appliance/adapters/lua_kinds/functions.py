@@ -18,7 +18,7 @@ from appliance.adapters.lua_kinds.redaction import Redaction, count_characters
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
 from appliance.errors import AdapterFailed, Invalid, ScriptFailed
 from appliance.home.values import Value
-from appliance.tables.checks import shown
+from appliance.tables.checks import format_value
 
 MAX_REDACTED_AT_ONCE = 1 << 14
 """Characters that are redacted on the loop. Longer values are redacted on a thread."""
@@ -119,7 +119,7 @@ class KindFunctions:
         try:
             return None if found is None else url_path(found)
         except Invalid as fault:
-            raise AdapterFailed(f"listen.path returned {shown(found)}, which {fault}") from None
+            raise AdapterFailed(f"listen.path returned {format_value(found)}, which {fault}") from None
 
     def remember(self, before: Mapping[str, Value], after: Mapping[str, Value]) -> None:
         """Apply the changes of one call to the memory. Changes of concurrent calls are kept."""

@@ -18,12 +18,12 @@ from appliance.tables.checks import (
     Function,
     Mismatch,
     boolean,
+    format_value,
     function,
     is_number,
     nearest,
     number_within,
     one_of,
-    shown,
     string,
     whole,
 )
@@ -329,7 +329,7 @@ def _bounded_duration(low: float, high: float) -> Callable[[Any], float]:
     def check(value: Any) -> float:
         secs = duration(value)
         if not low <= secs <= high:
-            raise Invalid(f"must be from {low:.10g} to {high:.10g} seconds, not {shown(value)}")
+            raise Invalid(f"must be from {low:.10g} to {high:.10g} seconds, not {format_value(value)}")
         return secs
 
     return check
@@ -350,7 +350,9 @@ def _read_origins(table: Table, settings: Mapping[str, _Setting]) -> dict[str, s
         inner.refuse_others("a field of an origin")
         if setting is not None and setting not in settings:
             near = nearest(setting, settings)
-            inner.fault("setting", f"is not a setting: {shown(setting)}{f'; did you mean {near}' if near else ''}")
+            inner.fault(
+                "setting", f"is not a setting: {format_value(setting)}{f'; did you mean {near}' if near else ''}"
+            )
         elif setting is not None:
             origins[name] = OriginSetting(setting)
     return origins

@@ -16,7 +16,7 @@ from appliance.home.commands import CommandSpec
 from appliance.home.model import Device, DeviceKind, Info, Observation
 from appliance.home.observations import check_event
 from appliance.home.values import CHECKS, Value
-from appliance.tables.checks import LUA, Mismatch, boolean, listed, number, one_of, shown, string
+from appliance.tables.checks import LUA, Mismatch, boolean, format_value, listed, number, one_of, string
 from appliance.tables.fields import Field, Fields, Findings, Table, dotted
 
 MAX_LOCAL_ID_CHARS = 200
@@ -243,7 +243,7 @@ class DeviceReader:
             if DEVICE_FAULT in row and not local:
                 raise Invalid(str(row[DEVICE_FAULT]).lstrip(". "))
             if not local or not local.isprintable() or len(local) > MAX_LOCAL_ID_CHARS or local != local.strip():
-                raise Invalid(f"must have 1 to {MAX_LOCAL_ID_CHARS} visible characters, not {shown(local)}")
+                raise Invalid(f"must have 1 to {MAX_LOCAL_ID_CHARS} visible characters, not {format_value(local)}")
         except Invalid as fault:
             self._fault(what, "id", str(fault))
             return
@@ -333,9 +333,9 @@ class DeviceReader:
                 inner.read({"actions": Field(partial(_listed, check), required=False)})
             low, high = found["min"], found["max"]
             if low is not None and high is not None and low > high:
-                inner.fault("min", f"is greater than max: {shown(low)}, {shown(high)}")
+                inner.fault("min", f"is greater than max: {format_value(low)}, {format_value(high)}")
             if found["capability"] in specs:
-                inner.fault("capability", f"is listed twice: {shown(found['capability'])}")
+                inner.fault("capability", f"is listed twice: {format_value(found['capability'])}")
             if len(inner.findings.faults) == count:
                 specs[found["capability"]] = CommandSpec(**{**found, "values": tuple(found["values"] or ())})
         return tuple(sorted(specs.values(), key=lambda spec: spec.capability))

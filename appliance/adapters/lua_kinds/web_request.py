@@ -20,7 +20,7 @@ from appliance.adapters.lua_kinds.libraries import compact_json
 from appliance.adapters.lua_kinds.section import SectionSettings
 from appliance.adapters.secret_files import secret_of, secret_words
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
-from appliance.tables.checks import LUA, is_number, nearest, number_within, one_of, shown, string
+from appliance.tables.checks import LUA, format_value, is_number, nearest, number_within, one_of, string
 from appliance.tables.fields import Field, Fields, Findings, Table
 from appliance.tasks import time_limit
 
@@ -83,7 +83,7 @@ def _texts(value: Any) -> Mapping[str, str]:
     if value in ([], {}):
         return {}
     if not isinstance(value, Mapping):
-        raise Invalid(f"must be a table of texts, not {shown(value, LUA)}")
+        raise Invalid(f"must be a table of texts, not {format_value(value, LUA)}")
     return {name: _text(each) for name, each in value.items()}
 
 
@@ -189,7 +189,7 @@ class Origins:
         if origin == "":
             raise Invalid("ctx:http: this section has no base_url")
         near = nearest(origin, [each for each in self._clients if each])
-        raise Invalid(f"ctx:http: unknown origin {shown(origin)}{f'; did you mean {near}' if near else ''}")
+        raise Invalid(f"ctx:http: unknown origin {format_value(origin)}{f'; did you mean {near}' if near else ''}")
 
     async def _within(self, client: HttpClient, request: WebRequest) -> HttpResponse:
         answers = client.answers

@@ -32,7 +32,7 @@ from appliance.errors import (
 from appliance.event_loop import STEP_SECS, in_steps
 from appliance.home.commands import Command, check_offered, without_toggle
 from appliance.home.values import Value
-from appliance.tables.checks import shown
+from appliance.tables.checks import format_value
 from appliance.tasks import Tasks, end_within, run_together
 
 MAX_MESSAGE_BYTES = 16 << 20
@@ -361,10 +361,10 @@ def _refuse_others(operation: str, payload: Mapping[str, Value], name: str, exam
     if name not in payload:
         raise MalformedRequest(f"{operation} needs {name}, {example}")
     if not isinstance(payload[name], str) or not payload[name]:
-        raise Invalid(f"{name} must be a string, {example}, not {shown(payload[name])}")
+        raise Invalid(f"{name} must be a string, {example}, not {format_value(payload[name])}")
     for other in payload:
         if other != name:
-            raise Invalid(f"{operation} takes no {shown(other)}; it takes only {name}")
+            raise Invalid(f"{operation} takes no {format_value(other)}; it takes only {name}")
 
 
 def build(settings: Any, context: AdapterContext) -> MatterAdapter:

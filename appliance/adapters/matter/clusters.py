@@ -14,7 +14,7 @@ from appliance.adapters.matter.nodes import Endpoint
 from appliance.errors import Invalid
 from appliance.home.model import DeviceKind
 from appliance.home.values import Value, clamped_kelvin, kelvin_of
-from appliance.tables.checks import boolean, integer, number, shown
+from appliance.tables.checks import boolean, format_value, integer, number
 
 ON_OFF, LEVEL_CONTROL, COLOR, COVER, DOOR_LOCK = 6, 8, 768, 258, 257
 THERMOSTAT, FAN, SWITCH, POWER_SOURCE, BOOLEAN_STATE, IDENTIFY = 513, 514, 59, 47, 69, 3
@@ -317,7 +317,9 @@ def read(endpoint: Endpoint, power_source: Endpoint | None) -> tuple[dict[str, V
         try:
             meant = field.convert(value, source)
         except (Invalid, KeyError, TypeError, OverflowError):
-            wrong[field.key] = f"cannot be read from {field.cluster}/{field.attribute}, which is {shown(value)}"
+            wrong[field.key] = (
+                f"cannot be read from {field.cluster}/{field.attribute}, which is {format_value(value)}"
+            )
             continue
         if meant is not None:
             shows[field.key] = meant

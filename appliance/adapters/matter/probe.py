@@ -10,7 +10,7 @@ from appliance.adapters.device_http import parse_json
 from appliance.adapters.matter.kind import Matter
 from appliance.adapters.matter.server import check_schema
 from appliance.errors import AdapterFailed, BadAnswer
-from appliance.tables.checks import shown
+from appliance.tables.checks import format_value
 
 TIMEOUT_SECS = 5.0
 MAX_INFO_BYTES = 64 * 1024
@@ -27,7 +27,7 @@ def probe(settings: Matter) -> tuple[bool, str]:
         reason = str(getattr(error, "strerror", None) or error or type(error).__name__).lower()
         return False, f"{settings.url} does not answer ({reason}); is the Matter server running? See docs/matter.md"
     radio = "with" if info.get("bluetooth_enabled") is True else "without"
-    versions = f"SDK {shown(info.get('sdk_version'))}, schema {info['schema_version']}"
+    versions = f"SDK {format_value(info.get('sdk_version'))}, schema {info['schema_version']}"
     return True, f"the Matter server at {settings.url} answers: {versions}, {radio} Bluetooth"
 
 

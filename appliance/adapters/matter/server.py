@@ -14,7 +14,7 @@ from appliance.adapters.matter.large_json import parse_large
 from appliance.adapters.web_socket import Messages
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
-from appliance.tables.checks import shown
+from appliance.tables.checks import format_value
 
 SCHEMAS = (9, 11)
 """Oldest and newest supported versions of the protocol."""
@@ -149,7 +149,7 @@ def check_schema(info: Mapping[str, Any]) -> None:
     """Raise `BadAnswer` if the server's protocol is too old or too new."""
     own, oldest = info.get("schema_version"), info.get("min_supported_schema_version", 0)
     if not isinstance(own, int) or not isinstance(oldest, int):
-        raise BadAnswer(f"the Matter server reported an invalid protocol version: {shown(own)}")
+        raise BadAnswer(f"the Matter server reported an invalid protocol version: {format_value(own)}")
     if own < SCHEMAS[0]:
         raise BadAnswer(
             f"the Matter server speaks schema {own}; Lares needs {SCHEMAS[0]} or later: update the server"

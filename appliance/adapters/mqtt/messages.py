@@ -14,7 +14,7 @@ from appliance.adapters.broken_json import repair_json
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.adapters.mqtt.topics import is_topic
 from appliance.errors import Invalid
-from appliance.tables.checks import shown
+from appliance.tables.checks import format_value
 
 MAX_MQTT_PAYLOAD_BYTES = 256 * 1024
 
@@ -107,15 +107,17 @@ def outgoing_of(raw: Mapping[str, Any], refused_prefixes: Iterable[str]) -> Outg
         raise Invalid(f"'{unknown[0]}' is not a field of a message; the fields are topic, payload, retain, and qos")
     topic, payload = raw.get("topic"), raw.get("payload")
     if not isinstance(topic, str) or not is_topic(topic):
-        raise Invalid(f"topic must be a topic without wildcards that does not begin with $, not {shown(topic)}")
+        raise Invalid(
+            f"topic must be a topic without wildcards that does not begin with $, not {format_value(topic)}"
+        )
     for prefix in refused_prefixes:
         if topic == prefix or topic.startswith(f"{prefix}/"):
             raise Invalid(f"topic must not be below {prefix}/, which is reserved for announcements")
     retain, qos = raw.get("retain", False), raw.get("qos", 0)
     if not isinstance(retain, bool):
-        raise Invalid(f"retain must be true or false, not {shown(retain)}")
+        raise Invalid(f"retain must be true or false, not {format_value(retain)}")
     if isinstance(qos, bool) or qos not in (0, 1, 2):
-        raise Invalid(f"qos must be 0, 1 or 2, not {shown(qos)}")
+        raise Invalid(f"qos must be 0, 1 or 2, not {format_value(qos)}")
     text = payload if isinstance(payload, str) else "" if payload is None else orjson.dumps(payload).decode()
     if len(text.encode(errors="replace")) > MAX_MQTT_PAYLOAD_BYTES:
         raise Invalid(f"payload must be no larger than {MAX_MQTT_PAYLOAD_BYTES // 1024} KiB")

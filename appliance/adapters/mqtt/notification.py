@@ -11,7 +11,7 @@ from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.notification import Notification
 from appliance.errors import BadAnswer, Invalid
 from appliance.home.values import Value
-from appliance.tables.checks import shown as format_value
+from appliance.tables.checks import format_value
 
 
 def shown_messages(

@@ -17,7 +17,7 @@ from appliance.errors import Invalid
 from appliance.home.texts import hook_id
 from appliance.tables import addresses
 from appliance.tables.addresses import Address
-from appliance.tables.checks import listed, matching, nearest, one_of, shown, string, whole
+from appliance.tables.checks import format_value, listed, matching, nearest, one_of, string, whole
 from appliance.tables.fields import Settings, key
 
 _word = matching(r"[!-~]+", "a word of visible ASCII characters")
@@ -41,7 +41,9 @@ def _server(value: Any) -> Address:
     try:
         return addresses.address(value)
     except Invalid:
-        raise Invalid(f'must be a server and its port like "smtp.example.org:587", not {shown(value)}') from None
+        raise Invalid(
+            f'must be a server and its port like "smtp.example.org:587", not {format_value(value)}'
+        ) from None
 
 
 def _hook_keys(value: Any) -> Mapping[str, str]:
@@ -53,7 +55,7 @@ def _hook_keys(value: Any) -> Mapping[str, str]:
             hook_id.run(name)
             secret_text(secret)
         except Invalid as fault:
-            raise Invalid(f"of the hook {shown(name)} {fault}") from None
+            raise Invalid(f"of the hook {format_value(name)} {fault}") from None
     return value
 
 

@@ -18,7 +18,7 @@ from appliance.home.model import Device, DeviceKind, Info, Observation
 from appliance.home.observations import check_event
 from appliance.home.texts import DEVICE_HOOK_PREFIX
 from appliance.home.values import Value
-from appliance.tables.checks import nearest, shown
+from appliance.tables.checks import format_value, nearest
 
 _OBSERVED = ("device_id", "attributes", "event", "data")
 
@@ -95,7 +95,7 @@ class VirtualAdapter(Adapter):
         if unknown := [name for name in payload if name not in _OBSERVED]:
             near = nearest(str(unknown[0]), _OBSERVED)
             hint = f"did you mean {near}" if near else f"use {', '.join(_OBSERVED)}"
-            raise Invalid(f"observe takes no {shown(unknown[0])}; {hint}")
+            raise Invalid(f"observe takes no {format_value(unknown[0])}; {hint}")
         device_id, attributes, event = (payload.get(name) for name in _OBSERVED[:3])
         if not isinstance(device_id, str):
             raise MalformedRequest(f'observe needs a device_id like "{next(iter(self._devices), "virtual:door")}"')
@@ -103,7 +103,7 @@ class VirtualAdapter(Adapter):
             raise MalformedRequest("observe needs attributes, an event, or both")
         device = self._device(device_id)
         if attributes is not None and not isinstance(attributes, Mapping):
-            raise Invalid(f"attributes must be an object, not {shown(attributes)}")
+            raise Invalid(f"attributes must be an object, not {format_value(attributes)}")
         happened = None if event is None else check_event(event, payload.get("data") or {})
         async with self._lock:
             await self._show({device_id: device.check(attributes or {})})

@@ -20,7 +20,7 @@ from appliance.errors import BadAnswer, Invalid, Unanswered, Unreadable
 from appliance.home.commands import Command, CommandSpec, check_offered
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import Value
-from appliance.tables.checks import integer, shown
+from appliance.tables.checks import format_value, integer
 
 EFFECT = "custom.wled.effect"
 SILENCE_SECS, MAX_FADE_SECS = 20.0, 65.5
@@ -175,7 +175,7 @@ class WledAdapter(PollingAdapter):
         try:
             attributes["color_rgb"] = dict(zip("rgb", segment["col"][0], strict=False))
         except MALFORMED:
-            wrong["color_rgb"] = f"col must be a list of colours, not {shown(segment.get('col'))}"
+            wrong["color_rgb"] = f"col must be a list of colours, not {format_value(segment.get('col'))}"
         effect = segment.get("fx")
         if type(effect) is int and 0 <= effect < len(self._effects):
             attributes[EFFECT] = self._effects[effect]
@@ -205,7 +205,7 @@ def _light(part: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, str]]:
     if isinstance(part.get("on", True), bool):
         attributes["power"] = "on" if part.get("on", True) else "off"
     else:
-        wrong["power"] = f"on must be true or false, not {shown(part['on'])}"
+        wrong["power"] = f"on must be true or false, not {format_value(part['on'])}"
     try:
         level = integer(part["bri"], 0, 255)
         attributes["brightness"] = round(level * 100 / 255) or int(level > 0)

@@ -12,7 +12,7 @@ from appliance.api.validation import table
 from appliance.errors import MalformedRequest, TooLarge
 from appliance.store.document import Document
 from appliance.store.record_keys import PREFERENCES_PREFIX
-from appliance.tables.checks import shown
+from appliance.tables.checks import format_value
 from appliance.tables.json_schema import OBJECT, Check
 
 MAX_PREFERENCES_BYTES = 16 << 10
@@ -28,7 +28,7 @@ def read_preferences(document: Document, key_id: str) -> dict[str, Any]:
 def check_preferences(raw: Any) -> dict[str, Any]:
     """Return the preferences; raise `MalformedRequest`, `Invalid`, or `TooLarge` for wrong ones."""
     if not isinstance(raw, dict):
-        raise MalformedRequest(f"the body must be a JSON object, not {shown(raw)}")
+        raise MalformedRequest(f"the body must be a JSON object, not {format_value(raw)}")
     checked: dict[str, Any] = table(raw)
     if (size := len(orjson.dumps(checked))) > MAX_PREFERENCES_BYTES:
         raise TooLarge(f"preferences have at most {MAX_PREFERENCES_BYTES} bytes, not {size}; nothing was changed")

@@ -24,7 +24,9 @@ MAX_EVENTS_CHARS = 256 << 10
 
 def _hours(value: Any) -> float:
     if not checks.is_number(value) or not 0 < value <= MAX_SIMULATED_HOURS:
-        raise Invalid(f"must be a number of hours above 0, at most {MAX_SIMULATED_HOURS}, not {checks.shown(value)}")
+        raise Invalid(
+            f"must be a number of hours above 0, at most {MAX_SIMULATED_HOURS}, not {checks.format_value(value)}"
+        )
     return float(value)
 
 

@@ -21,7 +21,7 @@ from appliance.home.values import Value
 from appliance.tasks import end_within
 
 COMMAND_TIMEOUT_SECS = 5.0
-"""Time limit of a poll or a command, including its reads."""
+"""Default time limit of a poll or a command, including its reads."""
 
 T = TypeVar("T")
 
@@ -104,7 +104,8 @@ class Adapter(ABC):
     that no device at the address answers: all waiting commands fail at once, unsent. Without `shares_outages`, only
     waiting commands to the same device fail.
 
-    `command_secs` is the time limit of a command. `operation_secs` has the time limits of slower operations.
+    `command_secs` is the time limit of a command, a poll, and any other call except `run`. `operation_secs` has the
+    time limits of slower operations.
     """
 
     concurrency = 1
@@ -130,7 +131,7 @@ class Adapter(ABC):
         """Poll or receive messages until cancelled. Call `publish.started()` after the first attempt."""
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Send a command that the device offers, within five seconds. At most `concurrency` calls run at a time.
+        """Send a command that the device offers, within `command_secs`. At most `concurrency` calls run at a time.
 
         Raises `AdapterFailed`, `Unsupported` for a command that the device does not offer, and `Invalid` for a value.
         Adapters for read-only devices need not implement this method.
@@ -146,7 +147,7 @@ class Adapter(ABC):
         return [await self.command(device_id, command) for device_id in device_ids]
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
-        """Return the newest still picture of a device, or of this attribute of the device, within five seconds.
+        """Return the newest still picture of a device, or of this attribute of the device, within `command_secs`.
 
         Return None if there is no picture. Raises `AdapterFailed`.
         """
@@ -169,7 +170,7 @@ class Adapter(ABC):
         return ()
 
     async def hook(self, request: HookRequest) -> None:
-        """Handle a request to one of `hooks`, within five seconds. Calls can be concurrent.
+        """Handle a request to one of `hooks`, within `command_secs`. Calls can be concurrent.
 
         Publish the result as after a poll. Raises `Invalid` for an unusable request, and `AdapterFailed`. The caller
         gets the message.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
@@ -9,7 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any, NamedTuple, Self, TypeVar
 
-from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext, CommandResult
+from appliance.adapters.base import Adapter, AdapterContext, CommandResult
 from appliance.adapters.device_http import HttpClient
 from appliance.adapters.done import ExpectedState, failure, read_until
 from appliance.adapters.link import keep_open
@@ -26,9 +27,8 @@ POLLS_TO_LOSE = 2
 CONFIRM_SECS = 3.5
 """Time limit for the device to show the result of a command."""
 
-LAST_READING_SECS = 4.5
-"""Time limit for all readings, measured from the start of the command. The error then comes before the command's own
-time limit."""
+CONFIRM_MARGIN_SECS = 0.5
+"""Time between the last reading and the command's time limit, so that the error of the reading comes first."""
 
 CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
 """Pauses between two readings. The last pause repeats."""
@@ -72,6 +72,7 @@ class PollingAdapter(Adapter):
         self.max_silence_secs = max_silence_secs
         self.misses = 0
         self._is_poll_due = False
+        self._wake = asyncio.Event()
         self._contact_at: float | None = None
         self._is_empty = False
 
@@ -104,8 +105,8 @@ class PollingAdapter(Adapter):
     ) -> dict[str, CommandResult]:
         """Read until every device shows its result. Return the results by device. Raises `Unreachable`.
 
-        A result has an error if the device does not show it within `within` seconds from now, or within
-        `LAST_READING_SECS` of the start of the command.
+        A result has an error if the device does not show it within `within` seconds from now, or until
+        `CONFIRM_MARGIN_SECS` before the command's time limit.
         """
 
         def is_done(seen: StateReading, device_id: str) -> bool:
@@ -115,7 +116,7 @@ class PollingAdapter(Adapter):
             self.clock,
             partial(self.read_attributes, expected),
             lambda seen: all(is_done(seen, each) for each in expected),
-            within=min(within, began + LAST_READING_SECS - self.clock.monotonic()),
+            within=min(within, began + self.command_secs - CONFIRM_MARGIN_SECS - self.clock.monotonic()),
             pauses=CONFIRM_PAUSES_SECS,
         )
         errors = {
@@ -153,25 +154,25 @@ class PollingAdapter(Adapter):
     def poll_now(self) -> None:
         """Poll at once. If a poll is in progress, poll once more after it."""
         self._is_poll_due = True
-        self.publish.recovered.set()
+        self._wake.set()
 
     async def run(self) -> None:
         """Poll until cancelled. Poll at once when an outage ends or the push connection breaks."""
         if self._may_be_silent():
             for device_id in self.publish.devices():
                 self.publish.availability(device_id, is_available=True)
+        self.publish.on_recovered = self._wake.set
         await run_together(self._keep_polling(), self._keep_receiving())
 
     async def _keep_polling(self) -> None:
         began = self.clock.monotonic()
         await self.poll_once()
         self.publish.started()
-        recovered = self.publish.recovered
         while True:
             if not self._is_poll_due:
-                recovered.clear()
+                self._wake.clear()
                 pause = began + delay_after(self.misses, self.poll_interval) - self.clock.monotonic()
-                await self.clock.wait(recovered, max(pause, 0.0))
+                await self.clock.wait(self._wake, max(pause, 0.0))
             self._is_poll_due = False
             began = self.clock.monotonic()
             await self.poll_once()
@@ -246,11 +247,11 @@ class PollingAdapter(Adapter):
         self._is_empty = is_empty
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """Return the result of the work, within five seconds. Raises `Unreachable` only if the address gave no answer
-        at all."""
+        """Return the result of the work, within `command_secs`. Raises `Unreachable` only if the address gave no
+        answer at all."""
         answers_before = self.answers
         try:
-            result = await end_within(work, COMMAND_TIMEOUT_SECS)
+            result = await end_within(work, self.command_secs)
         except TimeoutError:
             raise self.timeout_error(is_answered=self.answers != answers_before) from None
         except Unreachable as error:
@@ -264,8 +265,8 @@ class PollingAdapter(Adapter):
     def timeout_error(self, *, is_answered: bool) -> AdapterFailed:
         """Return the error of a poll or command that took too long."""
         if is_answered:
-            return Unanswered(f"{self.http.address} took longer than {COMMAND_TIMEOUT_SECS:g} s")
-        return Unreachable(f"{self.http.address} does not answer (no data for {COMMAND_TIMEOUT_SECS:g} s)")
+            return Unanswered(f"{self.http.address} took longer than {self.command_secs:g} s")
+        return Unreachable(f"{self.http.address} does not answer (no data for {self.command_secs:g} s)")
 
     def on_unreachable(self, error: Unreachable) -> None:
         """Treat one unanswered command as an outage."""

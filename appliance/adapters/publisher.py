@@ -76,13 +76,13 @@ log = logging.getLogger("adapters")
 class Publisher:
     """Publishes the data of one adapter. No call blocks. Invalid values are dropped and logged once.
 
-    `recovered` is set when an outage ends, so that a pause before the next attempt can end. `has_started` is set
-    after the adapter's first attempt. `progress` counts progress reports during a start.
+    `on_recovered` is called when an outage ends. `has_started` is set after the adapter's first attempt. `progress`
+    counts progress reports during a start.
     """
 
     def __init__(self, name: str, registry: Registry, bus: Bus, clock: Clock) -> None:
         self.name = name
-        self.recovered = asyncio.Event()
+        self.on_recovered: Callable[[], None] = lambda: None
         self.has_started = asyncio.Event()
         self._registry = registry
         self._bus = bus
@@ -210,7 +210,7 @@ class Publisher:
             self._is_lost = False
             log.info("%s: answers again", self.name)
             self._registry.set_state(self.name, ONLINE)
-            self.recovered.set()
+            self.on_recovered()
 
     def lost(self, error: LaresError) -> None:
         """Publish an outage: set the devices offline (one event each), write one log line, and publish one

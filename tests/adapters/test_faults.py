@@ -294,7 +294,7 @@ def test_a_failed_adapter_does_not_affect_others(
         with ExitStack() as stack:
             for name in ("COMMAND_TIMEOUT_SECS", "EXIT_TIMEOUT_SECS", "START_TIMEOUT_SECS"):
                 stack.enter_context(patch(f"appliance.adapters.adapter_runner.{name}", 0.01))
-            stack.enter_context(patch("appliance.adapters.base.COMMAND_TIMEOUT_SECS", 0.01))
+            stack.enter_context(patch.object(Scripted, "command_secs", 0.01))
             stack.enter_context(patch("appliance.tasks.CANCEL_GRACE_SECS", 0.01))
             asyncio.run(_play())
     finally:

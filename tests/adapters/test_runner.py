@@ -106,9 +106,9 @@ async def test_wrong_answers_do_not_slow_the_polling(session: DeviceSession, clo
 async def test_a_poll_that_does_not_end_is_abandoned_and_the_next_one_begins(
     session: DeviceSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("appliance.adapters.polling.COMMAND_TIMEOUT_SECS", 0.01)
     monkeypatch.setattr("appliance.tasks.CANCEL_GRACE_SECS", 0.01)
     adapter, is_over = Watched(session, clock, interval=1.0), asyncio.Event()
+    adapter.command_secs = 0.01
 
     async def refuse_to_end() -> Report:
         adapter.times.append(clock.monotonic())

@@ -14,7 +14,6 @@ class StillRunner(AdapterRunner):
     def __init__(self, adapter: PollingAdapter, context: AdapterContext) -> None:
         super().__init__(lambda _: adapter, context)
         self.adapter = self.polled = adapter
-        self.recovered = context.publish.recovered
 
     @property
     def misses(self) -> int:

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from appliance.adapters.base import (
-    COMMAND_TIMEOUT_SECS,
     Adapter,
     AdapterContext,
     AdapterReplaced,
@@ -112,7 +111,7 @@ class LuaAdapter(PollingAdapter):
         if cancelled is not None and cancelled.was_asking:
             return super().timeout_error(is_answered=is_answered)
         place = "publishing" if cancelled is None else cancelled.place
-        return AdapterFailed(f"{place} took longer than {COMMAND_TIMEOUT_SECS:g} s without waiting for the device")
+        return AdapterFailed(f"{place} took longer than {self.command_secs:g} s without waiting for the device")
 
     async def poll_once(self) -> None:
         """Poll and publish. Without a function `poll`, check the connection and the time of silence."""
@@ -302,7 +301,7 @@ class LuaAdapter(PollingAdapter):
             message, began = await self.connection.next_message(), self.clock.monotonic()
             try:
                 receiving = self.functions.call(["listen", "receive"], message)
-                found = await self.within(COMMAND_TIMEOUT_SECS, receiving)
+                found = await self.within(self.command_secs, receiving)
                 await self.apply_update("receive", found["first"])
             except AdapterFailed as error:
                 self._log_once(error, _place_in(error))

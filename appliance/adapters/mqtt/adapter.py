@@ -6,8 +6,7 @@ import contextlib
 import logging
 import math
 import sys
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Mapping
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation, Picture
 from appliance.adapters.mqtt.budget import Budget
@@ -35,9 +34,6 @@ TICK_SECS = 0.25
 ANSWERED_SECS = 5.0
 """Seconds between two reports that the broker responds, while messages arrive."""
 
-LIMIT_SECS = 3 * MQTT_RESULT_SECS
-"""Total seconds for a command. The timeouts inside a command are far shorter, so they always end first."""
-
 BATCH = 50
 """Messages taken from the inbox at once."""
 
@@ -55,8 +51,6 @@ MAX_COSTLY = 1_000
 COMPILER = "appliance.adapters.mqtt.templates.evaluator"
 """The module that the first complex template imports. The import takes a fifth of a second."""
 
-T = TypeVar("T")
-
 log = logging.getLogger("adapters")
 
 
@@ -67,6 +61,8 @@ class MqttAdapter(Adapter):
     """
 
     concurrency = 1_000
+    command_secs = 3 * MQTT_RESULT_SECS
+    """Far longer than the timeouts inside a command, so that these end first even on a busy loop."""
 
     def __init__(self, context: AdapterContext, settings: Mqtt) -> None:
         super().__init__(context)
@@ -113,10 +109,6 @@ class MqttAdapter(Adapter):
         """Publish a command. Return when the device shows the result, or at once if it has no state topic."""
         await self.live.command(self._connected("command"), device_id, command)
         return CommandResult()
-
-    async def within_limit(self, work: Awaitable[T]) -> T:
-        """Return the result of a command or operation. Raise `Unanswered` after `LIMIT_SECS`."""
-        return await self.within(LIMIT_SECS, work)
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
         """Return the newest still picture of a camera or an image, or None."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from appliance.adapters.address_gates import AddressGate
+from appliance.adapters.address_gates import AddressGate, Sender
 from appliance.adapters.base import (
     COMMAND_TIMEOUT_SECS,
     Adapter,
@@ -79,21 +79,18 @@ class AdapterRunner:
         """Whether one call of the adapter handles the commands to several devices."""
         return self.adapter is not None and self.adapter.takes_many
 
-    @property
-    def shares_outages(self) -> bool:
-        """Whether one unanswered command means that no device of the adapter answers."""
-        return self.adapter is not None and self.adapter.shares_outages
-
-    async def command(self, device_ids: Sequence[str], command: Command) -> list[LaresError | None]:
+    async def command_when_free(
+        self, device_ids: Sequence[str], command: Command, sender: Sender | None = None
+    ) -> list[LaresError | None]:
         """Send the command once the address is free, publish the readings, and return the error of each device.
 
         Raises `LaresError` if the command failed for all devices: `Busy`, `Unreachable`, `Unsupported`, or another
         `AdapterFailed`.
         """
         await self._wait_until_made()
-        async with self.gate.lock(device_ids):
+        async with self.gate.lock(device_ids, sender):
             adapter = self._require_adapter()
-            return await self._contained(self._command(adapter, device_ids, command))
+            return await self._contained(self._command_and_publish(adapter, device_ids, command))
 
     async def invoke(self, operation: str, payload: Mapping[str, Value]) -> Value:
         """Return the result of an operation of the adapter. Raises `LaresError`, or `Unsupported` for an unknown
@@ -124,7 +121,7 @@ class AdapterRunner:
             adapter.on_hook_failed(error)
             raise
 
-    async def _command(
+    async def _command_and_publish(
         self, adapter: Adapter, device_ids: Sequence[str], command: Command
     ) -> list[LaresError | None]:
         before = adapter.answers

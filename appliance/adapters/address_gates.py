@@ -7,18 +7,26 @@ import ipaddress
 from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from urllib.parse import urlsplit
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from appliance.errors import Busy, Unreachable
 
 LOCK_TIMEOUT_SECS = 30.0
-"""Time limit for the wait for earlier commands to the same address."""
+"""Time limit for the wait for other senders' commands to the same address."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443, "mqtt": 1883, "mqtts": 8883}
 
 
+class Sender:
+    """The sender of several commands, such as one command to a room."""
+
+
 class AddressGate:
-    """Allows `concurrency` commands at a time to one address, and one command at a time to each device."""
+    """Allows `concurrency` commands at a time to one address, and one command at a time to each device.
+
+    Commands run in the order of `lock`. The commands of one sender wait for each other without a time limit, so that
+    a large room is not `Busy` because of itself; `LOCK_TIMEOUT_SECS` limits the wait for the commands of others.
+    """
 
     def __init__(self, address: str, concurrency: int) -> None:
         self.address = address
@@ -26,11 +34,12 @@ class AddressGate:
         self.commands_under_way = 0
         self.commands_ended = 0
         self._free = asyncio.Semaphore(concurrency)
+        self._queues: WeakKeyDictionary[Sender, asyncio.Semaphore] = WeakKeyDictionary()
         self._devices: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._waiting: list[_WaitingCommand] = []
 
     @asynccontextmanager
-    async def lock(self, device_ids: Collection[str] = ()) -> AsyncIterator[None]:
+    async def lock(self, device_ids: Collection[str] = (), sender: Sender | None = None) -> AsyncIterator[None]:
         """Wait until a command to these devices may run, and hold the lock until the block ends.
 
         Raises `Busy` after `LOCK_TIMEOUT_SECS`, and `Unreachable` after `fail_waiting`. In both cases, nothing was
@@ -40,6 +49,9 @@ class AddressGate:
         self._waiting.append(waiting)
         async with AsyncExitStack() as held:
             try:
+                if sender is not None:
+                    queue = self._queues.setdefault(sender, asyncio.Semaphore(self.concurrency))
+                    await held.enter_async_context(queue)
                 await self._enter(held, device_ids)
             except TimeoutError:
                 raise Busy(f"{self.address} is busy with earlier commands; this command was not sent") from None

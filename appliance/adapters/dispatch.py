@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.address_gates import AddressGate
+from appliance.adapters.address_gates import Sender
 from appliance.adapters.base import HookRequest, Picture
 from appliance.clock import Clock
 from appliance.errors import (
@@ -102,14 +102,11 @@ class Dispatcher:
         """
         if command.has_bare_value and not any(accepts(each.commands or (), command) for each in devices):
             raise needs_unit(command)
-        queues: dict[AddressGate | None, _CommandQueue] = {}
-        tasks: dict[str, asyncio.Task[dict[str, Outcome]]] = {}
+        sender, tasks = Sender(), dict[str, asyncio.Task[dict[str, Outcome]]]()
         for batch in self._batches(devices, command):
-            runner = self._runners.get(batch.devices[0].metadata.source)
-            gate = None if runner is None else runner.gate
-            queue = queues.setdefault(gate, _CommandQueue(1 if gate is None else gate.concurrency))
             ids = [device.id for device in batch.devices]
-            task = self._tasks.start(self._send(batch, command, source, queue), f"command to {', '.join(ids)}")
+            sending = self._send_and_audit(batch, command, source, sender)
+            task = self._tasks.start(sending, f"command to {', '.join(ids)}")
             tasks |= dict.fromkeys(ids, task)
         if tasks:
             await asyncio.wait(set(tasks.values()))
@@ -186,7 +183,9 @@ class Dispatcher:
         self._publish(outcome, None, command, source)
         return outcome
 
-    async def _send(self, batch: _Batch, command: Command, source: str, queue: _CommandQueue) -> dict[str, Outcome]:
+    async def _send_and_audit(
+        self, batch: _Batch, command: Command, source: str, sender: Sender
+    ) -> dict[str, Outcome]:
         """Command the devices of one batch. Publish every outcome for the audit."""
         devices, checked = batch
         if isinstance(checked, Command):
@@ -195,23 +194,21 @@ class Dispatcher:
         for device in devices:
             self._bus.publish(CommandStarted(source=source, device_id=device.id, command=command))
         try:
-            errors = await self._command(devices, checked, queue)
+            errors = await self._send_batch(batch, sender)
             outcomes = {device.id: _outcome(device, command, errors[device.id]) for device in devices}
         finally:
             for device in devices:
                 self._publish(outcomes[device.id], device.room_id, command, source)
         return outcomes
 
-    async def _command(
-        self, devices: list[Device], checked: Command | LaresError, queue: _CommandQueue
-    ) -> Mapping[str, Exception | None]:
+    async def _send_batch(self, batch: _Batch, sender: Sender) -> Mapping[str, Exception | None]:
         """Return the error of each device. A fault in an adapter fails only the adapter's devices."""
-        ids = [device.id for device in devices]
+        ids = [device.id for device in batch.devices]
         try:
-            if not isinstance(checked, Command):
-                raise checked
-            runner = self._runners[devices[0].metadata.source]
-            return dict(zip(ids, await queue.send(runner, ids, checked), strict=True))
+            if not isinstance(batch.command, Command):
+                raise batch.command
+            runner = self._runners[batch.devices[0].metadata.source]
+            return dict(zip(ids, await runner.command_when_free(ids, batch.command, sender), strict=True))
         except Exception as error:
             return dict.fromkeys(ids, error)
 
@@ -227,30 +224,6 @@ class Dispatcher:
                 message=outcome.message,
             )
         )
-
-
-class _CommandQueue:
-    """Queues the commands of one `send` to one address. The gate sees only as many commands as it admits at a time.
-
-    Inside the queue, a command waits without a time limit; at the gate, the limit of the gate applies. If the adapter
-    `shares_outages`, commands after an unanswered one are not sent.
-    """
-
-    def __init__(self, concurrency: int) -> None:
-        self._semaphore = asyncio.Semaphore(concurrency)
-        self._outage: Unreachable | None = None
-
-    async def send(self, runner: AdapterRunner, ids: list[str], command: Command) -> list[LaresError | None]:
-        """Send the command in order, like `AdapterRunner.command`."""
-        async with self._semaphore:
-            if self._outage is not None:
-                raise self._outage
-            try:
-                return await runner.command(ids, command)
-            except Unreachable as error:
-                if runner.shares_outages:
-                    self._outage = error
-                raise
 
 
 def _check(device: Device, command: Command, runners: Mapping[str, AdapterRunner]) -> Command | LaresError:

@@ -25,6 +25,6 @@ class StillRunner(AdapterRunner):
 
     async def ask(self, device_id: str, command: Command) -> None:
         """Command one device; raise the reason of a failure."""
-        [error] = await self.command([device_id], command)
+        [error] = await self.command_when_free([device_id], command)
         if error is not None:
             raise error

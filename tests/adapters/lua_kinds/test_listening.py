@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from aiohttp import WSMsgType, web
+from msgspec.structs import replace
 
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import HookRequest
@@ -166,11 +167,10 @@ async def test_a_kind_receives_and_answers(
         output = [each.getMessage() for each in caplog.records if "attempt to index" in each.getMessage()]
         assert output == ["it: config/adapters/mine.lua:7: attempt to index a nil value (local 'x')"]
 
-        assert await it.runner.command(["it:lamp"], Command(capability="brightness", action="set", value=50)) == [
-            None
-        ]
+        dim = Command(capability="brightness", action="set", value=50)
+        assert await it.runner.command_when_free(["it:lamp"], dim) == [None]
         assert it.shows(brightness=50)
-        [error] = await it.runner.command(["it:lamp"], Command(capability="brightness", action="set", value=95))
+        [error] = await it.runner.command_when_free(["it:lamp"], replace(dim, value=95))
         assert str(error) == "too bright" and it.shows(brightness=50)
         await it.runner.invoke("say", {"text": "good night"})
         await until(lambda: it.vendor.received[-1] == "good night")

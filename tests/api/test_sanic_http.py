@@ -1,4 +1,5 @@
-"""The page about Sanic's internals: the pinned version has every name on it, and every named test exists."""
+"""The page about Sanic's internals: the pinned version has every name on it, the named file uses it, and every named
+test exists."""
 
 from __future__ import annotations
 
@@ -14,12 +15,13 @@ import pytest
 
 from appliance.api.sanic_http.connection import Application, StrictConnection
 from appliance.api.sanic_http.http1 import StrictHttp1
+from appliance.api.sanic_http.unused import UNUSED
 from tests.fakes.app import open_app
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "appliance" / "api" / "sanic_http" / "README.md"
 ROWS = re.findall(
-    r"^\| `([\w.]+):([\w.]+)` \| (.*?) \| .* \| `(tests/[\w/]+\.py)::(\w+)` \|$", PAGE.read_text(), re.MULTILINE
+    r"^\| `([\w.]+):([\w.]+)` \| (relied on|`[\w.]+`, \w+(?: \w+)?) \| .* \| `(tests/[\w/]+\.py)::(\w+)` \|$", PAGE.read_text(), re.MULTILINE
 )
 
 IMPORTS = """
@@ -49,6 +51,19 @@ def test_every_override_is_on_the_page() -> None:
         parents = {name for base in kind.__mro__[1:-1] for name in vars(base)}
         overridden = {name for name in vars(kind) if name in parents and not name.startswith("__")}
         assert overridden - {"HTTP_CLASS", "HEADER_MAX_SIZE", "_abc_impl"} <= listed, kind
+
+
+def test_the_named_file_uses_the_name() -> None:
+    for module, name, use, *_ in ROWS:
+        file, comma, how = use.replace("`", "").partition(", ")
+        if how == "left out":
+            assert file == "unused.py" and name in UNUSED[module]
+        elif comma:
+            [path] = [each for each in (PAGE.parent / file, PAGE.parents[1] / file) if each.is_file()]
+            is_defined = f"def {name.rsplit('.', 1)[-1]}(" in path.read_text()
+            assert is_defined == (how in ("overridden", "extended", "replaced")), f"{file}: {name} is not {how}"
+            assert name.rsplit(".", 1)[-1] in path.read_text(), f"{file} does not mention {name}"
+    assert {module for module, _, use, *_ in ROWS if use.endswith("left out")} == UNUSED.keys()
 
 
 def test_sanic_is_pinned_to_the_documented_version() -> None:

@@ -46,9 +46,6 @@ from appliance.api.stream import EventStream
 from appliance.home.events import DeviceRemoved
 from appliance.hub import Hub
 
-_EDITOR = (files, sections, recipes, simulate, completions)
-"""The modules whose routes exist only with `files.enabled`."""
-
 _MODULES = (
     system,
     diagnostics,
@@ -62,19 +59,23 @@ _MODULES = (
     scenes,
     automations,
     variables,
-    *_EDITOR,
+    files,
+    sections,
+    recipes,
+    simulate,
+    completions,
     keys,
     preferences,
     hooks,
     overview,
     why,
 )
-_RESOURCES = {
-    each: module
+_RESOURCES = tuple(
+    each
     for module in _MODULES
     for each in vars(module).values()
     if isinstance(each, type) and issubclass(each, ApiResource) and each.__module__ == module.__name__
-}
+)
 
 ROUTES = tuple(row for resource in _RESOURCES for row in routes_of(resource))
 """Every route of the API, without the dashboard's files."""
@@ -94,7 +95,7 @@ def build_app(
     """Return the application that serves this hub; `search` finds devices in the local network."""
     cors = Cors(limits.origins, (method for route in ROUTES for method in route.methods))
     pages = DashboardApi()
-    api_routes = [row for row in ROUTES if hub.has_files or _RESOURCES[row.resource] not in _EDITOR]
+    api_routes = [row for row in ROUTES if hub.has_files or not row.resource.needs_files]
     routes = (*api_routes, *pages.list_routes()) if has_dashboard else api_routes
     requests = RequestCounts()
     gate = Gate(keyring.authenticator, Buckets(limits.rate, hub.clock), cors, limits, requests)
@@ -118,7 +119,7 @@ def build_app(
     resources: dict[type[Any], object] = {DashboardApi: pages, **{each: each(parts) for each in _RESOURCES}}
     for route in routes:
         handler = partial(route.handler, resources[route.resource])
-        gate.add(route, _resolving(handler, hub) if "<device_id>" in route.path else handler)
+        gate.add(route, _resolving(handler, hub) if route.has_device else handler)
     return app
 
 

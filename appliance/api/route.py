@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -68,21 +68,17 @@ COMMON_STATUSES = frozenset({400, 405, 408, 413, 417, 501})
 
 Handler = Callable[..., Awaitable[object]]
 
-UNLIMITED_PATHS = frozenset(
-    {*(f"/{each}/reload" for each in ("scenes", "automations", "scripts", "adapters")), "/diagnostics/reload"}
-)
-"""Paths without a rate limit, like those under `/auth/`."""
-
 
 class Route(Struct, frozen=True, kw_only=True, dict=True):
-    """One method of one path.
+    """One method of one path. If the path has `<device_id>`, the handler gets the device's id, even if the request
+    names its alias.
 
     `role` is the required role, None for public routes. `handler` is a method of the class `resource`; its arguments
     are the call and the path's ids. `statuses` are the statuses of its responses; `COMMON_STATUSES` are implied, and
     401, 403, and 429 if it has a role. `response_schema` describes its 2xx response; None if the response has no
     body. `media_type` is the type of that body. `body` checks the request's JSON; None if the body is not read. If
     the body is `body_optional`, a missing body is treated as an empty object. `query` checks the parameters of the
-    query.
+    query. If the route `is_rate_limited`, requests count towards the rate limit of their key.
     """
 
     method: str
@@ -97,6 +93,7 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
     max_body_bytes: int = MAX_SMALL_BODY_BYTES
     query: RequestFields = field(default_factory=dict)
     is_websocket: bool = False
+    is_rate_limited: bool = False
     resource: type[Any] = object
 
     @cached_property
@@ -114,16 +111,10 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
         """The methods that the route handles; GET includes HEAD."""
         return frozenset({self.method, "HEAD"}) if self.method == "GET" else frozenset({self.method})
 
-    @cached_property
-    def is_rate_limited(self) -> bool:
-        """Whether requests count towards the rate limit of their key: writes, and every call of a hook."""
-        is_write = self.method in ("POST", "PUT", "DELETE") or self.role is Role.HOOK
-        return (
-            is_write
-            and self.role is not None
-            and self.path not in UNLIMITED_PATHS
-            and not self.path.startswith("/auth/")
-        )
+    @property
+    def has_device(self) -> bool:
+        """Whether a request names a device by its id or alias in the path."""
+        return "<device_id>" in self.path
 
 
 def route(
@@ -135,13 +126,17 @@ def route(
     statuses: tuple[int, ...] = (200,),
     body: Check | None = None,
     query: RequestFields | None = None,
+    is_rate_limited: bool | None = None,
     **more: Any,
 ) -> Callable[[Handler], Handler]:
     """Return a decorator for a resource's method that handles this route; `more` are further fields of `Route`.
 
     `statuses` may omit the implied ones: 400, 413, 415, and 503 for a body; 400 for a query; and 404 for a path with
-    an id, except for PUT, which creates the resource.
+    an id, except for PUT, which creates the resource. `is_rate_limited` is by default true for writes and for every
+    call of a hook.
     """
+    if is_rate_limited is None:
+        is_rate_limited = method in ("POST", "PUT", "DELETE") or role is Role.HOOK
     implied = {
         *([400, 413, 415, 503] if body is not None else []),
         *([400] if query is not None else []),
@@ -151,6 +146,7 @@ def route(
     def mark(handler: Handler) -> Handler:
         every = tuple(sorted({*statuses, *implied}))
         more.update(statuses=every, response_schema=response_schema, body=body, query=query or {})
+        more.update(is_rate_limited=is_rate_limited)
         handler.__dict__["route"] = Route(method=method, path=path, role=role, handler=handler, **more)
         return handler
 
@@ -187,7 +183,13 @@ class ApiParts(Struct, frozen=True, kw_only=True):
 
 
 class ApiResource:
-    """The base of all resources: methods with `@route` handle requests."""
+    """The base of all resources: methods with `@route` handle requests.
+
+    The class's name without `Api` is public: the OpenAPI document has it as the tag and in the operation ids.
+    """
+
+    needs_files: ClassVar[bool] = False
+    """Whether the routes exist only with `files.enabled`."""
 
     def __init__(self, parts: ApiParts) -> None:
         self.parts = parts

@@ -5,14 +5,9 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-import pytest
-
 from appliance.api.app import ROUTES
-from appliance.api.auth import Role
 from appliance.api.limits import ApiLimits
 from appliance.api.rate_limit import MAX_KEPT_BUCKETS, Buckets
-from appliance.api.route import UNLIMITED_PATHS, Route
-from appliance.api.routes.system import SystemApi
 from appliance.clock import Clock
 from appliance.errors import RateLimited
 from appliance.settings import RateLimit
@@ -82,37 +77,15 @@ async def test_full_buckets_are_removed() -> None:
     assert len(buckets._full_at) <= MAX_KEPT_BUCKETS
 
 
-def route(method: str, path: str, role: Role | None = Role.WRITE) -> Route:
-    return Route(method=method, path=path, role=role, handler=SystemApi.show_health, statuses=(200,))
-
-
-@pytest.mark.parametrize(
-    ("row", "counts"),
-    [
-        (route("POST", "/rooms"), True),
-        (route("PUT", "/rooms"), True),
-        (route("DELETE", "/rooms/<room_id>"), True),
-        (route("POST", "/scenes/<scene_id>/execute"), True),
-        (route("POST", "/authors"), True),
-        (route("GET", "/rooms"), False),
-        (route("POST", "/auth/keys", Role.ADMIN), False),
-        (route("DELETE", "/auth/keys/<key_id>", Role.ADMIN), False),
-        *((route("POST", path, Role.ADMIN), False) for path in sorted(UNLIMITED_PATHS)),
-        (route("POST", "/public", None), False),
-    ],
-    ids=lambda value: value if isinstance(value, bool) else f"{value.method} {value.path}",
-)
-def test_the_route_decides_whether_a_request_counts(row: Route, counts: bool) -> None:
-    assert row.is_rate_limited == counts
-
-
-def test_all_writes_count_except_keys_and_reloads() -> None:
+def test_writes_and_hooks_count_except_keys_and_reloads() -> None:
     free = {(row.method, row.path) for row in ROUTES if not row.is_rate_limited and row.method != "GET"}
-    assert free - {("POST", path) for path in UNLIMITED_PATHS} == {
+    assert free == {
         ("POST", "/auth/keys"),
         ("DELETE", "/auth/keys/<key_id>"),
         ("POST", "/auth/master"),
+        *(("POST", f"/{each}/reload") for each in ("scenes", "automations", "scripts", "adapters", "diagnostics")),
     }
+    assert [row.path for row in ROUTES if row.is_rate_limited and row.method == "GET"] == ["/hooks/<hook_id>"]
 
 
 class TestOverHttp:

@@ -20,8 +20,9 @@ from tests.fakes.app import open_app
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "appliance" / "api" / "sanic_http" / "README.md"
+USE = r"relied on|`[\w.]+`, \w+(?: \w+)?"
 ROWS = re.findall(
-    r"^\| `([\w.]+):([\w.]+)` \| (relied on|`[\w.]+`, \w+(?: \w+)?) \| .* \| `(tests/[\w/]+\.py)::(\w+)` \|$", PAGE.read_text(), re.MULTILINE
+    rf"^\| `([\w.]+):([\w.]+)` \| ({USE}) \| .* \| `(tests/[\w/]+\.py)::(\w+)` \|$", PAGE.read_text(), re.MULTILINE
 )
 
 IMPORTS = """

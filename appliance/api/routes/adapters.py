@@ -27,7 +27,7 @@ class AdaptersApi(ApiResource):
         """Return every enabled adapter by name, with its status: starting, running or degraded."""
         return self.hub.health.list_adapters()
 
-    @route("POST", "/adapters/reload", Role.ADMIN, schemas.RELOADED)
+    @route("POST", "/adapters/reload", Role.ADMIN, schemas.RELOADED, is_rate_limited=False)
     async def reload(self, call: Call) -> object:
         """Read the Lua files of kinds again. Each valid file is loaded; a file with an error changes nothing."""
         return await self.hub.reloaders["adapters"].reload()

@@ -37,7 +37,7 @@ class AutomationsApi(ApiResource):
         """Return one automation."""
         return self.hub.automations.view(automation_id)
 
-    @route("POST", "/automations/reload", Role.ADMIN, schemas.RELOADED)
+    @route("POST", "/automations/reload", Role.ADMIN, schemas.RELOADED, is_rate_limited=False)
     async def reload(self, call: Call) -> object:
         """Read the files of all automations again. If any has an error, list all errors and change nothing."""
         return await self.hub.reloaders["automations"].reload()
@@ -117,7 +117,7 @@ class ExecutionsApi(ApiResource):
 class ScriptsApi(ApiResource):
     """Handlers of the routes under `/scripts`."""
 
-    @route("POST", "/scripts/reload", Role.ADMIN, schemas.RELOADED)
+    @route("POST", "/scripts/reload", Role.ADMIN, schemas.RELOADED, is_rate_limited=False)
     async def reload(self, call: Call) -> object:
         """Compile every script and list all errors. Executions read a script when they require it."""
         return await self.hub.reloaders["scripts"].reload()

@@ -35,6 +35,8 @@ COMPLETIONS = record(
 class CompletionsApi(ApiResource):
     """The handler of `/completions`."""
 
+    needs_files = True
+
     @route("GET", "/completions", Role.ADMIN, COMPLETIONS)
     async def list_all(self, call: Call) -> object:
         """Return the names that Lua files can use now, for editors."""

@@ -51,7 +51,7 @@ class DiagnosticsApi(ApiResource):
         await self.hub.trust_clock()
         return HEALTHY
 
-    @route("POST", "/diagnostics/reload", Role.ADMIN, _RELOADS)
+    @route("POST", "/diagnostics/reload", Role.ADMIN, _RELOADS, is_rate_limited=False)
     async def reload(self, call: Call) -> object:
         """Reload adapter sections, kinds, scenes, automations and scripts, as SIGHUP and `lares reload` do."""
         reloads = await self.hub.reload()

@@ -41,6 +41,8 @@ def refuse(error: InvalidFile) -> Any:
 class FilesApi(ApiResource):
     """Handlers of the routes under `/files`."""
 
+    needs_files = True
+
     @route("GET", "/files", Role.ADMIN, FILES)
     async def list_all(self, call: Call) -> object:
         """Return the Lua files of scenes, automations, scripts, and adapters, and the configuration, by path."""

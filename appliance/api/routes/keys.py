@@ -25,7 +25,9 @@ class ApiKeys(ApiResource):
         """Return every API key by id, without its secret."""
         return self.parts.keyring.list_all()
 
-    @route("POST", "/auth/keys", Role.ADMIN, schemas.NEW_KEY, statuses=(200, 503), body=KEY_BODY)
+    @route(
+        "POST", "/auth/keys", Role.ADMIN, schemas.NEW_KEY, statuses=(200, 503), body=KEY_BODY, is_rate_limited=False
+    )
     async def create(self, call: Call) -> object:
         """Make an API key with a label, a role, and optionally a hook; only this response contains its secret."""
         key, token = await self.parts.keyring.create(**await call.body())
@@ -34,14 +36,14 @@ class ApiKeys(ApiResource):
             made["warning"] = explain_missing_listener(key.hook)
         return json_response(made)
 
-    @route("POST", "/auth/master", Role.ADMIN, _SECRET, statuses=(200, 400, 503))
+    @route("POST", "/auth/master", Role.ADMIN, _SECRET, statuses=(200, 400, 503), is_rate_limited=False)
     async def reset_master(self, call: Call) -> object:
         """Make a new master key, only on the box itself; its secret is only in this response."""
         if call.principal is None or not call.principal.is_on_box:
             raise Invalid("the master key is replaced on the box: `lares key reset-master`")
         return {"key": await self.parts.keyring.reset_master()}
 
-    @route("DELETE", "/auth/keys/<key_id>", Role.ADMIN, statuses=(204, 503))
+    @route("DELETE", "/auth/keys/<key_id>", Role.ADMIN, statuses=(204, 503), is_rate_limited=False)
     async def revoke(self, call: Call, key_id: str) -> None:
         """Revoke the API key, and close the event streams that were opened with it."""
         await self.parts.keyring.revoke(key_id)

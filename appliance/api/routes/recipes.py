@@ -27,6 +27,8 @@ RECIPE_BODY = body("RecipeRequest", {"file": Field(text), "name": Field(name), "
 class RecipesApi(ApiResource):
     """Handlers of the routes under `/recipes`."""
 
+    needs_files = True
+
     @route("GET", "/recipes", Role.ADMIN, RECIPES)
     async def list_all(self, call: Call) -> object:
         """Return every recipe by id, with the fields that a form fills in."""

@@ -24,7 +24,7 @@ class ScenesApi(ApiResource):
         """Return every scene by id."""
         return self.hub.scenes.list_scenes()
 
-    @route("POST", "/scenes/reload", Role.ADMIN, schemas.RELOADED)
+    @route("POST", "/scenes/reload", Role.ADMIN, schemas.RELOADED, is_rate_limited=False)
     async def reload(self, call: Call) -> object:
         """Read the files of all scenes again. If any has an error, list all errors and change nothing."""
         return await self.hub.reloaders["scenes"].reload()

@@ -62,6 +62,8 @@ TRIAL_BODY = body(
 class KindsApi(ApiResource):
     """The handler of `/kinds`."""
 
+    needs_files = True
+
     @route("GET", "/kinds", Role.READ, KINDS)
     async def list_all(self, call: Call) -> object:
         """Return every kind of adapter by name, with the settings of its sections."""
@@ -70,6 +72,8 @@ class KindsApi(ApiResource):
 
 class SectionsApi(ApiResource):
     """Handlers of the routes under `/files/sections`."""
+
+    needs_files = True
 
     @route("GET", "/files/sections", Role.ADMIN, SECTIONS, statuses=(200, 400))
     async def list_all(self, call: Call) -> object:

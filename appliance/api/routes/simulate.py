@@ -55,6 +55,8 @@ SIMULATE_BODY = body(
 class SimulationApi(ApiResource):
     """The handler of `/simulate`."""
 
+    needs_files = True
+
     @route(
         "POST",
         "/simulate",

@@ -24,11 +24,11 @@ MAX_CONCURRENT_READS = 4
 
 
 class LuaDefinition(Protocol):
-    """The definition in a file."""
+    """A definition in a Lua file: a scene, an automation, or a kind of adapter."""
 
     @property
     def id(self) -> str:
-        """The id, which is unique in the catalog."""
+        """Unique in the catalog."""
 
 
 T = TypeVar("T", bound=LuaDefinition)
@@ -46,7 +46,7 @@ Inspect = Callable[[Source], Iterable[Fault]]
 """Returns warnings about a file's text."""
 
 Surroundings = Callable[[], Awaitable[object]]
-"""Returns the other things on which a definition depends, such as the modules that its file may require."""
+"""Returns the dependencies of definitions outside their files, such as the modules that files may require."""
 
 
 class Asset(Struct, Generic[D], frozen=True, kw_only=True):
@@ -58,8 +58,9 @@ class Asset(Struct, Generic[D], frozen=True, kw_only=True):
 
 
 class LoadedFolder(Struct, Generic[D], frozen=True, kw_only=True):
-    """The definitions of a folder, and the faults of its other files. `duplicates` are the faults of files that
-    repeat an id. `assets` omits these files. `unread` are warnings about files that nothing reads."""
+    """The definitions in a folder's valid files, and the faults of its other files. `duplicates` are the faults of
+    files that repeat an id; `assets` does not contain these files. `unread` are warnings about files that the hub
+    ignores."""
 
     assets: tuple[Asset[D], ...]
     faults: tuple[Fault, ...]
@@ -74,8 +75,8 @@ class LoadedFolder(Struct, Generic[D], frozen=True, kw_only=True):
 async def load_folder(
     contents: Contents, load: Callable[[Source], Awaitable[Asset[D]]], tries: int = 1
 ) -> LoadedFolder[D]:
-    """Load the files. `load` raises `ConfigFailed` with the faults of a file. A file has a fault only if every try
-    fails."""
+    """Load the files. `load` raises `ConfigFailed` with the faults of a file. Try a faulty file again, up to `tries`
+    times."""
     faults = list(contents.faults)
     slots = asyncio.Semaphore(MAX_CONCURRENT_READS)
 
@@ -98,12 +99,12 @@ async def load_folder(
 
 
 class Catalog(Generic[T]):
-    """The loaded definitions. `what` is the word for one definition. Without a folder, the catalog is empty.
-    `inspect` returns warnings about the text of a valid file. With `omits_copies`, files that repeat an id are
-    omitted at the start. A valid file is run again only if its text or the `surroundings` changed. Without
-    `surroundings`, it is always run again. `rejected` are the faults found by the latest load. If `is_refused`, these
-    faults are the reason why a reload changed nothing. If `is_complete`, the latest load had no faults, and the
-    folder existed."""
+    """The loaded definitions. `what` is the word for a definition in messages, such as "scene". Without a folder, the
+    catalog is empty. `inspect` returns warnings about the text of a valid file. With `omits_copies`, the first load
+    ignores files that repeat an id. A reload runs a valid file again only if its text or the `surroundings` changed.
+    Without `surroundings`, each reload runs every file again. `rejected` are the faults found by the latest load. If
+    `is_refused`, the latest reload changed nothing because of these faults. If `is_complete`, the latest load had no
+    faults, and the folder existed."""
 
     def __init__(
         self,
@@ -132,7 +133,7 @@ class Catalog(Generic[T]):
         self._assets: Mapping[str, Asset[T]] = {}
 
     def get(self, id_: str) -> Asset[T]:
-        """Return the definition of this id. Raise `NotFound` if there is none."""
+        """Raise `NotFound` for an unknown id."""
         if id_ not in self._assets:
             raise NotFound(self.what, id_, self._assets)
         return self._assets[id_]
@@ -144,8 +145,8 @@ class Catalog(Generic[T]):
         return [self._assets[id_].definition for id_ in sorted(self._assets)]
 
     async def load(self) -> None:
-        """Load every valid file at the start. Raise `ConfigFailed` if a file repeats an id, unless `omits_copies`. A
-        file has a fault only if it fails twice, because a busy box may interrupt a valid file."""
+        """Load every valid file at the start. Without `omits_copies`, raise `ConfigFailed` if a file repeats an id.
+        Try a faulty file twice, because a busy machine may interrupt a valid file."""
         reading = await self._read(tries=2)
         if reading.duplicates and not self._omits_copies:
             raise ConfigFailed(list(reading.duplicates))
@@ -166,8 +167,9 @@ class Catalog(Generic[T]):
         return len(reading.assets), []
 
     async def reload_valid(self) -> tuple[int, list[Fault]]:
-        """Load every valid file. A file with a fault keeps its loaded definition. Return the number of loaded files,
-        and every fault. Saving a file uses this function, so that a fault in another file does not block the save."""
+        """Load every valid file. For a file with a fault, keep the loaded definition. Return the number of loaded
+        files, and every fault. The API calls this after it saves a file, so that a fault in another file does not
+        block the save."""
         reading = await self._read()
         faults = [*reading.faults, *reading.duplicates]
         found = {asset.definition.id: asset for asset in reading.assets}
@@ -185,7 +187,7 @@ class Catalog(Generic[T]):
         return len(self._assets), []
 
     async def judge(self, source: Source) -> Asset[T]:
-        """Return the definition of this text, as if it were saved. Raise `ConfigFailed` with its faults."""
+        """Return the definition in this text without saving the text. Raise `ConfigFailed` with the text's faults."""
         loaded = await self._load(source)
         others = [each for each in self._assets.values() if each.source.name != source.name]
         if others and (same := next((each for each in others if each.definition.id == loaded.definition.id), None)):
@@ -193,7 +195,7 @@ class Catalog(Generic[T]):
         return loaded
 
     async def read(self, id_: str) -> Asset[T]:
-        """Return the definition of the file on the disk. Change nothing. Raise `ConfigFailed` with the file's
+        """Return the definition from the file on the disk, without loading it. Raise `ConfigFailed` with the file's
         faults."""
         name = self.get(id_).source.name
         contents = await read_folder(self._folder)
@@ -205,7 +207,7 @@ class Catalog(Generic[T]):
         return await self.judge(source)
 
     async def find_unloaded(self, word: str) -> list[Fault]:
-        """Return the present reasons why files with this file name, id, or name are not loaded."""
+        """Return the reasons why files with this file name, id, or name are not loaded."""
         contents = await read_folder(self._folder)
         states = re.compile(rb"""\b(?:id|name)\s*=\s*(["'])%b\1""" % re.escape(word.encode()))
         found = [fault for fault in contents.faults if PurePath(fault.file).stem == word]
@@ -261,7 +263,7 @@ class Catalog(Generic[T]):
 async def load_file(
     source: Source, describe: Describe, parse: Callable[[Table], D | None], inspect: Inspect | None = None
 ) -> Asset[D]:
-    """Return the definition of one file. Raise `ConfigFailed` with every fault."""
+    """Raise `ConfigFailed` with every fault."""
     try:
         described = await describe(source)
     except ScriptFailed as failed:
@@ -276,15 +278,15 @@ async def load_file(
 
 
 def fault_of(failed: ScriptFailed, source: Source) -> Fault:
-    """Return the failure as a fault of this file, even if a script that the file requires has failed."""
+    """Convert the failure to a fault of this file, even if the failure is in a required script."""
     if failed.file == source.name:
         return Fault(failed.file, failed.line, failed.message)
     return Fault(source.name, 0, str(failed))
 
 
 def _without_copies(assets: Iterable[Asset[T]]) -> tuple[tuple[Asset[T], ...], tuple[Fault, ...]]:
-    """Return one asset for each id in the order of files, and a fault for each other file. The file with the shortest
-    path wins, because a copy usually has a longer name."""
+    """Return one asset per id, in the order of files, and a fault for each file with a repeated id. The file with the
+    shortest path wins, because a copy usually has a longer name."""
     counted: dict[str, Asset[T]] = {}
     faults = []
     for asset in sorted(assets, key=lambda each: (len(each.source.name), each.source.name)):
@@ -303,7 +305,7 @@ def _repeats(asset: Asset[T], first: str) -> Fault:
 def read_definition(
     described: Any, source: Source, parse: Callable[[Table], D | None]
 ) -> tuple[D, tuple[Fault, ...]]:
-    """Return the definition of a file's table, and warnings. Raise `ConfigFailed` with every fault."""
+    """Return the definition in a file's table, and warnings about it. Raise `ConfigFailed` with every fault."""
     findings = Findings(LUA)
     definition = None
     if isinstance(described, Mapping) or described == []:  # in Lua, an empty list is an empty table
@@ -316,17 +318,16 @@ def read_definition(
 
 
 _EXECUTE = frozenset({"action", "actions", "callback", "handler", "on_trigger", "run", "sequence"})
-"""Other words for `execute`, some from other hubs."""
+"""Mistaken field names for `execute`, some from other hubs."""
 
 
 def hint_of_field(name: str, known: list[str]) -> str:
-    """Return the hint for an unknown field."""
     near = "execute" if name in _EXECUTE else nearest(name, known)
     return f"use one of {', '.join(known)}" if near is None else f"did you mean {near}"
 
 
 def _located(problems: Iterable[Problem], source: Source) -> list[Fault]:
-    """Return the problems as faults with hints, in order of lines.
+    """Convert the problems to faults with hints, sorted by line.
 
     A problem without a line gets the line of the table's `return`.
     """

@@ -23,7 +23,7 @@ log = logging.getLogger("scripts")
 
 MAX_RESULTS = 1_000
 MAX_RESULT_BYTES = 256 << 10
-"""Maximum size of an execution's stored command results. The oldest are dropped."""
+"""Maximum size of an execution's stored command results. Older results are dropped."""
 
 MAX_WARNINGS = 20
 
@@ -44,7 +44,7 @@ SCRIPT_LOG_LEVELS: Mapping[str, int] = {
 }
 
 CtxCall = Callable[..., Awaitable[Any]]
-"""Does the work of a method of `ctx`: gets the context and three arguments, and returns JSON data."""
+"""Implements a method of `ctx`: takes the context and three arguments, and returns JSON data."""
 
 
 class FailedCall(Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class FailedCall(Struct, frozen=True, kw_only=True):
 
 
 class FailedCalls:
-    """The failed commands and calls of executions, one row for each source and target."""
+    """The failed commands and calls of executions, with one row per source and target."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -79,7 +79,8 @@ class FailedCalls:
 
 
 class Trace:
-    """Stores the newest steps, with at most `MAX_LOG_STEPS` log lines. `at_ms` begins when the trace is created."""
+    """Stores an execution's newest steps, with at most `MAX_LOG_STEPS` log lines. The `at_ms` of a step is the time
+    since the trace was created."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -96,7 +97,7 @@ class Trace:
                 del self._steps[logged[0]]
 
     def list_steps(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the stored steps, oldest first."""
+        """Oldest first."""
         return tuple(self._steps)
 
 
@@ -107,11 +108,11 @@ def _short(value: Any) -> Any:
 
 
 class Context:
-    """The `LuaCalls` of one execution. `source`, such as `scene:evening`, is its name in the audit.
+    """The `LuaCalls` of one execution. `source`, such as `scene:evening`, is the execution's name in the audit log.
 
-    `results` are the newest `MAX_RESULTS` command results in the order of the calls. `calls` has the work of each
-    method. `warnings` are the first `MAX_WARNINGS` failures. `chain` are the sources of the executions that led to
-    this execution, and its source.
+    `results` are the newest `MAX_RESULTS` command results in the order of the calls. `calls` implements each method.
+    `warnings` are the first `MAX_WARNINGS` failures. `chain` contains the sources of the executions that led to this
+    execution, then the execution's own source.
     """
 
     def __init__(
@@ -140,20 +141,21 @@ class Context:
 
     @property
     def results(self) -> list[dict[str, Any]]:
-        """`{target, status, message}` of each command."""
+        """The `{target, status, message}` of each command."""
         return list(self._results)
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
-        """Do the work of `ctx:<operation>(…)`. Raise a `LaresError` if it fails."""
+        """Execute `ctx:<operation>(…)`. Raise a `LaresError` if it fails."""
         return await self._calls[operation](self, *arguments)
 
     async def send(self, devices: Sequence[Device], command: Command) -> list[dict[str, Any]]:
-        """Command the devices, in parallel if their addresses differ. Store and return the results in order."""
+        """Send the command to the devices, in parallel if their addresses differ. Store and return the results in the
+        order of the devices."""
         outcomes = await self._dispatcher.send(devices, command, self.source) if devices else ()
         return [self._record(outcome, command) for outcome in outcomes]
 
     async def send_to(self, device_id: str, command: Command) -> dict[str, Any]:
-        """Command the device. Store and return the result. For an unknown id, the result is an error."""
+        """Send the command to the device. Store and return the result. For an unknown id, the result is an error."""
         try:
             device = self._registry.get_device(device_id)
         except NotFound as error:
@@ -175,7 +177,7 @@ class Context:
         return answer
 
     def log(self, level: str, message: str, fields: Any) -> None:
-        """Log a line of the script, with the name of its scene or automation."""
+        """Log a script's line with the name of its scene or automation."""
         self.trace.add("log", level=level, message=message)
         named = fields if isinstance(fields, dict) else {} if fields is None else {"fields": fields}
         log.log(

@@ -11,21 +11,22 @@ from appliance.lua.executor import Executor
 
 
 class ExecutableFiles(Generic[T]):
-    """A catalog, and the executions of its definitions. Methods raise `NotFound` for an unknown id."""
+    """A catalog of scenes or automations with their executions. Methods raise `NotFound` for an unknown id."""
 
     def __init__(self, catalog: Catalog[T], executor: Executor) -> None:
         self.catalog = catalog
         self.executor = executor
 
     def cancel(self, id_: str) -> int:
-        """Cancel the file's executions, even if a reload has removed the file. Return their number."""
+        """Cancel the file's executions, even if a reload has removed the file. Return the number of cancelled
+        executions."""
         count = self.executor.cancel_executions(id_)
         if count == 0:
             self.catalog.get(id_)
         return count
 
     def list_runs(self, id_: str, period: Period) -> list[ExecutionEntry]:
-        """Return the file's entries in the period, newest first."""
+        """Return the file's history entries in the period, newest first."""
         self.catalog.get(id_)
         return self.executor.history.list_runs(id_, period)
 

@@ -1,6 +1,6 @@
 """An execution: one run of a Lua file.
 
-`begin` sends the file to a worker; `run` answers each request of its Lua, and returns how it ended.
+`begin` sends the file to a worker. `run` answers each request from Lua, and returns the failure, if any.
 """
 
 from __future__ import annotations
@@ -28,15 +28,17 @@ log = logging.getLogger("lua")
 calls_log = logging.getLogger("scripts")
 
 Failure = ScriptFailed | ExecutionCancelled | None
-"""The failure of an execution. None means success."""
+"""None means success."""
 
 UNCOUNTED = frozenset(name for name, method in CTX_METHODS.items() if method.waits)
-"""Methods whose time does not count for the backstop. For `run_scene`, the counted time of the scene is added."""
+"""Methods of `ctx` whose duration the backstop ignores. For `run_scene`, the backstop includes the counted time of
+the scene."""
 
 READING = frozenset(
     {name for name, method in CTX_METHODS.items() if method.reads} | {"json", "xml", "crypto", "kept"}
 )
-"""Methods that answer from memory, so that the running time continues. The list includes methods of kinds in Lua."""
+"""Methods that answer from memory, so Lua's running time continues during these calls. The list includes methods of
+kinds in Lua."""
 
 MAX_ANSWER_BYTES = 4 << 20
 """Maximum size of the JSON that one call returns to Lua."""
@@ -46,7 +48,7 @@ MAX_WAIT_SECS = 3600
 """The longest wait of `ctx:sleep` and `ctx:wait_for`."""
 
 MAX_UNREMARKED_CPU_SECS = 10.0
-"""After this computing time, one warning is logged for an execution."""
+"""Processor time of an execution after which the hub logs one warning."""
 
 _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
@@ -62,22 +64,22 @@ class Channel(Protocol):
         """Stop the Lua of an execution in the worker, even if it computes."""
 
     def leave(self, execution: LuaExecution) -> None:
-        """Remove an execution that has ended."""
+        """Remove an ended execution."""
 
 
 FindWorker = Callable[["LuaExecution", str], Channel | str]
-"""Returns the worker for an execution, or the reason why the execution does not begin. The text argument is the
-reason why the last worker was lost. The function is called again whenever a worker ends before it has the file."""
+"""Returns the worker for an execution, or the reason why the execution cannot begin. The text argument is the reason
+why the last worker was lost. The function is called again whenever a worker ends before it has received the file."""
 
 
 class LuaExecution:
-    """The hub's side of one run of a file in a worker. The worker's side is a `WorkerExecution`. `name` is for log
-    lines and messages. `kind` is the frame that begins the run, and `event` is the last part of this frame: JSON for
-    EXECUTE and CALL."""
+    """The hub's side of one run of a file in a worker. The worker's side is a `WorkerExecution`. Log lines and
+    messages contain `name`. `kind` is the frame that begins the run, and `event` is the last part of this frame: JSON
+    for EXECUTE and CALL."""
 
-    number = 0  # its number in the worker
+    number = 0  # the execution's number in the worker
     deadline = inf
-    """When the present step reaches its limit, in seconds of the machine's clock."""
+    """The time limit of the present step, in seconds of the machine's clock."""
     is_begun = False
     """Whether the worker received the file. The worker may have run part of the file."""
     stops_after_call = False
@@ -87,10 +89,10 @@ class LuaExecution:
     cpu_secs = 0.0
     """Processor time of the execution's Lua, as last reported."""
     description = b""
-    """The result of DESCRIBE or CALL, as JSON."""
+    """The result of a DESCRIBE or CALL frame, as JSON."""
 
     reply: asyncio.Future[WorkerFrame]
-    """The next frame of its Lua."""
+    """The next frame from Lua."""
     _worker: Channel
     _task: asyncio.Task[Any] | None = None
     _place = b""
@@ -122,7 +124,7 @@ class LuaExecution:
         self._cpu_left = settings.limits.max_cpu_secs
 
     def begin(self, find_worker: FindWorker, lost_because: str = "") -> None:
-        """Send the file to a worker. `lost_because` is the reason why the last worker ended before it had the
+        """Send the file to a worker. `lost_because` is the reason why the last worker ended before it received the
         file."""
         worker = find_worker(self, lost_because)
         if isinstance(worker, str):
@@ -133,9 +135,9 @@ class LuaExecution:
         worker.send(self, self.kind, (self.source.chunk, self.source.name.encode(), self._event))
 
     async def run(self, find_worker: FindWorker) -> Failure:
-        """After `begin`, answer the requests of the execution's Lua until it ends. If the worker ends before it has
-        the file, begin again. A fault of the hub ends only this execution. If the calling task is cancelled, Lua is
-        stopped."""
+        """After `begin`, answer the requests from Lua until the execution ends. If the worker ends before it has
+        received the file, begin again. A fault of the hub ends only this execution. If the calling task is cancelled,
+        Lua is stopped."""
         try:
             frame = await self._run(find_worker)
             if frame.kind is FrameKind.DONE:
@@ -151,7 +153,7 @@ class LuaExecution:
             return ScriptFailed(Fault(self._files[0].name, 0, "failed inside the hub; see the hub's log"))
 
     async def _run(self, find_worker: FindWorker) -> WorkerFrame:
-        """Return the final frame: Lua's last frame, or the frame that describes an interruption."""
+        """Return Lua's last frame, or a frame that describes the interruption."""
         self._task = asyncio.current_task()
         try:
             while self._final_frame is None:
@@ -189,11 +191,13 @@ class LuaExecution:
         return "running", f"computing for {self._settings.machine.monotonic() - self._computes_since:.0f} s"
 
     def is_working(self, until: float) -> bool:
-        """Return whether the execution computes, waits for the home, or ends its sleep by `until` (monotonic)."""
+        """Return whether the execution computes, waits for a call's result, or ends its sleep by `until` (in
+        monotonic seconds)."""
         return self.is_begun and self._waits_until <= until
 
     def stop_after_call(self) -> None:
-        """End the execution at once if its Lua runs, otherwise after its present call, such as a sleep, returns."""
+        """End the execution at once if Lua is running. Otherwise, end it when the present call, such as a sleep,
+        returns."""
         if not self.stops_after_call and self.deadline < inf:  # a call may never return
             left = max(0.0, self.deadline - self._settings.machine.monotonic())
             self._cancel_timer = asyncio.get_running_loop().call_later(left, self.cancel)
@@ -206,21 +210,21 @@ class LuaExecution:
 
     @property
     def counted_secs(self) -> float:
-        """The seconds that count for the backstop so far."""
+        """The seconds that the backstop has counted so far."""
         limits, now = self._settings.limits, self._settings.machine.monotonic()
         return limits.backstop_secs - (self._backstop - now) if self.is_begun else 0.0
 
     async def _answer(self, request: WorkerFrame) -> tuple[bytes, ...]:
-        """Return the parts of ANSWER to Lua's request: a module, or the result of a method of `ctx`. After
-        `stop_after_call`, do nothing."""
+        """Return the parts of the ANSWER frame: a module, or the result of a `ctx` method. After `stop_after_call`,
+        do nothing."""
         operation, arguments = request.parts[0].decode(), request.parts[1]
         if operation == "require":
             return await asyncio.to_thread(answer_require, self._settings.scripts, arguments, self._files)
         return () if self.stops_after_call else await self._call(operation, arguments)
 
     async def _call(self, operation: str, arguments: bytes) -> tuple[bytes, ...]:
-        """Return the parts of ANSWER for a call of a method of `ctx`. The running time starts again, unless the
-        method only reads. Time that does not count extends the backstop."""
+        """Return the parts of the ANSWER frame for a call of a `ctx` method. Restart the running time, unless the
+        method only reads. Extend the backstop by the time of `UNCOUNTED` methods."""
         counts, began = operation not in UNCOUNTED, self._settings.machine.monotonic()
         counted = self._calls.counted_secs
         self.deadline = self._backstop if counts else inf
@@ -236,7 +240,7 @@ class LuaExecution:
         return answer
 
     def _stop(self) -> None:
-        """Stop Lua in the worker, even if Lua computes. The last frame still arrives."""
+        """Stop Lua in the worker, even during a computation. The worker still sends the last frame."""
         if self._is_over or self._is_stopping:
             return
         if self.is_begun:
@@ -253,10 +257,10 @@ class LuaExecution:
             if self._task is not None:
                 self._task.cancel()
 
-    # Called by its worker.
+    # Called by the worker.
 
     def encode_frame(self, kind: FrameKind, parts: tuple[bytes, ...]) -> bytes | None:
-        """Return the frame with its timing; Lua's running time begins now. Return None if the execution must not
+        """Return the frame with its timing, and start Lua's running time. Return None if the execution must not
         continue."""
         if self._is_over or self._is_stopping:
             return None
@@ -271,11 +275,11 @@ class LuaExecution:
         return encode(kind, self.number, timing, *parts)
 
     def receive(self, frame: WorkerFrame) -> bool:
-        """Handle a frame of this execution. Return whether its Lua has paused or ended."""
+        """Handle a frame of this execution. Return whether Lua has paused or ended."""
         if frame.kind is FrameKind.REQUEST:
             self.note_place(frame.parts[2])
             if self._is_stopping:
-                return False  # it was sent before STOP arrived
+                return False  # Lua sent the frame before STOP arrived
             self.note_cpu(*CPU.unpack(frame.parts[3]))
             if self._computes_since is not None:
                 self._remark(self._settings.machine.monotonic() - self._computes_since)
@@ -311,15 +315,15 @@ class LuaExecution:
         log.warning("%s has computed for %g s%s", self.name, MAX_UNREMARKED_CPU_SECS, at)
 
     def expire(self, *, is_running: bool) -> None:
-        """End the execution after its deadline: Lua could not be stopped, or a call of `ctx` takes longer than the
-        backstop."""
+        """End the execution after its deadline, because Lua could not be stopped, or a `ctx` call takes longer than
+        the backstop."""
         self.deadline = inf
         reasons = (Reason.STUCK, self._limit) if is_running else (Reason.BACKSTOP,)
         final_frame = WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._place))
         (self.receive if is_running else self._interrupt)(final_frame)
 
     def lose(self, sentence: str) -> None:
-        """End the execution because its worker has ended. The sentence is the reason."""
+        """End the execution because its worker has ended. `sentence` is the reason."""
         if not self._is_over:
             self.receive(_lost(sentence))
 
@@ -329,7 +333,7 @@ def _lost(sentence: str) -> WorkerFrame:
 
 
 def _seconds_of_sleep(operation: str, arguments: bytes) -> float:
-    """Return the duration of `ctx:sleep`. The duration of other methods is unknown, and returned as infinite."""
+    """Return the duration of `ctx:sleep`. For other methods, return infinity."""
     secs = orjson.loads(arguments)[0] if operation == "sleep" else inf
     return secs if isinstance(secs, int | float) else inf
 
@@ -348,7 +352,7 @@ def _describe_call(operation: str, arguments: bytes, began: datetime) -> str:
 
 
 async def _answer_call(calls: LuaCalls, operation: str, arguments: bytes) -> tuple[bytes, ...]:
-    """Return the result of a call of `ctx`, or its error message. Arguments and result are JSON. Never raise."""
+    """Return the result or the error message of a `ctx` call. Arguments and result are JSON. Never raise."""
     try:
         answer = orjson.dumps(await calls.call(operation, orjson.loads(arguments)))
         if len(answer) > MAX_ANSWER_BYTES:
@@ -358,6 +362,6 @@ async def _answer_call(calls: LuaCalls, operation: str, arguments: bytes) -> tup
         near = nearest(error.name, error.known) if isinstance(error, NotFound) else None
         hint = "" if near is None else f" (did you mean {near})"
         return b"", f"{error}{hint}".encode(errors="replace")
-    except Exception as error:  # a fault of the hub fails only this execution
+    except Exception as error:  # a fault of the hub ends only this execution
         calls_log.error("ctx:%s failed: %s: %s", operation, type(error).__name__, error, exc_info=error)
         return b"", f"ctx:{operation} failed inside the hub ({type(error).__name__})".encode()

@@ -30,9 +30,9 @@ log = logging.getLogger("lua")
 
 
 class ExecutionRequest(Struct, frozen=True, kw_only=True):
-    """A request to run a file. `id` and `name` are those of the scene or automation. `label` is for the log and the
-    audit. A run `by_hand` ignores the mode, and the mode does not count it. `chain` are the labels of the executions
-    that led to the request. `steps` are the first steps of the trace."""
+    """A request to run a file. `id` and `name` identify the scene or automation. The logs contain `label`. A run
+    `by_hand` ignores the mode and is not counted by the mode. `chain` contains the labels of the executions that led
+    to the request. `steps` are the first steps of the trace."""
 
     id: str
     name: str
@@ -51,11 +51,12 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
 
 
 Note = Callable[[ExecutionRequest, ExecutionEntry], None]
-"""Gets the request and the entry of an execution that has ended."""
+"""Receives the request and the history entry of an ended execution."""
 
 
 class ExecutionView(Struct, frozen=True, kw_only=True):
-    """A running or waiting execution. `of` is the id of the scene or automation. `doing` describes the activity."""
+    """A running or waiting execution, for the API. `of` is the id of the scene or automation. `doing` describes the
+    activity."""
 
     id: str
     kind: str
@@ -70,7 +71,7 @@ class ExecutionView(Struct, frozen=True, kw_only=True):
 class Execution:
     """An execution in the hub, from its submission until `ended` has its result.
 
-    `lua` is None until the execution runs. `is_counted` is false if its mode no longer counts it.
+    `lua` is None until the execution runs. `is_counted` is false once the mode ignores the execution.
     """
 
     def __init__(self, request: ExecutionRequest, at: datetime, note: Note | None = None) -> None:
@@ -145,8 +146,8 @@ class Executor:
             self.cancel(execution, STOPPED)
 
     def figures(self) -> dict[str, Any]:
-        """Return the numbers of running, waiting, and ended executions. Replaced executions are running until they
-        end."""
+        """Return the numbers of running, waiting, and ended executions. A replaced execution is running until it
+        ends."""
         ended = {status.value: count for status, count in self._ended.items()}
         return {"running": len(self._running), "waiting": len(self._all_waiting()), "ended": ended}
 
@@ -162,7 +163,7 @@ class Executor:
         return len(_of(id_, self._running))
 
     def cancel_execution(self, number: str) -> bool:
-        """Cancel one execution. Return whether it was in progress."""
+        """Cancel the execution. Return whether it was in progress."""
         for execution in (*self._running, *self._all_waiting()):
             if execution.id == number:
                 self.cancel(execution, CANCELLED)
@@ -170,8 +171,8 @@ class Executor:
         return False
 
     def submit(self, request: ExecutionRequest, note: Note | None = None) -> Execution:
-        """Start, queue, or drop the request, depending on its mode and the executions of its id. `note` gets the
-        result before `Execution.ended` is set."""
+        """Start, queue, or drop the request, depending on its mode and on other executions with the same id. `note`
+        receives the result before `Execution.ended` is set."""
         execution, mode = Execution(request, self._clock.now(), note), request.mode
         if request.by_hand:
             self._begin(execution)
@@ -190,13 +191,13 @@ class Executor:
         return execution
 
     def skip(self, request: ExecutionRequest, because: str) -> ExecutionEntry:
-        """Record that the request does not run, and return the entry."""
+        """Record in the history that the request does not run. Return the history entry."""
         entry = self._entry_of(Execution(request, self._clock.now()), ExecutionStatus.SKIPPED, because)
         self._record(request, entry)
         return entry
 
     def cancel_executions(self, id_: str) -> int:
-        """Cancel the running and waiting executions of one scene or automation. Return the number of cancelled
+        """Cancel the running and waiting executions of a scene or automation. Return the number of cancelled
         executions."""
         every = (*self._waiting.get(id_, ()), *_of(id_, self._running))
         for execution in every:
@@ -212,7 +213,7 @@ class Executor:
             self._end(execution, ExecutionStatus.CANCELLED, because)
 
     def skip_waiting(self, id_: str, because: str) -> None:
-        """Remove the waiting executions of this id, and record them as skipped."""
+        """Remove the waiting executions with this id, and record them as skipped."""
         for execution in (*self._waiting.get(id_, ()),):
             self._end(execution, ExecutionStatus.SKIPPED, because)
 
@@ -237,11 +238,12 @@ class Executor:
             reason = f"it could not begin: {type(error).__name__}: {error}"
             log.error("'%s' failed: %s", request.label, reason, exc_info=error)
             self._end(execution, ExecutionStatus.ERROR, reason)
-            asyncio.get_running_loop().call_soon(self._begin_next, request.id)  # not nested, in case hundreds fail
+            # if hundreds fail, nested calls would exceed the recursion limit
+            asyncio.get_running_loop().call_soon(self._begin_next, request.id)
 
     def _replace(self, execution: Execution) -> None:
-        """End a running execution after its present call, and a waiting execution at once. The mode no longer counts
-        the execution."""
+        """End the execution: at once if it is waiting, otherwise after its present call. The mode ignores the
+        execution from now on."""
         execution.is_counted = False
         if execution.lua is None:
             self._end(execution, ExecutionStatus.CANCELLED, REPLACED)
@@ -284,7 +286,7 @@ class Executor:
             if execution.note is not None:
                 execution.note(request, entry)
             self._record(request, entry)
-        # callers get the result and the slot is freed, even if the result cannot be recorded
+        # even if recording fails, return the result to the callers and free the slot
         except Exception as failure:
             log.error("the end of '%s' could not be recorded", request.label, exc_info=failure)
         execution.ended.set_result(entry)
@@ -318,13 +320,13 @@ def _of(id_: str, executions: Iterable[Execution]) -> list[Execution]:
 
 
 def list_executions(executors: Iterable[Executor], id_: str | None = None) -> list[ExecutionView]:
-    """Return the running and waiting executions, oldest first. With `id_`, return only the executions of one scene or
-    automation."""
+    """Return the running and waiting executions, oldest first. With `id_`, return only the executions of this scene
+    or automation."""
     every = [view for executor in executors for view in executor.list_executions(id_)]
     return sorted(every, key=lambda each: each.started_at)
 
 
 def cancel_execution(executors: Iterable[Executor], number: str) -> None:
-    """Cancel one execution. Raise `NotFound` if it is not in progress."""
+    """Raise `NotFound` if the execution is not in progress."""
     if not any(executor.cancel_execution(number) for executor in executors):
         raise NotFound("execution", number)

@@ -1,5 +1,5 @@
-"""Failures of Lua as sentences with file, line, and a hint for the most frequent mistakes. A table has all hints. A
-sentence that already contains the remedy needs no hint."""
+"""Converts Lua errors to messages with file, line, and a hint for frequent mistakes. `_HINTS` contains all hints. A
+message that already contains the remedy needs no hint."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from appliance.lua_worker.protocol import FrameKind, Reason, WorkerFrame
 from appliance.tables.checks import nearest
 
 MAX_LINE_CHARS = 400
-"""Length of a line or message that hints examine."""
+"""Maximum length of a line or message in the search for hints. The rest is ignored."""
 
 MAX_SEARCHED_TOKENS = 20_000
 """Maximum number of tokens in the search for a misspelt keyword."""
 
 MAX_SEARCHED_CHARS = 400
-"""Length of a sentence that is searched. The rest quotes the user's text."""
+"""Maximum length of an error message in the search for hints. The end of a longer message quotes the user's text."""
 
 _PLACE = re.compile(r"(?P<file>[^\n]+?):(?P<line>\d{1,9}): (?P<message>.*)", re.DOTALL)
 
@@ -42,23 +42,23 @@ _LIMITS = {
     Reason.CPU_TOTAL: ("computed for {0.max_cpu_total_secs:g} s in all", "scripts.max_cpu_total_secs"),
     Reason.MEMORY: ("needed more than {0.max_memory_mb:g} MB of memory", "scripts.max_memory_mb"),
 }
-"""The sentence for each limit, and the limit's key in the configuration."""
+"""The message for each limit, and the limit's key in the configuration."""
 
 
 def failure_of(
     frame: WorkerFrame, files: Sequence[Source], limits: ExecutionLimits, *, is_kind: bool = False
 ) -> ScriptFailed | ExecutionCancelled:
-    """Return the error for a frame FAILED, STOPPED, or LOST. `files` are the files that the execution has read,
-    beginning with its own file.
+    """Return the error for a FAILED, STOPPED, or LOST frame. `files` are the files that the execution has read,
+    beginning with the executed file.
 
-    With `is_kind`, a function of a kind of adapter failed. The `ctx` of kinds has other methods.
+    With `is_kind`, a kind's function failed; the `ctx` of kinds has other methods.
     """
     if frame.kind is FrameKind.FAILED:
         message, place, absent = (part.decode(errors="replace") for part in frame.parts)
         fault = _fault(message, place, absent, files=files, is_kind=is_kind)
         stated = _PLACE.match(message)
         has_place = _RETURNED.match(message) is not None or (stated and _file(stated["file"], files)) is not None
-        # `error(sentence, 0)` in a kind: the sentence is about the device, not about the file
+        # a kind calls `error(sentence, 0)` for a device's fault, so the file's line does not help
         return ScriptFailed(fault, is_sentence=is_kind and bool(place) and not has_place)
     if frame.kind is FrameKind.LOST:
         return ScriptFailed(Fault(files[0].name, 0, frame.parts[0].decode()))
@@ -70,16 +70,16 @@ def failure_of(
     is_stuck = reasons[0] is Reason.STUCK
     since = ", at this line or after it (is it a search with a pattern, or a huge range?)" * (
         line > 0
-    )  # the last known place, before a long library function
+    )  # the last polled line, because a long library function does not poll
     end = f"could not be stopped{since}; its Lua worker is replaced" if is_stuck else f"was stopped ({key})"
     status = "error" if reasons == [Reason.MEMORY] else "timeout"
     return ScriptFailed(Fault(file, line, f"{sentence.format(limits)} and {end}"), status)
 
 
 def _fault(message: str, place: str, absent: str, *, files: Sequence[Source], is_kind: bool) -> Fault:
-    """Return the fault with the first place in the message, otherwise with the innermost running line."""
+    """Return the fault at the first `file:line` in the message. Without one, use the innermost running line."""
     file, line = _place(place, files)
-    if (returned := _RETURNED.match(message)) is not None:  # no line was running
+    if (returned := _RETURNED.match(message)) is not None:  # the returned value is invalid, so no line was running
         path = re.findall(r"[a-zA-Z_]\w*", returned["path"])
         line = files[0].line_of(*path) or files[0].line_of_return or line
     context = ErrorContext(message=message, absent=absent)
@@ -108,23 +108,23 @@ def _place(place: str, files: Sequence[Source], unknown: int = 1) -> tuple[str, 
 
 
 def _file(short: str, files: Sequence[Source]) -> Source | None:
-    """Return the file with this name. Lua shortens a long name to its end."""
+    """Return the file with this name. Lua keeps only the end of a long name."""
     is_cut = short.startswith("...")
     return next((each for each in files if each.name == short or (is_cut and each.name.endswith(short[3:]))), None)
 
 
 def _lines(source: Source, number: int) -> tuple[str, str]:
-    """Return this line and the previous line, both cut to the length that hints examine."""
+    """Return this line and the previous line, both cut to `MAX_LINE_CHARS`."""
     if not 0 < number <= len(source.text):
         return "", ""
-    # do not split a file of a million lines for two lines
+    # splitting the whole file would be slow for a million lines
     found = list(islice(BytesIO(source.chunk), max(number - 2, 0), number))
     previous, here, *_ = [b""] * (number == 1) + [line.rstrip(b"\n")[:MAX_LINE_CHARS] for line in found] + [b"", b""]
     return here.decode(errors="replace"), previous.decode(errors="replace")
 
 
 class ErrorContext(Struct, frozen=True, kw_only=True):
-    """An error message with its line, the previous line, the missing name of a look-up, and the file's text."""
+    """An error message with its line, the previous line, the undefined name if any, and the file's text."""
 
     message: str
     line: str = ""
@@ -136,7 +136,7 @@ class ErrorContext(Struct, frozen=True, kw_only=True):
 
 
 def hint_of(context: ErrorContext) -> str:
-    """Return the first hint that fits, in brackets after a space. Return an empty text without a hint."""
+    """Return the first matching hint in brackets, with a leading space. Return an empty text if no hint matches."""
     message = context.message[:MAX_SEARCHED_CHARS]
     for pattern, advice in _HINTS:
         found = re.search(pattern, message)
@@ -152,8 +152,8 @@ def _reserved(_: re.Match[str], context: ErrorContext) -> str | None:
 
 
 def _misspelt(_: re.Match[str], context: ErrorContext) -> str | None:
-    """Return a hint about the first word that almost matches a keyword. Lua reads such a word as a name, and reports
-    an error in a later line."""
+    """Return a hint about the first misspelt keyword. Lua treats a misspelt keyword as a name, and reports an error
+    in a later line."""
     for token, behind in islice(windows_of(context.text, 2), MAX_SEARCHED_TOKENS):
         # `func` is a valid name
         is_good = token.word == "func" and (behind.kind, behind.line) != ("name", token.line)
@@ -271,7 +271,7 @@ _IN_QUOTES = "a number in quotes is text: take the quotes away, or use tonumber(
 
 
 def _strange(_: re.Match[str], context: ErrorContext) -> str | None:
-    """Return a hint about the first character outside of texts and comments that Lua cannot read."""
+    """Return a hint about the first invalid character outside of texts and comments."""
     for token in tokens_of(context.text):
         if token.kind == "symbol" and (token.word > "~" or token.word < " "):
             name = unicodedata.name(token.word, "a control character")
@@ -347,4 +347,4 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
     (r"\Arequire '(.*)': a module name consists", _module_name),
     (r"\Amodule '(.*\.lua|(?:config\.)?scripts\..*)' not found", _module_name),
 )
-"""Patterns of sentences with their hints. The first pattern with a hint wins."""
+"""Patterns of error messages with their hints. The first pattern with a hint wins."""

@@ -33,8 +33,8 @@ _CIRCLE = "is a link that leads back to itself"
 
 
 class Contents(Struct, frozen=True, kw_only=True):
-    """The readable files of a folder by name, and the faults of the other files. `unread` are warnings about files
-    that look like Lua but are not read."""
+    """The readable files of a folder by name, and the faults of unreadable files. `unread` are warnings about ignored
+    files that look like Lua."""
 
     sources: tuple[Source, ...]
     faults: tuple[Fault, ...]
@@ -43,14 +43,14 @@ class Contents(Struct, frozen=True, kw_only=True):
 
 
 class Folder(Struct, frozen=True, kw_only=True):
-    """A folder of Lua files. `name` is its name for people. With `is_deep`, its subfolders are read too."""
+    """A folder of Lua files. Messages contain `name`. With `is_deep`, the folder includes its subfolders."""
 
     path: Path
     name: str
     is_deep: bool = False
 
     def read(self) -> Contents:
-        """Return every `*.lua` file except hidden files. This function blocks."""
+        """Read every `*.lua` file except hidden files. This function blocks."""
         sources: list[Source] = []
         faults: list[Fault] = []
         unread: list[Path] = []
@@ -79,15 +79,15 @@ class Folder(Struct, frozen=True, kw_only=True):
         return Contents(sources=tuple(sources), faults=tuple(faults), unread=tuple(warnings))
 
     def list_modules(self) -> list[str]:
-        """Return at most `MAX_MODULES_LISTED` names for `require`. Return an empty list if the folder cannot be
-        read."""
+        """Return at most `MAX_MODULES_LISTED` names for `require`. Return an empty list if the folder is
+        unreadable."""
         with suppress(OSError):
             return [".".join(path.with_suffix("").parts) for path in self._walk([], [])[:MAX_MODULES_LISTED]]
         return []
 
     def _walk(self, faults: list[Fault], unread: list[Path]) -> list[Path]:
-        """Return the relative paths of all Lua files. Add unreadable folders to `faults`, and files that nothing
-        reads to `unread`."""
+        """Return the relative paths of all Lua files. Add unreadable folders to `faults`, and ignored files that look
+        like Lua to `unread`."""
         folders, files = [Path()], []
         while folders:
             folder = folders.pop()
@@ -116,8 +116,7 @@ class Folder(Struct, frozen=True, kw_only=True):
         return os.fsencode(Path(self.name, path)).decode(errors="backslashreplace")
 
     def _load(self, path: Path, name: str) -> Source | None:
-        """Return the file, or None for a folder. Raise `Invalid`, `OSError`, or `UnicodeDecodeError` if the file is
-        unusable."""
+        """Return None for a folder. Raise `Invalid`, `OSError`, or `UnicodeDecodeError` if the file is unusable."""
         file = self.path / path
         mode = file.stat().st_mode
         if stat.S_ISDIR(mode):
@@ -134,8 +133,7 @@ class Folder(Struct, frozen=True, kw_only=True):
 
 
 def load_module(scripts: Folder | None, module: str) -> Source:
-    """Return the script of `require(module)`. Raise `Invalid` if there is none. This function blocks, because it
-    reads a file."""
+    """Read the script for `require(module)`. Raise `Invalid` if the script is missing. This function blocks."""
     if scripts is None:
         raise Invalid(f"require '{module[:100]}': scripts are disabled (scripts.enabled in the configuration)")
     if _MODULE.fullmatch(module) is None or len(module) > 200:
@@ -158,7 +156,7 @@ def load_module(scripts: Folder | None, module: str) -> Source:
         raise Invalid(f"module '{module}' not found: there is no {name}{hint}") from None
     except OSError as error:
         reason = _CIRCLE if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
-    except RuntimeError:  # raised by Python before 3.13 for a circle of links
+    except RuntimeError:  # Python before 3.13 raises this for a loop of links
         reason = _CIRCLE
     except Invalid as error:
         reason = str(error)
@@ -166,8 +164,8 @@ def load_module(scripts: Folder | None, module: str) -> Source:
 
 
 def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -> tuple[bytes, ...]:
-    """Return the parts of the answer to `require`, and add the module to `files`. This function blocks, because it
-    reads a file."""
+    """Return the parts of the answer to `require`, and add the module to `files`. This function reads a file and
+    blocks."""
     try:
         script = load_module(scripts, module.decode(errors="replace"))
     except Invalid as error:
@@ -178,14 +176,14 @@ def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -
 
 
 def modules_of(scripts: Folder | None, sources: Iterable[Source]) -> dict[str, Source]:
-    """Return the files of the scripts folder by their names for `require`."""
+    """Return the files of the scripts folder by module name."""
     prefix = "" if scripts is None else f"{scripts.name}/"
     return {each.name.removeprefix(prefix).removesuffix(".lua").replace("/", "."): each for each in sources}
 
 
 def looks_like_lua(name: str) -> bool:
-    """Return whether a file name probably belongs to a Lua file: `x.LUA`, `x.lua.txt`, but not the backup
-    `x.lua~`."""
+    """Return whether a name such as `x.LUA` or `x.lua.txt` probably belongs to a Lua file. The backup `x.lua~` does
+    not."""
     return ".lua" in name.lower() and not name.startswith(".") and not name.endswith(("~", ".part"))
 
 
@@ -196,7 +194,7 @@ def _why_unread(path: Path) -> str:
 
 
 def find_stray(config: Path) -> list[Fault]:
-    """Return a warning for each Lua file in the configuration's folder, because nothing reads a Lua file there."""
+    """Return a warning for each Lua file in the configuration's folder, because the hub ignores Lua files there."""
     try:
         names = sorted(each.name for each in config.iterdir() if looks_like_lua(each.name) and each.is_file())
     except OSError:
@@ -206,7 +204,7 @@ def find_stray(config: Path) -> list[Fault]:
 
 
 async def read_folder(folder: Folder | None) -> Contents:
-    """Read the folder on a thread. Return empty contents without a folder."""
+    """Read the folder on a thread. Return empty contents if `folder` is None."""
     return Contents(sources=(), faults=()) if folder is None else await asyncio.to_thread(folder.read)
 
 

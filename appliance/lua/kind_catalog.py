@@ -36,11 +36,11 @@ from appliance.lua.worker_pool import WorkerPool
 log = logging.getLogger("lua")
 
 MAX_CALL_CPU_SECS = 2.0
-"""Seconds that a function may compute without waiting. The limit is less than the limit of a poll, so that the error
-names the line."""
+"""Maximum seconds that a function may compute without waiting. This limit is shorter than a poll's limit, because
+only this limit's error contains the line."""
 
 _BUNDLED = "bundled"
-"""The name of the folder of bundled kinds."""
+"""Displayed folder name of the bundled kinds."""
 
 
 class DescribeKind(Protocol):
@@ -50,12 +50,13 @@ class DescribeKind(Protocol):
 
 
 LuaKind = Asset[KindDefinition]
-"""A kind of adapter. The kind has the name of its file."""
+"""A kind's name is its file name."""
 
 
 class KindReading(Struct, frozen=True, kw_only=True):
-    """The valid kinds, the settings of their sections, and the faults. `faults` are the faults of kinds, `refused`
-    the faults of sections. `replaced` are the bundled kinds that the home's files replace."""
+    """The result of reading kinds: the valid kinds and the settings of their sections. `faults` are the faults in
+    kinds, and `refused` are the faults in sections. `replaced` are the bundled kinds that the home's files
+    replace."""
 
     kinds: Mapping[str, LuaKind]
     settings: Mapping[str, SectionSettings]
@@ -73,11 +74,11 @@ class KindReading(Struct, frozen=True, kw_only=True):
 
 
 class KindCatalog:
-    """The kinds of the home's sections, and the `KindHost` of their adapters. If a file has a fault, its loaded kind
-    does not change. `folder` is the home's folder, which may be missing. The `unsaved` text replaces the file with
-    the same name. Bundled kinds are loaded only if a section uses them. Each load is published for each section.
-    The functions of kinds run in `pool`; without it, `open_pool` starts workers for the first section of a kind in
-    Lua."""
+    """The kinds that the home's sections use, and the `KindHost` of their adapters. If a file has a fault, its
+    previously loaded kind remains. `folder` is the home's folder of kinds, which may be missing. The `unsaved` text
+    replaces the file with the same name. Bundled kinds are loaded only if a section uses them. Each load publishes an
+    event for each section. The functions of kinds run in `pool`. Without `pool`, the first section with a kind in Lua
+    starts workers by `open_pool`."""
 
     def __init__(
         self,
@@ -116,8 +117,8 @@ class KindCatalog:
         await self._start_workers()
 
     async def reload(self) -> tuple[int, list[Fault]]:
-        """Load the valid files again. Return their number, and every fault of the other files. If a changed kind
-        rejects a section, the section does not change."""
+        """Load the valid files again. Return the number of loaded files, and every fault of the other files. If a
+        changed kind rejects a section, the section does not change."""
         reading = await self.read()
         self._accept(reading)
         return len(reading.kinds), reading.list_faults()
@@ -148,7 +149,7 @@ class KindCatalog:
         return reading.list_faults(), sorted([*reading.warnings, *warnings])
 
     async def judge(self, source: Source) -> tuple[LuaKind, list[Fault]]:
-        """Return the kind of this text, and a warning for each fault of its sections. Change nothing.
+        """Return the kind in this text, and a warning for each fault in the kind's sections. Do not load the kind.
 
         Raise `ConfigFailed` with the text's faults.
         """
@@ -159,8 +160,8 @@ class KindCatalog:
         return kind, [Fault(source.name, 0, str(each)) for each in faults]
 
     async def read_all(self) -> tuple[Mapping[str, KindDefinition], Mapping[str, tuple[Fault, ...]]]:
-        """Return every valid kind, both the home's and bundled kinds, and the faults of the other files. Change
-        nothing."""
+        """Return every valid kind (of the home and bundled), and the faults of invalid files. Do not load the
+        kinds."""
         sections = [
             LuaSection(name=name, kind=name, raw={}, file="", line_of=lambda _: 0) for name in list_bundled_kinds()
         ]
@@ -168,14 +169,14 @@ class KindCatalog:
         return {name: each.definition for name, each in reading.kinds.items()}, reading.faults
 
     async def judge_sections(self, sections: Sequence[LuaSection]) -> list[Fault]:
-        """Return the faults of these sections according to their kinds. Change nothing."""
+        """Return the faults that the kinds find in these sections."""
         if not sections:
             return []
         others = KindCatalog(self._folder, sections, self._describe_any, Bus())
         return sorted(chain(*(await others.read()).refused.values()))
 
     def find(self, section: LuaSection) -> LoadedSection | SectionFault:
-        """Return the section's settings, as its loaded kind parses them."""
+        """Return the section's settings, parsed by the loaded kind."""
         kind, changed = self._in_use.get(section.name), self._changed.get(section.name, asyncio.Event())
         if kind is None:
             missing = Fault(
@@ -208,7 +209,7 @@ class KindCatalog:
         return {name: frozenset(kind.definition.operations) for name, kind in self._in_use.items()}
 
     async def read(self, tries: int = 1) -> KindReading:
-        """Load the home's files, and the bundled files that sections use."""
+        """Read the home's files, and the bundled files that sections use."""
         contents = await read_folder(self._folder)
         if (unsaved := self._unsaved) is not None:
             saved = [each for each in contents.sources if each.name != unsaved.name]
@@ -242,7 +243,7 @@ class KindCatalog:
         )
 
     async def _load(self, source: Source) -> LuaKind:
-        """Return the kind of this text. Raise `ConfigFailed` with its faults."""
+        """Raise `ConfigFailed` with the text's faults."""
         name = _kind_of_file(source.name)
         if KIND_NAME.fullmatch(name) is None:
             wrong = "is not a name for a kind; use a-z, 0-9, and _, and begin with a letter"
@@ -253,7 +254,7 @@ class KindCatalog:
         return await load_file(source, self._describe, parse_kind)
 
     def _accept(self, reading: KindReading) -> None:
-        """Replace the loaded kinds by the valid ones. Adapters of changed kinds restart."""
+        """Replace the loaded kinds. Adapters of changed kinds restart."""
         self.rejected = reading.left_out
         for warning in reading.warnings:
             log.warning("%s", warning)
@@ -293,14 +294,14 @@ def folder_of_kinds(file: Path) -> Folder:
 def catalog_of_kinds(
     file: Path, sections: Sequence[LuaSection], describe: DescribeKind, bus: Bus, pool: WorkerPool | None = None
 ) -> KindCatalog:
-    """Return the catalog of the folder next to this configuration file, empty until it is loaded."""
+    """Return an unloaded catalog of the folder next to this configuration file."""
     return KindCatalog(folder_of_kinds(file), sections, describe, bus, pool=pool)
 
 
 @cache
 def read_bundled_kinds() -> Contents:
-    """Return the files of the bundled kinds. The files are read once, because the hub may later run as another user,
-    without the permission to read them."""
+    """Return the cached files of the bundled kinds. The hub may later run as another user, without permission to read
+    the files."""
     return Folder(path=BUNDLED_KINDS, name=_BUNDLED).read()
 
 
@@ -312,9 +313,9 @@ async def enter_kinds(
     bus: Bus,
     build_pool: Callable[[float], WorkerPool],
 ) -> KindCatalog:
-    """Load the kinds in Lua. If a section uses a kind, kinds run in separate workers until the stack is left.
-    `build_pool` gets the seconds that a function may compute without waiting. Raise `ConfigFailed` for sections that
-    their kinds refuse."""
+    """Load the kinds in Lua. If a section uses a kind, run kinds in separate workers until the stack closes. The
+    argument of `build_pool` is the maximum seconds that a function may compute without waiting. Raise `ConfigFailed`
+    if a kind rejects a section."""
     sections = [each for each in adapters.values() if isinstance(each, LuaSection)]
     pools = await stack.enter_async_context(AsyncExitStack())
 

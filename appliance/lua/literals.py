@@ -1,4 +1,4 @@
-"""Literals: the values of arguments in calls, as far as a Lua file's text shows them."""
+"""Finds calls with literal arguments in a Lua file's text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from appliance.lua.source import KEYWORDS, NO_TOKEN, LuaToken, Source, tokens_of
 MAX_DEPTH = 8
 
 UNKNOWN: Any = object()
-"""A value that is unknown until the file runs."""
+"""A value that is only known at run time."""
 
 NO_CONSTANTS: Mapping[str, Any] = {}
 
@@ -24,9 +24,10 @@ _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
 
 
 class LiteralCall(Struct, frozen=True, kw_only=True):
-    """A call of a method, such as `ctx:sleep(5)`. With an empty `method`, it is a table outside of such calls.
-    Computed arguments and fields are `UNKNOWN`. A local variable that gets only one literal value has this value. If
-    the call `is_open`, its last argument may return several values. `object` is the word before the colon."""
+    """A method call, such as `ctx:sleep(5)`. An empty `method` means a table outside of method calls. Computed
+    arguments and fields are `UNKNOWN`. A local variable is replaced by its value if the file assigns only one
+    literal. If the call `is_open`, its last argument may return several values. `object` is the word before the
+    colon."""
 
     method: str
     line: int
@@ -36,7 +37,7 @@ class LiteralCall(Struct, frozen=True, kw_only=True):
 
 
 def literal_calls(source: Source, methods: frozenset[str], field: str) -> Iterator[LiteralCall]:
-    """Yield the calls of these methods, and the other tables with this field."""
+    """Yield the calls of these methods, and other tables with this field."""
     if not any(word.encode() in source.text for word in (*methods, field)):
         return
     tokens = [*tokens_of(source.chunk), NO_TOKEN, NO_TOKEN, NO_TOKEN]
@@ -65,7 +66,7 @@ def literal_calls(source: Source, methods: frozenset[str], field: str) -> Iterat
 
 
 def _constants_in(tokens: Sequence[LuaToken]) -> dict[str, Any]:
-    """Return the local variables with one literal value that the file only passes to calls."""
+    """Return the local variables with a single literal value, if the file only passes them to calls."""
     found: dict[str, Any] = {}
     changed = set(KEYWORDS)
     for index, token in enumerate(tokens[:-3]):
@@ -89,7 +90,7 @@ def _parameters_at(tokens: Sequence[LuaToken], index: int) -> Iterator[str]:
 
 
 class _Reader:
-    """Reads values, beginning with the token at `index`. `constants` are the values of names."""
+    """Reads values, beginning with the token at `index`. `constants` contains the values of local variables."""
 
     def __init__(
         self, tokens: Sequence[LuaToken], index: int, depth: int = 0, constants: Mapping[str, Any] = NO_CONSTANTS
@@ -183,7 +184,7 @@ class _Reader:
         return items or fields
 
     def _skip(self) -> None:
-        """Go to the end of the expression."""
+        """Skip the rest of the expression."""
         depth = 0
         while self._word:
             word = self._word

@@ -13,7 +13,7 @@ from appliance.tables.checks import Mismatch, format_value, nearest, one_of
 
 
 class ModeType(StrEnum):
-    """The way to handle an execution while others of its id run or wait."""
+    """The handling of a new execution while other executions with the same id run or wait."""
 
     PARALLEL = "parallel"
     SINGLE = "single"
@@ -22,19 +22,20 @@ class ModeType(StrEnum):
 
 
 BOUNDED = (ModeType.PARALLEL, ModeType.QUEUED)
-"""The types that take a `max`."""
+"""The types with a `max`."""
 
 
 class Mode(Struct, frozen=True, kw_only=True):
-    """A mode. `max` is the maximum number of running executions (parallel), or of waiting executions (queued). For
-    other types, it is 1."""
+    """An execution mode. `max` is the maximum number of running executions (parallel) or waiting executions (queued).
+    For other types, `max` is 1."""
 
     type: ModeType
     max: int
 
 
 def mode_check(default_max: int) -> Callable[[Any], Mode]:
-    """Return a check for a mode's name, or a table with `type` and `max`. The default of `max` is `default_max`."""
+    """Return a check for the field `mode`: a mode's name, or a table with `type` and `max`. The default of `max` is
+    `default_max`."""
 
     def check(value: Any) -> Mode:
         if isinstance(value, str):
@@ -68,7 +69,7 @@ def _max(value: Any) -> int:
 
 
 class Decision(StrEnum):
-    """The result of a mode for a new execution."""
+    """The mode's decision about a new execution."""
 
     RUN = "run"
     QUEUE = "queue"
@@ -76,7 +77,7 @@ class Decision(StrEnum):
 
 
 def apply_mode(mode: Mode, running: int, waiting: int) -> Decision:
-    """Decide about a new execution while these numbers of executions of its id run and wait."""
+    """Decide about a new execution, given the numbers of running and waiting executions with the same id."""
     match mode.type:
         case ModeType.RESTART:
             return Decision.RUN
@@ -86,7 +87,7 @@ def apply_mode(mode: Mode, running: int, waiting: int) -> Decision:
 
 
 def refusal(mode: Mode, running: int, waiting: int) -> str:
-    """Return the reason why a new execution is dropped."""
+    """Return the reason for dropping a new execution."""
     if mode.type is ModeType.QUEUED:
         return f"queued allows {mode.max} to wait, and {waiting} already do"
     return f"{mode.type} allows {mode.max} to run at once, and {running} already do"

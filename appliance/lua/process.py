@@ -1,4 +1,4 @@
-"""Processes: the limits of executions, the start and state of a worker, and access to the hub's memory."""
+"""Starts worker processes, sets their limits, and protects the hub's memory from other processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from appliance.lua.folder import Folder
 from appliance.lua_worker.protocol import Decoder
 
 DEADLINE_GRACE_SECS = 1.0
-"""Seconds for Lua to stop after a limit. After that, its worker is killed."""
+"""Seconds for Lua to stop after a limit. If Lua does not stop in time, the worker is killed."""
 
 
 class ExecutionLimits(Struct, frozen=True, kw_only=True):
@@ -30,8 +30,8 @@ class ExecutionLimits(Struct, frozen=True, kw_only=True):
 
     `max_cpu_secs` limits the running time between two waiting calls. `max_cpu_total_secs` limits the total processor
     time. `backstop_secs` limits the whole duration, without the time inside `ctx:sleep`. The limits are real seconds,
-    even if the hub's clock is simulated. `user_ids` are the user and the groups of a worker that root starts.
-    """
+    even if the hub's clock is simulated. If root starts the worker, the worker runs with `user_ids`, a user and
+    groups."""
 
     max_memory_mb: float = 16
     max_cpu_secs: float = 5.0
@@ -45,8 +45,8 @@ class ExecutionLimits(Struct, frozen=True, kw_only=True):
 
 
 class ExecutionSettings(Struct, frozen=True):
-    """The settings that all executions share. `clock` and `zone` are the time for Lua. The limits are seconds of
-    `machine`."""
+    """The settings that all executions share. Lua gets its time from `clock` and `zone`. The `machine` clock measures
+    the limits."""
 
     limits: ExecutionLimits
     scripts: Folder | None
@@ -70,7 +70,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class WorkerProcess:
-    """A process that runs Lua. `socket` is the hub's end of its connection."""
+    """A process that runs Lua. `socket` is the hub's end of the connection."""
 
     def __init__(self, limits: ExecutionLimits, zone: ZoneInfo) -> None:
         """Start the process. The calling thread must live at least as long as the process. Raise `OSError` if the
@@ -100,7 +100,7 @@ class WorkerProcess:
         return int(self._read_stat(21)) * _PAGE_BYTES
 
     def is_halted(self) -> bool:
-        """Return whether a signal has halted the process."""
+        """Return whether a signal such as SIGSTOP has halted the process."""
         return self._read_stat(0) in ("T", "t")
 
     def kill(self) -> None:
@@ -120,12 +120,11 @@ class WorkerProcess:
         return f"{name}, perhaps for lack of memory" if -code == signal.SIGKILL else name
 
     def _read_stat(self, field: int) -> str:
-        """Return a field of /proc/PID/stat, or "0" if it cannot be read. Field 0 is the state.
+        """Return a field of /proc/PID/stat, or "0" if the file is unreadable. Field 0 is the state.
 
-        The file stays open, because a confined process may be invisible in /proc even to its own user. A process that
-        is just starting may also be invisible, so the next call tries again. The lock is needed because `wait` closes
-        the file on another thread.
-        """
+        Keep the file open, because a confined process may be invisible in /proc even to its own user. A process that
+        is just starting may also be invisible; the next call tries again. The lock is necessary, because `wait`
+        closes the file on another thread."""
         with self._reading, suppress(OSError, IndexError):
             if self._has_ended:
                 return "0"
@@ -145,8 +144,8 @@ def _arguments(limits: ExecutionLimits, zone: ZoneInfo) -> list[str]:
 
 
 def probe_confinement() -> str:
-    """Start a worker, and return the missing parts of its sandbox, or an empty text. This function blocks for a
-    fraction of a second. Raise `OSError` if no worker can be started."""
+    """Start a worker, and return the missing protections of its sandbox as text. The text is empty if the sandbox is
+    complete. This function blocks for a fraction of a second. Raise `OSError` if no worker can be started."""
     process = WorkerProcess(ExecutionLimits(), load_zone("UTC"))
     try:
         process.socket.settimeout(PROBE_SECS)
@@ -162,9 +161,10 @@ def probe_confinement() -> str:
 
 def protect_memory() -> bool:
     """Prevent other processes of this user from reading the hub's memory by /proc, a debugger, or a core dump. Return
-    whether that succeeded. The process's files in /proc then belong to root. Root can still read everything."""
+    whether the kernel allowed the protection. Afterwards, the process's files in /proc belong to root. Root can still
+    read the memory."""
     try:
-        import ctypes  # a part of Python that a router may lack
-    except (ImportError, MemoryError):  # the latter if no memory may be executable, and libffi is old
+        import ctypes  # routers may lack this part of Python
+    except (ImportError, MemoryError):  # an old libffi raises MemoryError if executable memory is forbidden
         return False
     return bool(ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0) == 0)

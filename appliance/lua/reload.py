@@ -1,4 +1,4 @@
-"""Reloads: one at a time for each target. The result is returned, logged, and published on the bus."""
+"""Reloads Lua files, one reload at a time per target. The result is returned, logged, and published on the bus."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from appliance.watch import Target
 log = logging.getLogger("lua")
 
 Reloaded = events.CatalogReloaded | events.CatalogReloadFailed
-"""The result of a reload. `loaded_count` is the number of loaded files."""
 
 LoadWork = Callable[[], Awaitable[tuple[int, list[Fault]]]]
-"""Loads a target again. Returns the number of loaded files (0 if a fault blocks all), and every fault."""
+"""Loads a target again. Returns the number of loaded files, and every fault. The number is 0 if a fault blocks the
+reload."""
 
 
 class Reloader:
-    """The reloads of one target: `scenes`, `automations`, `scripts`, or `adapters`. A reload that has begun finishes.
-    `load_valid` loads the valid files even if others have faults; its default is `work`. `more` returns further
-    fields of the result."""
+    """Reloads one target: `scenes`, `automations`, `scripts`, or `adapters`. A reload finishes even if its caller is
+    cancelled. `load_valid` loads the valid files even if other files have faults. Its default is `work`. `more`
+    returns further fields of the result."""
 
     def __init__(
         self,
@@ -56,11 +56,12 @@ class Reloader:
         await self._tasks.__aexit__()
 
     async def reload(self) -> Reloaded:
-        """Reload after earlier requests. The reload finishes even if the caller is cancelled."""
+        """Reload after all earlier requests have finished."""
         return await self._tasks.finish(self._reload(self._work), f"reload of {self.target}")
 
     async def reload_valid(self) -> Reloaded:
-        """Like `reload`, but a fault in one file does not block the other files. Saving a file uses this."""
+        """Like `reload`, but a fault in one file does not block other files. The API calls this after it saves a
+        file."""
         return await self._tasks.finish(self._reload(self._load_valid), f"reload of {self.target}")
 
     async def _reload(self, work: LoadWork) -> Reloaded:
@@ -90,7 +91,7 @@ class Reloader:
 
 
 def refusing(directory: str, reason: str) -> LoadWork:
-    """Return the work of a disabled target, which fails with this reason."""
+    """Return the `LoadWork` of a disabled target. The work always fails with this reason."""
 
     async def refuse() -> tuple[int, list[Fault]]:
         return 0, [Fault(directory, 0, reason)]
@@ -104,7 +105,7 @@ def targets_of(
     reloads: Mapping[str, Callable[[], Awaitable[object]]],
     kinds: Path | None,
 ) -> list[Target]:
-    """Return the folders to watch, including the folder of `kinds`, with their reloads."""
+    """Return the folders to watch with the reload of each folder, including the folder of `kinds`."""
     targets = [
         Target(folder=root / section.directory, is_deep=target == "scripts", on_change=reloads[target])
         for target, section in sections.items()

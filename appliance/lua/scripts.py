@@ -1,4 +1,4 @@
-"""Scripts: the Lua files that other files require."""
+"""Lua modules for `require`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger("lua")
 
 
 class Scripts:
-    """The scripts of a folder. `compile_` raises `ScriptFailed`. `inspect` yields warnings, which are logged."""
+    """The scripts of a folder. `compile_` raises `ScriptFailed`. `inspect` yields warnings for the log."""
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ MAX_FILE_BYTES = 1 << 20
 """Maximum size of a Lua file. Files written by people are far smaller."""
 
 MAX_TEXTS_KNOWN = 1024
-"""Number of texts with cached results."""
+"""Maximum number of texts with cached results."""
 
 T = TypeVar("T")
 
@@ -51,8 +51,8 @@ _TOKEN = re.compile(
 
 
 class LuaToken(NamedTuple):
-    """One word of a file. A text includes its quotes. `kind` is name, text, number, or symbol. `line` begins at 1,
-    `column` at 0."""
+    """One token of a file. A token of kind `text` includes the quotes. The other kinds are name, number, and symbol.
+    `line` begins at 1, `column` at 0."""
 
     kind: str
     word: str
@@ -88,20 +88,20 @@ def windows_of(text: bytes, size: int) -> Iterator[tuple[LuaToken, ...]]:
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """One file. `name` is its configured path, such as `config/scenes/evening.lua`."""
+    """A Lua file's text. `name` is the file's configured path, such as `config/scenes/evening.lua`."""
 
     name: str
     text: bytes
 
     @property
     def chunk(self) -> bytes:
-        """The text for Lua, without a byte order mark. A first line `#!…` is empty."""
+        """The text as UTF-8 without a byte order mark. An initial `#!` line is replaced by an empty line."""
         text = self.text.removeprefix(_MARK)
         return text[len(text.split(b"\n", 1)[0]) :] if text.startswith(b"#") else text
 
     def line_of(self, *path: str) -> int:
-        """Return the line that sets a field, such as `("trigger", "above")` for `above` inside `trigger`. Return 0 if
-        the line is unknown."""
+        """Return the line of a field's assignment. The path `("trigger", "above")` means the field `above` inside
+        `trigger`. Return 0 if the line is unknown."""
         found = NO_TOKEN
         for key in path:
             tokens = _fields_of(self.text).get(key, [])
@@ -113,14 +113,13 @@ class Source(Struct, frozen=True, kw_only=True):
 
     @property
     def line_of_return(self) -> int:
-        """The line of the last `return` at the start of a line, which begins the file's table. 0 without such a
-        line."""
+        """The line of the last unindented `return`, where the file's table begins. 0 if the file has no such line."""
         return self.line_of(_LAST_RETURN)
 
 
 @lru_cache(maxsize=4)
 def _fields_of(text: bytes) -> dict[str, list[LuaToken]]:
-    """Return the tokens that set fields, by name. `_LAST_RETURN` has the last `return` at the start of a line."""
+    """Return the tokens that set fields, by name. The key `_LAST_RETURN` contains the last unindented `return`."""
     fields: defaultdict[str, list[LuaToken]] = defaultdict(list)
     for first, second, third, token in windows_of(text, 4):
         if token.word == "=" and third.kind == "name" and second.word != ".":
@@ -163,21 +162,21 @@ CALLS: Mapping[str, str] = {
     for name, method in CTX_METHODS.items()
     if method.names is not None and not method.may_be_absent
 }
-"""The kind of thing that the first argument names, by method. Methods that return nil for a missing thing are not
+"""The type of object that the first argument names, by method. Methods that return nil for a missing object are not
 included."""
 
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "log": LOG_ARGUMENTS,
     **{name: method.arguments for name, method in CTX_METHODS.items()},
 }
-"""The Lua types of the arguments by method of `ctx`. `?` marks an optional argument."""
+"""The Lua types of arguments, by `ctx` method. `?` marks an optional argument."""
 
 _ANY_CALL = re.compile(rb":\s*(?:%b)\b|\brequire\b" % "|".join(CALLS).encode())
 
 _PLAIN = re.compile(r"""(["'])([^"'\\]*)\1""")
 
 _MAKERS = frozenset({"_G", "_ENV", "load", "rawset"})
-"""A file that uses one of these names may assign globals in hidden ways."""
+"""A file that uses one of these names may assign globals dynamically."""
 
 _NAMES = b"""
 local libraries = {}
@@ -190,18 +189,18 @@ return libraries"""
 
 _LISTS = frozenset({"local", "for", "function"})
 _BETWEEN = frozenset({",", "(", ".", ":", "<", ">"})
-"""The words that begin a list of declared names, and the separators within the list."""
+"""Keywords that begin a declaration of names, and the separators between the names."""
 
 MAX_HINTS = 20
-"""Maximum number of sentences with a hint, because finding the nearest name takes time."""
+"""Maximum number of faults with a hint, because a search for similar names is slow."""
 
 Known = Mapping[str, Mapping[str, bool]]
-"""Lua's globals, each with its members if it is a library."""
+"""Lua's globals. Each library has its members."""
 
 
 class CalledName(Struct, frozen=True):
-    """A call with a name, such as `ctx:command("desk:light:0", …)` or `require("module")`. `kind` is the kind of
-    thing that has the name."""
+    """A call with a literal name, such as `ctx:command("desk:light:0", …)` or `require("module")`. `kind` is the type
+    of the named object."""
 
     line: int
     call: str
@@ -211,8 +210,8 @@ class CalledName(Struct, frozen=True):
 
 @by_text
 def called_names(source: Source) -> tuple[CalledName, ...]:
-    """Return every call of `ctx` or `require` with a plain text as its first argument, in order."""
-    if _ANY_CALL.search(source.text) is None:  # most files have none, and searching for words takes a while
+    """Return every call of `ctx` or `require` with a literal text as its first argument, in the order of the file."""
+    if _ANY_CALL.search(source.text) is None:  # most files have no such call, and splitting into tokens is slow
         return ()
     found = []
     for colon, call, bracket, name, behind in windows_of(source.chunk, 5):
@@ -229,7 +228,7 @@ def called_names(source: Source) -> tuple[CalledName, ...]:
 
 
 _KNOWN: dict[bool, Known] = {}
-"""The cached globals of kinds of adapter (True) and of other files (False)."""
+"""Cached globals: True for kinds of adapter, False for other files."""
 
 
 async def find_undefined(
@@ -239,9 +238,9 @@ async def find_undefined(
     others: Sequence[Source] = (),
     is_kind: bool = False,
 ) -> list[Fault]:
-    """Return a fault for each undefined name and each unknown method of `ctx` in `sources`. `is_kind` selects the
-    methods of kinds of adapter. Names that `others` define are known, but `others` are not checked. Return nothing if
-    any file may set globals in hidden ways."""
+    """Return a fault for each undefined name and each unknown `ctx` method in `sources`. `is_kind` selects the
+    methods of kinds of adapter. Names that `others` define are known, but `others` are not checked. Return no faults
+    if any file may assign globals dynamically."""
     methods = KIND_METHODS if is_kind else frozenset({*CTX_METHODS, "log"})
     if (known := _KNOWN.get(is_kind)) is None:
         known = _KNOWN[is_kind] = await describe(Source(name="names", text=_NAMES))
@@ -249,8 +248,8 @@ async def find_undefined(
 
 
 class _Names(Struct, frozen=True):
-    """The names that a file assigns, and the members that it adds to libraries. `makes_globals` is true if it may set
-    globals in hidden ways."""
+    """The names that a file assigns, and the members that the file adds to libraries. `makes_globals` is true if the
+    file may assign globals dynamically."""
 
     given: frozenset[str]
     extended: frozenset[str]
@@ -298,7 +297,7 @@ def _sentence(name: str, member: str | None, near: str | None) -> str:
 
 
 def _given(tokens: Sequence[LuaToken]) -> Iterator[str]:
-    """Yield every assigned name: variables, parameters, fields of any table, and functions."""
+    """Yield every assigned name of a variable, parameter, table field, or function."""
     is_listing = False
     for index, token in enumerate(tokens):
         if token.word in _LISTS:
@@ -331,8 +330,8 @@ def _extended(tokens: Sequence[LuaToken]) -> Iterator[str]:
 def _undefined(
     tokens: Sequence[LuaToken], known: Known, given: set[str], extended: set[str]
 ) -> Iterator[tuple[int, str, str | None]]:
-    """Yield the line and the name of each undefined global that is read. If only a library's member is undefined,
-    yield that too."""
+    """Yield the line and the name of each undefined global that is read, and of each undefined member of a
+    library."""
     for index, token in enumerate(tokens[:-2]):
         is_read = token.kind == "name" and token.word not in KEYWORDS and token.word not in given
         if not is_read or tokens[index - 1].word in (".", ":", "::", "goto"):
@@ -347,8 +346,8 @@ def _undefined(
 def _no_methods(
     tokens: Sequence[LuaToken], methods: frozenset[str], given: set[str]
 ) -> Iterator[tuple[int, str, str]]:
-    """Yield the line of each call of an unknown method of `ctx`, with "ctx" and the method. If a known method is
-    called with a dot instead of a colon, the method begins with a dot."""
+    """Yield the line, "ctx", and the method for each call of an unknown `ctx` method. If a known method is called
+    with a dot instead of a colon, yield the method with a leading dot."""
     for index, token in enumerate(tokens[:-2]):
         sign, method = tokens[index + 1].word, tokens[index + 2].word
         if token.word != "ctx" or tokens[index - 1].word in (".", ":") or method in given:

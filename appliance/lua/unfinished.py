@@ -1,5 +1,6 @@
-"""Unfinished executions: after a kill or a power cut, each gets an entry in the history at the next start. An
-execution is marked in storage after a moment, until it ends. Most executions end earlier, and cause no write."""
+"""Records executions that a kill or a power cut has interrupted. An execution that runs for more than a moment is
+marked in storage until it ends. At the next start, each marked execution gets an entry in the history. Most
+executions end before the mark, and cause no write."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ CUT_OFF = "the hub was killed or lost its power while this ran"
 
 
 class _Mark(Struct, frozen=True):
-    """The mark of an execution. `kind` is `scene` or `automation`, `of` is its id, and `at` is the start in ms since
-    1970."""
+    """The stored mark of an execution. `kind` is `scene` or `automation`, `of` is the id of the scene or automation,
+    and `at` is the start in ms since 1970."""
 
     kind: str
     of: str
@@ -72,7 +73,7 @@ class UnfinishedExecutions:
                 history.add(entry)
 
     def begin(self, execution_id: str, kind: str, of: str, at: datetime) -> None:
-        """Mark the execution after a moment, unless it ends before."""
+        """Mark the execution after a moment, unless it has already ended."""
         self._young[execution_id] = _Mark(kind, of, to_millis(at))
         if not self._is_waiting:
             self._is_waiting = True

@@ -13,33 +13,33 @@ from appliance.lua.source import Source
 from appliance.lua_worker.protocol import CPU_SECS, LAST, MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
 
 MAX_RUNNING = 64
-"""Maximum number of executions whose Lua runs in one worker at the same time. Others wait."""
+"""Maximum number of executions whose Lua runs in one worker at the same time. Further executions wait."""
 
 CHECK_INTERVAL_SECS = 0.5
 MAX_HALTED_CHECKS = 8
-"""A halted worker that has work is killed after this number of consecutive checks without a response."""
+"""A halted worker with work is killed after this number of consecutive checks without a response."""
 
 MAX_SILENT_CHECKS = 16
-"""The same limit for a worker that is not halted, because it may be waiting for the processor."""
+"""Like `MAX_HALTED_CHECKS`, for a running worker, which may be waiting for the processor."""
 
 MAX_SILENT_CHECKS_AT_START = 60
-"""The same limit for a worker that is starting, because the storage may be slow or the box busy."""
+"""Like `MAX_HALTED_CHECKS`, for a starting worker, because the machine may be busy or its storage slow."""
 
 MAX_RESIDENT_BYTES = 256 << 20
 """Maximum resident memory of a worker, in addition to four times an execution's limit."""
 
 MAX_IDLE_GROWTH_BYTES = 16 << 20
-"""An idle worker is replaced if it has grown by more than this since its start."""
+"""An idle worker is replaced if its memory has grown by more than this since its start."""
 
 READ_BYTES = 1 << 14
-"""Maximum size of the frames in one turn of the loop. Each log line is searched for secrets, which takes time."""
+"""Maximum size of the frames in one iteration of the event loop, because each log line is searched for secrets."""
 
 
 class Worker(asyncio.BufferedProtocol):
     """One worker process, from its start to its end.
 
-    `on_stuck` gets the files that could not be stopped, before the process is killed. `on_ready` gets the missing
-    parts of the sandbox. After `live`, call `lose_executions`.
+    Before the process is killed, `on_stuck` receives the files that could not be stopped. `on_ready` receives the
+    missing protections of the sandbox. After `live`, call `lose_executions`.
     """
 
     def __init__(
@@ -85,12 +85,13 @@ class Worker(asyncio.BufferedProtocol):
 
     @property
     def _has_hung_up(self) -> bool:
-        """Whether a write has failed because the process has ended. A read reports this later."""
+        """Whether a write has failed because the process has ended. The event loop notices the end only at the next
+        read."""
         return self._transport is not None and self._transport.is_closing()
 
     def figures(self) -> dict[str, Any]:
-        """Return the worker's figures. `confinement` is "complete", a list of missing parts, or None until the worker
-        is ready."""
+        """Return the worker's figures. `confinement` is "complete" or a list of missing protections. It is None until
+        the worker is ready."""
         return {
             "pid": self.pid,
             "resident_bytes": self._resident_bytes(),
@@ -117,7 +118,7 @@ class Worker(asyncio.BufferedProtocol):
             self._reap()
 
     def kill(self, because: str, *, quietly: bool = False) -> None:
-        """Kill the process. Every execution that has begun in it ends with this sentence."""
+        """Kill the process. End every execution that has begun in the process, with the reason `because`."""
         if self.ended_because is None:
             self.ended_because = because
             self.is_quiet = quietly
@@ -126,7 +127,7 @@ class Worker(asyncio.BufferedProtocol):
 
     def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
         """Send the frame to the execution's Lua once fewer than `MAX_RUNNING` executions run. The execution's `reply`
-        will be a request or the last frame. If the process ends first, `reply` is LOST."""
+        is then a request or the last frame. If the process ends first, `reply` is LOST."""
         execution.reply = asyncio.get_running_loop().create_future()
         if not execution.is_begun:
             self._admitted += 1
@@ -143,7 +144,7 @@ class Worker(asyncio.BufferedProtocol):
         self._write(encode(FrameKind.STOP, execution.number, bytes([Reason.CANCELLED])))
 
     def leave(self, execution: LuaExecution) -> None:
-        """Remove an execution that has ended."""
+        """Remove an ended execution."""
         self._executions.pop(execution.number, None)
         self._note_idle(execution)
 
@@ -173,13 +174,13 @@ class Worker(asyncio.BufferedProtocol):
         if self._check_timer is not None:
             self._check_timer.cancel()
         if self._process is not None:
-            self._process.wait()  # it has been killed
+            self._process.wait()  # returns soon, because the process has been killed
         if self._transport is not None:
             self._transport.close()
             self._transport = None
 
     def lose_executions(self) -> None:
-        """End every execution in the worker. An execution that has not begun begins in another worker."""
+        """End every execution in the worker. An execution that has not begun moves to another worker."""
         for execution in list(self._executions.values()):
             execution.lose(self.ended_because or "the Lua worker ended")
 
@@ -214,7 +215,7 @@ class Worker(asyncio.BufferedProtocol):
                 if each in self._executions:
                     self._executions[each].note_cpu(secs)
         elif execution is None:
-            return  # a late frame of an execution that has ended
+            return  # a late frame of an ended execution
         elif kind is FrameKind.LOG:
             execution.log(*parts)
         elif execution.receive(frame):
@@ -231,7 +232,7 @@ class Worker(asyncio.BufferedProtocol):
         self._send_waiting()
 
     def _note_idle(self, execution: LuaExecution) -> None:
-        """Free the execution's place, because its Lua has paused or ended."""
+        """Free the execution's slot, because its Lua has paused or ended."""
         self._running.discard(execution)
         self._send_waiting()
 
@@ -252,8 +253,8 @@ class Worker(asyncio.BufferedProtocol):
         self._check_memory()
 
     def _check_silence(self) -> None:
-        """Kill the process if it has not answered for too long. If no reply is pending, kill it only if it was
-        halted."""
+        """Kill the process if it has not answered for too long. If no reply is pending, kill only a halted
+        process."""
         is_awaited = bool(self._running) or not self.is_ready
         # sleeping executions in a halted worker would never continue
         has_halted = self._process is not None and self._process.is_halted()

@@ -1,4 +1,4 @@
-"""The worker pool: runs Lua files in worker processes. Each execution has a separate Lua state and limits."""
+"""Runs Lua files in worker processes. Each execution has a separate Lua state with limits."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from appliance.tables.checks import Function
 from appliance.tasks import Tasks
 
 MAX_FAILED_STARTS = 3
-"""After this number of consecutive workers that end before they are ready, waiting executions fail."""
+"""Waiting executions fail after this number of consecutive workers has ended before readiness."""
 
 MAX_LOSSES = 5
-"""After this number of interruptions by the end of a worker, the file is treated as the cause."""
+"""After the worker has ended this number of times during a file, the file is treated as the cause."""
 
 LOSS_PAUSE_SECS = 0.1
-"""Pause before an interrupted file is read again, multiplied by the number of interruptions."""
+"""Pause before an interrupted file runs again, multiplied by the number of interruptions."""
 
 MAX_STUCK = 2
 STUCK_PAUSE_SECS = 60.0
-"""If a file could not be stopped `MAX_STUCK` times within this time, it pauses for this time."""
+"""If a file could not be stopped `MAX_STUCK` times within this time, the file is blocked for the same time."""
 
 MAX_KILLS_KEPT = 20
 
@@ -46,7 +46,7 @@ MAX_CALL_BYTES = 20 << 20
 """Maximum size of the JSON argument for a function of a kind."""
 
 MIN_SPARE_AGE_SECS = 10.0
-"""A worker that ends earlier is replaced only when an execution needs a worker, so that a crash loop pauses."""
+"""A worker that ends before this age is replaced only when an execution needs a worker. This slows a crash loop."""
 
 log = logging.getLogger("lua")
 scripts_log = logging.getLogger("scripts")
@@ -57,13 +57,12 @@ _COUNTED = (FrameKind.EXECUTE, FrameKind.CALL)
 
 
 class WorkerPool:
-    """Owns the workers and every execution. The first execution starts a worker. Leaving the context ends everything
+    """Owns the workers and every execution. The first execution starts a worker. Leaving the context ends all workers
     at once.
 
-    `scripts` is the folder for `require`, None if scripts are disabled. `clock` and `timezone` are the time for Lua.
-    Limits are real seconds. `on_kill` gets a sentence for each lost worker. `on_start` is called one turn of the loop
-    before a worker starts.
-    """
+    `scripts` is the folder for `require`, None if scripts are disabled. Lua gets its time from `clock` and
+    `timezone`. Limits are real seconds. `on_kill` receives a sentence for each lost worker. `on_start` is called one
+    iteration of the event loop before a worker starts."""
 
     def __init__(
         self,
@@ -101,7 +100,7 @@ class WorkerPool:
 
     @property
     def running(self) -> int:
-        """The number of running executions, without files that are only read."""
+        """The number of running executions, except files that are only described or compiled."""
         return sum(each.kind in _COUNTED for each in self._executions)
 
     def figures(self) -> dict[str, Any]:
@@ -110,18 +109,16 @@ class WorkerPool:
         return {"running": self.running, "workers": workers, **kills}
 
     async def describe(self, source: Source, *, is_kind: bool = False) -> Mapping[str, Any]:
-        """Run the file's top-level code, and return its result as plain data, with `Function` for functions. With
+        """Run the file's top-level code, and return the result as plain data. Functions become `Function`. With
         `is_kind`, the file has the globals of kinds of adapter. Raise `ScriptFailed`."""
         description = await self._run_file(FrameKind.DESCRIBE, source, b"1" if is_kind else b"")
         return await asyncio.to_thread(_read_description, description)
 
     async def call(self, source: Source, calls: LuaCalls, call: Mapping[str, Any], *, name: str) -> bytes:
-        """Run the file of a kind of adapter, then the function that `call` names. Return the function's result as
-        JSON.
+        """Run the file of a kind of adapter, then the function at `path`. Return the function's result as JSON.
 
         `call` is `{path, settings, memory, first?, second?}`. Cancelling the waiting task ends the call. With
-        `repeat` in `call`, a call that the end of a worker interrupted begins once more. Raises `ScriptFailed`.
-        """
+        `repeat` in `call`, repeat the call once if its worker ends. Raises `ScriptFailed`."""
         given = orjson.dumps(call)
         if len(given) > MAX_CALL_BYTES:
             raise ScriptFailed(Fault(source.name, 0, f"the input of {name} is too large: {len(given) >> 20} MiB"))
@@ -140,7 +137,7 @@ class WorkerPool:
         self, source: Source, calls: LuaCalls, event: Mapping[str, Any] | None = None, *, name: str
     ) -> LuaExecution:
         """Begin an execution in a worker: the file's top-level code, then `execute(ctx)` or `execute(ctx, event)`.
-        Then call `run`."""
+        The caller must then call `run`."""
         return self._begin(FrameKind.EXECUTE, source, b"" if event is None else orjson.dumps(event), calls, name)
 
     async def run(self, execution: LuaExecution) -> Failure:
@@ -161,9 +158,9 @@ class WorkerPool:
         return execution
 
     def _find_worker(self, execution: LuaExecution, lost_because: str) -> Worker | str:
-        """Return a worker for the execution, or the reason why the execution does not begin. If necessary, start a
-        worker. A file that repeatedly could not be stopped is read but not run. A lost execution does not begin again
-        if the hub is stopping or no worker can start."""
+        """Return a worker for the execution, or the reason why the execution cannot begin. If necessary, start a
+        worker. A file that repeatedly could not be stopped can be described, but not executed. A lost execution does
+        not restart while the hub is stopping or if no worker can start."""
         if lost_because and (self._is_closing or self._failed_starts >= MAX_FAILED_STARTS):
             return lost_because
         if execution.kind in _COUNTED and (refusal := self._refusal_of(execution.source)) is not None:
@@ -179,9 +176,9 @@ class WorkerPool:
         return execution, await self.run(execution)
 
     async def _run_file(self, kind: FrameKind, source: Source, given: bytes = b"") -> bytes:
-        """Return the result of the file's top-level code. If the end of a worker interrupts the file, read it again,
-        because another file may be the cause. Interrupted files are read one after another, so that they do not
-        interrupt each other."""
+        """Return the result of the file's top-level code. If the worker ends during the file, run the file again,
+        because another file may be the cause. Run interrupted files one after another, so that the faulty file cannot
+        interrupt the others."""
         begin = partial(self._run_once, kind, source, given, _FileCalls(source.name), source.name)
         execution, failure = await begin()
         if execution.is_lost:
@@ -205,7 +202,7 @@ class WorkerPool:
         return worker
 
     async def _follow(self, worker: Worker) -> None:
-        """Run the worker to its end. Record the end before the worker's executions begin in another worker."""
+        """Run the worker to its end. Record the end before its executions restart in another worker."""
         try:
             await worker.live()
         finally:
@@ -223,7 +220,8 @@ class WorkerPool:
             times.append(self._settings.machine.monotonic())
 
     def _refusal_of(self, source: Source) -> str | None:
-        """Return why the file may not run now: it repeatedly could not be stopped. Otherwise return None."""
+        """Return a reason if the file is blocked because it repeatedly could not be stopped. Otherwise return
+        None."""
         now = self._settings.machine.monotonic()
         for each in [each for each, times in self._stuck_at.items() if now - times[-1] > STUCK_PAUSE_SECS]:
             del self._stuck_at[each]
@@ -284,8 +282,8 @@ def build_pool(
     on_start: Callable[[], None] = lambda: None,
     user_ids: tuple[int, ...] = (),
 ) -> WorkerPool:
-    """Return a pool with the configured limits. `root` is the parent of relative paths. A worker that root starts
-    becomes the user and groups in `user_ids`. `WorkerPool` explains the other arguments."""
+    """Return a pool with the configured limits. `root` is the parent of relative paths. If root starts a worker, the
+    worker runs with the user and groups in `user_ids`. See `WorkerPool` for the other arguments."""
     limits = ExecutionLimits(
         max_memory_mb=scripts.max_memory_mb,
         max_cpu_secs=scripts.max_cpu_secs,

@@ -1,2 +1,1 @@
-"""The worker: a process that owns every Lua state. The worker owns nothing else, so the hub can kill it at any
-moment."""
+"""The worker process: owns the Lua states and nothing else, so the hub can kill the worker at any moment."""

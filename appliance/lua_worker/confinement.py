@@ -1,9 +1,9 @@
-"""The sandbox: the worker gives up its rights when it starts.
+"""The sandbox: when the worker starts, it gives up all rights that running Lua does not need.
 
-The filter of system calls (seccomp), a program in BPF, allows only the calls that running Lua needs. A process of
-another architecture is killed, because its numbers mean other calls. An unlisted call fails with EPERM, so that a C
-library that only tries the call continues. A call newer than the list fails with ENOSYS, as on an older kernel. The C
-library then uses an older call, such as `clone` for threads, whose flags a filter can read.
+The filter of system calls (seccomp), a program in BPF, allows only the calls that running Lua needs. A call for
+another architecture kills the process, because the numbers have other meanings there. An unlisted call fails with
+EPERM, so that a C library that only tries the call continues. A call newer than the list fails with ENOSYS, as on an
+older kernel. The C library then uses an older call, such as `clone` for threads, whose flags a filter can read.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Any
 
 try:
     import ctypes
-except (ImportError, MemoryError):  # a router may lack it; an old libffi fails if no memory may be executable
+except (ImportError, MemoryError):  # routers may lack ctypes; an old libffi fails if executable memory is forbidden
     _libc: Any = None
 else:
     _libc = ctypes.CDLL(None, use_errno=True)
 
 MAX_FURTHER_TASKS = 1_024
-"""Threads and processes that the worker may start, in addition to all others on the machine. The kernel counts them
-per user, so a smaller limit would depend on this user's other programs."""
+"""Maximum number of threads and processes that the worker may start, in addition to the existing ones. The kernel
+counts threads and processes per user, so a smaller limit would depend on this user's other programs."""
 
 _SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SECCOMP, _SET_NO_NEW_PRIVILEGES = 1, 4, 22, 38
 _SECCOMP_MODE_FILTER = 2
@@ -36,19 +36,20 @@ _MAX_ARENAS = -8
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT, _LANDLOCK_VERSION = 444, 446, 1
 _NO_CTYPES = "Python's module ctypes is missing, which Landlock and seccomp need"
 _LANDLOCK_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-"""The number of file rights in each version of Landlock. Later versions have as many as the last version."""
+"""The number of file rights in each Landlock version. Later versions have the same number as the last listed
+version."""
 
 
 def confine(parent: int, max_address_bytes: int) -> list[str]:
     """Give up all unneeded rights permanently. Exit if the hub, process `parent`, has already ended. Return a
-    sentence for each missing restriction; a service manager may forbid some restrictions. After this call, nothing
-    can be opened or imported."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the hub handles a signal to the group
+    sentence for each restriction that the kernel or a service manager refused. After this call, the process cannot
+    open files or import modules."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the hub handles signals to the process group
         signal.signal(number, signal.SIG_IGN)
     if _libc is not None:
         _libc.prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
         _libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-        with contextlib.suppress(AttributeError):  # musl has only one arena anyway
+        with contextlib.suppress(AttributeError):  # musl has no mallopt, but only one arena
             _libc.mallopt(_MAX_ARENAS, 2)
     if os.getppid() != parent:
         os._exit(0)
@@ -113,13 +114,13 @@ def _filter_system_calls() -> str:
 
 
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""By machine name: the column in the tables below, and the kernel's number of the architecture."""
+"""The column in the tables below and the kernel's architecture number, by machine name."""
 
 ALLOWED = {
     "futex": (202, 98),
     "clock_gettime": (228, 113),
     "madvise": (28, 233),
-    "recvfrom": (45, 207),  # the worker has one descriptor, the socket to the hub, and can open no other
+    "recvfrom": (45, 207),  # the worker's only descriptor is the socket to the hub
     "sendto": (44, 206),
     "mprotect": (10, 226),
     "brk": (12, 214),
@@ -137,7 +138,7 @@ ALLOWED = {
     "rt_sigaction": (13, 134),
     "rt_sigreturn": (15, 139),
     "sigaltstack": (131, 132),
-    "restart_syscall": (219, 128),  # calls that waited while the process was halted
+    "restart_syscall": (219, 128),  # resumes calls after the process was halted
     "gettimeofday": (96, 169),
     "clock_getres": (229, 114),
     "clock_nanosleep": (230, 115),
@@ -155,19 +156,19 @@ FIRST_UNLISTED = 424
 """From this number on, all architectures use the same numbers. Lua needs none of these calls."""
 
 X32_BIT = 0x40000000
-"""Marks a call of x32, the other convention of x86_64, which has the same architecture number."""
+"""Marks a system call of the x32 ABI, which has the same architecture number as x86_64."""
 
 KILL, ALLOW, REFUSE, NO_SUCH_CALL = 0x80000000, 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
 
 _INSTRUCTION = Struct("=HBBI")
 _LOAD, _AND, _RETURN, _IF_EQUAL, _IF_AT_LEAST = 0x20, 0x54, 0x06, 0x15, 0x35
-# in seccomp_data; for an argument, the offset of its lower half
+# offsets in seccomp_data; for an argument, the offset of its lower half
 _NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16
 
 
 def build_filter(machine: str, pid: int) -> bytes | None:
-    """Return the filter program for a process with this id. Return None if the machine's calls are not listed
-    here."""
+    """Return the filter program for a process with this id. Return None for a machine without a column in the
+    tables."""
     if machine not in ARCHITECTURES or sys.maxsize < 1 << 32:
         return None
     column, architecture = ARCHITECTURES[machine]
@@ -181,14 +182,14 @@ def build_filter(machine: str, pid: int) -> bytes | None:
     ]
     for numbers in ALLOWED.values():
         steps += [(_IF_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, ALLOW)]
-    steps += _allow_if(CLONE[column], CLONE_THREAD | CLONE_NAMESPACES, CLONE_THREAD)  # a thread, not a process
-    steps += _allow_if(TGKILL[column], 0xFFFFFFFF, pid)  # how abort() ends the process
+    steps += _allow_if(CLONE[column], CLONE_THREAD | CLONE_NAMESPACES, CLONE_THREAD)  # allow threads, not processes
+    steps += _allow_if(TGKILL[column], 0xFFFFFFFF, pid)  # abort() uses this call
     steps.append((_RETURN, 0, 0, REFUSE))
     return b"".join(_INSTRUCTION.pack(*step) for step in steps)
 
 
 def _allow_if(number: int, mask: int, value: int) -> list[tuple[int, int, int, int]]:
-    """Return the steps that allow a call if its masked first argument has this value."""
+    """Return filter steps that allow this system call if its masked first argument equals `value`."""
     return [
         (_IF_EQUAL, 0, 5, number),
         (_LOAD, 0, 0, _FIRST_ARGUMENT_AT),

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 
 class CtxMethod(NamedTuple):
-    """One method. `arguments` are the Lua types of the arguments; `?` marks an optional argument. `names` is the kind
-    of thing that the first argument names. If the thing is missing, the call fails, or with `may_be_absent` returns
-    nil. A method that `reads` answers from memory, so the running time continues. The time of a method that `waits`
-    does not count for the backstop."""
+    """A method of `ctx`. `arguments` are the Lua types of the arguments; `?` marks an optional argument. `names` is
+    the type of the object that the first argument names. If the object is missing, the call fails, or with
+    `may_be_absent` returns nil. A method that `reads` answers from memory, so Lua's running time continues during the
+    call. The backstop ignores the duration of a method that `waits`."""
 
     arguments: tuple[str, ...] = ()
     names: str | None = None
@@ -43,19 +43,19 @@ CTX_METHODS: Mapping[str, CtxMethod] = {
     "snapshot": CtxMethod(("table",), reads=True),
     "restore": CtxMethod(("table",)),
 }
-"""Methods by name. `automations/ctx.py` does the work of each method. `config/library/lares.lua` has its types for
-editors. `ctx:log` is not in the list, because it sends no request."""
+"""Methods by name. `automations/ctx.py` implements the methods. `config/library/lares.lua` declares their types for
+editors. The list does not contain `ctx:log`, because `ctx:log` sends no request."""
 
 LOG_ARGUMENTS = ("string", "any", "table?")
 """The types of the arguments of `ctx:log`, which `prelude/ctx.lua` checks."""
 
 KIND_METHODS = frozenset({"http", "fetch", "send", "ask", "keep", "kept", "log", "now"})
-"""The methods of `ctx` in kinds of adapter. `prelude/kind.lua` makes them."""
+"""The methods of `ctx` in kinds of adapter. `prelude/kind.lua` defines these methods."""
 
 
 def methods_in_lua() -> str:
-    """Return the methods as a Lua table for the prelude. Each has its types, and `absent` if the named thing may be
-    missing."""
+    """Return the methods as a Lua table for the prelude. Each entry contains the argument types, and `absent` if the
+    named object may be missing."""
     rows = []
     for name, method in CTX_METHODS.items():
         absent = [f"absent = {method.names!r}"] if method.may_be_absent else []

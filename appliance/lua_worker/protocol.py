@@ -1,6 +1,6 @@
 """The protocol between the hub and its Lua workers: length-prefixed frames over a socket pair.
 
-A frame is a kind, the number of an execution, and any number of byte strings. Values of Lua cross as JSON.
+A frame contains a kind, an execution's number, and any number of byte strings. Lua values are encoded as JSON.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ _HEADER = Struct("<IBI")
 _LENGTH = Struct("<I")
 
 TIMING = Struct("<dBd")
-"""The first part of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER: the seconds that Lua may run now, the `Reason` to
-stop it after that, and the present instant in seconds since 1970."""
+"""The first part of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER. Contains the seconds that Lua may run, the `Reason`
+to stop Lua after that time, and the present instant in seconds since 1970."""
 
 MEMORY_USE = Struct("<IQ")
-"""The first part of PONG: the execution with the most memory, and its bytes. Without executions, both numbers are
-0."""
+"""The first part of PONG: the number of the execution with the most memory, and its memory in bytes. Without
+executions, both are 0."""
 
 
 CPU = Struct("<d")
 """The last part of REQUEST: the execution's processor time in seconds."""
 
 CPU_SECS = Struct("<Id")
-"""The last part of PONG: the number and the processor time in seconds of each execution that computes."""
+"""The last part of PONG: the number and the processor time in seconds of each computing execution."""
 
 
 class FrameKind(IntEnum):
-    """The kinds of frames, with their parts. `prelude/driver.lua` has the same numbers."""
+    """The kinds of frames. The comments list the parts of each kind. `prelude/driver.lua` has the same numbers."""
 
     EXECUTE = 1  # timing, text, name, event as JSON or nothing: run the file, then its `execute`
     DESCRIBE = 2  # timing, text, name, "1" or "" (of a kind of adapter): run the file and describe its result
@@ -46,25 +46,25 @@ class FrameKind(IntEnum):
     DONE = 19  # description, or what CALL returned, as JSON or nothing
     STOPPED = 20  # reason as a byte, place
     FAILED = 21  # message, place, the missing name of a look-up
-    PONG = 22  # MEMORY_USE, place, CPU_SECS of each that computes
-    LOST = 23  # a sentence; never sent: it replaces the final frame if the worker has ended
+    PONG = 22  # MEMORY_USE, place, CPU_SECS of each computing execution
+    LOST = 23  # a sentence; never sent, but replaces the last frame if the worker has ended
 
 
 LAST = frozenset({FrameKind.DONE, FrameKind.STOPPED, FrameKind.FAILED, FrameKind.LOST})
-"""The last frame of an execution has one of these kinds."""
+"""The kinds of an execution's last frame."""
 
 _KINDS = {int(kind): kind for kind in FrameKind}
 
 
 class Reason(IntEnum):
-    """Why an execution was stopped. The values are small whole numbers, because they are passed to Lua."""
+    """The reason for stopping an execution. The values are small integers, because they are passed to Lua."""
 
     BACKSTOP = 1
     CPU = 2
     CANCELLED = 3
     MEMORY = 4
     STUCK = 5
-    """The execution did not stop in time. Only the hub uses this reason; another reason follows it."""
+    """The execution did not stop in time. Only the hub uses this reason, and sends another reason afterwards."""
     CPU_TOTAL = 6
 
 

@@ -1,8 +1,8 @@
 """An execution in the worker: a Lua state, and the Python functions that Lua can call.
 
-Three rules protect the worker's memory. Only texts and whole numbers pass between Lua and Python. User code has no
-access to the real globals. The memory limit is lifted while Python passes a value to Lua, because a lack of memory
-would then abort the process.
+Three rules protect the worker's memory. Lua and Python exchange only texts and integers. User code has no access to
+the real globals. The memory limit is lifted while Python passes a value to Lua, because a lack of memory would then
+abort the process.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from appliance.lua_worker.protocol import CPU, TIMING, FrameKind, Reason, encode
 
 MAX_LOG_LINES = 1_000
 MAX_LOG_BYTES = 1 << 20
-"""Bytes that an execution may log while it runs. The newest of the other lines follow at its end."""
+"""Maximum bytes that a running execution may log. The newest of the further lines are sent at the execution's end."""
 
 MAX_LATE_LOG_LINES = 50
 
 TRIM_BYTES = 1 << 20
-"""After a Lua state with more memory has ended, its memory is returned to the machine at once."""
+"""After a Lua state with more memory than this has ended, return the memory to the machine at once."""
 
 CALLABLE = ("poll", "emit", "ask", "take", "limit", "instant")
-"""Python functions that Lua can call. Each returns a whole number, bytes, or nothing, and never raises."""
+"""Python functions that Lua can call. Each function returns an integer, bytes, or None, and never raises."""
 
 PRELUDE = ("stop", "json", "protected", "sandbox", "ctx", "driver")
-"""The Lua files with which every state begins, in this order. All fill the same table. In kinds of adapter,
-`kind.lua` follows."""
+"""The Lua files that every Lua state runs first, in this order. All files fill the same table. States for kinds of
+adapter then run `kind.lua`."""
 
 _FOLDER = Path(__file__).parent / "prelude"
 
@@ -47,10 +47,10 @@ _NO_MEMORY = b"not enough memory"
 
 
 class WorkerExecution:
-    """The worker's side of a run. `forget` is called with the run's number at its end.
+    """The worker's side of a run. At the end, `forget` is called with the run's number.
 
-    The thread that does a job owns the Lua state until it has sent the reply. After a request, no thread owns the
-    state until the next frame is taken. `_lock` protects the change of the owner.
+    The thread that does a job owns the Lua state until the thread has sent the reply. After a request, no thread owns
+    the state until the next frame arrives. `_lock` protects the change of the owner.
     """
 
     def __init__(
@@ -101,16 +101,16 @@ class WorkerExecution:
         given = self._lua.table_from({name.encode(): getattr(self, name) for name in CALLABLE})
         self._table, *functions = self._lua.execute(prelude()[0], given, mode="b")
         self._set_answer, self._start, self._step, self._find_place = functions
-        self._max_memory += self.memory  # the prelude does not belong to the script
+        self._max_memory += self.memory  # do not charge the script for the prelude's memory
 
     @property
     def is_computing(self) -> bool:
-        """Whether the execution's Lua runs. Another thread may change it at any moment."""
+        """Whether the execution's Lua is running. Another thread may change the result at any moment."""
         return not (self._is_suspended or self._is_blocked)
 
     @property
     def memory(self) -> int:
-        """Bytes that Lua uses. Any thread may read this."""
+        """Bytes that Lua uses. Any thread may read this property."""
         lua = self._lua
         return 0 if lua is None else int(lua.get_memory_used())
 
@@ -122,7 +122,7 @@ class WorkerExecution:
         return partial(self._answer, parts)
 
     def take_stop(self, reason: Reason) -> Work | None:
-        """Stop Lua for this reason: at once if it waits for the hub, otherwise at its next poll."""
+        """Stop Lua for this reason: at once if Lua is waiting for the hub, otherwise at its next poll."""
         with self._lock:
             self._reason = reason
             is_suspended, self._is_suspended = self._is_suspended, False
@@ -133,7 +133,7 @@ class WorkerExecution:
         return None
 
     def begin(self, kind: FrameKind, parts: Sequence[bytes]) -> None:
-        """Run the file of an EXECUTE, DESCRIBE, COMPILE or CALL frame."""
+        """Run the file in an EXECUTE, DESCRIBE, COMPILE, or CALL frame."""
         self.prepare()
         timing, *rest = parts
         if kind is FrameKind.CALL or (kind is FrameKind.DESCRIBE and rest[2]):
@@ -142,13 +142,13 @@ class WorkerExecution:
         self._run(timing)
 
     def _open_kind(self) -> None:
-        """Add the globals of kinds of adapter, which other files do not have."""
+        """Add the globals for kinds of adapter."""
         before = self.memory
         self._lua.execute(prelude()[1], self._table, mode="b")
         self._max_memory += self.memory - before
 
     def poll(self, place: bytes | None = None) -> int | None:
-        """Return the reason to stop, or None. `place` is Lua's present position."""
+        """Return the reason to stop, or None. `place` is the running line."""
         self.place = place or self.place
         self.cpu_secs = self._cpu_before + thread_time() - self._cpu_from
         if self._reason is not None:
@@ -162,7 +162,7 @@ class WorkerExecution:
         return int(self._now + monotonic() - self._now_at)
 
     def emit(self, level: bytes, message: bytes, fields: bytes | None) -> None:
-        """Log a line. If there are too many lines, hold it back until the end."""
+        """Log a line. If the execution has logged too much, hold the line back until the end."""
         fields = fields or b""
         self._log_lines += 1
         self._log_bytes += len(message) + len(fields)
@@ -174,7 +174,7 @@ class WorkerExecution:
             self._late_lines.append(line)
 
     def _send_late_lines(self) -> None:
-        """Send the newest held lines, and the number of omitted lines."""
+        """Send the newest held lines, and the number of dropped lines."""
         omitted = self._held_back - len(self._late_lines)
         if omitted:
             message = f"{omitted} log lines are omitted: an execution logs at most {MAX_LOG_LINES} lines and 1 MiB"
@@ -185,8 +185,8 @@ class WorkerExecution:
 
     def ask(self, operation: bytes, arguments: bytes, place: bytes | None) -> int | None:
         """Send a request and wait for the answer on this thread. Return 1 for a result, 0 for an error, and None if
-        Lua must stop. After an answer, the memory limit is lifted so that Lua can `take` the parts. Lua then calls
-        `limit`."""
+        Lua must stop. An answer lifts the memory limit, so that Lua can `take` the parts. Lua then calls `limit` to
+        restore the limit."""
         self._is_blocked = True
         if self._reason is not None:
             return None
@@ -204,7 +204,7 @@ class WorkerExecution:
         return self._answer_parts.pop(0) if self._answer_parts else b""
 
     def limit(self) -> None:
-        """Limit the memory."""
+        """Restore the memory limit."""
         self._lua.set_max_memory(self._max_memory)
 
     def _answer(self, parts: Sequence[bytes]) -> None:
@@ -219,7 +219,7 @@ class WorkerExecution:
         self._until = self._now_at + secs
 
     def _run(self, timing: bytes) -> None:
-        """Resume Lua, and send its reply to the hub. After a request, this thread no longer owns the state."""
+        """Resume Lua, and send the reply to the hub. After a request, this thread no longer owns the state."""
         self._set_timing(timing)
         self.limit()
         self._cpu_from = thread_time()
@@ -259,7 +259,7 @@ class WorkerExecution:
         self.dispose()
 
     def dispose(self) -> None:
-        """Return the memory."""
+        """Close the Lua state and free its memory."""
         was_large = self.memory > TRIM_BYTES
         self._lua = self._table = self._set_answer = self._start = self._step = self._find_place = (
             None  # break all reference cycles
@@ -270,8 +270,8 @@ class WorkerExecution:
 
 @cache
 def prelude() -> tuple[bytes, bytes]:
-    """Return the compiled prelude, and its continuation for kinds of adapter. Both have no line numbers, so that the
-    prelude recognises its stack frames."""
+    """Return the compiled prelude, and the compiled additions for kinds of adapter. Both have no line numbers, so
+    that the prelude can recognise its own stack frames."""
     *texts, kind = [(_FOLDER / f"{part}.lua").read_text("utf-8") for part in (*PRELUDE, "kind")]
     *parts, driver = [f"(function(...)\n{text}\nend)(lares);" for text in texts]
     lua = lua54.LuaRuntime(encoding=None, register_eval=False, register_builtins=False)

@@ -1,4 +1,4 @@
-"""The worker process: it reads frames from its only descriptor, and runs Lua on a few threads."""
+"""The worker process: reads frames from its only descriptor, and runs Lua on a few threads."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from appliance.lua_worker.protocol import CPU_SECS, MEMORY_USE, Decoder, FrameKi
 from appliance.lua_worker.worker_execution import Work, WorkerExecution, prelude
 
 NICE = 10
-"""The worker's niceness, so that the hub comes first."""
+"""The worker's niceness, which gives the hub priority."""
 
 STACK_BYTES = 1 << 20
-"""The stack of a thread: enough for Lua's deepest recursion in C. A quarter is not enough."""
+"""Stack size of a thread, enough for Lua's deepest recursion in C. A quarter of this size is not enough."""
 
 MAX_IDLE_THREADS = 8
 SPARE_EXECUTIONS = 4
-"""Lua states that are prepared in advance."""
+"""The number of Lua states prepared in advance."""
 
 READ_BYTES = 1 << 16
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Serve the hub until it closes the socket, which is descriptor 0. Never return. The arguments are the hub's
-    process id; the time zone's file, with the zone's offset and size in the file; an execution's limits of memory in
-    bytes and of processor time in seconds; the worker's address space in bytes; and the user and groups to become."""
+    """Serve the hub until it closes the socket, which is descriptor 0. Never return. The arguments begin with the
+    hub's process id. The time zone follows: a file, and the zone's offset and size in the file. The limits follow: an
+    execution's memory in bytes and processor time in seconds, and the worker's address space in bytes. The last
+    arguments are the user and groups of the process."""
     parent, zone, max_memory, max_cpu_secs, max_address_space, ids = arguments
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICE)
@@ -48,12 +49,12 @@ def main(arguments: Sequence[str]) -> None:
     missing = confine(int(parent), int(max_address_space))
     try:
         WorkerLoop(connection, int(max_memory), float(max_cpu_secs)).serve("; ".join(missing))
-    finally:  # glibc needs a descriptor to end the other threads cleanly, and none is left
+    finally:  # glibc needs a descriptor to end the other threads cleanly, but no descriptor is left
         os._exit(os.EX_SOFTWARE)
 
 
 def _set_zone(path: str, start: str, size: str) -> None:
-    """Give the C library the time zone in a separate file in memory."""
+    """Set the C library's time zone, from a copy of the zone in a file in memory."""
     file, zone = os.open(path, os.O_RDONLY), os.memfd_create("zone")
     os.write(zone, os.pread(file, int(size), int(start)))
     os.environ["TZ"] = f":/proc/self/fd/{zone}"
@@ -69,8 +70,8 @@ def _become(user: int, group: int, *groups: int) -> None:
 
 
 class WorkerLoop:
-    """Reads frames and does their work. The thread that has read a frame does its work, while another thread reads
-    the next frame. A frame therefore never waits for a switch of threads."""
+    """Reads frames and processes them. The thread that has read a frame also processes the frame, while another
+    thread reads the next frame. A frame therefore never waits for a switch of threads."""
 
     def __init__(self, connection: socket.socket, max_memory: int, max_cpu_secs: float) -> None:
         self._connection = connection
@@ -85,12 +86,12 @@ class WorkerLoop:
         self._jobs: deque[Work] = deque()
         self._counting = threading.Lock()
         self._idle = 0
-        """The number of threads that wait for `_reading`, or will do so next."""
+        """The number of threads that wait for `_reading`, or are about to wait."""
 
     def serve(self, missing_walls: str) -> None:
-        """Send READY with the missing parts of the sandbox, and do the hub's work. Never return."""
+        """Send READY with the missing protections of the sandbox, then process frames. Never return."""
         threading.stack_size(STACK_BYTES)
-        threading.excepthook = lambda _: os._exit(os.EX_SOFTWARE)  # as an error on the main thread would
+        threading.excepthook = lambda _: os._exit(os.EX_SOFTWARE)  # an error on any thread must end the process
         self._send(encode(FrameKind.READY, 0, missing_walls.encode()))
         if not self._has_successor():
             os._exit(os.EX_OSERR)
@@ -105,7 +106,7 @@ class WorkerLoop:
             self._add_spares()
 
     def _next_job(self) -> Work:
-        """Wait to become the reader. Return the next job once another thread can continue to read."""
+        """Become the reading thread. Return the next job once another thread can continue to read."""
         with self._counting:
             self._idle += 1
         with self._reading:
@@ -124,10 +125,10 @@ class WorkerLoop:
                 self._jobs.append(partial(self._do, job, frame.execution))
 
     def _has_successor(self) -> bool:
-        """Return whether another thread waits to read. If necessary, start a thread."""
+        """Return whether another thread waits to read. If necessary, try to start a thread."""
         if self._idle:
             return True
-        with contextlib.suppress(RuntimeError):  # no memory for another thread
+        with contextlib.suppress(RuntimeError):  # no memory for a further thread
             threading.Thread(target=self._work, daemon=True).start()
             return True
         return False
@@ -149,7 +150,7 @@ class WorkerLoop:
             os._exit(0)
 
     def _take(self, frame: WorkerFrame) -> Work | None:
-        """Return the work for the frame, if any. Frames must be taken in order."""
+        """Return the job for the frame, if any. Take frames in the order of their arrival."""
         kind, number, parts = frame
         execution = self._executions.get(number)
         if kind is FrameKind.PING:

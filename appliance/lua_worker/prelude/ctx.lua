@@ -15,8 +15,9 @@ function lares.answer(...)
   is_ok, body, script = ...
 end
 
--- Return the answer to a request: its text, and for a script also its name. The outermost coroutine yields and is resumed
--- with the answer, so that waiting needs no thread. If Lua cannot pause, as in the user's own coroutines and inside library functions, the thread waits.
+-- Return the answer to a request: a text, and for a script also the script's name. The outermost coroutine yields and
+-- is resumed with the answer, so that waiting needs no thread. If Lua cannot yield, as in a user's coroutine or
+-- inside a library function, the thread waits.
 function lares.request(operation, payload)
   if lares.stopped then lares.stop(lares.stopped) end
   local place = place_at(4)
@@ -65,7 +66,7 @@ for name, method in next, lares.methods do    -- ctx_methods.py
   end
 end
 
--- Log a line. It is sent without waiting for an answer, so it works everywhere.
+-- Log a line. The line is sent without waiting for an answer, so logging works even if Lua cannot yield.
 function lares.log(level, message, fields)
   if #message > MAX_LOG_BYTES then message = sub(message, 1, MAX_LOG_BYTES) .. '…' end
   lares.emit(level, message, fields)
@@ -73,7 +74,7 @@ end
 
 local LEVELS = {trace = true, debug = true, info = true, warn = true, error = true}
 
--- ctx:log of scenes, automations and kinds of adapter.
+-- Implement ctx:log for scenes, automations, and kinds of adapter.
 function lares.write(level, message, fields)
   check_argument(level, 'string', 1, 'log')
   check_argument(fields, 'table?', 3, 'log')

@@ -1,5 +1,5 @@
--- The driver: the entry points of the hub. It begins an execution or a description, and takes it on step by step; every step
--- ends with a kind and up to three texts.
+-- The driver: the worker's entry points into Lua. The driver begins an execution or a description, and continues the
+-- run step by step. Each step returns a frame kind and up to three texts.
 local lares = ...
 local error, type, tostring, next, rawget, concat = error, type, tostring, next, rawget, table.concat
 local sub, match = string.sub, string.match
@@ -17,7 +17,7 @@ function lares.line_of(f)
   return line > 0 and line or 0                      -- Lua's own functions have none
 end
 
--- Begin the user's function, and store its place, because a tail call removes its stack frame.
+-- Begin the user's function. Store the function's place, because a tail call removes the function's stack frame.
 local began = ''
 local function enter(run, name)
   began = name .. ':' .. lares.line_of(run)
@@ -86,13 +86,13 @@ local function text_of(fault)
   return 'the error is a ' .. type(fault) .. ' value, not a message'
 end
 
--- Return the place of the execution. After a stack overflow, the coroutine cannot be inspected.
+-- Return the running line as `file:line`. After a stack overflow, the coroutine cannot be inspected.
 local function place()
   local ok, at = lares.raw_pcall(place_at, 0, lares.main)
   return lares.place or ok and at or began
 end
 
--- Return the message without repeated places: coroutine.wrap adds a place at every level.
+-- Remove repeated places from the message, because coroutine.wrap adds a place at every level.
 local function shortened(text)
   local place, from = match(sub(text, 1, 1024), '^[^\n]-:%d+: '), 1
   for _ = 1, place and MAX_LEVELS or 0 do
@@ -111,7 +111,7 @@ local function failed(fault)
   return FAILED, shortened(text), place(), lares.absent or ''
 end
 
--- Continue the execution. Return the kind of the next frame and its parts; for STOPPED, the reason is a number.
+-- Continue the execution. Return the next frame's kind and parts. For STOPPED, the reason is a number.
 local function step()
   local is_ok, first, second, third = resume(lares.main)
   if lares.stopped then return STOPPED, lares.stopped, lares.place or '' end

@@ -1,4 +1,4 @@
--- JSON: the form of all values between the hub and Lua.
+-- JSON encoding of all values that the hub and Lua exchange.
 local lares = ...
 local error, type, next, tonumber, rawlen, rawget, setmetatable =
   error, type, next, tonumber, rawlen, rawget, setmetatable
@@ -62,7 +62,7 @@ local function read_array(text, at)
   return array, at + 1
 end
 
--- null is nil, as if the value were missing. A number that is too large for Lua is also nil.
+-- A null, or a number that is too large for Lua, becomes nil.
 read_value = function(text, at)
   local first = byte(text, at)
   if first == 34 then return read_string(text, at + 1) end
@@ -168,8 +168,8 @@ put_value = function(value, depth)
   else error({'holds a ' .. kind .. ', which is not data'}, 0) end
 end
 
--- Return the value as JSON, or nil and a sentence that begins with `what` and the path. With `functions`, a function becomes
--- the line where it is defined.
+-- Return the value as JSON. For an invalid value, return nil and a sentence that begins with `what` and the path.
+-- With `functions`, encode a function as the line of its definition.
 function lares.encode(value, what, functions)
   writer = {count = 0, bytes = 0, tables = 0, path = {}, functions = functions}
   local ok, fault = lares.raw_pcall(put_value, value, 1)
@@ -183,7 +183,7 @@ function lares.encode(value, what, functions)
   return nil, path .. ' ' .. fault[1]
 end
 
--- Return the value as JSON. A value that cannot be JSON raises an error at the user's line.
+-- Return the value as JSON. If JSON cannot represent the value, raise an error at the user's line.
 function lares.encoded(value, what)
   if value == nil then return 'null' end
   local text, fault = lares.encode(value, what)

@@ -1,5 +1,5 @@
--- Kinds of adapter: the ctx of their functions, and the tables json, xml, and crypto. Calls of the hub are requests, as
--- in ctx.lua. Bytes cross as text, each as the character with its number.
+-- Kinds of adapter: the ctx of their functions, and the tables json, xml, and crypto. Calls of the hub are requests,
+-- as in ctx.lua. Bytes are sent as text, with one character per byte (U+0000 to U+00FF).
 local lares = ...
 local type, tostring, tonumber, rawequal, next = type, tostring, tonumber, rawequal, next
 local ipairs, select, error = ipairs, select, error
@@ -104,20 +104,21 @@ local function number_of(value)
   return type(value) == 'number' and value or nil
 end
 
--- Return a measurement, or an accumulation if there is a period; nil if the value is not a number. One unit has `parts`.
+-- Return a measurement, or with `period` an accumulation. Return nil if the value is not a number. One unit consists
+-- of `parts` device units.
 local function measure(value, unit, period, parts)
   value = number_of(value)
   if not value then return nil end
   return {value = parts and value / parts or value, unit = unit, period = period}
 end
 
--- Return the nearest integer; nil if the value is not a number.
+-- Return the nearest integer. Return nil if the value is not a number.
 local function round(value)
   value = number_of(value)
   return value and floor(value + 0.5) or nil
 end
 
--- Return the nested table under these names; an empty one if it is missing.
+-- Return the nested table at this path. Return an empty table if the path is missing.
 local function part(of, ...)
   for index = 1, select('#', ...) do
     local name = select(index, ...)
@@ -126,7 +127,7 @@ local function part(of, ...)
   return type(of) == 'table' and of or {}
 end
 
--- Return the tables in the list under these names.
+-- Return the tables in the list at this path.
 local function rows(of, ...)
   local found = {}
   for _, each in ipairs(part(of, ...)) do
@@ -156,7 +157,7 @@ local function text(...)
   end
 end
 
--- Only files of kinds have these globals, because other states do not run this file.
+-- Only files of kinds have these globals, because only Lua states for kinds run this file.
 environment.json, environment.xml, environment.crypto = json, xml, crypto
 environment.measure, environment.round, environment.text = measure, round, text
 environment.part, environment.parts, environment.rows = part, parts, rows
@@ -164,7 +165,7 @@ environment.part, environment.parts, environment.rows = part, parts, rows
 ---------------------------------------------------------------- ctx
 local METHODS = {http = 'table', send = 'string or table', ask = 'table', keep = 'string', kept = 'string'}   -- types of the first argument
 
--- The bodies of ctx:http are bytes, in both directions.
+-- Request and response bodies of ctx:http are bytes.
 local function exchange(given)
   local sent = {}
   for key, value in next, given do sent[key] = value end
@@ -174,7 +175,7 @@ local function exchange(given)
   return answer
 end
 
--- Return the first argument of a function; `bytes` of the job are the argument, or the body in it.
+-- Return the first argument of the kind's function. The job's `bytes` are the argument or its `body`.
 local function first_of(job)
   local first = job.first
   if not job.bytes then return first end
@@ -183,7 +184,8 @@ local function first_of(job)
   return first
 end
 
--- Return the JSON of an answer that has the field, if one is named. Raise the sentence of `reasons` for any other status.
+-- Return the answer's JSON. If `field` is given, the JSON must contain the field. For other statuses, raise the
+-- sentence in `reasons`.
 local function fetch(kind, given, field, reasons)
   local asked = type(given) == 'string' and {path = given} or given
   expect(asked, 'table', 1, 'ctx:fetch')
@@ -196,7 +198,7 @@ local function fetch(kind, given, field, reasons)
   error(reasons and reasons[answer.status] or fault .. place, 0)
 end
 
--- Return the result of a function as JSON. Replace each device that is not data by a sentence.
+-- Return a function's result as JSON. Replace each device that JSON cannot represent by a sentence.
 local function returned(value, what, tells_devices)
   local text, refusal = encode(value, what)
   if text then return text end

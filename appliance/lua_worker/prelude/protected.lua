@@ -1,4 +1,4 @@
--- pcall, load, and coroutines: as in Lua, but a stop is never caught.
+-- Versions of pcall, load, and the coroutine functions that never catch a stop.
 local lares = ...
 local type, select, rawequal = type, select, rawequal
 local raw_traceback, gsub = debug.traceback, string.gsub
@@ -12,7 +12,7 @@ function lares.pcall(...)
   return passed(raw.pcall(...))
 end
 
--- A stop skips the handler, because it runs inside the hook and could not be stopped.
+-- A stop skips the handler, because the handler would run inside the hook and could not be stopped.
 function lares.xpcall(f, handler, ...)
   if type(handler) ~= 'function' then return raw.xpcall(f, handler) end
   return passed(raw.xpcall(f, function(...)
@@ -30,7 +30,7 @@ function lares.traceback(message, level, ...)
   return clean(raw_traceback(message, (level or 1) + 1))
 end
 
--- Like load, but text only; `environment` is the default of the chunk.
+-- Like Lua's load, but reject binary chunks. `environment` is the chunk's default environment.
 function lares.load(environment, chunk, name, _, ...)
   if select('#', ...) > 0 then environment = ... end
   local compiled, fault = raw.load(chunk, name, 't', environment)
@@ -39,7 +39,8 @@ function lares.load(environment, chunk, name, _, ...)
   return nil, fault
 end
 
----------------------------------------------------------------- coroutines, each watched by the hook from its start
+--- ------------------------------------------------------------- coroutines; the hook watches each coroutine from its
+--- start
 lares.coroutine = {status = coroutine.status}
 
 function lares.coroutine.create(f)
@@ -64,7 +65,7 @@ function lares.coroutine.close(...)
   return passed(coroutine.close(...))
 end
 
--- The outermost coroutine belongs to the driver. For users, it is the main program, which cannot yield.
+-- The outermost coroutine belongs to the driver. Users see this coroutine as the main program, which cannot yield.
 function lares.coroutine.running()
   local co = running()
   return co, rawequal(co, lares.main)

@@ -1,5 +1,5 @@
--- The sandbox: the names that users see, a table of its own in each execution. Everything is Lua's own, except what
--- could leave the sandbox or would show a time other than the hub's.
+-- The sandbox: each execution has a separate table of globals. The table contains Lua's standard functions, except
+-- those that could leave the sandbox or would return a time other than the hub's.
 local lares = ...
 local error, type, tostring, rawget = error, type, tostring, rawget
 local pack, concat, raw_load, raise, caught = table.pack, table.concat, load, lares.raise, lares.caught
@@ -7,7 +7,7 @@ local os, raw, instant = os, {setmetatable = setmetatable}, lares.instant   -- f
 
 string.dump = nil
 
--- The time zone is the home's, which the worker has. The present is the hub's.
+-- Use the home's time zone, which is set in the worker, and the hub's present time.
 local function time(fields)
   if fields == nil then return instant() end
   return (os.time(fields))
@@ -19,7 +19,7 @@ local function date(form, seconds)
   return (os.date(form, seconds))
 end
 
--- Refuse __gc: a finalizer also runs while the state closes, without the hook.
+-- Reject __gc, because a finalizer also runs without the hook when the Lua state closes.
 local function set_metatable(object, meta)
   if type(meta) == 'table' and rawget(meta, '__gc') ~= nil then raise('__gc metamethods are not available') end
   return raw.setmetatable(object, meta)
@@ -41,7 +41,7 @@ function environment.load(...)
   return lares.load(environment, ...)
 end
 
--- Compile a file from the hub. An error is raised with the file and the line.
+-- Compile a file from the hub. Raise an error with the file and the line.
 function lares.compile(text, name)
   local chunk, fault = raw_load(text, '@' .. name, 't', environment)
   if chunk then return chunk end
@@ -71,7 +71,7 @@ local function finish(name, ok, result)
   return result
 end
 
--- Return a script's result. The script runs once in an execution, and is read at its first use.
+-- Return a script's result. Each execution reads and runs the script once, at its first use.
 function environment.require(name)
   if type(name) ~= 'string' then raise("bad argument #1 to 'require' (string expected, got " .. type(name) .. ')') end
   if loaded[name] ~= nil then return loaded[name] end

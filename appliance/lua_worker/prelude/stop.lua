@@ -1,10 +1,9 @@
--- Stop: end an execution when the hub requests it.
--- A hook polls regularly; once the answer is a reason, every further instruction raises STOP, and
--- whatever catches errors (pcall, coroutines, require) raises it again. If the hook cannot stop the code, such as a
--- library function that takes long, the hub kills the worker.
+-- Stop: end an execution when the hub requests a stop. A hook polls regularly. Once the answer is a reason, every
+-- further instruction raises STOP, and the functions that catch errors (pcall, coroutines, require) raise STOP again.
+-- If the hook cannot stop the code, for example during a long library function, the hub kills the worker.
 local lares = ...
 
--- Remove everything that opens files or runs code of the host.
+-- Remove everything that opens files or runs code outside of Lua.
 for _, name in next, {'io', 'package', 'python', 'require', 'dofile', 'loadfile'} do
   _G[name] = nil
   debug.getregistry()._LOADED[name] = nil
@@ -26,8 +25,8 @@ lares.place = false            -- where it was found, as 'file:line'
 local asked, second = 0, time()
 local hook
 
--- Return the innermost line of a file, from this level of the stack. Frames of the stripped prelude and of C have no line,
--- and a line of loaded text is in no file.
+-- Return the innermost line of a file, starting at this stack level. Skip C frames and prelude frames, which have no
+-- line, and text from load(), which has no file.
 local function place(level, co)
   for each = level, level + 30 do
     local info
@@ -61,8 +60,8 @@ local function check()
   if reason then stop(reason) end
 end
 
--- Call this after every caught error: a stop cannot be caught, and a lack of memory is a stop. At the limit of the C stack, the
--- hook cannot run, so this function polls.
+-- Call this function after every caught error. It raises a stop again, and treats a lack of memory as a stop. The
+-- function also polls, because the hook cannot run at the limit of the C stack.
 local function caught(ok, fault)
   if lares.stopped then stop(lares.stopped) end
   if not ok and type(fault) == 'string' then
@@ -71,13 +70,13 @@ local function caught(ok, fault)
   end
 end
 
--- Return the results of pcall, xpcall, and resume, unless they are a stop.
+-- Return the results of pcall, xpcall, and resume. Raise a stop again.
 local function passed(ok, ...)
   if not ok or lares.stopped then caught(ok, ...) end
   return ok, ...
 end
 
--- Begin an execution. The first poll comes after some computing.
+-- Begin an execution. The hook polls for the first time after some instructions.
 function lares.begin()
   asked, second = clock(), time()
 end
@@ -86,7 +85,7 @@ local function watch(co)
   sethook(co, hook, '', EVERY)
 end
 
--- Raise an error at the user's line, even if frames of the prelude are between.
+-- Raise an error at the user's line, even through frames of the prelude.
 local function raise(message)
   local at = place(3)
   error(at and at .. ': ' .. message or message, 0)

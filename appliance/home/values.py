@@ -55,6 +55,16 @@ def last_known(value: Value, known: tuple[Value, ...]) -> tuple[Value, ...]:
     return tuple(each for each in known if number_in(each) is not None)[:1]
 
 
+def percent_of(level: float, highest: float) -> int:
+    """Return a device's level as percent, from 0 to 100. Any level above 0 is at least 1 %."""
+    return min(max(round(level * 100 / highest), 1), 100) if level > 0 else 0
+
+
+def level_of(percent: float, highest: float) -> int:
+    """Return the device's level for a percentage. Any percentage above 0 is at least level 1."""
+    return max(round(percent * highest / 100), 1) if percent > 0 else 0
+
+
 def kelvin_of(mired: float) -> int:
     """Return the colour temperature in kelvin, a million divided by the mireds."""
     return round(1_000_000 / mired)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.errors import Invalid
-from appliance.home.values import CHECKS
+from appliance.home.values import CHECKS, level_of, percent_of
 from appliance.tables.checks import format_value, one_of
 
 NAN, INF = math.nan, math.inf
@@ -192,6 +192,21 @@ def test_an_enum_returns_its_word() -> None:
 )
 def test_a_value_is_shown_on_one_line_that_is_not_too_long(value: Any, text: str) -> None:
     assert format_value(value) == text
+
+
+@pytest.mark.parametrize(
+    ("highest", "level", "percent"),
+    [(255, 0, 0), (255, 1, 1), (255, 128, 50), (255, 255, 100), (255, 300, 100), (255, -1, 0), (254, 64, 25)],
+)
+def test_a_level_becomes_percent_and_only_level_0_is_0(highest: int, level: int, percent: int) -> None:
+    assert percent_of(level, highest) == percent
+
+
+@pytest.mark.parametrize("highest", [100, 254, 255, 1000])
+def test_a_percentage_is_shown_again_after_it_was_sent(highest: int) -> None:
+    levels = [level_of(percent, highest) for percent in range(101)]
+    assert [percent_of(level, highest) for level in levels] == [*range(101)]
+    assert (levels[0], levels[100], level_of(1, 10)) == (0, highest, 1)
 
 
 JSON = st.recursive(

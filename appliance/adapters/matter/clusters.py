@@ -13,7 +13,7 @@ from msgspec import Struct
 from appliance.adapters.matter.nodes import Endpoint
 from appliance.errors import Invalid
 from appliance.home.model import DeviceKind
-from appliance.home.values import Value, clamped_kelvin, kelvin_of
+from appliance.home.values import Value, clamped_kelvin, kelvin_of, percent_of
 from appliance.tables.checks import boolean, format_value, integer, number
 
 ON_OFF, LEVEL_CONTROL, COLOR, COVER, DOOR_LOCK = 6, 8, 768, 258, 257
@@ -33,6 +33,8 @@ COOLING_SETPOINT, HEATING_SETPOINT, SYSTEM_MODE = 17, 18, 28
 
 NO_UINT8, NO_INT16, NO_UINT16 = 0xFF, -0x8000, 0xFFFF
 """Null in these integer types."""
+
+HIGHEST_LEVEL = 254
 
 PERCENT_SETTING = "custom.matter.fan_control.percent_setting"
 SETPOINTS = {
@@ -61,11 +63,6 @@ class ClusterField(Struct, frozen=True):
     convert: Convert
     missing: int | None = None
     """Number that older firmware sends instead of null."""
-
-
-def percent_of_level(level: int) -> int:
-    """Convert a level from 0 to 254 to percent. The result is 0 only for level 0."""
-    return max(1, round(level / 2.54)) if level else 0
 
 
 def kelvin_of_mireds(mireds: int) -> int:
@@ -127,7 +124,7 @@ def _in_mode(mode: int, convert: Convert) -> Convert:
 
 
 def _brightness(value: Any, endpoint: Endpoint) -> Value:
-    return percent_of_level(integer(value, 0, 254)) if ON_OFF in endpoint.clusters else None
+    return percent_of(integer(value, 0, HIGHEST_LEVEL), HIGHEST_LEVEL) if ON_OFF in endpoint.clusters else None
 
 
 def _hue_and_saturation(value: Any, endpoint: Endpoint) -> Value:

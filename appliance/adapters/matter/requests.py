@@ -21,6 +21,7 @@ from appliance.adapters.matter.clusters import (
     FAN_MODES,
     HEATING_SETPOINT,
     HEATS,
+    HIGHEST_LEVEL,
     IDENTIFY,
     IS_AUTO,
     LEVEL_CONTROL,
@@ -34,7 +35,7 @@ from appliance.adapters.matter.clusters import (
 )
 from appliance.adapters.matter.nodes import Endpoint
 from appliance.home.commands import Command, CommandSpec
-from appliance.home.values import mireds_in
+from appliance.home.values import level_of, mireds_in
 
 MAX_FADE_TENTHS = 65_534
 
@@ -151,8 +152,8 @@ def _brightness(endpoint: Endpoint, command: Command) -> ClusterRequest:
     if percent == 0:
         return _power(endpoint, Command(capability="power", action="off"))
     low, high = endpoint.get(LEVEL_CONTROL, 2), endpoint.get(LEVEL_CONTROL, 3)
-    level = max(1, round(percent * 2.54), low if isinstance(low, int) else 1)
-    level = min(level, high if isinstance(high, int) else 254)
+    level = max(level_of(percent, HIGHEST_LEVEL), low if isinstance(low, int) else 1)
+    level = min(level, high if isinstance(high, int) else HIGHEST_LEVEL)
     payload = {"level": level, **_fade(command), "optionsMask": 0, "optionsOverride": 0}
     is_done = _both(_shows(LEVEL_CONTROL, 0, level, tolerance=1), _shows(ON_OFF, 0, value=True))
     return _invoke(endpoint, LEVEL_CONTROL, "MoveToLevelWithOnOff", payload, is_done)

@@ -19,7 +19,7 @@ from appliance.adapters.polling import PollingAdapter, attributes_in
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreadable
 from appliance.home.commands import Command, CommandSpec, check_offered
 from appliance.home.model import DeviceKind, Info, Observation, Report
-from appliance.home.values import Value
+from appliance.home.values import Value, level_of, percent_of
 from appliance.tables.checks import format_value, integer
 
 EFFECT = "custom.wled.effect"
@@ -43,7 +43,7 @@ _CHANGES: Mapping[tuple[str, str], Callable[[Any, tuple[str, ...]], dict[str, An
     ("power", "on"): lambda _, effects: {"on": True},
     ("power", "off"): lambda _, effects: {"on": False},
     ("power", "toggle"): lambda _, effects: {"on": "t"},
-    ("brightness", "set"): lambda percent, effects: {"bri": max(1, round(percent * 255 / 100))},
+    ("brightness", "set"): lambda percent, effects: {"bri": level_of(percent, 255)},
     ("color_rgb", "set"): lambda rgb, effects: {"col": [[rgb["r"], rgb["g"], rgb["b"]]]},
     (EFFECT, "set"): lambda name, effects: {"fx": effects.index(name)},
 }
@@ -207,8 +207,7 @@ def _light(part: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, str]]:
     else:
         wrong["power"] = f"on must be true or false, not {format_value(part['on'])}"
     try:
-        level = integer(part["bri"], 0, 255)
-        attributes["brightness"] = round(level * 100 / 255) or int(level > 0)
+        attributes["brightness"] = percent_of(integer(part["bri"], 0, 255), 255)
     except KeyError:
         pass
     except Invalid as fault:

@@ -21,7 +21,7 @@ from appliance.adapters.mqtt.platforms.entity import (
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, expression, if_defined
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
-from appliance.home.values import KELVIN_RANGE, Value, clamped_kelvin, kelvin_in, mireds_in
+from appliance.home.values import KELVIN_RANGE, Value, clamped_kelvin, kelvin_in, level_of, mireds_in, percent_of
 from appliance.tables.checks import is_number
 
 RGB_MODES = ("rgb", "rgbw", "rgbww")
@@ -135,12 +135,10 @@ class LightEntity(Entity):
         return (low, high) if low < high else KELVIN_RANGE
 
     def brightness_of(self, raw: float) -> int:
-        """Return the percentage of a brightness on the announced scale. Anything above 0 is at least 1."""
-        return clamped(raw * 100 / self._scale, low=1 if raw > 0 else 0)
+        return percent_of(raw, self._scale)
 
     def raw_brightness(self, percent: int) -> int:
-        """Return the brightness on the announced scale. Anything above 0 is at least 1."""
-        return max(round(percent * self._scale / 100), 1 if percent else 0)
+        return level_of(percent, self._scale)
 
     def kelvin_of(self, raw: float) -> Value:
         """Convert an announced colour temperature to kelvin within the range of the capability."""
@@ -211,11 +209,11 @@ class LightEntity(Entity):
             return LightChange("on", capability.removeprefix("color_"), value, {capability: value})
         if capability == "color_mode":
             level = self.attributes.get("brightness") or 100
-            raw = max(round(level * self.config.number("white_scale", 255) / 100), 1)
+            raw = level_of(level, self.config.number("white_scale", 255))
             return LightChange("on", "white", raw, {"color_mode": "white"})
         if capability in WHITES:
             levels = {each: self.attributes.get(each, 0) for each in self._whites()} | {capability: value}
-            return LightChange("on", "whites", [round(each * 2.55) for each in levels.values()], {capability: value})
+            return LightChange("on", "whites", [level_of(each, 255) for each in levels.values()], {capability: value})
         return self._effect_change(command)
 
     def _effect_change(self, command: Command) -> LightChange:
@@ -235,7 +233,7 @@ class LightEntity(Entity):
         attributes = self._whites()
         if len(levels) != len(attributes) or not all(map(is_number, levels)):
             return {}
-        return {attribute: clamped(level / 2.55) for attribute, level in zip(attributes, levels, strict=True)}
+        return {attribute: percent_of(level, 255) for attribute, level in zip(attributes, levels, strict=True)}
 
 
 def rgb_of_hex(text: str) -> dict[str, int]:

@@ -1,11 +1,16 @@
-"""Repairs the JSON of devices. This module does not import an HTTP library."""
+"""Parses and repairs the JSON of devices. This module does not import an HTTP library."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from appliance.errors import Invalid
 
 MAX_REPAIRED_BYTES = 1 << 20
-"""Size limit of JSON that is repaired."""
 
 _CONTROL = re.compile(r"[\0-\x1f]")
 _HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -19,14 +24,26 @@ _NOT_A_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"?|[-+]?\b(?:nan|inf(?:inity)?)\b'
 _BOM, _JSON_PADDING = b"\xef\xbb\xbf", b"\0\r\n\t "
 
 
-def strip_json(body: bytes) -> bytes:
-    """Remove the byte order mark and the zero bytes that some devices put around JSON."""
-    return body.removeprefix(_BOM).rstrip(_JSON_PADDING)
+def load_json(
+    body: bytes | str, parse: Callable[[bytes], Any] = orjson.loads, *, max_repaired_bytes: int = MAX_REPAIRED_BYTES
+) -> Any:
+    """Return the result of `parse` for a device's JSON. JSON that `parse` rejects is repaired, up to a size.
+
+    A byte order mark and zero bytes around the JSON are ignored. Raises the exception of `parse`, which is a
+    `ValueError` or `Invalid`.
+    """
+    raw = body.encode(errors="replace") if isinstance(body, str) else body
+    data = raw.removeprefix(_BOM).rstrip(_JSON_PADDING)
+    try:
+        return parse(data)
+    except (ValueError, Invalid):
+        if len(data) > max_repaired_bytes:
+            raise
+    return parse(_repair(data))
 
 
-def repair_json(body: bytes) -> bytes:
+def _repair(body: bytes) -> bytes:
     """Replace broken UTF-8, lone surrogates, control characters, unknown escapes, and NaN, which JSON forbids."""
-    text = body.decode(errors="replace") if len(body) <= MAX_REPAIRED_BYTES else ""
-    text = _LONE_SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
+    text = _LONE_SURROGATE.sub("\ufffd", _CONTROL.sub(" ", body.decode(errors="replace")))
     text = _ESCAPE.sub(lambda found: found[0] if found[1] else r"\\", text)
     return _NOT_A_NUMBER.sub(lambda found: found[0] if found[0][0] == '"' else "null", text).encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,7 +14,7 @@ import orjson
 from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
 from msgspec import Struct
 
-from appliance.adapters.broken_json import repair_json, strip_json
+from appliance.adapters.broken_json import load_json
 from appliance.adapters.device_connector import CONNECT_TIMEOUT_SECS, DeviceConnector, DeviceResolver
 from appliance.adapters.http_access import HttpAccess, HttpRefused, named_status, reason_of
 from appliance.adapters.server_events import EVENT_STREAM, ServerEvent, read_events
@@ -332,10 +332,7 @@ def _busy_pause(response: HttpResponse) -> float:
 
 def parse_json(body: bytes | str, address: str) -> Any:
     """Parse JSON from the address. Raises `Unreadable`."""
-    with suppress(orjson.JSONDecodeError):
-        return orjson.loads(body)
-    data = strip_json(body.encode(errors="replace") if isinstance(body, str) else body)
-    for repair in (bytes, repair_json):
-        with suppress(orjson.JSONDecodeError):
-            return orjson.loads(repair(data))
-    raise Unreadable(f"{address} answered with something that is not JSON")
+    try:
+        return load_json(body)
+    except ValueError:
+        raise Unreadable(f"{address} answered with something that is not JSON") from None

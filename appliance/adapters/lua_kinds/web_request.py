@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.access_settings import check_header, url_path
 from appliance.adapters.base import AdapterContext
-from appliance.adapters.broken_json import repair_json, strip_json
+from appliance.adapters.broken_json import load_json
 from appliance.adapters.device_http import HttpClient, HttpResponse
 from appliance.adapters.http_access import HttpAccess
 from appliance.adapters.lua_kinds.libraries import compact_json
@@ -138,11 +138,10 @@ def for_lua(response: HttpResponse) -> dict[str, Any]:
         "headers": dict(response.headers),
         "body": response.body.decode("latin-1"),
     }
-    body = strip_json(response.body)
-    for repair in (bytes, repair_json) if len(body) <= MAX_REPAIRED_BYTES else (bytes,):
-        with suppress(Invalid):
-            answer["json"] = orjson.Fragment(compact_json(repair(body)))
-            break
+    with suppress(Invalid):
+        answer["json"] = orjson.Fragment(
+            load_json(response.body, compact_json, max_repaired_bytes=MAX_REPAIRED_BYTES)
+        )
     return answer
 
 

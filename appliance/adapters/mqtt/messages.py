@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from appliance.adapters.broken_json import repair_json
+from appliance.adapters.broken_json import load_json
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.adapters.mqtt.topics import is_topic
 from appliance.errors import Invalid
@@ -29,21 +29,14 @@ def parse_json(payload: bytes | str) -> Any:
     A text is a device's state: parts that JSON forbids are replaced, so that one bad value does not hide the others.
     """
     try:
-        value = orjson.loads(payload)
+        is_state = isinstance(payload, str) and payload[:1] in _OBJECTS
+        value = load_json(payload) if is_state else orjson.loads(payload)
     except ValueError:
-        value = _repaired(payload) if isinstance(payload, str) and payload[:1] in _OBJECTS else None
-        if value is None:
-            raise Invalid("the payload is not JSON") from None
+        raise Invalid("the payload is not JSON") from None
     text = payload.decode() if isinstance(payload, bytes) else payload
     if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deeper(value, MAX_JSON_DEPTH):
         raise Invalid(f"the JSON is nested more than {MAX_JSON_DEPTH} levels deep")
     return value
-
-
-def _repaired(text: str) -> Any:
-    with contextlib.suppress(ValueError):
-        return orjson.loads(repair_json(text.encode(errors="replace")))
-    return None
 
 
 def parse_object(payload: bytes | str, name: str) -> dict[str, Any]:

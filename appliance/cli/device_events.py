@@ -19,7 +19,7 @@ import orjson
 from msgspec import Struct
 
 from appliance.automations.times_of_day import next_wall_clock
-from appliance.errors import Fault, Invalid
+from appliance.errors import Invalid
 from appliance.home.capabilities import KNOWN_ATTRIBUTES, is_custom
 from appliance.home.observations import Dropped, check_attributes, check_device_id, check_event
 from appliance.home.registry import ONLINE, UNAVAILABLE
@@ -85,14 +85,14 @@ def first_instant(text: str, locale: Locale) -> datetime | None:
 
 
 def read_events(
-    text: str, file: str, locale: Locale, start: datetime, end: datetime, *, has_hook_alias: bool = False
-) -> tuple[list[FileEvent | FileHook], list[Fault]]:
-    """Return the events from `start` (inclusive) to `end` (exclusive) in order, and the errors by line.
+    text: str, locale: Locale, start: datetime, end: datetime, *, has_hook_alias: bool = False
+) -> tuple[list[FileEvent | FileHook], list[tuple[int, str]]]:
+    """Return the events from `start` (inclusive) to `end` (exclusive) in order, and each error's line and message.
 
     With `has_hook_alias`, a device has the alias `hook`. Then `hook` with an attribute and a value means that device.
     """
     events: list[FileEvent | FileHook] = []
-    faults: list[Fault] = []
+    faults: list[tuple[int, str]] = []
     latest = start
     for number, words in _lines(text):
         try:
@@ -103,7 +103,7 @@ def read_events(
             if event.at >= end:
                 raise Invalid(f"{words[0]} is after the end of the simulation; see --hours")
         except Invalid as fault:
-            faults.append(Fault(file, number, str(fault)))
+            faults.append((number, str(fault)))
             continue
         events.append(event)
         latest = event.at

@@ -9,8 +9,6 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +16,11 @@ import orjson
 
 from appliance import config
 from appliance.api.simulation import SimulationRequest, SimulationResult
-from appliance.cli.device_events import HOOK, FileEvent, FileHook, first_instant, read_events, read_instant
-from appliance.cli.simulation import SimulationPrinter, open_simulation
-from appliance.clock import Clock
+from appliance.cli.simulation import SimulationPrinter, open_simulation, prepare
 from appliance.config import Config
 from appliance.errors import Busy, ConfigFailed, Fault, Invalid, InvalidFile, StartFailed
 from appliance.log_limit import IS_MUTED
 from appliance.simulated_clock import SimulatedClock
-from appliance.store.record_keys import ALIAS_PREFIX, AUTOMATION_PREFIX, TIMER_PREFIX
-from appliance.store.storage import DocumentSnapshot
 from appliance.tasks import Tasks
 
 MAX_SECS = 5.0
@@ -88,15 +82,14 @@ def _copy(file: Path, folder: Path, asked: SimulationRequest) -> Path:
 async def _simulate(file: Path, asked: SimulationRequest, stored: dict[str, Any]) -> SimulationResult:
     IS_MUTED.set(True)
     settings = await asyncio.to_thread(_load, file)
-    has_hook_alias = HOOK in (value for key, value in stored.items() if key.startswith(ALIAS_PREFIX))
-    start, events = _read_period(asked, settings, has_hook_alias=has_hook_alias)
-    # what automations remember is valid only for the present, not for another start
-    if asked.start is not None:
-        forgotten = (AUTOMATION_PREFIX, TIMER_PREFIX)
-        stored = {key: value for key, value in stored.items() if not key.startswith(forgotten)}
     encoded = {key: orjson.dumps(value) for key, value in stored.items()}
-    clock, lines = SimulatedClock(start), list[bytes]()
-    until = start + timedelta(hours=asked.hours)
+    try:
+        prepared = prepare(encoded, settings.locale, asked.start, asked.hours, asked.events)
+    except Invalid as fault:
+        raise Invalid(f"from {fault}") from None
+    if prepared.faults:
+        raise InvalidFile(EVENTS_FILE, [Fault(EVENTS_FILE, line, message) for line, message in prepared.faults])
+    clock, lines = SimulatedClock(prepared.start), list[bytes]()
 
     def write(line: str) -> None:
         lines.append(line.encode())
@@ -104,18 +97,18 @@ async def _simulate(file: Path, asked: SimulationRequest, stored: dict[str, Any]
             clock.stop()
 
     printer = SimulationPrinter(clock, None, clock.stop, runs_lua=asked.runs_lua, write=write)
-    is_complete, snapshot = False, DocumentSnapshot(encoded)
-    opened = open_simulation(settings, snapshot, clock, printer, home=(file,), runs_lua=asked.runs_lua)
+    is_complete = False
+    opened = open_simulation(settings, prepared.stored, clock, printer, home=(file,), runs_lua=asked.runs_lua)
     with suppress(TimeoutError, StartFailed):  # the lines until then are the answer
         async with asyncio.timeout(MAX_SECS), opened as simulation:
             try:
-                await simulation.run(until, events)
+                await simulation.run(prepared.end, prepared.events)
                 is_complete = len(lines) < MAX_LINES
             finally:
                 printer.is_over = True
     return SimulationResult(
         lines=[orjson.loads(each) for each in lines[:MAX_LINES]],
-        until=until if is_complete else clock.now(),
+        until=prepared.end if is_complete else clock.now(),
         is_complete=is_complete,
     )
 
@@ -127,25 +120,3 @@ def _load(file: Path) -> Config:
     except ConfigFailed as failed:
         faults = [Fault(file.name, each.line, each.message) for each in failed.faults]
         raise InvalidFile(f"{file.parent.name}/{file.name}", faults) from None
-
-
-def _read_period(
-    asked: SimulationRequest, settings: Config, *, has_hook_alias: bool
-) -> tuple[datetime, list[FileEvent | FileHook]]:
-    """Return start and events of the simulation. Raise `Invalid` or `InvalidFile`."""
-    begins = _first(asked, settings)
-    start = Clock().now() if begins is None else begins
-    read = partial(read_events, asked.events, EVENTS_FILE, settings.locale, start)
-    events, faults = read(start + timedelta(hours=asked.hours), has_hook_alias=has_hook_alias)
-    if faults:
-        raise InvalidFile(EVENTS_FILE, [Fault(each.file, each.line, each.message) for each in faults])
-    return start, events
-
-
-def _first(asked: SimulationRequest, settings: Config) -> datetime | None:
-    if asked.start is None:
-        return first_instant(asked.events, settings.locale)
-    try:
-        return read_instant(asked.start, settings.locale)
-    except Invalid as fault:
-        raise Invalid(f"from {fault}") from None

@@ -7,43 +7,26 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
 from pathlib import Path
-
-import orjson
-from msgspec import Struct
 
 from appliance import config
 from appliance.automations.triggers.base import TimedTrigger
 from appliance.cli.check import find_wrong_names, is_running
-from appliance.cli.device_events import HOOK, FileEvent, FileHook, first_instant, read_events, read_instant
 from appliance.cli.hub_client import read_state
 from appliance.cli.owner import as_owner, need_access
 from appliance.cli.paths import HubPaths
-from appliance.cli.simulation import Simulation, SimulationPrinter, open_simulation
+from appliance.cli.simulation import Preparation, Simulation, SimulationPrinter, open_simulation, prepare
 from appliance.cli.terminal import say, with_local_times
-from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import Fault, Invalid, StartFailed
-from appliance.home_locale import Locale
 from appliance.lua.folder import folder_of, modules_of
 from appliance.simulated_clock import SimulatedClock
-from appliance.store.record_keys import ALIAS_PREFIX, AUTOMATION_PREFIX, TIMER_PREFIX
 from appliance.store.storage import DocumentSnapshot
 from appliance.tables.checks import nearest
 
 MAX_EVENTS_BYTES = 16 << 20
-
-
-class _SimulatedPeriod(Struct, frozen=True, kw_only=True):
-    """The simulated period. The simulated period. With `is_present`, the simulation uses the stored state of
-    automations."""
-
-    start: datetime
-    end: datetime
-    is_present: bool
 
 
 def simulate(arguments: argparse.Namespace) -> int:
@@ -55,18 +38,18 @@ def simulate(arguments: argparse.Namespace) -> int:
         settings, stored = config.load(file, os.environ), read_state(data_dir)
     whole = DocumentSnapshot(stored) if stored or is_running(data_dir) else None
     text = "" if arguments.events is None else _read(arguments.events)
-    period = _period(arguments.start, arguments.hours, text, settings.locale)
-    events = _events(text, arguments.events, settings.locale, period, stored)
-    if not period.is_present:
-        stored = {
-            key: value for key, value in stored.items() if not key.startswith((AUTOMATION_PREFIX, TIMER_PREFIX))
-        }
-    clock = SimulatedClock(period.start)
+    try:
+        prepared = prepare(stored, settings.locale, arguments.start, arguments.hours, text)
+    except Invalid as fault:
+        raise StartFailed(f"--from {fault}", os.EX_USAGE) from None
+    if prepared.faults:
+        first, *more = [str(Fault(arguments.events, line, message)) for line, message in prepared.faults]
+        raise StartFailed(first, os.EX_DATAERR, *(f"lares: {each}" for each in more))
+    clock = SimulatedClock(prepared.start)
     zone = None if arguments.json else settings.locale.timezone
     printer = SimulationPrinter(clock, zone, clock.stop, runs_lua=arguments.run)
-    given = (file, data_dir), period.end, events
     with _errors_only("automations", "scenes", "scripts", "lua"):  # their warnings are printed
-        asyncio.run(_simulate(settings, DocumentSnapshot(stored), printer, clock, arguments, *given, whole))
+        asyncio.run(_simulate(settings, prepared, printer, clock, arguments, (file, data_dir), whole))
     return os.EX_OK
 
 
@@ -97,45 +80,25 @@ def _read(name: str) -> str:
         raise StartFailed(f"{name} cannot be read: {error.strerror or error}", os.EX_NOINPUT) from None
 
 
-def _period(start: str | None, hours: float, events: str, locale: Locale) -> _SimulatedPeriod:
-    """Return the simulated period. It begins at `--from`, by default at the first event with a date, or now."""
-    try:
-        begins = first_instant(events, locale) if start is None else read_instant(start, locale)
-    except Invalid as fault:
-        raise StartFailed(f"--from {fault}", os.EX_USAGE) from None
-    at = Clock().now() if begins is None else begins
-    return _SimulatedPeriod(start=at, end=at + timedelta(hours=hours), is_present=begins is None)
-
-
-def _events(
-    text: str, name: str, locale: Locale, period: _SimulatedPeriod, stored: Mapping[str, bytes]
-) -> list[FileEvent | FileHook]:
-    has_alias = any(orjson.loads(value) == HOOK for key, value in stored.items() if key.startswith(ALIAS_PREFIX))
-    events, faults = read_events(text, name, locale, period.start, period.end, has_hook_alias=has_alias)
-    if faults:
-        raise StartFailed(str(faults[0]), os.EX_DATAERR, *(f"lares: {each}" for each in faults[1:]))
-    return events
-
-
 async def _simulate(
     settings: Config,
-    stored: DocumentSnapshot,
+    prepared: Preparation,
     printer: SimulationPrinter,
     clock: SimulatedClock,
     arguments: argparse.Namespace,
     home: Sequence[Path],
-    until: datetime,
-    events: Sequence[FileEvent | FileHook],
     whole: DocumentSnapshot | None,
 ) -> None:
-    async with open_simulation(settings, stored, clock, printer, home=home, runs_lua=arguments.run) as simulation:
+    async with open_simulation(
+        settings, prepared.stored, clock, printer, home=home, runs_lua=arguments.run
+    ) as simulation:
         if arguments.id is not None:
             printer.only = _find_automation(arguments.id, simulation)
         for fault in simulation.rejected:
             say(f"left out: {fault}", to=sys.stderr)
         for fault in _warnings(settings, whole, simulation):
             say(f"warning: {with_local_times(str(fault), settings.locale.timezone)}", to=sys.stderr)
-        pretended = await simulation.run(until, events)
+        pretended = await simulation.run(prepared.end, prepared.events)
         printer.print_repetitions()
         printer.is_over = True
         if printer.gone is not None:

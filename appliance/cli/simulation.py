@@ -7,12 +7,13 @@ import math
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import orjson
 from msgspec import Struct
 
 from appliance.adapters.kinds import list_operations
@@ -24,7 +25,7 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.schedule import MICROSECOND, TimerHandle
 from appliance.cli.check import open_pool
-from appliance.cli.device_events import FileEvent, FileHook
+from appliance.cli.device_events import HOOK, FileEvent, FileHook, first_instant, read_events, read_instant
 from appliance.cli.simulated_home import (
     SimulatedContext,
     SimulatedDispatcher,
@@ -42,6 +43,7 @@ from appliance.history.execution_history import ExecutionEntry, ExecutionHistory
 from appliance.home.bus import Bus
 from appliance.home.events import CommandEnded, Event, HookCalled
 from appliance.home.registry import Registry
+from appliance.home_locale import Locale
 from appliance.lua.catalog import Asset
 from appliance.lua.context import Context, CtxCall
 from appliance.lua.executor import Execution, Executor
@@ -49,6 +51,7 @@ from appliance.lua.kind_catalog import DescribeKind, catalog_of_kinds
 from appliance.scenes import Scene, Scenes, build_catalog
 from appliance.simulated_clock import SimulatedClock
 from appliance.store.clock_trust import ClockTrust
+from appliance.store.record_keys import ALIAS_PREFIX, AUTOMATION_PREFIX, TIMER_PREFIX
 from appliance.store.records import read_devices, read_layout
 from appliance.store.storage import DocumentSnapshot
 from appliance.tables.checks import rounded
@@ -62,6 +65,34 @@ CHECK_READER_EVERY = 1000
 
 FIRES = "fires"
 NOT_RUN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
+
+
+class Preparation(Struct, frozen=True, kw_only=True):
+    """The period, the events, and the stored state of a simulation. `faults` are the lines and messages of invalid
+    events."""
+
+    start: datetime
+    end: datetime
+    events: Sequence[FileEvent | FileHook]
+    faults: Sequence[tuple[int, str]]
+    stored: DocumentSnapshot
+
+
+def prepare(stored: Mapping[str, bytes], locale: Locale, start: str | None, hours: float, events: str) -> Preparation:
+    """Prepare a simulation from `start`, or from the first event with a date, or from now. Raise `Invalid` for an
+    invalid `start`.
+
+    The state of automations and timers is valid only for a simulation from now.
+    """
+    begins = first_instant(events, locale) if start is None else read_instant(start, locale)
+    at = Clock().now() if begins is None else begins
+    end = at + timedelta(hours=hours)
+    has_alias = any(orjson.loads(value) == HOOK for key, value in stored.items() if key.startswith(ALIAS_PREFIX))
+    read, faults = read_events(events, locale, at, end, has_hook_alias=has_alias)
+    if begins is not None:
+        forgotten = (AUTOMATION_PREFIX, TIMER_PREFIX)
+        stored = {key: value for key, value in stored.items() if not key.startswith(forgotten)}
+    return Preparation(start=at, end=end, events=read, faults=faults, stored=DocumentSnapshot(stored))
 
 
 class SimulationPrinter(ExecutionHistory):

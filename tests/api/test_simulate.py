@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from appliance.api.simulation import SimulationRequest
+from appliance.cli.hub_simulation import HubSimulations
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.fakes.app import LIGHT, App, open_app
+from tests.fakes.lua import write
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -77,6 +81,28 @@ EVENT = """return {
   execute = function(ctx) end,
 }
 """
+
+
+COOLING = """return {
+  id = "moves", name = "Moves", state = { cooldown_secs = 900 },
+  trigger = { type = "device_state_change", device_id = "x:hall", attribute = "power", equals = "on" },
+  execute = function(ctx) end,
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "begin", "fires"),
+    [(None, "", False), ("2026-11-20", "", True), (None, "2026-11-20T00:00 x:hall power off\n", True)],
+)
+async def test_stored_cooldowns_apply_only_from_the_present_time(
+    start: str | None, begin: str, *, fires: bool, tmp_path: Path
+) -> None:
+    write(tmp_path, {"automations/moves.lua": COOLING, "test.toml": ""})
+    stored = {"automation/moves": {"policy": {"ended_at": time.time_ns() // 1_000_000}}}
+    asked = SimulationRequest(start=start, events=f"{begin}+1 x:hall power off\n+1 x:hall power on")
+    result = await HubSimulations(tmp_path / "config" / "test.toml").simulate(asked, stored)
+    assert [line["fired"] for line in result.lines] == [fires]
 
 
 @pytest.mark.parametrize("form", ["text", "list"])

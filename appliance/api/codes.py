@@ -1,4 +1,4 @@
-"""The codes of errors: what each means, and its HTTP status."""
+"""The codes of errors, each with its meaning, HTTP status, and headers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from appliance import errors
 
 
 class Code(Struct, frozen=True):
-    """The meaning of a code, and its HTTP status."""
+    """The HTTP status and meaning of a code, and additional headers of its responses."""
 
     status: int
     meaning: str
+    headers: Mapping[str, str] = {}
 
 
 CODES: Mapping[str, Code] = {
@@ -28,7 +29,7 @@ CODES: Mapping[str, Code] = {
     "script_failed": Code(400, "A Lua file failed, was stopped at a limit, or has errors."),
     "cancelled": Code(400, "The execution was cancelled before it finished."),
     "stopping": Code(400, "The hub is stopping; the result of the command is unknown."),
-    "authentication_required": Code(401, "The key is missing or unknown."),
+    "authentication_required": Code(401, "The key is missing or unknown.", {"WWW-Authenticate": "Bearer"}),
     "insufficient_permissions": Code(403, "The key's role does not allow this."),
     "path_not_found": Code(404, "The path is unknown."),
     **{f"{each}_not_found": Code(404, f"There is no {each} with this id.") for each in get_args(errors.Resource)},
@@ -49,21 +50,40 @@ CODES: Mapping[str, Code] = {
     "unknown_content_coding": Code(415, "The body is compressed; send it without `Content-Encoding`."),
     "expectation_failed": Code(417, "The hub does not support the value of `Expect`."),
     "dropped_by_mode": Code(423, "The scene is running, and its mode allows no further execution."),
-    "upgrade_required": Code(426, "The path requires a WebSocket handshake."),
+    "upgrade_required": Code(
+        426, "The path requires a WebSocket handshake.", {"Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    ),
     "rate_limited": Code(
         429,
         "Too many requests use this key, too many checks of one key wait, or one address has too many connections. "
         "`Retry-After` gives the seconds to wait.",
+        {"Retry-After": "1"},
     ),
     "internal": Code(500, "The hub has a bug; its log has the traceback."),
     "unsupported": Code(501, "The device does not offer this command."),
     "unknown_transfer_coding": Code(501, "The `Transfer-Encoding` of the body is not `chunked`."),
-    "overloaded": Code(503, "Incomplete bodies of other requests use all memory for bodies. Try again."),
-    "authentication_unavailable": Code(503, "The hub has too little memory to check the key. Try again."),
-    "not_ready": Code(503, "The hub is starting; `error` names the missing parts."),
-    "store_unavailable": Code(503, "The store cannot save the change; nothing has changed. Try again."),
+    "overloaded": Code(
+        503, "Incomplete bodies of other requests use all memory for bodies. Try again.", {"Retry-After": "1"}
+    ),
+    "authentication_unavailable": Code(
+        503, "The hub has too little memory to check the key. Try again.", {"Retry-After": "1"}
+    ),
+    "not_ready": Code(503, "The hub is starting; `error` names the missing parts.", {"Retry-After": "1"}),
+    "store_unavailable": Code(
+        503, "The store cannot save the change; nothing has changed. Try again.", {"Retry-After": "10"}
+    ),
 }
 """Every code that the body of an error may hold."""
+
+SANIC_CODES: Mapping[int, str] = {
+    400: "invalid_request",
+    408: "request_timeout",
+    413: "head_too_large",
+    417: "expectation_failed",
+    429: "rate_limited",
+    501: "unknown_transfer_coding",
+}
+"""The code for a request that Sanic itself rejects, by its status."""
 
 
 def status_of(error: errors.LaresError) -> int:

@@ -18,10 +18,11 @@ from appliance.api.auth import ON_BOX, Authenticator, Principal, Role, bearer_of
 from appliance.api.body import Bodies
 from appliance.api.codes import status_of
 from appliance.api.cors import Cors
+from appliance.api.error_responses import error_response
 from appliance.api.limits import ApiLimits
 from appliance.api.rate_limit import Buckets
 from appliance.api.request_counts import UNMATCHED, RequestCounts
-from appliance.api.responses import error_response, to_response
+from appliance.api.responses import to_response
 from appliance.api.route import Call, Handler, Route
 from appliance.api.router import Router
 from appliance.api.sanic_http.http1 import exchange_of

@@ -10,7 +10,6 @@ from typing import Any
 from appliance.api.auth import REACH, Role
 from appliance.api.codes import CODES
 from appliance.api.frames import EventFrame
-from appliance.api.responses import ERROR_HEADERS
 from appliance.api.route import COMMON_STATUSES, Route
 from appliance.api.schemas import error_of
 from appliance.tables.json_schema import TEXT, Schema
@@ -56,7 +55,7 @@ _MEANINGS: Mapping[int, str] = {
 """The meaning of each status that a route may declare."""
 
 _NAMED_HEADERS: Mapping[int, Iterable[str]] = {
-    **{CODES[kind.code].status: names for kind, names in ERROR_HEADERS.items()},
+    **{code.status: code.headers for code in CODES.values() if code.headers},
     405: ("Allow",),
 }
 

@@ -7,8 +7,7 @@ from collections import Counter
 from typing import get_args
 
 from appliance import errors
-from appliance.api.codes import CODES
-from appliance.api.responses import _SANIC_CODES
+from appliance.api.codes import CODES, SANIC_CODES
 
 CONTRACT = {
     "authentication_required",
@@ -49,7 +48,7 @@ def test_codes_and_their_table_agree() -> None:
     unanswered = (errors.ConfigFailed, errors.StartFailed)
     of_classes = {code_of(kind) for kind in kinds() if not issubclass(kind, unanswered)} - {None}
     of_resources = {errors.NotFound(each, "x").code for each in get_args(errors.Resource)}
-    assert of_classes | of_resources | ELSEWHERE | {*_SANIC_CODES.values()} == set(CODES)
+    assert of_classes | of_resources | ELSEWHERE | {*SANIC_CODES.values()} == set(CODES)
     assert set(CODES) >= CONTRACT
     assert all(re.fullmatch("[a-z]+(_[a-z]+)*", each) for each in CODES)
     assert all(code.meaning.endswith(".") for code in CODES.values())

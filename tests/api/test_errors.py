@@ -15,8 +15,8 @@ from sanic import Request
 
 from appliance import errors
 from appliance.api.codes import CODES, status_of
+from appliance.api.error_responses import error_response
 from appliance.api.limits import MAX_SMALL_BODY_BYTES, ApiLimits
-from appliance.api.responses import ERROR_HEADERS, error_response
 from appliance.api.sanic_http.http1 import CHUNKS_A_TURN
 from tests.api.caller import KEY, UPGRADE, Caller, Reply, call, request, shown, turns_while
 from tests.fakes.app import App, open_app
@@ -376,7 +376,7 @@ async def test_every_error_has_a_status_and_its_own_message() -> None:
         assert status == status_of(error) == CODES[error.code].status, kind
         assert body == {"error": str(error), "code": error.code}
         answer = error_response(cast("Request", Asked()), error)
-        for name, value in ERROR_HEADERS.get(kind, {}).items():
+        for name, value in CODES[error.code].headers.items():
             assert answer.headers[name] == value
 
 

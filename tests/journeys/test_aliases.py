@@ -194,7 +194,7 @@ async def test_an_alias_survives_a_restart_and_an_absence(tmp_path: Path) -> Non
         assert (await app.get("/devices/tv")).status == 404
         taken = await app.post(f"/devices/{LAMP}/alias", {"alias": "tv"})
         assert (taken.status, taken.json["code"]) == (409, "alias_taken")
-        assert f'free it with POST /devices/{TV}/alias {{"alias": null}}' in taken.json["error"]
+        assert f'remove the alias with POST /devices/{TV}/alias {{"alias": null}}' in taken.json["error"]
         assert (await give(app, TV, None))["id"] == TV
         assert (await app.post(f"/devices/{TV}/alias", {"alias": "tv"})).status == 404
         assert (await give(app, LAMP, "tv"))["alias"] == "tv"

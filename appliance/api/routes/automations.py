@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.responses import failed_execution_body, json_response, refusal_body
+from appliance.api.error_responses import failed_execution_body, refusal_body
+from appliance.api.responses import json_response
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import PERIOD, body, boolean, choice, nullable, table
 from appliance.errors import ConfigFailed

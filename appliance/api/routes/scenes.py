@@ -6,7 +6,8 @@ import asyncio
 
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.responses import failed_execution_body, json_response
+from appliance.api.error_responses import failed_execution_body
+from appliance.api.responses import json_response
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import PERIOD
 from appliance.errors import DroppedByMode

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from functools import lru_cache
+from http import HTTPStatus
 from typing import Any, Protocol, cast
 
 from sanic import Request
 from sanic.compat import Header
 from sanic.exceptions import BadRequest, ExpectationFailed, PayloadTooLarge, RequestTimeout
+from sanic.helpers import has_message_body
 from sanic.http import Http, Stage
 from sanic.response import HTTPResponse
 
 from appliance.api.auth import Principal
 from appliance.api.limits import ApiLimits
-from appliance.api.responses import encode_head
 from appliance.api.sanic_http.framing import Head, HeadFields, check_beginning, check_trailer, parse_chunk, parse_head
 
 MAX_DISCARDED_BODIES = 4
@@ -298,3 +300,19 @@ async def _next_turn() -> None:
     turn = asyncio.Event()
     asyncio.get_running_loop().call_soon(turn.set)
     await turn.wait()
+
+
+def encode_head(response: HTTPResponse, *, is_persistent: bool) -> bytes:
+    """Return the status line, the headers and the empty line."""
+    begin = _encode_headers(response.status, tuple(response.headers.items()), is_persistent)
+    if not has_message_body(response.status):
+        return begin + b"\r\n"
+    return b"%bcontent-length: %d\r\n\r\n" % (begin, len(response.body or b""))
+
+
+@lru_cache(maxsize=64)
+def _encode_headers(status: int, headers: tuple[tuple[str, str], ...], is_persistent: bool) -> bytes:
+    """Return the encoded headers, except Content-Length: most responses differ only in that header."""
+    connection = "keep-alive" if is_persistent else "close"
+    fields = [f"{name}: {value}\r\n" for name, value in (*headers, ("connection", connection))]
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{''.join(fields)}".encode("ascii")

@@ -1,0 +1,68 @@
+"""Responses to errors, and their bodies."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from sanic import HTTPResponse, Request
+from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
+
+from appliance import errors
+from appliance.api.codes import CODES, SANIC_CODES, status_of
+from appliance.api.responses import json_response
+from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
+
+log = logging.getLogger("api")
+
+
+def error_response(request: Request, error: Exception) -> HTTPResponse:
+    """Return the response to a request that failed: always JSON with `error` and `code`, never a traceback.
+
+    An unexpected error becomes 500 with a fixed sentence; its message and traceback are logged.
+    """
+    if isinstance(error, errors.LaresError) and status_of(error) != 500:
+        return _response(status_of(error), str(error), error.code, _headers_of(error))
+    if isinstance(error, NotFound):
+        return _response(404, "there is no such path", "path_not_found")
+    if isinstance(error, MethodNotAllowed):
+        message = f"{error.method} is not a method of this path, which has {error.headers['Allow']}"
+        return _response(405, message, "method_not_allowed", error.headers)
+    if isinstance(error, SanicException) and error.status_code in SANIC_CODES:
+        return _response(error.status_code, _sentence(error), SANIC_CODES[error.status_code], error.headers)
+    log.error("%s %s failed: %s: %s", request.method, request.path, type(error).__name__, error, exc_info=error)
+    return _response(500, "the hub failed to answer; see its log", "internal")
+
+
+def error_body(message: str, code: str, **more: Any) -> dict[str, Any]:
+    """Return the body of an error response: `message` is the sentence, `code` one of `CODES`."""
+    return {"error": message.encode(errors="replace").decode(), "code": code, **more}
+
+
+def refusal_body(failed: errors.ConfigFailed) -> dict[str, Any]:
+    """Return the body that lists the errors of files."""
+    return error_body(str(failed), errors.ScriptFailed.code, errors=failed.faults)
+
+
+def failed_execution_body(what: str, result: ExecutionEntry) -> dict[str, Any]:
+    """Return the body for an execution of `what` (`scene 'x'`) that failed."""
+    is_cancelled = result.status is ExecutionStatus.CANCELLED
+    how, error = ("was cancelled", errors.ExecutionCancelled) if is_cancelled else ("failed", errors.ScriptFailed)
+    return error_body(f"{what} {how}: {result.error}", error.code, results=result.results)
+
+
+def _response(status: int, message: str, code: str, headers: Mapping[str, str] | None = None) -> HTTPResponse:
+    return json_response(error_body(message, code), status, headers)
+
+
+def _headers_of(error: errors.LaresError) -> Mapping[str, str]:
+    if isinstance(error, errors.RateLimited):
+        return {"Retry-After": str(math.ceil(error.wait_secs))}
+    return CODES[error.code].headers
+
+
+def _sentence(error: SanicException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else "the request is malformed"

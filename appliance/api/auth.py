@@ -1,143 +1,23 @@
 """Authentication finds the key of a token; authorization compares the key's role with a route.
 
-Tokens are hashed with argon2id and checked on a thread, so that the loop is not blocked.
+Wrong keys are logged, but not delayed: nobody guesses the 256 random bits of a token. Most wrong tokens cost no hash
+(`tokens.hint_of`), and at most `MAX_WAITING_CHECKS` tokens per key wait to be checked.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from functools import cache
-from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from appliance.errors import AuthenticationUnavailable, Forbidden, TooManyChecks, Unauthenticated
+from appliance.api.tokens import Hasher, KeyToken, hint_of
+from appliance.errors import Forbidden, TooManyChecks, Unauthenticated
 from appliance.store.stored_keys import MASTER, Key
-from appliance.tables.fields import Redacted
-
-T = TypeVar("T")
-
-_FORM = re.compile(r"lrs_([a-z0-9]+)_([A-Za-z0-9_-]{43})")
-
-
-class KeyToken(Redacted, frozen=True, kw_only=True):
-    """A token that Lares generated. `text` is the whole token, which contains the id of its key."""
-
-    key_id: str
-    HIDDEN = ("text",)
-    text: str
-
-    @staticmethod
-    def parse(text: str) -> KeyToken | None:
-        """Return the token in this text; None if the text has another form."""
-        match = _FORM.fullmatch(text)
-        return None if match is None else KeyToken(key_id=match[1], text=text)
-
-    @staticmethod
-    def make(key_id: str) -> KeyToken:
-        """Return a new token with 256 random bits."""
-        return KeyToken(key_id=key_id, text=f"lrs_{key_id}_{secrets.token_urlsafe(32)}")
-
-
-class Hasher:
-    """Hashes and checks tokens on a separate thread, one at a time, so that all of them together need 12 MiB.
-
-    Both methods raise `AuthenticationUnavailable` if the system has no memory or no thread left.
-    """
-
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="keys")
-
-    def hash(self, text: str) -> asyncio.Future[str]:
-        """Run `hash_token` on the thread."""
-        return self._run(hash_token, text)
-
-    def check(self, stored_hash: str, text: str) -> asyncio.Future[bool]:
-        """Run `matches` on the thread."""
-        return self._run(matches, stored_hash, text)
-
-    def _run(self, work: Callable[..., T], *arguments: str) -> asyncio.Future[T]:
-        try:
-            return asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
-        except RuntimeError as error:
-            raise AuthenticationUnavailable(f"the hub cannot check a key now ({error}); try again later") from None
-
-    def close(self) -> None:
-        """Stop the thread; waiting checks are cancelled."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
-
-
-@cache
-def _argon2id() -> Any:
-    """Return a hasher that needs 12 MiB and about 30 ms per check on a PC. OWASP lists these values; a box with 512
-    MB of RAM can afford them."""
-    from argon2 import PasswordHasher, Type
-
-    return PasswordHasher(time_cost=3, memory_cost=12 * 1024, parallelism=1, type=Type.ID)
-
-
-def hash_token(text: str) -> str:
-    """Return the hash of a token, for storage. The hash takes about 30 ms and 12 MiB, so never compute it on the
-    loop."""
-    from argon2.exceptions import Argon2Error
-
-    try:
-        return str(_argon2id().hash(text))
-    except (Argon2Error, MemoryError) as error:
-        raise AuthenticationUnavailable(
-            f"the hub cannot make a key now ({error or 'no memory'}); try again later"
-        ) from None
-
-
-def hint_of(text: str) -> str:
-    """Return the hint that is stored with the hash of a token: 32 bits of a digest of the token. With the hint, most
-    wrong tokens are rejected without computing a hash."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4, person=b"lares-key-hint").hexdigest()
-
-
-def is_hash(text: str) -> bool:
-    """Return whether this could be a result of `hash_token`."""
-    from argon2 import Type, extract_parameters
-    from argon2.exceptions import InvalidHashError
-
-    try:
-        found = extract_parameters(text)
-    except InvalidHashError:
-        return False
-    lengths = (found.salt_len, found.hash_len)
-    return found.type is Type.ID and lengths == (_argon2id().salt_len, _argon2id().hash_len)
-
-
-def matches(stored_hash: str, text: str) -> bool:
-    """Return whether the hash matches the token. The check costs as much as `hash_token`. Raises
-    `AuthenticationUnavailable` if memory is short, because a valid key must not be reported as invalid."""
-    from argon2.exceptions import Argon2Error, VerifyMismatchError
-
-    if not is_hash(stored_hash):
-        return False
-    try:
-        return bool(_argon2id().verify(stored_hash, text))
-    except (VerifyMismatchError, ValueError):
-        return False
-    except (Argon2Error, MemoryError) as error:
-        raise AuthenticationUnavailable(
-            f"the hub cannot check a key now ({error or 'no memory'}); try again later"
-        ) from None
-
-
-MAX_WAITING_CHECKS = 8
-"""The maximum number of different tokens for one key that may wait to be checked; one more raises
-`TooManyChecks`."""
-
-Find = Callable[[str], Key | None]
-"""Returns the key with this name; the same object until the key is revoked, then None."""
 
 
 class Role(StrEnum):
@@ -180,6 +60,14 @@ class Principal(Struct, frozen=True, kw_only=True):
 
 ON_BOX = Principal(key_id="control socket", role=Role.ADMIN, is_on_box=True)
 """The principal of requests over the control socket."""
+
+
+MAX_WAITING_CHECKS = 8
+"""The maximum number of different tokens for one key that may wait to be checked; one more raises
+`TooManyChecks`."""
+
+Find = Callable[[str], Key | None]
+"""Returns the key with this name; the same object until the key is revoked, then None."""
 
 
 class Authenticator:
@@ -281,9 +169,3 @@ class Authenticator:
     def _digest(self, token: str) -> bytes:
         encoded = token.encode("utf-8", "surrogatepass")
         return hashlib.blake2b(encoded, digest_size=32, key=self._salt).digest()
-
-
-def bearer_of(header: str | None) -> str | None:
-    """Return the token of an `Authorization` header, or None; the scheme may be in upper or lower case."""
-    scheme, _, token = (header or "").partition(" ")
-    return token.strip() or None if scheme.lower() == "bearer" else None

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
 
-from appliance.api.auth import ON_BOX, Authenticator, Principal, Role, bearer_of
+from appliance.api.auth import ON_BOX, Authenticator, Principal, Role
 from appliance.api.body import Bodies
 from appliance.api.codes import status_of
 from appliance.api.cors import Cors
@@ -26,6 +26,7 @@ from appliance.api.responses import to_response
 from appliance.api.route import Call, Handler, Route
 from appliance.api.router import Router
 from appliance.api.sanic_http.http1 import exchange_of
+from appliance.api.tokens import bearer_of
 from appliance.errors import LaresError, MalformedRequest, Unauthenticated
 
 _SUBPROTOCOL_PREFIX = "bearer."

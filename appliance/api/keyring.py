@@ -7,7 +7,8 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from appliance.api.auth import Authenticator, KeyToken, Role, hint_of
+from appliance.api.auth import Authenticator, Role
+from appliance.api.tokens import KeyToken, hint_of
 from appliance.api.validation import body, member_of, nullable
 from appliance.clock import Clock
 from appliance.errors import Invalid, MalformedRequest

@@ -17,6 +17,9 @@ MAX_HOOK_BYTES = 16 << 10
 """The maximum size of a hook's body."""
 
 
+_DEFAULTS = Api()
+
+
 class ApiLimits(Struct, frozen=True, kw_only=True):
     """The configurable limits of the API, as counts, bytes, and seconds.
 
@@ -25,9 +28,9 @@ class ApiLimits(Struct, frozen=True, kw_only=True):
     names.
     """
 
-    connections: int = 1000
-    connections_per_peer: int = 600
-    body_bytes: int = 1 << 20
+    connections: int = _DEFAULTS.max_connections
+    connections_per_peer: int = _DEFAULTS.max_connections_per_peer
+    body_bytes: int = _DEFAULTS.max_body_bytes
     bodies_bytes: int = 8 << 20
     head_bytes: int = 8192
     head_secs: float = 10.0

@@ -21,8 +21,8 @@ from msgspec.structs import replace
 
 from appliance import config
 from appliance.adapters.kinds import KINDS
-from appliance.api.auth import KeyToken
 from appliance.api.frames import frame_of
+from appliance.api.tokens import KeyToken
 from appliance.cli.init import program_words
 from appliance.cli.initial_config import find_template, read_template, write_config
 from appliance.cli.logs import discard, start_logging

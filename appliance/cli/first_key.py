@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from appliance.api.auth import KeyToken, hash_token, hint_of
 from appliance.api.keyring import Keyring, make_master
+from appliance.api.tokens import KeyToken, hash_token, hint_of
 from appliance.cli.owner import write_private
 from appliance.cli.terminal import say
 from appliance.clock import Clock

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 import pytest
 from msgspec.structs import replace
 
-from appliance.api.auth import MAX_WAITING_CHECKS, Authenticator, KeyToken, Principal, Role, bearer_of
+from appliance.api.auth import MAX_WAITING_CHECKS, Authenticator, Principal, Role
+from appliance.api.tokens import KeyToken, bearer_of
 from appliance.errors import TooManyChecks, Unauthenticated
 from appliance.store.stored_keys import Key
 from tests.fakes.keys import keep, key_of

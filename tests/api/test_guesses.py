@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from appliance.api.auth import Authenticator, Hasher, KeyToken, Role, hash_token, hint_of
+from appliance.api.auth import Authenticator, Role
 from appliance.api.keyring import make_master
+from appliance.api.tokens import Hasher, KeyToken, hash_token, hint_of
 from appliance.clock import Clock
 from appliance.errors import AuthenticationUnavailable, Unauthenticated
 from appliance.store.stored_keys import MASTER, Key
@@ -94,7 +95,7 @@ async def test_a_valid_key_without_memory_to_check_it_is_not_called_invalid_and_
 
 STARVING = """
 import resource
-from appliance.api.auth import hash_token, matches
+from appliance.api.tokens import hash_token, matches
 from appliance.errors import AuthenticationUnavailable
 kept = hash_token("secret")
 pages = int(open("/proc/self/statm").read().split()[0])

@@ -8,8 +8,8 @@ import pytest
 from argon2 import extract_parameters
 from argon2.low_level import Type
 
-from appliance.api import auth
-from appliance.api.auth import KeyToken, hash_token, is_hash, matches
+from appliance.api import tokens
+from appliance.api.tokens import KeyToken, hash_token, is_hash, matches
 from tests.fakes.keys import COSTLY
 from tests.fakes.rows import each_row
 
@@ -73,7 +73,7 @@ def test_hashes_of_the_same_token_differ_and_contain_no_part_of_it() -> None:
 
 
 def test_the_hash_is_argon2id_at_a_cost_for_a_small_box(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auth, "_argon2id", COSTLY)
+    monkeypatch.setattr(tokens, "_argon2id", COSTLY)
     whole = hash_token(TEXT)
     assert matches(whole, TEXT) and not matches(whole, SECRET)
     cost = extract_parameters(whole)

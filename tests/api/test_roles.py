@@ -10,8 +10,9 @@ import pytest
 import pytest_asyncio
 
 from appliance.api.app import ROUTES
-from appliance.api.auth import Authenticator, KeyToken, Principal, Role
+from appliance.api.auth import Authenticator, Principal, Role
 from appliance.api.route import Route
+from appliance.api.tokens import KeyToken
 from tests.api.caller import KEY, UPGRADE, call, request
 from tests.fakes.app import MASTER, READER, App, Received
 

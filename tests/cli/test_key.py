@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.api.auth import KeyToken
 from appliance.api.server import MAX_CONTROL_CONNECTIONS
+from appliance.api.tokens import KeyToken
 from appliance.cli import hub_client
 from appliance.cli.hub_client import HubRequest
 from appliance.cli.main import main

@@ -6,17 +6,18 @@ from datetime import UTC, datetime
 
 from argon2 import PasswordHasher, Type
 
-from appliance.api import auth
-from appliance.api.auth import KeyToken, Role, hash_token
+from appliance.api import tokens
+from appliance.api.auth import Role
+from appliance.api.tokens import KeyToken, hash_token
 from appliance.store.stored_keys import KEY_ID_PREFIX, MASTER, Key
 
-COSTLY = auth._argon2id
+COSTLY = tokens._argon2id
 """Hashes as on a box: some 30 ms and 12 MiB each."""
 
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.ID)
 """The same algorithm at a thousandth of the cost, for tests of other subjects."""
 
-vars(auth)["_argon2id"] = lambda: CHEAP
+vars(tokens)["_argon2id"] = lambda: CHEAP
 
 MADE_AT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
 

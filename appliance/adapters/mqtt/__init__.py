@@ -2,7 +2,7 @@
 
 Read in this order: `client` (the connection), `adapter` (the work of one connection), `discovery` (when devices are
 built and forgotten), `announcements` and `tasmota/discovery` (configurations become announcements), `router` (maps
-topics to entities), `device` and `live_devices` (an announced device, its changes and commands), `platforms/` (one
-file per component: its keys, state, commands, and announcement by this hub). `templates/` renders announced templates
-within limits. `out/` publishes this hub.
+topics to entities), `device` and `live_devices` (an announced device and its changes), `commands` (commands and their
+results), `platforms/` (one file per component: its keys, state, commands, and announcement by this hub). `templates/`
+renders announced templates within limits. `out/` publishes this hub.
 """

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation, Picture
 from appliance.adapters.mqtt.budget import Budget
 from appliance.adapters.mqtt.client import Broker, BrokerConnection, keep_connected
+from appliance.adapters.mqtt.commands import MQTT_RESULT_SECS
 from appliance.adapters.mqtt.discovery import Discovery
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, keep_stop, stopped_at
-from appliance.adapters.mqtt.live_devices import MQTT_RESULT_SECS, LiveDevices
+from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.adapters.mqtt.messages import outgoing_of
-from appliance.adapters.mqtt.notification import shown_messages
 from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.refusals import Reports
 from appliance.adapters.mqtt.router import Router
@@ -107,7 +107,8 @@ class MqttAdapter(Adapter):
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Publish a command. Return when the device shows the result, or at once if it has no state topic."""
-        await self.live.command(self._connected("command"), device_id, command)
+        connection = self._connected("command")
+        await self.live.commands.run(connection, device_id, command)
         return CommandResult()
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
@@ -131,11 +132,7 @@ class MqttAdapter(Adapter):
         """Show `{message, title?, device_id?}` at the devices that display messages. Return once the message is sent
         to them."""
         connection = self._connected("message")
-        at = self.clock.now().astimezone(self._zone)
-        messages = shown_messages(payload, self.live.router.devices.values(), at)
-        for _, message in messages:
-            await connection.publish(message)
-        return {"status": "sent", "devices": sorted({device_id for device_id, _ in messages})}
+        return {"status": "sent", "devices": await self.live.commands.notify(connection, payload)}
 
     def _connected(self, what: str) -> BrokerConnection:
         """Return the connection. Raise `Unreachable` if the broker is not connected."""

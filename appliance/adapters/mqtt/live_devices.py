@@ -1,4 +1,4 @@
-"""The live devices of a broker: messages become observations, and commands are published until their results arrive.
+"""The live devices of a broker: messages become observations.
 
 The path of a message:
 1. `process` finds the entities that read its topic, and keeps pictures.
@@ -6,6 +6,8 @@ The path of a message:
 3. `_take_change` publishes events, and filters values by the pending command.
 4. `_set_and_note` sets the values, and notes the changed attributes.
 5. `flush` publishes the changed devices.
+
+`tick` expires values. `replay` restores values after a restart or a new announcement.
 """
 
 from __future__ import annotations
@@ -16,19 +18,16 @@ from datetime import UTC, datetime, tzinfo
 
 from msgspec import Struct, field
 
-from appliance.adapters.done import failure
-from appliance.adapters.mqtt.client import BrokerConnection
+from appliance.adapters.mqtt.commands import Commands
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.duplicates import Duplicates
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.messages import Message
-from appliance.adapters.mqtt.pending_command import PendingCommand
 from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
 from appliance.adapters.mqtt.platforms.entity import (
     Entity,
     EntityEvent,
-    Intent,
     Update,
     apply,
     changed_keys,
@@ -37,16 +36,10 @@ from appliance.adapters.mqtt.platforms.entity import (
 from appliance.adapters.mqtt.platforms.picture import StillPicture
 from appliance.adapters.mqtt.refusals import Refusal
 from appliance.adapters.mqtt.router import Router
-from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
-from appliance.errors import BadAnswer, Invalid, Unanswered, Unsupported
-from appliance.home.commands import Command
+from appliance.errors import Invalid
 from appliance.home.model import Device
-from appliance.home.registry import UNAVAILABLE
-
-MQTT_RESULT_SECS = 5.0
-"""Seconds for a device to show the result of a command after the command was sent."""
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
 """Maximum total bytes of the newest messages. With them, a device that is announced again has its state at once."""
@@ -76,7 +69,7 @@ class Changes(Struct, kw_only=True):
 
 
 class LiveDevices:
-    """The devices of one broker: processes messages, publishes observations and events, and runs commands.
+    """The devices of one broker: processes messages, and publishes observations and events.
 
     `stopped_at` is the stop time of the last run. Values at that time had not expired, but their age is unknown.
     """
@@ -90,7 +83,7 @@ class LiveDevices:
         self._clock = clock
         self._zone = zone
         self._changed: dict[str, Changes] = {}
-        self._pending: dict[tuple[str, str], PendingCommand] = {}  # by device id and announcement key
+        self.commands = Commands(router, self._set_and_publish, clock, zone)
         self._due: dict[int, tuple[float, MqttDevice, Entity]] = {}
         self._remembered: dict[str, Received] = {}
         self._shown_before: dict[str, Device] = {}
@@ -133,13 +126,6 @@ class LiveDevices:
             same = entity if newest is device else newest.find(entity.announcement.key) or entity
             self._take_message(message, pattern, newest, same)
 
-    def _take_message(self, message: Message, pattern: str, device: MqttDevice, entity: Entity) -> None:
-        changes = self._changed.get(device.id)
-        if changes is not None and "state" in changes.attributes and pattern in entity.availability.topics:
-            self._publish_changes(device.id)
-        for change in self.router.changes_of(pattern, message, device, entity):
-            self._take_change(device, entity, change, is_live=not message.is_retained)
-
     def _message(self, received: Received) -> Message:
         """Return the received message with the current time. Raise `Invalid`."""
         at = self._clock.now().astimezone(self._zone)
@@ -148,6 +134,134 @@ class LiveDevices:
     def reader_of(self, topic: str) -> str:
         """Return the id of a device that reads a topic. If there is none, return the topic."""
         return next((device.id for _, device, _ in self.router.readers(topic)), topic)
+
+    def _remember(self, received: Received) -> None:
+        older = self._remembered.pop(received.topic, None)
+        self._remembered_bytes += received.size - (0 if older is None else older.size)
+        self._remembered[received.topic] = received
+        while self._remembered_bytes > MAX_REMEMBERED_BYTES:
+            oldest = next(iter(self._remembered))
+            self._remembered_bytes -= self._remembered.pop(oldest).size
+
+    def _take_message(self, message: Message, pattern: str, device: MqttDevice, entity: Entity) -> None:
+        changes = self._changed.get(device.id)
+        if changes is not None and "state" in changes.attributes and pattern in entity.availability.topics:
+            self._publish_changes(device.id)
+        for change in self.router.changes_of(pattern, message, device, entity):
+            self._take_change(device, entity, change, is_live=not message.is_retained)
+
+    def _take_change(
+        self, device: MqttDevice, entity: Entity, change: Update | EntityEvent | None, *, is_live: bool
+    ) -> None:
+        if isinstance(change, EntityEvent):
+            if not self.duplicates.is_reported_twice(device.id, change.name, type(entity).__name__):
+                self._publish.event(device.id, change.name, change.data)
+            return
+        pending = self.commands.pending(device, entity)
+        if change is None:
+            self._note(device, ("state",))
+            if pending is not None:
+                pending.check({}, entity)
+            return
+        update = change
+        if pending is not None:
+            update = pending.filter(update, self._clock.monotonic())
+            pending.refuse(update, entity.attributes)
+        if update:
+            self._set_due(device, entity)
+        if entity.is_expired and update:
+            entity.is_expired = False
+            self._note(device, ("state",))
+        self._set_and_note(device, entity, update, is_live=is_live)
+        if pending is not None:
+            pending.check(update, entity)
+
+    def _set_and_note(self, device: MqttDevice, entity: Entity, update: Update, *, is_live: bool = True) -> None:
+        """Set new values. If one of them would replace an unpublished change, publish that change first.
+
+        Values that are not live come from retained messages, so their age is unknown.
+        """
+        changed = changed_keys(entity, update)
+        if (changes := self._changed.get(device.id)) is not None and not changes.attributes.isdisjoint(changed):
+            self._publish_changes(device.id)
+        set_values(entity, update, changed)
+        if changed or not entity.unconfirmed.isdisjoint(update):
+            entity.unconfirmed.difference_update(update)
+            self._note(device, changed, update if is_live else ())
+
+    def _note(self, device: MqttDevice, attributes: Iterable[str], pushed: Iterable[str] = ()) -> None:
+        """Note changed attributes of a device for `flush`."""
+        changes = self._changed.get(device.id)
+        if changes is None or changes.device is not device:
+            changes = self._changed[device.id] = Changes(device=device)
+        changes.attributes.update(attributes)
+        changes.pushed.update(pushed)
+
+    def _set_and_publish(self, device: MqttDevice, entity: Entity, update: Update) -> None:
+        self._set_and_note(device, entity, update)
+        self._publish_changes(device.id)
+
+    def flush(self) -> Iterator[None]:
+        """Publish the changed devices, one per step, because one message can affect thousands of devices."""
+        for device_id in list(self._changed):
+            self._publish_changes(device_id)
+            yield
+
+    def _publish_changes(self, device_id: str) -> None:
+        changes = self._changed.get(device_id)
+        if changes is not None and self.router.devices.get(device_id) is changes.device:
+            self.show(changes.device)
+        else:
+            self._changed.pop(device_id, None)
+
+    def show(self, device: MqttDevice) -> None:
+        """Publish a device with its remembered values.
+
+        While the broker is lost, the device stays offline and the change is published later.
+        """
+        self._restore(device)
+        if self._publish.is_lost:
+            self._note(device, ())
+            return
+        changes = self._changed.pop(device.id, None)
+        if changes is None or changes.device is not device:
+            changes = Changes(device=device)
+        if device.is_published and changes.are_pushed_values and device.is_available:
+            self._publish.attributes(device.id, {name: device.value_of(name) for name in changes.attributes})
+        else:
+            device.is_published = True
+            self._publish.device(device.observation(changes.pushed))
+
+    def tick(self) -> None:
+        """Expire values, switch sensors off after their delay, release held-back states, and publish picture
+        events."""
+        now = self._clock.monotonic()
+        self.pictures.publish_changes()
+        for key, (due, device, entity) in list(self._due.items()):
+            is_replaced = self.router.devices.get(device.id) is not device
+            if is_replaced or now >= due:
+                del self._due[key]
+                if not is_replaced:
+                    self._expire(device, entity)
+        for device, entity, kept in self.commands.released():
+            self._set_and_note(device, entity, kept)
+
+    def _set_due(self, device: MqttDevice, entity: Entity, age: float = 0.0) -> None:
+        """Note when a value of this age in seconds expires, or when its sensor switches off."""
+        if entity.off_delay > 0:
+            self._due[id(entity)] = self._clock.monotonic() + entity.off_delay, device, entity
+        elif entity.expire_after > 0:
+            self._due[id(entity)] = self._clock.monotonic() + entity.expire_after - age, device, entity
+
+    def _expire(self, device: MqttDevice, entity: Entity) -> None:
+        if isinstance(entity, BinarySensor) and entity.off_delay > 0:
+            self._set_and_note(device, entity, entity.showing(is_on=False))
+        else:
+            entity.is_expired = True
+            self._set_and_note(device, entity, dict.fromkeys(entity.attributes))
+            self._note(device, ("state",))
+            if isinstance(entity, StillPicture):
+                self.pictures.forget(device.id, entity)
 
     def remember_devices(self) -> None:
         """Remember the devices as the home shows them, for devices whose announcement arrives late."""
@@ -177,52 +291,6 @@ class LiveDevices:
                 yield
             yield
 
-    def show(self, device: MqttDevice) -> None:
-        """Publish a device with its remembered values.
-
-        While the broker is lost, the device stays offline and the change is published later.
-        """
-        self._restore(device)
-        if self._publish.is_lost:
-            self._note(device, ())
-            return
-        changes = self._changed.pop(device.id, None)
-        if changes is None or changes.device is not device:
-            changes = Changes(device=device)
-        if device.is_published and changes.are_pushed_values and device.is_available:
-            self._publish.attributes(device.id, {name: device.value_of(name) for name in changes.attributes})
-        else:
-            device.is_published = True
-            self._publish.device(device.observation(changes.pushed))
-
-    def _note(self, device: MqttDevice, attributes: Iterable[str], pushed: Iterable[str] = ()) -> None:
-        """Note changed attributes of a device for `flush`."""
-        changes = self._changed.get(device.id)
-        if changes is None or changes.device is not device:
-            changes = self._changed[device.id] = Changes(device=device)
-        changes.attributes.update(attributes)
-        changes.pushed.update(pushed)
-
-    def _publish_changes(self, device_id: str) -> None:
-        changes = self._changed.get(device_id)
-        if changes is not None and self.router.devices.get(device_id) is changes.device:
-            self.show(changes.device)
-        else:
-            self._changed.pop(device_id, None)
-
-    def _set_and_note(self, device: MqttDevice, entity: Entity, update: Update, *, is_live: bool = True) -> None:
-        """Set new values. If one of them would replace an unpublished change, publish that change first.
-
-        Values that are not live come from retained messages, so their age is unknown.
-        """
-        changed = changed_keys(entity, update)
-        if (changes := self._changed.get(device.id)) is not None and not changes.attributes.isdisjoint(changed):
-            self._publish_changes(device.id)
-        set_values(entity, update, changed)
-        if changed or not entity.unconfirmed.isdisjoint(update):
-            entity.unconfirmed.difference_update(update)
-            self._note(device, changed, update if is_live else ())
-
     def _restore(self, device: MqttDevice) -> None:
         """Restore the remembered values that have not expired, once per device."""
         if device.is_restored:
@@ -241,132 +309,6 @@ class LiveDevices:
             if not 0 < entity.expire_after <= age and entity.restore(attributes):
                 self._set_due(device, entity, age)
             entity.is_expired &= not entity.attributes
-
-    def flush(self) -> Iterator[None]:
-        """Publish the changed devices, one per step, because one message can affect thousands of devices."""
-        for device_id in list(self._changed):
-            self._publish_changes(device_id)
-            yield
-
-    def tick(self) -> None:
-        """Expire values, switch sensors off after their delay, release held-back states, and publish picture
-        events."""
-        now = self._clock.monotonic()
-        self.pictures.publish_changes()
-        for key, (due, device, entity) in list(self._due.items()):
-            is_replaced = self.router.devices.get(device.id) is not device
-            if is_replaced or now >= due:
-                del self._due[key]
-                if not is_replaced:
-                    self._expire(device, entity)
-        for (device_id, name), pending in [each for each in self._pending.items() if each[1].is_over(now)]:
-            kept, shown_by = pending.release(), self.router.devices.get(device_id)
-            if kept and shown_by is not None and (found := shown_by.find(name)) is not None:
-                self._set_and_note(shown_by, found, kept)
-            if pending.done.is_set():
-                self._pending.pop((device_id, name), None)
-
-    async def command(self, connection: BrokerConnection, device_id: str, command: Command) -> None:
-        """Publish a command and wait for its result. Only one command per device runs at a time.
-
-        Raise `Unreachable` if the connection is lost, `Unanswered` if the device is not announced or not available,
-        and `BadAnswer` if the result does not arrive in time.
-        """
-        device = self.router.devices.get(device_id)
-        if device is None:
-            raise Unanswered(f"{device_id} is not announced at the broker; the command was not sent")
-        if command.capability not in device.offers:
-            raise Unsupported(f"device '{device_id}' does not offer {command}")
-        entity, _ = device.offers[command.capability]
-        entity.written_at = self._clock.now().astimezone(self._zone)
-        try:
-            intent = entity.write(command)
-        except TemplateFailed as fault:
-            raise BadAnswer(f"the template for {command.capability} of {device_id} {fault}") from None
-        pending = PendingCommand(intent, self._clock.monotonic(), command.transition_secs)
-        if intent.shows:
-            self._pending[device_id, entity.announcement.key] = pending
-        for message in intent.messages:
-            await connection.publish(message)
-        await self._await_result(device, entity, intent, pending, command)
-
-    async def _await_result(
-        self, device: MqttDevice, entity: Entity, intent: Intent, pending: PendingCommand, command: Command
-    ) -> None:
-        """Wait until the device shows the result. The earlier state of an unavailable device does not confirm a
-        result."""
-        device = self.router.devices.get(device.id, device)  # a new announcement may have replaced it
-        entity = device.find(entity.announcement.key) or entity
-        is_reached, is_done = entity.is_available, False
-        assumed = {key: value for key, value in intent.shows.items() if entity.is_assumed(key)}
-        if is_reached:
-            self._set_and_note(device, entity, entity.assumed(assumed))
-            self._publish_changes(device.id)
-            pending.check(intent.shows, entity)
-            is_done = len(assumed) == len(intent.shows)
-        if not is_done and len(assumed) < len(intent.shows):
-            is_done = pending.done.is_set() or await self._clock.wait(pending.done, MQTT_RESULT_SECS)
-            is_done &= not pending.is_refused
-        rebuilt = self.router.devices.get(device.id, device).find(entity.announcement.key) or entity
-        shown = pending.shown(rebuilt.attributes)
-        pending.done.set()
-        self._publish_changes(device.id)
-        if not is_done and not rebuilt.is_available:
-            raise failure(device.id, command, {"state": UNAVAILABLE})
-        if not is_done and (command.transition_secs or 0) < MQTT_RESULT_SECS - 1:
-            waited = "" if pending.is_refused else f" after {MQTT_RESULT_SECS:.0f} s"
-            raise BadAnswer(f"{device.id} was sent {command} and shows {shown}{waited}")
-
-    def _take_change(
-        self, device: MqttDevice, entity: Entity, change: Update | EntityEvent | None, *, is_live: bool
-    ) -> None:
-        if isinstance(change, EntityEvent):
-            if not self.duplicates.is_reported_twice(device.id, change.name, type(entity).__name__):
-                self._publish.event(device.id, change.name, change.data)
-            return
-        pending = self._pending.get((device.id, entity.announcement.key)) if self._pending else None
-        if change is None:
-            self._note(device, ("state",))
-            if pending is not None:
-                pending.check({}, entity)
-            return
-        update = change
-        if pending is not None:
-            update = pending.filter(update, self._clock.monotonic())
-            pending.refuse(update, entity.attributes)
-        if update:
-            self._set_due(device, entity)
-        if entity.is_expired and update:
-            entity.is_expired = False
-            self._note(device, ("state",))
-        self._set_and_note(device, entity, update, is_live=is_live)
-        if pending is not None:
-            pending.check(update, entity)
-
-    def _set_due(self, device: MqttDevice, entity: Entity, age: float = 0.0) -> None:
-        """Note when a value of this age in seconds expires, or when its sensor switches off."""
-        if entity.off_delay > 0:
-            self._due[id(entity)] = self._clock.monotonic() + entity.off_delay, device, entity
-        elif entity.expire_after > 0:
-            self._due[id(entity)] = self._clock.monotonic() + entity.expire_after - age, device, entity
-
-    def _expire(self, device: MqttDevice, entity: Entity) -> None:
-        if isinstance(entity, BinarySensor) and entity.off_delay > 0:
-            self._set_and_note(device, entity, entity.showing(is_on=False))
-        else:
-            entity.is_expired = True
-            self._set_and_note(device, entity, dict.fromkeys(entity.attributes))
-            self._note(device, ("state",))
-            if isinstance(entity, StillPicture):
-                self.pictures.forget(device.id, entity)
-
-    def _remember(self, received: Received) -> None:
-        older = self._remembered.pop(received.topic, None)
-        self._remembered_bytes += received.size - (0 if older is None else older.size)
-        self._remembered[received.topic] = received
-        while self._remembered_bytes > MAX_REMEMBERED_BYTES:
-            oldest = next(iter(self._remembered))
-            self._remembered_bytes -= self._remembered.pop(oldest).size
 
 
 def _reads_picture(pattern: str, _: MqttDevice, entity: Entity) -> bool:

@@ -12,7 +12,7 @@ import aiomqtt
 import pytest
 
 from appliance.adapters.mqtt import discovery
-from appliance.adapters.mqtt.live_devices import MQTT_RESULT_SECS
+from appliance.adapters.mqtt.commands import MQTT_RESULT_SECS
 from appliance.errors import BadAnswer, Unanswered
 from appliance.home import events
 from appliance.home.model import DeviceKind, Observation, Report

@@ -15,7 +15,7 @@ from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.errors import LaresError
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture, captures
-from tests.adapters.mqtt.table import EXPECTED, expected_lines, new_catalog, take
+from tests.adapters.mqtt.table import EXPECTED, NOW, expected_lines, new_catalog, take
 
 
 def attributes(catalog: Router, device_id: str) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def take_all(catalog: Router, messages: list[Sent]) -> None:
             for action in offer.actions:
                 value = values.get(key, usual) if action == "set" else None
                 try:
-                    intent = entity.write(Command(capability=key, action=action, value=value))
+                    intent = entity.write(Command(capability=key, action=action, value=value), NOW)
                 except (LaresError, TemplateFailed):
                     continue
                 assert all("#" not in each.topic and "+" not in each.topic for each in intent.messages)

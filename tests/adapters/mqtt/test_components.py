@@ -21,7 +21,7 @@ from appliance.home.commands import Command
 from tests.adapters.mqtt.broker import Broker
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import BrokerHome
-from tests.adapters.mqtt.table import Noted, announce, config, live_devices, new_catalog, receive, take
+from tests.adapters.mqtt.table import NOW, Noted, announce, config, live_devices, new_catalog, receive, take
 from tests.fakes.patience import until
 from tests.fakes.rows import each_row
 
@@ -251,7 +251,7 @@ async def commanded(
     """Return the messages of a command. If it `waits`, the command must not be complete before these answers
     arrive."""
     connection: Any = Noted()
-    work = asyncio.ensure_future(live.command(connection, device_id, Command.parse(dict(command))))
+    work = asyncio.ensure_future(live.commands.run(connection, device_id, Command.parse(dict(command))))
     await until(lambda: bool(connection.sent))
     for topic, text in answers.items():
         assert not waits or not work.done()
@@ -309,7 +309,7 @@ def test_a_command_becomes(component: str, keys: dict[str, Any], states: dict[st
     device, parsed = announced(live_devices(), component, keys, states), Command.parse(command)
     entity, offer = device.offers[parsed.capability]
     assert parsed.action in offer.actions
-    sent = [(each.topic, each.payload) for each in entity.write(parsed).messages]
+    sent = [(each.topic, each.payload) for each in entity.write(parsed, NOW).messages]
     required = [isinstance(payload, dict) for _, payload in messages]
     assert [(topic, json.loads(text) if is_json else text)
             for (topic, text), is_json in zip(sent, required, strict=True)] == messages  # fmt: skip
@@ -340,9 +340,9 @@ def test_a_toggle_needs_a_known_power_unless_no_message_shows_it(
     command = Command(capability="power", action="toggle")
     if sent is None:
         with pytest.raises(BadAnswer, match="does not show whether it is on; send on or off instead of toggle"):
-            entity.write(command)
+            entity.write(command, NOW)
     else:
-        assert [each.payload for each in entity.write(command).messages] == [sent]
+        assert [each.payload for each in entity.write(command, NOW).messages] == [sent]
 
 
 @each_row("keys", [JSON, {**JSON, "flash": False, "flash_time_long": 3}, TOPICS])
@@ -356,7 +356,7 @@ def test_a_malformed_date_or_time_is_refused_with_an_example(component: str, val
     device = announced(live_devices(), component, TOPICS, {})
     entity, _ = device.offers["custom.mqtt.x"]
     with pytest.raises(Invalid, match=f"is not a {component} like"):
-        entity.write(Command(capability="custom.mqtt.x", action="set", value=value))
+        entity.write(Command(capability="custom.mqtt.x", action="set", value=value), NOW)
 
 
 def test_an_assumed_colour_replaces_the_previous_one() -> None:
@@ -406,7 +406,7 @@ def test_a_tilt_that_is_optimistic_waits_for_nothing() -> None:
     for optimistic, shows in ((False, {"cover_tilt": 30}), (True, {})):
         keys = {"tilt_command_topic": "t", "tilt_status_topic": "ts", "tilt_optimistic": optimistic}
         entity, _ = announced(live_devices(), "cover", keys, {}).offers["cover_tilt"]
-        assert entity.write(Command(capability="cover_tilt", action="set", value=30)).shows == shows
+        assert entity.write(Command(capability="cover_tilt", action="set", value=30), NOW).shows == shows
 
 
 async def test_a_message_is_sent_to_all_devices_that_show_messages_or_to_one(broker: Broker) -> None:

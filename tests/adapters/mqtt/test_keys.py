@@ -16,6 +16,7 @@ from appliance.adapters.mqtt.platforms.table import COMPONENTS, is_excluded
 from appliance.errors import LaresError
 from appliance.home.commands import Command
 from tests.adapters.mqtt.documented_keys import DOCUMENTED, EVERYWHERE
+from tests.adapters.mqtt.table import NOW
 from tests.fakes.rows import each_row
 
 PAGE = Path(__file__).parents[3] / "docs" / "mqtt.md"
@@ -158,7 +159,7 @@ def values_of(attribute: str, schema: Any) -> list[Any]:
 def write(entity: Entity, command: Command) -> None:
     """Write a command, which may be rejected."""
     try:
-        entity.write(command)
+        entity.write(command, NOW)
     except LaresError:
         return
 

@@ -28,7 +28,7 @@ from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import Noted, announce, config, live_devices, new_catalog, rebuild, receive, take
+from tests.adapters.mqtt.table import NOW, Noted, announce, config, live_devices, new_catalog, rebuild, receive, take
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.patience import until
@@ -79,8 +79,8 @@ def test_a_lock_with_a_code_accepts_it_in_the_command() -> None:
     take(catalog, (config("lock/door", command_template=template, payload_open="OPEN", **fields),))
     entity, _ = catalog.devices["mqtt:door"].offers["lock"]
     with pytest.raises(Invalid, match="requires a code"):
-        entity.write(Command(capability="lock", action="unlock"))
-    sent = entity.write(Command(capability="lock", action="unlock", code="1234")).messages
+        entity.write(Command(capability="lock", action="unlock"), NOW)
+    sent = entity.write(Command(capability="lock", action="unlock", code="1234"), NOW).messages
     assert [each.payload for each in sent] == ["UNLOCK 1234"]
     assert "1234" not in repr(Command(capability="lock", action="unlock", code="1234"))
 
@@ -167,7 +167,7 @@ async def test_a_command_survives_a_new_announcement_of_its_device(
     plug = config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x", device=device)
     announce(live, plug)
     command = Command(capability="power", action="on")
-    work = asyncio.ensure_future(live.command(connection, "mqtt:x", command))
+    work = asyncio.ensure_future(live.commands.run(connection, "mqtt:x", command))
     await until(lambda: bool(connection.sent))
     more = config("sensor/y", state_topic="x/y", unique_id="y", device=device)
     live.router.take_config(more.topic, more.payload)
@@ -202,7 +202,7 @@ async def test_the_assumed_result_of_a_command_is_shown_by_the_newly_announced_d
     announce(live, plug)
     command = Command(capability="power", action="on")
     connection: Any = Interrupted(lambda: announce(live, more))
-    await live.command(connection, "mqtt:x", command)
+    await live.commands.run(connection, "mqtt:x", command)
     receive(live, "x/y", b"5")
     seen = shown("mqtt:x")
     assert seen is not None and seen.kind == "Switch"
@@ -214,7 +214,7 @@ async def test_a_device_removed_during_its_command_does_not_return(clock: Virtua
     plug = config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x", device={"ids": ["x"]})
     announce(live, plug)
     connection: Any = Noted()
-    work = asyncio.ensure_future(live.command(connection, "mqtt:x", Command(capability="power", action="on")))
+    work = asyncio.ensure_future(live.commands.run(connection, "mqtt:x", Command(capability="power", action="on")))
     await until(lambda: bool(connection.sent))
     receive(live, "x/state", b"ON")
     announce(live, Sent(plug.topic, b"", retain=True))
@@ -271,7 +271,7 @@ async def test_a_moving_cover_completes_its_command(clock: VirtualClock, name: s
         receive(live, state_topic, payload)
     for is_silent in (True, False):
         connection.sent.clear()
-        work = asyncio.ensure_future(live.command(connection, "mqtt:x", command))
+        work = asyncio.ensure_future(live.commands.run(connection, "mqtt:x", command))
         await until(lambda: bool(connection.sent))
         if is_announced_anew:
             announce(live, config(topic, name=f"silent {is_silent}", **keys))

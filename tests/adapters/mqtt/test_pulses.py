@@ -102,7 +102,7 @@ async def test_a_command_to_an_unavailable_device_is_not_confirmed(keys: dict[st
     clock: Any = live._clock
     connection: Any = Plug(live)
     with pytest.raises(Unanswered, match="is unavailable") as error:
-        await clock.run(live.command(connection, "mqtt:x", Command(capability="power", action=action)))
+        await clock.run(live.commands.run(connection, "mqtt:x", Command(capability="power", action=action)))
     assert error.value.code == "device_unreachable"
     assert connection.sent == [action.upper()]
 
@@ -121,7 +121,7 @@ async def test_only_an_available_device_confirms_a_command(answers: list[tuple[s
     receive(live, ("a", "online"), ("s", "ON"), ("a", "offline"))
     clock: Any = live._clock
     connection: Any = Plug(live, *answers)
-    command = live.command(connection, "mqtt:x", Command(capability="power", action="on"))
+    command = live.commands.run(connection, "mqtt:x", Command(capability="power", action="on"))
     if is_done:
         await clock.run(command)
     else:

@@ -11,7 +11,7 @@ from appliance.adapters.mqtt.refusals import MAX_REPORTED_WORDS, Reports
 from appliance.errors import BadAnswer, Invalid
 from appliance.home import events
 from appliance.home.commands import Command
-from tests.adapters.mqtt.table import announce, config, live_devices, receive
+from tests.adapters.mqtt.table import NOW, announce, config, live_devices, receive
 from tests.fakes.clock import VirtualClock
 from tests.fakes.rows import each_row
 
@@ -227,10 +227,10 @@ def test_a_code_must_fit_the_format_of_its_lock(code_format: str, code: str | No
     entity = live.router.devices["mqtt:x"].entities[0]
     command = Command(capability="lock", action="lock", code=code)
     if fault is None:
-        assert entity.write(command).messages
+        assert entity.write(command, NOW).messages
     else:
         with pytest.raises(Invalid, match=fault):
-            entity.write(command)
+            entity.write(command, NOW)
     assert bool(live.router.refused) is (code == "anything"), "an unreadable or costly pattern is reported"
 
 
@@ -260,7 +260,7 @@ async def test_a_command_ends_at_once_when_its_device_fails(
 
     connection: Any = Failing()
     with pytest.raises(BadAnswer, match=r"was sent .* and shows \S+ (jammed|error)$"):
-        await live.command(connection, "mqtt:x", command)
+        await live.commands.run(connection, "mqtt:x", command)
 
 
 async def test_slats_can_be_open_in_the_middle(clock: VirtualClock) -> None:
@@ -274,7 +274,7 @@ async def test_slats_can_be_open_in_the_middle(clock: VirtualClock) -> None:
             receive(live, "s", message.payload.encode())
 
     connection: Any = Blind()
-    await live.command(connection, "mqtt:x", Command(capability="cover_tilt", action="open"))
+    await live.commands.run(connection, "mqtt:x", Command(capability="cover_tilt", action="open"))
     assert live.router.devices["mqtt:x"].attributes == {"cover_tilt": 50}
 
 
@@ -291,7 +291,7 @@ async def test_a_garage_door_that_stays_closed_is_named_in_the_error(clock: Virt
     connection: Any = Nothing()
     command = Command(capability="garage_door", action="open")
     with pytest.raises(BadAnswer, match="garage_door closed"):
-        await clock.run(live.command(connection, "mqtt:x", command))
+        await clock.run(live.commands.run(connection, "mqtt:x", command))
 
 
 @each_row(("low", "high"), [(1, 100), (1, 3), (1, 7), (0, 255), (10, 90)])
@@ -307,5 +307,5 @@ def test_every_speed_of_a_fan_is_shown_as_its_percentage(low: int, high: int) ->
         assert shown == (speed - low + 1) * 100 // (high - low + 1)
         for percent in range(max(shown, 1), 101):
             command = Command(capability="custom.mqtt.percentage", action="set", value=percent)
-            [sent] = fan.offers[command.capability][0].write(command).messages
+            [sent] = fan.offers[command.capability][0].write(command, NOW).messages
             assert int(sent.payload) == -(-percent * (high - low + 1) // 100) + low - 1

@@ -350,7 +350,7 @@ async def commanded(
                 receive(live, topic, text.encode())
 
     connection: Any = Connection()
-    await asyncio.wait_for(live.command(connection, device_id, Command.parse(command)), 5)
+    await asyncio.wait_for(live.commands.run(connection, device_id, Command.parse(command)), 5)
     return sent
 
 

@@ -14,7 +14,7 @@ import pytest
 from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.home.commands import Command
 from appliance.home.values import number_in
-from tests.adapters.mqtt.table import announce, live_devices, receive
+from tests.adapters.mqtt.table import NOW, announce, live_devices, receive
 from tests.adapters.mqtt.tasmota import MAC, TasmotaDevice
 from tests.adapters.mqtt.test_tasmota import PLAYS, Play
 
@@ -165,7 +165,7 @@ async def test_the_reference_reader_sends_the_same_commands(
     [entity] = [each for each in await judged(device, client) if each.object_id == object_id]
     await getattr(entity.entity, method)(*arguments)
     ours = live.router.devices[f"mqtt:{MAC.lower()}{part}"].offers[command["capability"]][0]
-    messages = ours.write(Command.parse(dict(command))).messages
+    messages = ours.write(Command.parse(dict(command)), NOW).messages
     # The names of Tasmota's commands are not case-sensitive.
     assert [(each.topic.lower(), each.payload) for each in messages] == [
         (topic.lower(), payload) for topic, payload in client.sent

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from msgspec import Struct, field
 
+from appliance.adapters.mqtt.commands import PendingCommand
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.messages import Message, Outgoing
-from appliance.adapters.mqtt.pending_command import PendingCommand
 from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent, apply
 from appliance.errors import LaresError
 from appliance.home.commands import Command, CommandSpec, check_offered
@@ -120,7 +120,7 @@ def _command(catalog: Any, device: MqttDevice, spec: CommandSpec, command: Comma
     """Send one command, let the device answer, and check that its result is shown."""
     check_offered(device.id, device.specs, command)
     entity, _ = device.offers[spec.capability]
-    intent = entity.write(command)
+    intent = entity.write(command, NOW)
     assert intent.messages, "nothing is published"
     pending = PendingCommand(intent, 0.0, None)
     for message in intent.messages:

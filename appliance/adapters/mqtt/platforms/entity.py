@@ -94,10 +94,9 @@ class Entity:
 
     `attributes` contains the known values by capability or `custom.mqtt.<field>`. `claims` are the capabilities that
     it shows unless another entity claims them. `offers` are the attributes that accept commands. An entity that
-    `reports_events` has no state, so retained messages of its topics are ignored. `written_at` is the time of the
-    current command in the home's zone. If `expire_after` is set, the entity is expired before its first value, and
-    after these seconds without a value. `unconfirmed` are attributes from before a restart that no message has
-    confirmed yet.
+    `reports_events` has no state, so retained messages of its topics are ignored. If `expire_after` is set, the
+    entity is expired before its first value, and after these seconds without a value. `unconfirmed` are attributes
+    from before a restart that no message has confirmed yet.
     """
 
     device_class: str | None = None
@@ -123,7 +122,7 @@ class Entity:
         self.expire_after = self.config.number("expire_after", 0)
         self.is_expired = False
         self.off_delay = 0.0
-        self.written_at = datetime.fromtimestamp(0, UTC)
+        self._written_at = datetime.fromtimestamp(0, UTC)
         self.qos = min(max(int(self.config.number("qos", 0)), 0), 2)
         self.retains = self.config.flag("retain")
         self.unconfirmed: set[str] = set()
@@ -186,8 +185,12 @@ class Entity:
         self.unconfirmed |= kept.keys()
         return bool(kept)
 
-    def write(self, command: Command) -> Intent:
-        """Return the messages of an offered command. Raise `Invalid` or `Unsupported`."""
+    def write(self, command: Command, at: datetime) -> Intent:
+        """Return the messages of an offered command. Raise `Invalid` or `Unsupported`.
+
+        `at` is the current time in the home's zone, for the templates.
+        """
+        self._written_at = at
         return self.offers[command.capability].write(command)
 
     def dismantle(self) -> None:
@@ -271,7 +274,7 @@ class Entity:
             raise Unsupported(f"{object_id} announces no usable {key}, or an unreadable template for it")
         text = str(payload)
         if template is not None:
-            text = template.render({"value": text, "entity_id": object_id, **names}, self.written_at)
+            text = template.render({"value": text, "entity_id": object_id, **names}, self._written_at)
         return Outgoing(topic, text, self.qos, self.retains)
 
     def payload(self, word: str) -> str:

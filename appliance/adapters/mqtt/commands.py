@@ -1,0 +1,217 @@
+"""Commands to the devices of a broker, which wait for their results, and messages for devices that display them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, tzinfo
+
+from appliance.adapters.done import failure, is_shown
+from appliance.adapters.mqtt.client import BrokerConnection
+from appliance.adapters.mqtt.device import MqttDevice
+from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.mqtt.platforms.entity import Entity, Intent, Update
+from appliance.adapters.mqtt.router import Router
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
+from appliance.adapters.notification import Notification
+from appliance.clock import Clock
+from appliance.errors import BadAnswer, Invalid, Unanswered, Unsupported
+from appliance.home.commands import Command
+from appliance.home.registry import UNAVAILABLE
+from appliance.home.values import Value
+from appliance.tables.checks import format_value
+
+MQTT_RESULT_SECS = 5.0
+"""Seconds for a device to show the result of a command after the command was sent."""
+
+SUPPRESS_SECS = 1.0
+"""Seconds after a command in which contradicting states are held back. A longer fade extends this time."""
+
+_COLORS = ("color_xy", "color_hs", "color_rgb")
+
+
+class Commands:
+    """Runs the commands to the devices of one broker, and holds those that wait for their results.
+
+    `show` sets values of an entity, and publishes its device.
+    """
+
+    def __init__(
+        self, router: Router, show: Callable[[MqttDevice, Entity, Update], None], clock: Clock, zone: tzinfo
+    ) -> None:
+        self._router = router
+        self._show = show
+        self._clock = clock
+        self._zone = zone
+        self._pending: dict[tuple[str, str], PendingCommand] = {}  # by device id and announcement key
+
+    async def run(self, connection: BrokerConnection, device_id: str, command: Command) -> None:
+        """Publish a command and wait for its result. Only one command per device runs at a time.
+
+        Raise `Unreachable` if the connection is lost, `Unanswered` if the device is not announced or not available,
+        and `BadAnswer` if the result does not arrive in time.
+        """
+        device = self._router.devices.get(device_id)
+        if device is None:
+            raise Unanswered(f"{device_id} is not announced at the broker; the command was not sent")
+        if command.capability not in device.offers:
+            raise Unsupported(f"device '{device_id}' does not offer {command}")
+        entity, _ = device.offers[command.capability]
+        try:
+            intent = entity.write(command, self._now())
+        except TemplateFailed as fault:
+            raise BadAnswer(f"the template for {command.capability} of {device_id} {fault}") from None
+        pending = PendingCommand(intent, self._clock.monotonic(), command.transition_secs)
+        if intent.shows:
+            self._pending[device_id, entity.announcement.key] = pending
+        for message in intent.messages:
+            await connection.publish(message)
+        await self._await_result(device, entity, intent, pending, command)
+
+    async def notify(self, connection: BrokerConnection, payload: Mapping[str, Value]) -> list[Value]:
+        """Send `{message, title?, device_id?}` to each device that displays messages. Return the ids of the devices.
+
+        Without `device_id`, all devices that display messages are included. Raise `Invalid` if no device displays
+        messages, `BadAnswer` if a template fails, and `Unreachable` if the connection is lost.
+        """
+        text, device_id = Notification.parse(payload).text, payload.get("device_id")
+        devices = [each for each in self._router.devices.values() if device_id in (None, each.id)]
+        found = [
+            (device, entity)
+            for device in devices
+            for entity in device.entities
+            if entity.announcement.component == "notify" and entity.offers
+        ]
+        if not found and device_id is not None:
+            raise Invalid(f"device_id must be the id of a device that shows messages, not {format_value(device_id)}")
+        if not found:
+            raise Invalid("no device of this broker shows messages")
+        messages: list[Outgoing] = []
+        for device, entity in found:
+            try:
+                intent = entity.write(Command(capability=entity.custom, action="set", value=text), self._now())
+            except TemplateFailed as fault:
+                raise BadAnswer(f"the template for messages of {device.id} {fault}") from None
+            messages += intent.messages
+        for message in messages:
+            await connection.publish(message)
+        return sorted({device.id for device, _ in found})
+
+    async def _await_result(
+        self, device: MqttDevice, entity: Entity, intent: Intent, pending: PendingCommand, command: Command
+    ) -> None:
+        """Wait until the device shows the result. The earlier state of an unavailable device does not confirm a
+        result."""
+        device = self._router.devices.get(device.id, device)  # a new announcement may have replaced it
+        entity = device.find(entity.announcement.key) or entity
+        is_reached, is_done = entity.is_available, False
+        assumed = {key: value for key, value in intent.shows.items() if entity.is_assumed(key)}
+        if is_reached:
+            self._show(device, entity, entity.assumed(assumed))
+            pending.check(intent.shows, entity)
+            is_done = len(assumed) == len(intent.shows)
+        if not is_done and len(assumed) < len(intent.shows):
+            is_done = pending.done.is_set() or await self._clock.wait(pending.done, MQTT_RESULT_SECS)
+            is_done &= not pending.is_refused
+        rebuilt = self._router.devices.get(device.id, device).find(entity.announcement.key) or entity
+        shown = pending.shown(rebuilt.attributes)
+        pending.done.set()
+        self._show(device, rebuilt, {})
+        if not is_done and not rebuilt.is_available:
+            raise failure(device.id, command, {"state": UNAVAILABLE})
+        if not is_done and (command.transition_secs or 0) < MQTT_RESULT_SECS - 1:
+            waited = "" if pending.is_refused else f" after {MQTT_RESULT_SECS:.0f} s"
+            raise BadAnswer(f"{device.id} was sent {command} and shows {shown}{waited}")
+
+    def _now(self) -> datetime:
+        return self._clock.now().astimezone(self._zone)
+
+    def pending(self, device: MqttDevice, entity: Entity) -> PendingCommand | None:
+        """Return the pending command of an entity."""
+        return self._pending.get((device.id, entity.announcement.key)) if self._pending else None
+
+    def released(self) -> Iterator[tuple[MqttDevice, Entity, Update]]:
+        """Yield the values that are no longer held back, and forget completed commands."""
+        now = self._clock.monotonic()
+        for (device_id, key), pending in [each for each in self._pending.items() if each[1].is_over(now)]:
+            kept, device = pending.release(), self._router.devices.get(device_id)
+            if kept and device is not None and (entity := device.find(key)) is not None:
+                yield device, entity, kept
+            if pending.done.is_set():
+                self._pending.pop((device_id, key), None)
+
+
+class PendingCommand:
+    """A command in progress at one entity. `done` is set once the result is shown. It is also set if the command
+    `is_refused`, because the entity now has a state after which the result cannot come."""
+
+    def __init__(self, intent: Intent, now: float, transition_secs: float | None) -> None:
+        self.done = asyncio.Event()
+        self._expected = dict(intent.shows)
+        self._begins = intent.begins
+        self._until = now + max(SUPPRESS_SECS, transition_secs or 0.0)
+        self._kept: dict[str, Value] = {}
+        self._fails = intent.fails
+        self._is_reported = False
+        self.is_refused = False
+
+    def filter(self, update: Update, now: float) -> Update:
+        """Return the update without values that contradict the command too early. Those values are held back."""
+        if self._begins is not None or now >= self._until:
+            return update
+        passed: dict[str, Value] = {}
+        for key, value in update.items():
+            if key in self._expected and value not in self._fails and not is_shown(self._expected[key], value):
+                self._kept[key] = value
+            else:
+                self._kept.pop(key, None)
+                passed[key] = value
+        return passed
+
+    def refuse(self, update: Update, shown: Mapping[str, Value]) -> None:
+        """Set `done` and `is_refused` if the update means that the command has failed. `shown` are the values before
+        the update."""
+        fails = (update.get(key) in self._fails and shown.get(key) not in self._fails for key in self._expected)
+        if not self.done.is_set() and any(fails):
+            self.is_refused = True
+            self.done.set()
+
+    def check(self, update: Update, entity: Entity) -> None:
+        """Set `done` if the entity shows the expected values, and an update contained one of them.
+
+        An entity that was reported unavailable does not confirm a result.
+        """
+        self._is_reported |= not update.keys().isdisjoint(self._expected)
+        if self._begins is not None:
+            is_done = self._begins(entity)
+        else:
+            is_done = self._is_reported and all(
+                self._is_shown(key, value, entity.attributes) for key, value in self._expected.items()
+            )
+        if is_done and not entity.availability.is_denied:
+            self.done.set()
+
+    def is_over(self, now: float) -> bool:
+        """Return whether states are no longer held back."""
+        return now >= self._until
+
+    def release(self) -> Update:
+        """Return the values that were held back and not replaced, which are the device's true state."""
+        kept, self._kept = self._kept, {}
+        return kept
+
+    def shown(self, attributes: Mapping[str, Value]) -> str:
+        """Return the shown values of the expected attributes, for an error message."""
+        shown = [f"{key} {_brief(self._kept.get(key, attributes.get(key)))}" for key in self._expected]
+        return ", ".join(shown) or "nothing"
+
+    def _is_shown(self, key: str, expected: Value, attributes: Mapping[str, Value]) -> bool:
+        if key in _COLORS and key not in attributes and "color_mode" in attributes:
+            return True  # the colour is shown in another notation
+        return key in attributes and is_shown(expected, attributes[key])
+
+
+def _brief(value: Value) -> str:
+    if isinstance(value, dict) and "unit" in value:
+        return f"{value.get('value')} {value['unit']}"
+    return "nothing" if value is None else str(value)[:80]

@@ -89,10 +89,9 @@ class MqttAdapter(Adapter):
         hub_id = self._hub_id = await hub_id_of(self._settings, self._secrets)
         is_full, prefix = self._settings.include_config_entities, self._settings.discovery_prefix
         router = Router(self.name, prefix, hub_id, includes_config_entities=is_full)
-        self.live = LiveDevices(router, self.publish, self.clock, self._zone)
+        self.live = LiveDevices(router, self.publish, self.clock, self._zone, stopped_at(self._secrets))
         self._discovery = Discovery(self._settings, self.live, self.inbox, self.publish, self.clock)
         self._pictures = self.live.pictures
-        self.live.stopped_at = stopped_at(self._secrets)
         # If this hub publishes its devices, the publisher's connection has the status topic and the last will.
         self._status = None if self._settings.publish else f"lares/{hub_id}/status"
         client_id = await client_id_of(self.name, self._secrets)
@@ -148,7 +147,7 @@ class MqttAdapter(Adapter):
         """Build devices and process messages until the connection is lost."""
         self.inbox.clear()
         self._is_status_lost = False
-        self._budget.parked.clear()
+        self._budget.clear()
         self._discovery.begin(() if self._status is None else (self._status,))
         # Publish before subscribing: afterwards, the acknowledgement would come after all retained messages.
         await connection.publish_status("online")

@@ -59,6 +59,10 @@ class Budget:
         self.parked[topic] = work
         self._on_parked(topic)
 
+    def clear(self) -> None:
+        """Drop the parked work without counting it, because its connection is gone."""
+        self.parked.clear()
+
     def resume(self) -> Iterator[None]:
         """Continue parked work whose topic may use time again."""
         for topic in list(self.parked):

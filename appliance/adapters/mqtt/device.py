@@ -37,27 +37,43 @@ class MqttDevice(Struct):
     """One device: its entities, and for each attribute the entity that receives its commands.
 
     `parent_id` is the device that contains it, `bridge_id` the bridge that connects it, and `identifier` the source
-    of its id. If it `is_restored`, it has the values from before its announcement arrived or changed. If it
-    `is_published`, the home has its complete observation.
+    of its id.
     """
 
     id: str
     facts: DeviceFacts
-    name: str
+    name: str = ""
     parent_id: str = ""
     bridge_id: str = ""
     identifier: str = ""
     entities: list[Entity] = field(default_factory=list)
     offers: dict[str, tuple[Entity, Offer]] = field(default_factory=dict)
     specs: tuple[CommandSpec, ...] = ()
-    is_restored: bool = False
-    is_published: bool = False
     metadata: dict[str, Value] = field(default_factory=dict)
 
     @property
     def is_available(self) -> bool:
         """Whether any entity of the device is available."""
         return any(entity.is_available for entity in self.entities)
+
+    def add(self, entity: Entity) -> None:
+        """Add an entity. For each attribute, the first entity that offers it receives its commands."""
+        self.entities.append(entity)
+        for attribute, offer in entity.offers.items():
+            self.offers.setdefault(attribute, (entity, offer))
+
+    def complete(self) -> None:
+        """Set order, name, and commands, once all entities are added."""
+        self.entities.sort(key=_order)
+        self.name = _name(self)
+        self.specs = tuple(_spec(attribute, offer) for attribute, (_, offer) in sorted(self.offers.items()))
+
+    def join(self, bridge_id: str) -> bool:
+        """Set the bridge. Return whether it changed. A part of another device has no bridge."""
+        if self.parent_id or bridge_id in (self.id, self.bridge_id):
+            return False
+        self.bridge_id = bridge_id
+        return True
 
     def find(self, key: str) -> Entity | None:
         """Return the entity with this announcement key."""
@@ -194,7 +210,7 @@ def build_devices(
     ordered = sorted(announcements, key=lambda each: (each.key not in former, each.key))
     entities, refused = yield from _entities(ordered, f"{section}:{name}")
     identifier = identifier_of(announcements)
-    main = MqttDevice(f"{section}:{name}", _facts(announcements), "", identifier=identifier)
+    main = MqttDevice(f"{section}:{name}", _facts(announcements), identifier=identifier)
     devices = [main]
     taken: set[str] = set()
     entities.sort(key=_order)
@@ -205,13 +221,11 @@ def build_devices(
             _add_part(devices, entity)
         else:
             taken.update(entity.claims)
-            _add(main, entity)
+            main.add(entity)
         yield
     yield from _add_others(devices, entities, taken)
-    main.entities.sort(key=_order)
     for device in devices:
-        device.name = _name(device)
-        device.specs = tuple(_spec(attribute, offer) for attribute, (_, offer) in sorted(device.offers.items()))
+        device.complete()
     return [device for device in devices if device.entities], refused
 
 
@@ -221,8 +235,8 @@ def _add_part(devices: list[MqttDevice], entity: Entity) -> None:
     id_ = f"{main.id}:{announcement.object_id}"
     if any(each.id == id_ for each in devices):
         id_ = f"{id_}_{digits_of(announcement.unique_id or announcement.key)}"
-    devices.append(MqttDevice(id_, main.facts, "", main.id, identifier=main.identifier))
-    _add(devices[-1], entity)
+    devices.append(MqttDevice(id_, main.facts, parent_id=main.id, identifier=main.identifier))
+    devices[-1].add(entity)
 
 
 def _add_others(devices: list[MqttDevice], entities: list[Entity], taken: set[str]) -> Iterator[None]:
@@ -246,7 +260,7 @@ def _add_others(devices: list[MqttDevice], entities: list[Entity], taken: set[st
             else:
                 taken.update(entity.claims)
                 custom.update(each for each in entity.keys if each.startswith("custom."))
-                _add(main, entity)
+                main.add(entity)
             yield
 
 
@@ -285,14 +299,8 @@ def _without_duplicates(entities: list[Entity]) -> list[Entity]:
     left = [entity for entity in entities if not is_duplicate(entity)]
     several = [entity for entity in left if isinstance(entity, EventEntity)]
     for entity in several if len(several) > 1 else ():
-        entity.source = entity.announcement.object_id
+        entity.add_source()
     return left
-
-
-def _add(device: MqttDevice, entity: Entity) -> None:
-    device.entities.append(entity)
-    for attribute, offer in entity.offers.items():
-        device.offers.setdefault(attribute, (entity, offer))
 
 
 def _order(entity: Entity) -> tuple[bool, int, str, str]:

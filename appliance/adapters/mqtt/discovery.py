@@ -67,17 +67,13 @@ class Discovery:
         self._is_born = self._is_complete = False
         self._seen.clear()
         self._requested.clear()
-        router, known = self._live.router, self._publish.devices()
-        router.names.known = {
-            device.id.removeprefix(f"{self._publish.name}:"): identifier
-            for device in known.values()
-            if isinstance(identifier := device.metadata.vendor_specific.get("identifier"), str)
-        }
-        router.known = frozenset(known)
+        known = self._publish.devices()
+        identifiers = {id_: each.metadata.vendor_specific.get("identifier") for id_, each in known.items()}
+        self._live.router.expect({id_: each if isinstance(each, str) else "" for id_, each in identifiers.items()})
         self._live.remember_devices()
         topics = [f"{self._settings.discovery_prefix}/{levels}/config" for levels in ("+/+", "+/+/+")]
         topics += tasmota.DISCOVERY_FILTERS if self._settings.tasmota else ()
-        self.subscriptions = Subscriptions([*topics, *more_topics], lambda: router.filters)
+        self.subscriptions = Subscriptions([*topics, *more_topics], lambda: self._live.router.filters)
 
     def process(self, received: Received) -> Iterator[None]:
         """Process a configuration in steps."""
@@ -159,7 +155,7 @@ class Discovery:
         self._is_complete = True
         if self._seen:
             await in_steps(self._clock, self._live.router.forget_configs_except(self._seen))
-        self._live.router.known = frozenset()
+        self._live.router.end_waiting()
         await self._rebuild(complete=True)
 
     async def _rebuild(self, *, complete: bool) -> None:

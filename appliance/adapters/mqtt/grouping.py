@@ -32,21 +32,25 @@ class DeviceNames:
     """The unique slug of each announced identifier. A slug stays the same while its identifier is announced.
 
     The slug gets digits if the identifier has a letter or digit outside of ASCII, or if the plain slug is taken.
-    `known` maps slugs of an earlier run to their identifiers, so that names stay the same after a restart.
+    Known names from before a restart stay the same.
     """
 
     def __init__(self) -> None:
-        self.known: Mapping[str, str] = {}
+        self._known: Mapping[str, str] = {}
         self._names: dict[str, str] = {}
         self._owners: dict[str, str] = {}
+
+    def reserve(self, known: Mapping[str, str]) -> None:
+        """Reserve slugs for the identifiers that had them in an earlier run."""
+        self._known = known
 
     def name(self, identifier: str) -> str:
         """Return the slug of an identifier."""
         if identifier not in self._names:
             plain, full = slug(identifier), slug_with_digits(identifier)
-            is_anothers = any(owners.get(plain, identifier) != identifier for owners in (self._owners, self.known))
+            is_anothers = any(owners.get(plain, identifier) != identifier for owners in (self._owners, self._known))
             has_digits = any(each.isalnum() and not each.isascii() for each in identifier)
-            self._names[identifier] = full if has_digits or is_anothers or full in self.known else plain
+            self._names[identifier] = full if has_digits or is_anothers or full in self._known else plain
             self._owners.setdefault(self._names[identifier], identifier)
         return self._names[identifier]
 

@@ -74,19 +74,28 @@ class LiveDevices:
     `stopped_at` is the stop time of the last run. Values at that time had not expired, but their age is unknown.
     """
 
-    def __init__(self, router: Router, publish: Publisher, clock: Clock, zone: tzinfo = UTC) -> None:
+    def __init__(
+        self,
+        router: Router,
+        publish: Publisher,
+        clock: Clock,
+        zone: tzinfo = UTC,
+        stopped_at: datetime | None = None,
+    ) -> None:
         self.router = router
-        self.stopped_at: datetime | None = None
         self.duplicates = Duplicates(clock)
         self.pictures = PictureStore(publish, clock)
         self._publish = publish
         self._clock = clock
         self._zone = zone
+        self._stopped_at = stopped_at
         self._changed: dict[str, Changes] = {}
         self.commands = Commands(router, self._set_and_publish, clock, zone)
         self._due: dict[int, tuple[float, MqttDevice, Entity]] = {}
         self._remembered: dict[str, Received] = {}
         self._shown_before: dict[str, Device] = {}
+        self._restored: dict[str, MqttDevice] = {}  # with the values from before its announcement arrived or changed
+        self._published: dict[str, MqttDevice] = {}  # with its complete observation
         self._remembered_bytes = 0
 
     def process(self, received: Received) -> Iterator[None]:
@@ -170,7 +179,7 @@ class LiveDevices:
         if update:
             self._set_due(device, entity)
         if entity.is_expired and update:
-            entity.is_expired = False
+            entity.refresh()
             self._note(device, ("state",))
         self._set_and_note(device, entity, update, is_live=is_live)
         if pending is not None:
@@ -226,10 +235,10 @@ class LiveDevices:
         changes = self._changed.pop(device.id, None)
         if changes is None or changes.device is not device:
             changes = Changes(device=device)
-        if device.is_published and changes.are_pushed_values and device.is_available:
+        if self._published.get(device.id) is device and changes.are_pushed_values and device.is_available:
             self._publish.attributes(device.id, {name: device.value_of(name) for name in changes.attributes})
         else:
-            device.is_published = True
+            self._published[device.id] = device
             self._publish.device(device.observation(changes.pushed))
 
     def tick(self) -> None:
@@ -257,8 +266,7 @@ class LiveDevices:
         if isinstance(entity, BinarySensor) and entity.off_delay > 0:
             self._set_and_note(device, entity, entity.showing(is_on=False))
         else:
-            entity.is_expired = True
-            self._set_and_note(device, entity, dict.fromkeys(entity.attributes))
+            self._set_and_note(device, entity, entity.expire())
             self._note(device, ("state",))
             if isinstance(entity, StillPicture):
                 self.pictures.forget(device.id, entity)
@@ -278,6 +286,9 @@ class LiveDevices:
         """
         own = self.router.devices
         self.pictures.keep_only(lambda id_: own[id_].entities if id_ in own else ())
+        for table in self._restored, self._published:
+            for id_ in table.keys() - own.keys():
+                del table[id_]
         for device in devices:
             self._restore(device)
             yield
@@ -293,9 +304,9 @@ class LiveDevices:
 
     def _restore(self, device: MqttDevice) -> None:
         """Restore the remembered values that have not expired, once per device."""
-        if device.is_restored:
+        if self._restored.get(device.id) is device:
             return
-        device.is_restored = True
+        self._restored[device.id] = device
         for entity in device.entities:
             if isinstance(entity, StillPicture):
                 apply(entity, {entity.custom: self.pictures.media_type(device.id, entity)})
@@ -303,12 +314,13 @@ class LiveDevices:
         if (known := self._shown_before.get(device.id, shown)) is None:
             return
         attributes = {**known.attributes, **(shown.attributes if shown is not None else {})}
-        seen_at = known.last_seen if self.stopped_at is None else max(known.last_seen, self.stopped_at)
+        seen_at = known.last_seen if self._stopped_at is None else max(known.last_seen, self._stopped_at)
         age = (self._clock.now() - seen_at).total_seconds()
         for entity in device.entities:
             if not 0 < entity.expire_after <= age and entity.restore(attributes):
                 self._set_due(device, entity, age)
-            entity.is_expired &= not entity.attributes
+            if entity.attributes:
+                entity.refresh()
 
 
 def _reads_picture(pattern: str, _: MqttDevice, entity: Entity) -> bool:

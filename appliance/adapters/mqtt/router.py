@@ -48,17 +48,16 @@ class Router:
     """The announcements of one broker and their devices.
 
     `refused` maps a topic or key to the reason why an announcement or message was not used. `limits` has a sentence
-    for each exceeded limit. If there are too many devices, the ones in `known` come first, then devices that already
-    exist.
+    for each exceeded limit.
     """
 
     def __init__(self, section: str, prefix: str, hub_id: str, *, includes_config_entities: bool) -> None:
         self.devices: dict[str, MqttDevice] = {}
-        self.names = DeviceNames()
         self.refused: dict[str, Refusal] = {}
         self.limits: dict[str, str] = {}
-        self.known: frozenset[str] = frozenset()
         self._section = section
+        self._names = DeviceNames()
+        self._expected: frozenset[str] = frozenset()
         self._prefix = prefix
         self._own = f"lares_{hub_id}_"
         self._includes_config_entities = includes_config_entities
@@ -76,6 +75,19 @@ class Router:
     def filters(self) -> frozenset[str]:
         """The topics to subscribe to."""
         return frozenset(self._listeners)
+
+    def expect(self, known: Mapping[str, str]) -> None:
+        """Expect known devices, given as identifiers by device id, to be announced again.
+
+        They keep their names. If there are too many devices, the expected ones come first, then existing ones.
+        """
+        names = {id_.removeprefix(f"{self._section}:"): identifier for id_, identifier in known.items()}
+        self._expected = frozenset(names)
+        self._names.reserve({name: identifier for name, identifier in names.items() if identifier})
+
+    def end_waiting(self) -> None:
+        """Expect no further known devices, so that new ones can have their places."""
+        self._expected = frozenset()
 
     def is_config(self, topic: str) -> bool:
         """Return whether a topic contains a configuration."""
@@ -142,7 +154,7 @@ class Router:
         groups: dict[str, list[Announcement]] = {}
         doubles: dict[str, tuple[str, str]] = {}
         announcements = self._included([*self._announced.values()])
-        yield from group_announcements(announcements, groups, self.names, self._device_ids, doubles)
+        yield from group_announcements(announcements, groups, self._names, self._device_ids, doubles)
         for key in self._doubles - doubles.keys():
             self.refused.pop(key, None)
         for key, (topic, other) in doubles.items():
@@ -180,10 +192,9 @@ class Router:
             self.limits.pop("devices", None)
             return sorted(groups)
         self.limits["devices"] = f"{len(groups)} are announced; those beyond {MAX_BROKER_DEVICES} are ignored"
-        known = {each.removeprefix(f"{self._section}:") for each in self.known}
-        first = [name for name in groups if name in known or name in self._built]
-        others = [name for name in groups if name not in known and name not in self._built]
-        room = MAX_BROKER_DEVICES - len(first) - len(known - set(groups))
+        first = [name for name in groups if name in self._expected or name in self._built]
+        others = [name for name in groups if name not in self._expected and name not in self._built]
+        room = MAX_BROKER_DEVICES - len(first) - len(self._expected - set(groups))
         return sorted((first + others[: max(room, 0)])[:MAX_BROKER_DEVICES])
 
     def _find_bridges(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
@@ -195,10 +206,8 @@ class Router:
             yield
         known = {id(device) for device in rebuilt}
         for device in self.devices.values():
-            bridge_id = by_identifier.get(device.facts.via_device, "")
-            if not device.parent_id and bridge_id not in (device.id, device.bridge_id):
-                device.bridge_id = bridge_id
-                rebuilt += [] if id(device) in known else [device]
+            has_changed = device.join(by_identifier.get(device.facts.via_device, ""))
+            rebuilt += [device] if has_changed and id(device) not in known else []
             yield
 
     def readers(self, topic: str) -> list[tuple[str, MqttDevice, Entity]]:

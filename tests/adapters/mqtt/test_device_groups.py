@@ -62,10 +62,10 @@ def test_a_device_keeps_its_id_over_other_announcements_and_restarts() -> None:
     assert names_of("a_b", "a-b", names=names) == [first, "a_b"]
     assert names_of("a_b", names=names) == [first]
     restarted = DeviceNames()
-    restarted.known = {"a_b": "a-b", first: "a_b"}
+    restarted.reserve({"a_b": "a-b", first: "a_b"})
     assert names_of("a_b", "a-b", names=restarted) == [first, "a_b"]
     newcomer = DeviceNames()
-    newcomer.known = {"a_b": "a-b"}
+    newcomer.reserve({"a_b": "a-b"})
     assert names_of("a b", "a-b", names=newcomer) == [f"a_b_{digits('a b')}", "a_b"]
 
 

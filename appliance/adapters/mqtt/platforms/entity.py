@@ -171,6 +171,15 @@ class Entity:
         """Return the values to show after a command that no message will confirm."""
         return update
 
+    def expire(self) -> Update:
+        """Let the values expire. Return the update that makes them unknown."""
+        self.is_expired = True
+        return dict.fromkeys(self.attributes)
+
+    def refresh(self) -> None:
+        """End the expiry, because there is a value again."""
+        self.is_expired = False
+
     def use_custom(self, suffix: str = "") -> None:
         """Move the value to a custom attribute, because another entity has the capability or the name."""
         offer = self.offers.pop(self.custom, None)

@@ -22,13 +22,12 @@ MAX_EVENT_CHARS = 100
 class EventEntity(Entity):
     """An entity whose messages are events in JSON with `event_type`.
 
-    If the device has several such entities, `source` is the object id of this one, and the data of its events contain
-    it as `entity`.
+    If the device has several such entities, the data of their events contain the entity's object id as `entity`.
     """
 
     device_class = "button"
     reports_events = True
-    source = ""
+    _source: Mapping[str, Value] = {}
 
     def setup(self) -> None:
         self.read("state_topic", self._parse, "value_template")
@@ -39,18 +38,18 @@ class EventEntity(Entity):
         name = found.pop("event_type", None)
         if not isinstance(name, str) or not name or name == "None":
             return None
-        return event_of(name, self.own_data() | found)
+        return event_of(name, {**self._source, **found})
 
-    def own_data(self) -> dict[str, Value]:
-        """Return the data that identify the entity if there are several."""
-        return {"entity": self.source} if self.source else {}
+    def add_source(self) -> None:
+        """Add the object id to the data of each event, because the device has several such entities."""
+        self._source = {"entity": self.announcement.object_id}
 
 
 class ActionSensor(EventEntity):
     """A sensor named `action` whose texts are presses, as Zigbee2MQTT announces it for older clients."""
 
     def _parse(self, text: str) -> EntityEvent | None:
-        return event_of(text, self.own_data()) if text and not is_unknown(text) else None
+        return event_of(text, self._source) if text and not is_unknown(text) else None
 
 
 def announce_events(topic: str, names: Sequence[str]) -> Fields:

@@ -18,12 +18,14 @@ async def keep_open(
     *,
     first_secs: float = 1.0,
     most_secs: float = MAX_BACK_OFF_SECS,
+    is_stable: Callable[[], bool] | None = None,
 ) -> NoReturn:
     """Run one session after another until cancelled. Pauses grow from `first_secs` to `most_secs`.
 
     `session` connects and works until the connection ends; it may raise `AdapterFailed`. After each session, `on_end`
-    gets the error and the number of consecutive sessions that ended early, and may return another pause. A session of
-    at least `most_secs` resets that number.
+    gets the error and the number of consecutive unstable sessions, and may return another pause. A stable session
+    resets that number. By default, a session is stable after `most_secs`; `is_stable` can decide
+    instead.
     """
     failures = 0
     while True:
@@ -32,7 +34,8 @@ async def keep_open(
             await session()
         except AdapterFailed as failure:
             error = failure
-        failures = 1 if clock.monotonic() - began >= most_secs else failures + 1
+        is_long = clock.monotonic() - began >= most_secs
+        failures = 1 if (is_long if is_stable is None else is_stable()) else failures + 1
         pause = on_end(error, failures)
         # During the pause, the error would keep the frames of the attempt, and any socket that a library left open.
         error = None

@@ -24,7 +24,7 @@ from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.secret_files import open_tls, read_secret
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, Unreachable
-from appliance.tasks import back_off, run_together
+from appliance.tasks import MAX_BACK_OFF_SECS, back_off, run_together
 
 BROKER_TIMEOUT_SECS = 5.0
 """Seconds for the broker to accept a connection or a subscription."""
@@ -34,9 +34,6 @@ DISCONNECT_SECS = 0.5
 
 KEEPALIVE_SECS = 60
 """Seconds without a packet before a ping is sent."""
-
-MIN_PAUSE_SECS, MAX_PAUSE_SECS = 1.0, 60.0
-"""Minimum and maximum seconds before the next attempt to connect."""
 
 TAKEN_WITHIN_SECS = 60.0
 """If another client takes the session twice within these seconds, the pauses grow."""
@@ -233,19 +230,18 @@ async def keep_connected(
 ) -> None:
     """Connect, run a session while the connection lasts, pause, and reconnect, until cancelled.
 
-    Pauses grow from `MIN_PAUSE_SECS` to `MAX_PAUSE_SECS`. A successful connection resets them, unless another client
-    repeatedly takes the session. Otherwise two hubs would keep ending each other's connections.
+    A successful connection resets the pauses, unless another client repeatedly takes the session. Otherwise two hubs
+    would keep ending each other's connections.
     """
-    failures, taken_at, pause = 0, -math.inf, MIN_PAUSE_SECS
+    taken_at, pause, is_stable = -math.inf, 0.0, False
 
     async def connect() -> None:
-        nonlocal failures, taken_at
-        began = -math.inf
+        nonlocal taken_at, is_stable
+        began, is_stable = -math.inf, False
         try:
             async with broker.connect() as connection:
                 began = clock.monotonic()
-                if began - taken_at > TAKEN_WITHIN_SECS + pause:
-                    failures = 0
+                is_stable = began - taken_at > TAKEN_WITHIN_SECS + pause
                 await run_together(connection.until_lost(), session(connection))
         except Unreachable as error:
             is_short = clock.monotonic() - began <= MAX_TAKEN_SECS
@@ -258,17 +254,14 @@ async def keep_connected(
                     raise Unreachable(broker.conflict()) from None
             raise
 
-    def on_end(error: AdapterFailed | None, _: int) -> float:
-        nonlocal failures, pause
-        failures += 1
-        pause = back_off(failures, MIN_PAUSE_SECS, MAX_PAUSE_SECS)
+    def on_end(error: AdapterFailed | None, failures: int) -> float:
+        nonlocal pause
+        pause = MAX_BACK_OFF_SECS if isinstance(error, BrokerRefused) else back_off(failures)
         if isinstance(error, Unreachable):
             on_lost(error)
-        if isinstance(error, BrokerRefused):
-            pause = MAX_PAUSE_SECS
         return pause
 
-    await keep_open(clock, connect, on_end)
+    await keep_open(clock, connect, on_end, is_stable=lambda: is_stable)
 
 
 def _password(settings: Mqtt) -> str | None:

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from appliance.adapters.base import Secrets
-from appliance.adapters.mqtt.client import MAX_PAUSE_SECS, MIN_PAUSE_SECS, Broker, BrokerConnection
+from appliance.adapters.mqtt.client import Broker, BrokerConnection
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.publishing import HubTopics, keep_published, retained
 from appliance.clock import Clock
 from appliance.errors import Unreachable
-from appliance.tasks import Tasks
+from appliance.tasks import Tasks, back_off
 
 RETAINED_QUIET_SECS = 1.0
 """Seconds without a retained message after which all of them have arrived."""
@@ -39,7 +39,7 @@ async def withdrawal(
             found[received.topic] = None
 
     async def withdraw() -> None:
-        broker, pause = Broker(settings, client_id, None, receive), MIN_PAUSE_SECS
+        broker, failures = Broker(settings, client_id, None, receive), 0
         while True:
             try:
                 async with broker.connect() as connection:
@@ -50,8 +50,8 @@ async def withdrawal(
                 return
             except Unreachable as error:
                 log.debug("out: %s", error)
-            await clock.sleep(pause)
-            pause = min(pause * 2, MAX_PAUSE_SECS)
+            failures += 1
+            await clock.sleep(back_off(failures))
 
     async with Tasks() as tasks:
         tasks.start(withdraw(), "removal of published topics")

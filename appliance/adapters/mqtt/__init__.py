@@ -1,6 +1,6 @@
 """MQTT: devices that announce themselves on a broker, and the hub's own devices, published there.
 
-Read in this order: `client` (the connection), `adapter` (the work of one connection), `discovery` (when devices are
+Read in this order: `client` (the connection), `adapter` (the work of one connection), `lifecycle` (when devices are
 built and forgotten), `announcements` and `tasmota/discovery` (configurations become announcements), `router` (maps
 topics to entities), `device` and `live_devices` (an announced device and its changes), `commands` (commands and their
 results), `platforms/` (one file per component: its keys, state, commands, and announcement by this hub). `templates/`

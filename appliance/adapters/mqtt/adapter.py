@@ -12,9 +12,9 @@ from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Oper
 from appliance.adapters.mqtt.budget import Budget
 from appliance.adapters.mqtt.client import Broker, BrokerConnection, keep_connected
 from appliance.adapters.mqtt.commands import MQTT_RESULT_SECS
-from appliance.adapters.mqtt.discovery import Discovery
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, keep_stop, stopped_at
+from appliance.adapters.mqtt.lifecycle import Lifecycle
 from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.adapters.mqtt.messages import outgoing_of
 from appliance.adapters.mqtt.picture_store import PictureStore
@@ -74,7 +74,7 @@ class MqttAdapter(Adapter):
         self._zone = context.timezone
         self._broker: Broker
         self._hub_id = ""
-        self._discovery: Discovery
+        self._lifecycle: Lifecycle
         self._budget = Budget(self.clock, self._report_parked)
         self._costly: set[str] = set()
         self._has_read = False
@@ -90,7 +90,7 @@ class MqttAdapter(Adapter):
         is_full, prefix = self._settings.include_config_entities, self._settings.discovery_prefix
         router = Router(self.name, prefix, hub_id, includes_config_entities=is_full)
         self.live = LiveDevices(router, self.publish, self.clock, self._zone, stopped_at(self._secrets))
-        self._discovery = Discovery(self._settings, self.live, self.inbox, self.publish, self.clock)
+        self._lifecycle = Lifecycle(self._settings, self.live, self.inbox, self.publish, self.clock)
         self._pictures = self.live.pictures
         # If this hub publishes its devices, the publisher's connection has the status topic and the last will.
         self._status = None if self._settings.publish else f"lares/{hub_id}/status"
@@ -148,7 +148,7 @@ class MqttAdapter(Adapter):
         self.inbox.clear()
         self._is_status_lost = False
         self._budget.clear()
-        self._discovery.begin(() if self._status is None else (self._status,))
+        self._lifecycle.begin(() if self._status is None else (self._status,))
         # Publish before subscribing: afterwards, the acknowledgement would come after all retained messages.
         await connection.publish_status("online")
         self.connection = connection
@@ -156,8 +156,8 @@ class MqttAdapter(Adapter):
             self.publish.availability(id_, is_available=False)  # no message of these devices has arrived yet
         self.publish.answered()
         try:
-            building = self._discovery.keep_building(connection)
-            await run_together(self._discovery.subscriptions.keep(connection), building)
+            building = self._lifecycle.keep_building(connection)
+            await run_together(self._lifecycle.subscriptions.keep(connection), building)
         finally:
             self.connection = None
 
@@ -188,7 +188,7 @@ class MqttAdapter(Adapter):
         if received.topic == self._status:
             self._is_status_lost = received.payload != b"online"
             return
-        reader = self._discovery if self.live.router.is_config(received.topic) else self.live
+        reader = self._lifecycle if self.live.router.is_config(received.topic) else self.live
         yield from reader.process(received)
 
     def _report_parked(self, topic: str) -> None:

@@ -80,9 +80,9 @@ class BrokerHome:
             return {(topic, entity.announcement.key) for topic, each in readers for _, entity in each}
 
         def does() -> bool:
-            if self.adapter.connection is None or not self.adapter._discovery.subscriptions.is_current:
+            if self.adapter.connection is None or not self.adapter._lifecycle.subscriptions.is_current:
                 return False
-            is_subscribed = expected.filters <= self.adapter._discovery.subscriptions._subscribed
+            is_subscribed = expected.filters <= self.adapter._lifecycle.subscriptions._subscribed
             return is_subscribed and listening(expected) <= listening(self.adapter.live.router)
 
         await until(does, lambda: f"{[each.name for each in captured]} are ignored")

@@ -14,10 +14,10 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.adapters.device_http import DeviceSession
-from appliance.adapters.mqtt.discovery import BIRTH_SECS, RETURN_SECS, Discovery
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
 from appliance.adapters.mqtt.library import Client
+from appliance.adapters.mqtt.lifecycle import BIRTH_SECS, RETURN_SECS, Lifecycle
 from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.out.announcement import hub_announcement
@@ -329,19 +329,19 @@ async def test_a_payload_beyond_256_kib_is_refused_and_reported_once(clock: Virt
 async def test_requests_to_announce_are_limited(session: DeviceSession, clock: VirtualClock, prefix: str) -> None:
     context = context_of("mqtt", session, clock)
     live = LiveDevices(new_catalog(), context.publish, clock)
-    discovery = Discovery(replace(PLAIN, discovery_prefix=prefix), live, Inbox(), context.publish, clock)
+    lifecycle = Lifecycle(replace(PLAIN, discovery_prefix=prefix), live, Inbox(), context.publish, clock)
     connection: Any = Noted()
     for pause, count, is_asked in (
         (0, 1, True), (1, 1, False), (BIRTH_SECS - 3 * RETURN_SECS - 2, 1, False), (RETURN_SECS + 1, 2, True),
         (BIRTH_SECS / 2, 2, False),
     ):  # fmt: skip
-        discovery._is_born = discovery._is_complete = False  # a new session
+        lifecycle._is_born = lifecycle._is_complete = False  # a new session
         await clock.advance(pause, sleepers=0)
-        await discovery._finish(connection)
+        await lifecycle._finish(connection)
         assert connection.sent == [Outgoing(f"{prefix}/status", "online")] * count
         await clock.advance(RETURN_SECS, sleepers=0)
-        await discovery._find_missing(connection)
-        assert discovery._is_complete == discovery._is_born == is_asked, (
+        await lifecycle._find_missing(connection)
+        assert lifecycle._is_complete == lifecycle._is_born == is_asked, (
             "devices are forgotten only after a birth message"
         )
 

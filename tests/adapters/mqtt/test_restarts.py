@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from appliance.adapters.device_http import DeviceSession
-from appliance.adapters.mqtt.discovery import Discovery
 from appliance.adapters.mqtt.inbox import Inbox, Received
+from appliance.adapters.mqtt.lifecycle import Lifecycle
 from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.errors import Unreachable
 from appliance.home import events
@@ -94,11 +94,11 @@ async def test_a_device_whose_configuration_broke_while_the_hub_was_away_is_unav
     known.receive("x", b"21")
     known.publish.lost(Unreachable("the hub was stopped"))
     live = LiveDevices(new_catalog(), known.publish, clock)
-    discovery = Discovery(PLAIN, live, Inbox(), known.publish, clock)
+    lifecycle = Lifecycle(PLAIN, live, Inbox(), known.publish, clock)
     live.router.take_config("homeassistant/sensor/x/config", b"{")
     for _ in range(2):
         known.publish.answered()
-        await discovery._rebuild(complete=True)
+        await lifecycle._rebuild(complete=True)
         assert known.shown == {**VALUE, "state": "unavailable"}
 
 

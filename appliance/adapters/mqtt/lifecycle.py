@@ -1,4 +1,4 @@
-"""The discovery of a broker's devices: when they are built, asked to announce themselves, and forgotten."""
+"""The lifecycle of a broker's devices: when they are built, asked to announce themselves, and forgotten."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BIRTH_SECS = 300.0
 log = logging.getLogger("adapters")
 
 
-class Discovery:
+class Lifecycle:
     """Builds the devices of one broker from its configurations.
 
     A connection has two steps. First, all retained configurations arrive. Then the hub publishes a birth message, and

@@ -101,7 +101,8 @@ class Lifecycle:
                 # Building many devices takes long. In a flood, leave most of the time for reading.
                 began, gather = self._clock.monotonic(), max(MAX_GATHER_SECS, 4 * (self._clock.monotonic() - now))
             if now < settled_at:
-                self._report_progress()
+                if not self._publish.has_started.is_set():
+                    self._report_progress()
                 if self._is_quiet(now):
                     settled_at = now
                     await self._finish(connection)

@@ -11,8 +11,8 @@ from typing import Any
 import aiomqtt
 import pytest
 
-from appliance.adapters.mqtt import discovery
 from appliance.adapters.mqtt.commands import MQTT_RESULT_SECS
+from appliance.adapters.mqtt.lifecycle import BIRTH_SECS, RETURN_SECS
 from appliance.errors import BadAnswer, Unanswered
 from appliance.home import events
 from appliance.home.model import DeviceKind, Observation, Report
@@ -68,9 +68,8 @@ async def test_a_press_is_one_event_and_a_retained_one_none(broker: Broker) -> N
 
 
 async def test_after_an_outage_a_device_without_announcement_is_unavailable_until_it_has_had_time_to_return(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
+    broker: Broker,
 ) -> None:
-    monkeypatch.setattr(discovery, "RETURN_SECS", 2.0)
     switch, stored = capture("ha-mqtt-discoverable/switch"), "mqtt:stored"
     broker.stop()
     home = BrokerHome(broker)
@@ -87,12 +86,16 @@ async def test_after_an_outage_a_device_without_announcement_is_unavailable_unti
                 await home.command(stored, "power", "off")
         broker.stop()
         await home.shows("mqtt:node_7f3a", state="offline")
+        before = len(home.events)
         await broker.start()
         async with broker.client() as client:
             await announce(client, home, capture("zigbee2mqtt/mccgq11lm"))
             await until(lambda: any(isinstance(each, events.AdapterStarted) for each in home.events))
             assert home.attributes("mqtt:node_7f3a")["state"] == "online"
-            monkeypatch.setattr(discovery, "BIRTH_SECS", 0.0)  # so that the last request is old enough
+            assert not any(isinstance(each, events.AdapterProgressed) for each in home.events[before:])
+            home.clock.skipped_secs += BIRTH_SECS
+            await until(lambda: home.adapter._lifecycle._is_born)
+            home.clock.skipped_secs += RETURN_SECS
             await until(lambda: not home.registry.find_devices(["mqtt:node_7f3a", stored]))
 
 

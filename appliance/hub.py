@@ -28,7 +28,8 @@ from appliance.automations.automations import Automations, catalog_of
 from appliance.automations.ctx import CtxCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.automations.names import HomeNames, NameWatcher, PastNames, RemovedDevice
+from appliance.automations.name_watcher import NameWatcher
+from appliance.automations.names import HomeNames, PastNames, RemovedDevice
 from appliance.automations.schedule import Scheduler
 from appliance.automations.timers import Timers
 from appliance.automations.variables import Variables

@@ -13,7 +13,8 @@ from appliance.automations.automations import NOT_YET_ON, View
 from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.combine import Combination, list_nested
 from appliance.automations.definition import state_fields
-from appliance.automations.fields import ONLY_A_CHANGE, UNTRUSTED
+from appliance.automations.environment import UNTRUSTED
+from appliance.automations.matcher import ONLY_A_CHANGE
 from appliance.automations.names import HomeNames
 from appliance.clock import timestamp
 from appliance.errors import NotFound

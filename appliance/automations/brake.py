@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from appliance.automations.fields import Matcher
+from appliance.automations.matcher import Matcher
 from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.commands import Command

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from appliance.automations.ctx_arguments import CHECKS, check_timeout
-from appliance.automations.fields import variable_name
+from appliance.automations.field_checks import variable_name
 from appliance.automations.timers import check_timer
 from appliance.errors import Fault, Invalid, LaresError
 from appliance.home.capabilities import CAPABILITIES, KNOWN_ATTRIBUTES, is_custom

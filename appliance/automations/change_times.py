@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec import convert
 
-from appliance.automations.fields import Matcher, same
+from appliance.automations.matcher import Matcher, same
 from appliance.clock import Clock, ClockSteps, from_millis, to_millis
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event

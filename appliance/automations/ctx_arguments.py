@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from appliance.adapters.notification import parse_actions
-from appliance.automations.fields import Matcher, take_attribute, take_matcher
+from appliance.automations.field_checks import take_attribute
+from appliance.automations.matcher import Matcher, take_matcher
 from appliance.automations.timers import check_timer
 from appliance.automations.variables import check_variable
 from appliance.errors import Invalid

@@ -10,14 +10,15 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from appliance.automations import fields as check
+from appliance.automations import field_checks as check
 from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.combine import explain, parse_conditions
 from appliance.automations.conditions.device import PlaceState
 from appliance.automations.conditions.time import Edge
 from appliance.automations.cron import Cron
 from appliance.automations.environment import Environment
-from appliance.automations.fields import Matcher, seconds
+from appliance.automations.field_checks import seconds
+from appliance.automations.matcher import Matcher
 from appliance.automations.policy import Policy
 from appliance.automations.triggers.base import TimedTrigger, Trigger
 from appliance.automations.triggers.device import DEVICE_TRIGGERS, Devices

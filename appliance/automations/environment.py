@@ -18,6 +18,9 @@ from appliance.version import MADE_AT
 
 DEFAULT_LIMITS = AutomationRunner()
 
+UNTRUSTED = "the clock is not trusted yet"
+"""The reason why a condition of time does not hold while the clock is not trusted."""
+
 
 class Environment:
     """The dependencies of automations. The environment creates the brake, the change times, and the variables.

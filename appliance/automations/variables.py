@@ -8,7 +8,8 @@ import orjson
 from msgspec import Struct, convert
 
 from appliance.automations.brake import Brake
-from appliance.automations.fields import same, variable_name
+from appliance.automations.field_checks import variable_name
+from appliance.automations.matcher import same
 from appliance.errors import Invalid, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged

@@ -20,7 +20,8 @@ from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.automations import catalog_of
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.names import HomeNames, read_past, read_removed
+from appliance.automations.name_watcher import read_past, read_removed
+from appliance.automations.names import HomeNames
 from appliance.automations.variables import read_variables
 from appliance.cli.hub_client import HubRequest, ask, read_state
 from appliance.cli.owner import as_owner, become_owner, need_access, worker_ids
@@ -36,7 +37,8 @@ from appliance.lua.catalog import Asset
 from appliance.lua.folder import find_stray, folder_of, modules_of
 from appliance.lua.kind_catalog import catalog_of_kinds
 from appliance.lua.scripts import Scripts
-from appliance.lua.source import Source, find_undefined
+from appliance.lua.source import Source
+from appliance.lua.undefined import find_undefined
 from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import build_catalog
 from appliance.store.record_keys import TIMER_PREFIX, TOGGLE_PREFIX

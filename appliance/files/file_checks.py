@@ -20,7 +20,8 @@ from appliance.files.file_places import FilePlace
 from appliance.lua.catalog import Catalog, fault_of
 from appliance.lua.folder import Folder
 from appliance.lua.kind_catalog import KindCatalog
-from appliance.lua.source import Source, find_undefined
+from appliance.lua.source import Source
+from appliance.lua.undefined import find_undefined
 from appliance.lua.worker_pool import WorkerPool
 from appliance.scenes import Scene
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from appliance.automations.change_times import ChangeTimes, Comparison
-from appliance.automations.fields import Matcher
+from appliance.automations.matcher import Matcher
 from appliance.clock import to_millis
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report

@@ -14,7 +14,7 @@ from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.combine import check_all, parse_conditions
 from appliance.automations.conditions.device import DeviceState, PlaceState
 from appliance.automations.environment import Environment
-from appliance.automations.fields import Matcher, check_equal, describe, same
+from appliance.automations.matcher import Matcher, check_equal, describe, same
 from appliance.errors import Invalid
 from appliance.tables.checks import LUA
 from appliance.tables.fields import Findings, Table

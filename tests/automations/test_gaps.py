@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec import Struct, field
 
-from appliance.automations.fields import Matcher
+from appliance.automations.matcher import Matcher
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from tests.automations.homes import NOW, device
 from tests.fakes.automations import Bench, Card, automation, bench

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from appliance.adapters.base import Adapter
 from appliance.adapters.kind import AdapterKind
 from appliance.adapters.kinds import KINDS
-from appliance.automations.names import HomeNames, NameWatcher, PastNames, read_past, read_removed
+from appliance.automations.name_watcher import NameWatcher, read_past, read_removed
+from appliance.automations.names import HomeNames, PastNames
 from appliance.home.commands import CommandSpec
 from appliance.home.events import CatalogReloaded, DeviceEvent, DeviceRemoved
 from appliance.home.layout import Layout

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from appliance.automations.fields import Matcher
+from appliance.automations.matcher import Matcher
 from appliance.automations.triggers.base import Match
 from appliance.automations.triggers.device import Devices, DeviceTrigger
 from appliance.home.events import (

@@ -7,19 +7,13 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from appliance.automations import fields as check
+from appliance.automations import field_checks as check
 from appliance.automations.change_times import Comparison
 from appliance.automations.conditions.base import Condition, Fact
-from appliance.automations.environment import Environment
-from appliance.automations.fields import (
-    UNTRUSTED,
-    Matcher,
-    NamedThing,
-    describe,
-    take_attribute,
-    take_equal,
-    take_matcher,
-)
+from appliance.automations.environment import UNTRUSTED, Environment
+from appliance.automations.field_checks import take_attribute
+from appliance.automations.matcher import Matcher, describe, take_equal, take_matcher
+from appliance.automations.named_things import NamedThing
 from appliance.errors import NotFound
 from appliance.home.model import Device
 from appliance.home.values import Value, number_in

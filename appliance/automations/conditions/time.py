@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from appliance.automations import fields as check
+from appliance.automations import field_checks as check
 from appliance.automations.conditions.base import Condition, Fact
-from appliance.automations.environment import Environment
-from appliance.automations.fields import LEAP_YEAR, UNTRUSTED, WEEKDAYS
+from appliance.automations.environment import UNTRUSTED, Environment
+from appliance.automations.field_checks import LEAP_YEAR, WEEKDAYS
 from appliance.automations.times_of_day import SunDay, SunEvent, parse_time, sun_day
 from appliance.home_locale import Locale
 from appliance.tables.checks import one_of

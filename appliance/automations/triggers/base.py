@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from appliance.automations.environment import Environment
-from appliance.automations.fields import UNTRUSTED, NamedThing, Subject
+from appliance.automations.environment import UNTRUSTED, Environment
+from appliance.automations.named_things import NamedThing, Subject
 from appliance.clock import timestamp
 from appliance.home.events import Event
 from appliance.home.values import Value

@@ -7,18 +7,11 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from appliance.automations import fields as check
+from appliance.automations import field_checks as check
 from appliance.automations.environment import Environment
-from appliance.automations.fields import (
-    Matcher,
-    NamedThing,
-    Subject,
-    describe_demand,
-    describe_present,
-    same,
-    take_attribute,
-    take_matcher,
-)
+from appliance.automations.field_checks import take_attribute
+from appliance.automations.matcher import Matcher, describe_demand, describe_present, same, take_matcher
+from appliance.automations.named_things import NamedThing, Subject
 from appliance.automations.triggers.base import EventTrigger, Match, Trigger
 from appliance.home.events import DeviceEvent, DeviceStateChanged, Event
 from appliance.home.model import Device

@@ -6,18 +6,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from appliance.automations import fields as check
-from appliance.automations.environment import Environment
-from appliance.automations.fields import (
-    UNTRUSTED,
-    Matcher,
-    NamedThing,
-    Subject,
-    describe_demand,
-    describe_present,
-    same,
-    take_matcher,
-)
+from appliance.automations import field_checks as check
+from appliance.automations.environment import UNTRUSTED, Environment
+from appliance.automations.matcher import Matcher, describe_demand, describe_present, same, take_matcher
+from appliance.automations.named_things import NamedThing, Subject
 from appliance.automations.triggers.base import EventTrigger, Match, Trigger
 from appliance.clock import timestamp
 from appliance.home import events

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import ClassVar
 
-from appliance.automations import fields as check
+from appliance.automations import field_checks as check
 from appliance.automations.cron import LAST_YEAR, Cron
 from appliance.automations.environment import Environment
 from appliance.automations.times_of_day import (

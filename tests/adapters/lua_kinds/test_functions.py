@@ -22,7 +22,7 @@ from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.lua.kind_catalog import catalog_of_kinds
 from appliance.lua.process import ExecutionLimits
-from appliance.lua.source import find_undefined
+from appliance.lua.undefined import find_undefined
 from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import KIND_METHODS
 from tests.adapters.lua_kinds.bench import GONE, Vendor, start

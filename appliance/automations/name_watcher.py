@@ -1,0 +1,157 @@
+"""Name watcher: checks the names in files against the present home, and stores the past names of devices."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Literal
+
+from msgspec import convert
+
+from appliance.automations.definition import AutomationDefinition
+from appliance.automations.names import HomeNames, PastNames, RemovedDevice
+from appliance.clock import Clock, to_millis
+from appliance.errors import Fault
+from appliance.home.bus import Bus
+from appliance.home.events import (
+    AdapterAnswered,
+    CatalogReloaded,
+    DeviceEvent,
+    DeviceRemoved,
+    DeviceStateChanged,
+    Event,
+)
+from appliance.lua.catalog import Asset
+from appliance.memory import Packed
+from appliance.store.record_keys import REMOVED_PREFIX, SENT_PREFIX
+from appliance.store.records import read_all, skip
+from appliance.store.storage import DocumentReader, Storage
+from appliance.tasks import Tasks
+
+log = logging.getLogger("automations")
+
+SETTLING_SECS = 60.0
+"""Seconds after a start before names are checked. Until then, devices may be unknown."""
+
+TOLERANCE_SECS = 0.5
+"""Maximum difference between the loop's clock and the hub's clock after `SETTLING_SECS`."""
+
+MAX_PAST_NAMES = 100
+"""Stored names of events, and of attributes, per device."""
+
+MAX_REMOVED_DEVICES = 500
+"""Stored removed devices. The oldest is deleted first."""
+
+
+def read_past(stored: DocumentReader) -> dict[str, PastNames]:
+    """Return the stored events and attributes by device id. Malformed values are omitted."""
+    return read_all(stored, SENT_PREFIX, lambda _, value: convert(value, PastNames), skip)
+
+
+def read_removed(stored: DocumentReader) -> dict[str, RemovedDevice]:
+    """Return the stored removed devices by id. Malformed values are omitted."""
+    return read_all(stored, REMOVED_PREFIX, lambda _, value: convert(value, RemovedDevice), skip)
+
+
+class NameWatcher:
+    """Logs unknown names a minute after the start, or when the last adapter has answered if that is later. After
+    that, checks the names after each reload. Warnings from loading a file are not repeated. `view` returns the
+    present names of the home and the enabled automations; it is called on the loop. The events and attributes of
+    devices are stored, so that they outlive restarts."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        clock: Clock,
+        storage: Storage,
+        view: Callable[
+            [Mapping[str, PastNames], Mapping[str, RemovedDevice]],
+            Awaitable[tuple[HomeNames, list[Asset[AutomationDefinition]]]],
+        ],
+        has_answered: Callable[[], bool],
+    ) -> None:
+        self._bus, self._clock = bus, clock
+        self._view = view
+        self._has_answered = has_answered
+        self._tasks = Tasks()
+        self._is_due = True
+        self._remember = storage.remember
+        self._past = read_past(storage)
+        self._removed = read_removed(storage)
+        self._removals = Packed()
+
+    async def find_known(self) -> HomeNames:
+        """Return the present names of the home."""
+        known, _ = await self._view(self._past, self.list_removed())
+        return known
+
+    async def _find(self) -> list[Fault]:
+        known, armed = await self._view(self._past, self.list_removed())
+        return await asyncio.to_thread(self._list_new_faults, known, armed)
+
+    @staticmethod
+    def _list_new_faults(known: HomeNames, armed: list[Asset[AutomationDefinition]]) -> list[Fault]:
+        at_load = HomeNames(adapters=known.adapters, rooms=known.rooms, groups=known.groups, called=known.called)
+        said = set(at_load.list_faults(armed))
+        return [fault for fault in known.list_faults(armed) if fault not in said]
+
+    async def __aenter__(self) -> NameWatcher:
+        self._settles_at = self._clock.monotonic() + SETTLING_SECS
+        kinds = (AdapterAnswered, CatalogReloaded, DeviceEvent, DeviceRemoved, DeviceStateChanged)
+        self._forget = self._bus.listen(self._on_event, *kinds)
+        # the loop's timer, not the hub's clock, because simulated time would wait for this call
+        self._settling = asyncio.get_running_loop().call_later(SETTLING_SECS + TOLERANCE_SECS, self.recheck)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._settling.cancel()
+        self._forget()
+        self.list_removed()  # remembers them
+        await self._tasks.__aexit__()
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, DeviceEvent):
+            self._note(event.device_id, "events", {event.event})
+        elif isinstance(event, DeviceStateChanged):
+            if event.previous is None and self.list_removed().pop(event.device.id, None) is not None:
+                self._remember(REMOVED_PREFIX + event.device.id, None)
+            if gone := list(event.gone):
+                self._note(event.device.id, "attributes", gone)
+        elif isinstance(event, DeviceRemoved):
+            if self._past.pop(event.device_id, None) is not None:
+                self._remember(SENT_PREFIX + event.device_id, None)
+            self._removals.add((event.device_id, event.name, to_millis(self._clock.now())))
+            if len(self._removals) > MAX_REMOVED_DEVICES:
+                self._removals.take_oldest()
+        self._is_due = self._is_due or isinstance(event, CatalogReloaded)
+        self.recheck()
+
+    def list_removed(self) -> dict[str, RemovedDevice]:
+        """Return the newest removed devices by id. Call it regularly, but not during a flood of removals."""
+        for device_id, name, at in self._removals.take_all():
+            if len(self._removed) >= MAX_REMOVED_DEVICES:
+                oldest = min(self._removed, key=lambda each: self._removed[each].at)
+                del self._removed[oldest]
+                self._remember(REMOVED_PREFIX + oldest, None)
+            self._removed[device_id] = RemovedDevice(name=name, at=at)
+            self._remember(REMOVED_PREFIX + device_id, {"name": name, "at": at})
+        return self._removed
+
+    def _note(self, device_id: str, part: Literal["events", "attributes"], names: Collection[str]) -> None:
+        past = self._past.setdefault(device_id, PastNames())
+        known: set[str] = getattr(past, part)
+        if not known.issuperset(names) and len(known) < MAX_PAST_NAMES:
+            known.update(names)
+            stated = {"events": sorted(past.events), "attributes": sorted(past.attributes)}
+            self._remember(SENT_PREFIX + device_id, stated)
+
+    def recheck(self) -> None:
+        """Check the names now if a check is due and every adapter has answered."""
+        if self._is_due and self._clock.monotonic() >= self._settles_at and self._has_answered():
+            self._is_due = False
+            self._tasks.start(self._report(), "check of names")
+
+    async def _report(self) -> None:
+        for fault in await self._find():
+            log.warning("%s", fault)

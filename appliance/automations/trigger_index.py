@@ -1,0 +1,60 @@
+"""Trigger index: the triggers that an event may match."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from appliance.automations.active import ActiveTrigger
+from appliance.automations.named_things import Subject
+from appliance.automations.triggers.event import SUBJECTS
+from appliance.automations.waits import Waits
+from appliance.home import events
+from appliance.home.model import Device
+from appliance.home.registry import Registry
+
+
+class TriggerIndex:
+    """The triggers of all loaded automations by subject. Each reload makes a new index."""
+
+    def __init__(self, active: Iterable[ActiveTrigger], registry: Registry) -> None:
+        self._registry = registry
+        self._by_subject: defaultdict[Subject, list[ActiveTrigger]] = defaultdict(list)
+        for each in active:
+            for subject in each.trigger.subjects():
+                self._by_subject[subject].append(each)
+        self._group_ids = [name for kind, name in self._by_subject if kind == "group"]
+        self._has_attributes = any(kind == "attribute" for kind, _ in self._by_subject)
+
+    def of(self, event: events.Event, waits: Waits) -> list[ActiveTrigger]:
+        """Return the triggers that may match the event, and the triggers that wait for its device."""
+        if isinstance(event, events.DeviceStateChanged):
+            found = self.of_device(event.device, event.changed)
+            return list(dict.fromkeys([*found, *waits.of(event.device.id)]))
+        if isinstance(event, events.DeviceEvent):
+            devices = self._registry.find_devices([event.device_id])
+            return list(dict.fromkeys(active for device in devices for active in self.of_device(device, ())))
+        subject = SUBJECTS.get(type(event))
+        return [] if subject is None else self._by_subject.get(subject(event), [])
+
+    def of_subject(self, kind: str, name: str) -> list[ActiveTrigger]:
+        return self._by_subject.get((kind, name), [])
+
+    def names_of(self, kind: str) -> frozenset[str]:
+        """Return the names of this kind that triggers listen to."""
+        return frozenset(name for each, name in self._by_subject if each == kind)
+
+    def of_device(self, device: Device, attributes: Iterable[str]) -> list[ActiveTrigger]:
+        """Return the triggers that listen to the device, its room, one of its groups, or one of these attributes."""
+        subjects: list[Subject] = [("device", device.id)]
+        if device.alias is not None:
+            subjects.append(("device", device.alias))
+        if self._has_attributes:
+            subjects += [("attribute", name) for name in attributes]
+        if device.room_id is not None:
+            subjects.append(("room", device.room_id))
+        if self._group_ids:
+            groups = self._registry.layout.groups
+            members = ((id_, groups[id_].members) for id_ in self._group_ids if id_ in groups)
+            subjects += [("group", id_) for id_, ids in members if device.id in ids]
+        return [active for subject in subjects for active in self._by_subject.get(subject, ())]

@@ -1,0 +1,168 @@
+"""Undefined names: globals without a value in any file, and unknown methods of `ctx`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from appliance.errors import Fault
+from appliance.lua.source import KEYWORDS, NO_TOKEN, LuaToken, Source, by_text, tokens_of
+from appliance.lua_worker.ctx_methods import CTX_METHODS, KIND_METHODS
+from appliance.tables.checks import nearest
+
+_MAKERS = frozenset({"_G", "_ENV", "load", "rawset"})
+"""A file that uses one of these names may assign globals dynamically."""
+
+_NAMES = b"""
+local libraries = {}
+for name, value in pairs(_G) do
+  local members = {}
+  if type(value) == 'table' and value ~= _G then for member in pairs(value) do members[member] = true end end
+  libraries[name] = members
+end
+return libraries"""
+
+_LISTS = frozenset({"local", "for", "function"})
+_BETWEEN = frozenset({",", "(", ".", ":", "<", ">"})
+"""Keywords that begin a declaration of names, and the separators between the names."""
+
+MAX_HINTS = 20
+"""Maximum number of faults with a hint, because a search for similar names is slow."""
+
+Known = Mapping[str, Mapping[str, bool]]
+"""Lua's globals. Each library has its members."""
+
+_KNOWN: dict[bool, Known] = {}
+"""Cached globals: True for kinds of adapter, False for other files."""
+
+
+async def find_undefined(
+    sources: Sequence[Source],
+    describe: Callable[[Source], Awaitable[Mapping[str, Any]]],
+    *,
+    others: Sequence[Source] = (),
+    is_kind: bool = False,
+) -> list[Fault]:
+    """Return a fault for each undefined name and each unknown `ctx` method in `sources`. `is_kind` selects the
+    methods of kinds of adapter. Names that `others` define are known, but `others` are not checked. Return no faults
+    if any file may assign globals dynamically."""
+    methods = KIND_METHODS if is_kind else frozenset({*CTX_METHODS, "log"})
+    if (known := _KNOWN.get(is_kind)) is None:
+        known = _KNOWN[is_kind] = await describe(Source(name="names", text=_NAMES))
+    return await asyncio.to_thread(_find, sources, others, known, methods)
+
+
+class _Names(Struct, frozen=True):
+    """The names that a file assigns, and the members that the file adds to libraries. `makes_globals` is true if the
+    file may assign globals dynamically."""
+
+    given: frozenset[str]
+    extended: frozenset[str]
+    makes_globals: bool
+
+
+def _padded(source: Source) -> list[LuaToken]:
+    return [NO_TOKEN, *tokens_of(source.chunk), NO_TOKEN, NO_TOKEN]
+
+
+@by_text
+def _names_in(source: Source) -> _Names:
+    tokens = _padded(source)
+    makes_globals = any(token.kind == "name" and token.word in _MAKERS for token in tokens)
+    return _Names(frozenset(_given(tokens)), frozenset(_extended(tokens)), makes_globals)
+
+
+def _find(sources: Sequence[Source], others: Sequence[Source], known: Known, methods: frozenset[str]) -> list[Fault]:
+    names = [_names_in(each) for each in (*sources, *others)]
+    if any(each.makes_globals for each in names):
+        return []
+    given = set().union(*(each.given for each in names))
+    extended = set().union(*(each.extended for each in names))
+    every = [*known, *given]
+    sentences: dict[tuple[str, str | None], str] = {}
+    faults = set()
+    for source in sources:
+        tokens = _padded(source)
+        for line, name, member in (*_undefined(tokens, known, given, extended), *_no_methods(tokens, methods, given)):
+            if (name, member) not in sentences:
+                candidates = every if member is None else known.get(name, methods)
+                near = nearest(member or name, candidates, 0.7) if len(sentences) < MAX_HINTS else None
+                sentences[name, member] = _sentence(name, member, near)
+            faults.add(Fault(source.name, line, sentences[name, member]))
+    return sorted(faults)
+
+
+def _sentence(name: str, member: str | None, near: str | None) -> str:
+    if member is None:
+        return f"{name} has no value in any file, so it is nil" + (f"; did you mean {near}" if near else "")
+    if member.startswith("."):
+        return f"call it with a colon: {name}:{member[1:]}(...), not {name}{member}(...)"
+    dot = ":" if name == "ctx" else "."
+    return f"{name} has no {member}" + (f"; did you mean {name}{dot}{near}" if near else "")
+
+
+def _given(tokens: Sequence[LuaToken]) -> Iterator[str]:
+    """Yield every assigned name of a variable, parameter, table field, or function."""
+    is_listing = False
+    for index, token in enumerate(tokens):
+        if token.word in _LISTS:
+            is_listing = True
+        elif token.kind == "name" and token.word not in KEYWORDS:
+            is_listing = is_listing and (tokens[index - 1].kind != "name" or tokens[index - 1].word in _LISTS)
+            if is_listing:
+                yield token.word
+        elif token.word not in _BETWEEN:
+            is_listing = False
+        if token.word == "=":
+            yield from _assigned(tokens, index)
+
+
+def _assigned(tokens: Sequence[LuaToken], index: int) -> Iterator[str]:
+    """Yield the names before an equals sign."""
+    while tokens[index - 1].kind == "name" and tokens[index].word in ("=", ","):
+        yield tokens[index - 1].word
+        index -= 2
+
+
+def _extended(tokens: Sequence[LuaToken]) -> Iterator[str]:
+    """Yield the members that files may add to libraries: `string.trim = …`, `function string.trim(…)`."""
+    for index, token in enumerate(tokens[:-3]):
+        is_set = tokens[index + 3].word in ("=", ",") or tokens[index - 1].word == "function"
+        if is_set and token.kind == "name" and tokens[index + 1].word == ".":
+            yield tokens[index + 2].word
+
+
+def _undefined(
+    tokens: Sequence[LuaToken], known: Known, given: set[str], extended: set[str]
+) -> Iterator[tuple[int, str, str | None]]:
+    """Yield the line and the name of each undefined global that is read, and of each undefined member of a
+    library."""
+    for index, token in enumerate(tokens[:-2]):
+        is_read = token.kind == "name" and token.word not in KEYWORDS and token.word not in given
+        if not is_read or tokens[index - 1].word in (".", ":", "::", "goto"):
+            continue
+        name, dot, member = token.word, tokens[index + 1].word, tokens[index + 2].word
+        if name not in known:
+            yield token.line, name, None
+        elif dot == "." and known[name] and member not in known[name] and member not in extended:
+            yield token.line, name, member
+
+
+def _no_methods(
+    tokens: Sequence[LuaToken], methods: frozenset[str], given: set[str]
+) -> Iterator[tuple[int, str, str]]:
+    """Yield the line, "ctx", and the method for each call of an unknown `ctx` method. If a known method is called
+    with a dot instead of a colon, yield the method with a leading dot."""
+    for index, token in enumerate(tokens[:-2]):
+        sign, method = tokens[index + 1].word, tokens[index + 2].word
+        if token.word != "ctx" or tokens[index - 1].word in (".", ":") or method in given:
+            continue
+        if sign == ":" and method not in methods:
+            yield token.line, "ctx", method
+        elif sign == "." and method in methods:
+            bracket, first = (*(each.word for each in tokens[index + 3 : index + 5]), "", "")[:2]
+            if bracket == "(" and first != "ctx":
+                yield token.line, "ctx", f".{method}"

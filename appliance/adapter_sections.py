@@ -10,10 +10,10 @@ from typing import Any
 
 from appliance.adapters.adapter_start import AdapterStart
 from appliance.adapters.dispatch import Dispatcher
-from appliance.adapters.home_publishers import SectionPublishers
 from appliance.adapters.kinds import kind_of
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.mqtt.kind import Mqtt
+from appliance.adapters.mqtt.out.home_publishers import SectionPublishers
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.config_changes import ConfigChanges, ConfigFile, SectionChanges, compare_sections

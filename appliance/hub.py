@@ -18,10 +18,11 @@ from appliance.adapters.adapter_start import AdapterStart
 from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.dispatch import Dispatcher
-from appliance.adapters.home_publishers import open_publishers
 from appliance.adapters.kinds import kind_of, list_operations
 from appliance.adapters.late_session import LateSession
+from appliance.adapters.line_post import LinePost
 from appliance.adapters.mqtt.kind import Mqtt
+from appliance.adapters.mqtt.out.home_publishers import open_publishers
 from appliance.adapters.mqtt.out.publishing import FrameOf, HomeAccess, no_frame
 from appliance.adapters.publisher import Publisher
 from appliance.automations.automations import Automations, catalog_of
@@ -215,7 +216,7 @@ class Hub:
             months=self._store.months,
             write_on=self.document.run,
             is_trusted=self.recorder.trust.is_trusted,
-            lines_to=partial(session.lines_to, self.clock),
+            lines_to=partial(LinePost, session.open, self.clock),
         )
 
     def _report_start(self) -> None:

@@ -14,7 +14,7 @@ import aiohttp
 from aiohttp import ClientMiddlewareType
 from msgspec import field
 
-from appliance.adapters.secret_files import open_tls
+from appliance.adapters.tls import open_tls
 from appliance.errors import BadAnswer
 from appliance.tables.fields import Redacted
 

@@ -18,9 +18,9 @@ from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.host import SectionFault
 from appliance.adapters.lua_kinds.kept_texts import KeptTexts
 from appliance.adapters.lua_kinds.recorder import Recorder
-from appliance.adapters.lua_kinds.redaction import Redaction
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.web_request import Origins
+from appliance.adapters.redaction import Redaction
 from appliance.adapters.trial_home import TrialHome
 from appliance.cli.check import open_pool
 from appliance.cli.owner import as_owner, find_owner, write_private

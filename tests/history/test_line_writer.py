@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from appliance.adapters.late_session import LateSession
+from appliance.adapters.line_post import LinePost
 from appliance.clock import Clock
 from appliance.errors import Unreachable
 from appliance.history.line_writer import LineQueue, LineWriter, PostLines, encode_line
@@ -186,14 +187,14 @@ async def test_over_http_with_its_token(caplog: pytest.LogCaptureFixture) -> Non
     url = str(server.make_url("/api/v2/write?bucket=lares"))
     async with LateSession() as session:
         for token, status in ((TOKEN, 204), (f"Token {TOKEN}", 204), ("wrong-one", 401), (None, 401)):
-            answer = await session.lines_to(clock, url, token)(b"power value=1 1765108800000000000\n")
+            answer = await LinePost(session.open, clock, url, token)(b"power value=1 1765108800000000000\n")
             assert answer[0] == status and "wrong-one" not in answer[1]
-        home = Home(lines, session.lines_to(clock, url, TOKEN), clock)
+        home = Home(lines, LinePost(session.open, clock, url, TOKEN), clock)
         async with home.writer:
             home.show(5)
         assert set(home.received().values()) == {1.0, 5.0}
         await server.close()
         with pytest.raises(Unreachable):
-            await session.lines_to(clock, url, TOKEN)(b"power value=1 1765108800000000000\n")
+            await LinePost(session.open, clock, url, TOKEN)(b"power value=1 1765108800000000000\n")
     await asyncio.sleep(0)
     assert TOKEN not in caplog.text

@@ -8,18 +8,18 @@ from typing import Any
 
 import orjson
 
+from appliance.adapters.computing import compute_apart, compute_slowly
 from appliance.adapters.device_http import HttpResponse
-from appliance.adapters.lua_kinds.computing import compute_apart, compute_slowly
 from appliance.adapters.lua_kinds.connection import DEFAULT_REPLY_SECS, MAX_REPLY_SECS, PushConnection
 from appliance.adapters.lua_kinds.kept_texts import KeptTexts
 from appliance.adapters.lua_kinds.libraries import compact_json, compute, decode_xml
-from appliance.adapters.lua_kinds.redaction import Redaction
 from appliance.adapters.lua_kinds.web_request import (
     DEFAULT_TIMEOUT_SECS,
     Transport,
     for_lua,
     read_request,
 )
+from appliance.adapters.redaction import Redaction
 from appliance.errors import AdapterFailed, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.log_buffer import own_fields
 from appliance.tables.checks import number_within

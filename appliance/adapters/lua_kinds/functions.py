@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 from appliance.adapters.access_settings import url_path
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext
+from appliance.adapters.computing import compute_apart
 from appliance.adapters.lua_kinds.calls import FunctionCalls
-from appliance.adapters.lua_kinds.computing import compute_apart
 from appliance.adapters.lua_kinds.connection import PushConnection, PushSource
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection
 from appliance.adapters.lua_kinds.kept_texts import KeptTexts
-from appliance.adapters.lua_kinds.redaction import Redaction, count_characters
 from appliance.adapters.lua_kinds.web_request import Origins, Transport
+from appliance.adapters.redaction import Redaction, count_characters
 from appliance.errors import AdapterFailed, Invalid, ScriptFailed
 from appliance.home.values import Value
 from appliance.tables.checks import format_value

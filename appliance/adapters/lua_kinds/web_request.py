@@ -18,7 +18,8 @@ from appliance.adapters.device_http import HttpClient, HttpResponse
 from appliance.adapters.http_access import HttpAccess
 from appliance.adapters.lua_kinds.libraries import compact_json
 from appliance.adapters.lua_kinds.section import SectionSettings
-from appliance.adapters.secret_files import secret_of, secret_words
+from appliance.adapters.redaction import secret_words
+from appliance.adapters.secret_files import secret_of
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
 from appliance.tables.checks import LUA, format_value, is_number, nearest, number_within, one_of, string
 from appliance.tables.fields import Field, Fields, Findings, Table

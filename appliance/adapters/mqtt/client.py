@@ -21,7 +21,8 @@ from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.library import Client
 from appliance.adapters.mqtt.messages import Outgoing
-from appliance.adapters.secret_files import open_tls, read_secret
+from appliance.adapters.secret_files import read_secret
+from appliance.adapters.tls import open_tls
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, Unreachable
 from appliance.tasks import MAX_BACK_OFF_SECS, back_off, run_together

@@ -17,7 +17,8 @@ from appliance.adapters.base import Adapter, AdapterContext, Operation
 from appliance.adapters.notification import Action, Notification
 from appliance.adapters.notify.kind import NotifySection
 from appliance.adapters.notify.sender import Button, PartlySent, Sender
-from appliance.adapters.secret_files import redact, secret_of, secret_words
+from appliance.adapters.redaction import Redaction, secret_words
+from appliance.adapters.secret_files import secret_of
 from appliance.errors import AdapterFailed, Busy, LaresError, Unreachable
 from appliance.home.values import Value
 
@@ -57,7 +58,7 @@ class NotifyAdapter(Adapter):
         self._gathered_count = 0
         self._is_gathering = asyncio.Event()
         self._sender: Sender | None = None
-        self._secrets: list[str] = []
+        self._redact = Redaction(())
         self._warned: set[str] = set()
 
     @property
@@ -181,7 +182,7 @@ class NotifyAdapter(Adapter):
             log.warning("%s: %s (docs/notify.md)", self.name, message)
 
     def _redacted(self, error: LaresError) -> str:
-        return redact(str(error), self._secrets)
+        return self._redact(str(error))
 
     async def _make_sender(self) -> Sender:
         """Read secret files and import the sender's module on a thread. Raises `AdapterFailed`."""
@@ -190,7 +191,7 @@ class NotifyAdapter(Adapter):
         stated = (*(settings.headers or {}).values(), settings.topic, settings.user)
         words = secret_words(text for text in stated if text)
         secrets = (token, password, *(settings.hook_keys or {}).values(), *words)
-        self._secrets = sorted((each for each in secrets if each), key=len, reverse=True)
+        self._redact = Redaction([each for each in secrets if each])
         sender: Sender = module.build(settings, self._context, token, password)
         return sender
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import aiosmtplib
 
+from appliance.adapters.answer_text import one_line
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.notify.kind import NotifySection
 from appliance.adapters.notify.sender import Button, PartlySent
-from appliance.adapters.secret_files import one_line, open_tls
+from appliance.adapters.tls import open_tls
 from appliance.errors import BadAnswer, Unreachable
 
 MAX_MAIL_SUBJECT_CHARS = 78

@@ -9,13 +9,14 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 from xml.sax.saxutils import escape
 
+from appliance.adapters.answer_text import one_line
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.device_http import HttpClient, HttpResponse
 from appliance.adapters.http_access import HttpAccess, named_status
 from appliance.adapters.notify.kind import NotifySection
 from appliance.adapters.notify.sender import Button
 from appliance.adapters.notify.services import PLACEHOLDER, PLACEHOLDERS, SERVICES
-from appliance.adapters.secret_files import one_line, redact
+from appliance.adapters.redaction import Redaction
 from appliance.errors import BadAnswer
 
 MAX_REASON_BYTES = 4096
@@ -76,7 +77,7 @@ class WebSender:
         sent: dict[str, Any] = {} if method == "GET" and self._body is None else {"data": data}
         response = await self._http.exchange(method, path, headers=headers, **sent)
         if not 200 <= response.status < 300:
-            reason = redact(_reason_in(response), [path] if len(path) > 1 else [])
+            reason = Redaction([path])(_reason_in(response))
             refusal = f"{self._http.address} answered {named_status(response.status)}"
             raise BadAnswer(f"{refusal}: {reason}" if reason else refusal)
 

@@ -14,8 +14,8 @@ import aiomqtt
 import pytest
 from msgspec.structs import replace
 
-from appliance.adapters.home_publishers import open_publishers
 from appliance.adapters.mqtt.out.announcement import announcement
+from appliance.adapters.mqtt.out.home_publishers import open_publishers
 from appliance.adapters.mqtt.out.hub_publisher import MAX_WAITING_COMMANDS
 from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, no_frame, published_topics
 from appliance.api.frames import frame_of

@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 from msgspec import Struct
 
-from appliance.adapters.lua_kinds.redaction import (
+from appliance.adapters.redaction import (
     MAX_SECRETS,
     MAX_SHARING,
     Redaction,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from appliance.adapters.lua_kinds.computing import compute_apart
+from appliance.adapters.computing import compute_apart
 from appliance.tables.checks import is_number
 
 HIDDEN = "***"
@@ -34,6 +34,8 @@ MAX_SHARING = 2
 _BEGINNINGS = (16, 8, 7, 6, 5, 4, 3)
 """Lengths of the beginnings by which a secret is found, in descending order."""
 
+MIN_WORD_CHARS, _SCHEMES = 6, frozenset({"bearer", "digest"})
+
 _WORD = re.compile(r"""[^\s"'<>]*""")
 _URL_SAFE = str.maketrans("+/", "-_")
 
@@ -46,10 +48,17 @@ class SecretTexts(Protocol):
         """The secret texts. Each change creates a new object."""
 
 
+class _NoTexts:
+    secrets: Sequence[str] = ()
+
+
+_NO_TEXTS = _NoTexts()
+
+
 class Redaction:
     """Replaces the secrets of a section in texts, including their forms in URLs, JSON, XML, base64, and hex."""
 
-    def __init__(self, secrets: Sequence[str], kept: SecretTexts) -> None:
+    def __init__(self, secrets: Sequence[str], kept: SecretTexts = _NO_TEXTS) -> None:
         self._secrets = secrets
         self._kept = kept
         self._known: Sequence[str] | None = None
@@ -90,6 +99,12 @@ class Redaction:
 
     def _use(self, known: Sequence[str], texts: _Search, devices: _Search) -> None:
         self._known, self._texts, self._devices = known, texts, devices
+
+
+def secret_words(texts: Iterable[str]) -> list[str]:
+    """Return the words of headers that can be secrets: neither short nor the name of a scheme."""
+    words = [word for text in texts for word in text.split()]
+    return [word for word in words if len(word) >= MIN_WORD_CHARS and word.lower() not in _SCHEMES]
 
 
 def count_characters(value: Any, most: int) -> int:

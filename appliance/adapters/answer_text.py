@@ -1,0 +1,12 @@
+"""Shortens the texts of servers for error messages."""
+
+from __future__ import annotations
+
+MAX_ANSWER_CHARS = 200
+"""Length limit of a server's text in an error."""
+
+
+def one_line(text: str, max_chars: int = MAX_ANSWER_CHARS) -> str:
+    """Return a server's text as one line without control characters, shortened."""
+    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"

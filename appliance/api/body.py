@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import orjson
 from sanic import Request
 
 from appliance.api.limits import ApiLimits
 from appliance.api.sanic_http.http1 import StrictHttp1, exchange_of
-from appliance.api.validation import not_json, parse_json
+from appliance.api.validation import parse_json
 from appliance.errors import MalformedRequest, Overloaded, TooLarge, TooSlow, UnknownContentCoding
 
 
@@ -29,10 +28,7 @@ class Bodies:
         body = await self.read(request, max_bytes) or instead
         if not body and "content-length" not in request.headers:
             raise MalformedRequest("the request has no body: send JSON, and its length in the header Content-Length")
-        try:
-            return parse_json(body)
-        except orjson.JSONDecodeError as error:
-            raise not_json(body, error) from None
+        return parse_json(body)
 
     async def read(self, request: Request, max_bytes: int) -> bytes:
         """Return the body, at most `max_bytes` and `limits.body_bytes` of it; empty if there is no body.

@@ -43,6 +43,7 @@ def _of(
 _DEVICE_ID = Part(TEXT, "device_id")
 _GROUP_ID = Part(identifier.schema, "group_id")
 _TARGET = schemas.RELOADED_PARTS["target"]
+_DROPPED = "The number of frames that this reader lost because it was too slow."
 
 RELOAD_PREFIXES: Mapping[str, str] = {
     "scenes": "scene.catalog_reload",
@@ -52,11 +53,6 @@ RELOAD_PREFIXES: Mapping[str, str] = {
 }
 """The first part of the type of a reload frame, by target."""
 
-DROPPED = Part(
-    {**COUNT, "description": "The number of frames that this reader lost because it was too slow."}, lambda _: None
-)
-"""A field that only `lag_frame` has."""
-
 
 def _reload_frames(end: str, when: str, fields: Mapping[str, Schema | Part]) -> Mapping[str, EventFrame]:
     """Return the frames of a reload event, by its target."""
@@ -65,8 +61,11 @@ def _reload_frames(end: str, when: str, fields: Mapping[str, Schema | Part]) -> 
     }
 
 
-_ERROR_WHEN = (
-    f"{events.SystemErrorReported.__doc__} Also sent to a reader that was too slow and lost `dropped` frames."
+_ERROR = _frame(
+    "system.error",
+    f"{events.SystemErrorReported.__doc__} Also sent to a reader that was too slow and lost `dropped` frames.",
+    {"dropped": Part({**COUNT, "description": _DROPPED}, lambda _: None)},  # no event has it, only `lag_frame`
+    message=TEXT,
 )
 
 BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | None] = {
@@ -101,7 +100,7 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
             _of(events.VariableChanged, "variable.changed", name=TEXT, value=ANY),
         ]
     ),
-    events.SystemErrorReported: _frame("system.error", _ERROR_WHEN, {"dropped": DROPPED}, message=TEXT),
+    events.SystemErrorReported: _ERROR,
     events.CatalogReloadStarted: _reload_frames("_started", "A reload of the {} begins.", {"target": _TARGET}),
     events.CatalogReloaded: _reload_frames(
         "ed", "A reload of the {} has succeeded; the files are loaded.", schemas.RELOADED_PARTS
@@ -145,7 +144,7 @@ def frame_of(event: events.Event) -> bytes | None:
 def lag_frame(dropped: int) -> bytes:
     """Return the frame that reports to a reader how many frames it lost."""
     message = f"subscriber lagged: {dropped} events dropped"
-    return orjson.dumps({"type": "system.error", "message": message, "dropped": dropped})
+    return orjson.dumps(_ERROR.record({"message": message, "dropped": dropped}))
 
 
 def heartbeat_frame() -> bytes:
@@ -156,4 +155,4 @@ def heartbeat_frame() -> bytes:
 def fault_frame(event: events.Event) -> bytes:
     """Return the frame that is sent if the event cannot be encoded."""
     message = f"an event could not be encoded ({type(event).__name__}); see the log"
-    return orjson.dumps({"type": "system.error", "message": message})
+    return orjson.dumps(_ERROR.record({"message": message}))

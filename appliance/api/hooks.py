@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl
 
-import orjson
 from msgspec.structs import replace
 
 from appliance.adapters.base import HookRequest
 from appliance.adapters.dispatch import Dispatcher
-from appliance.api.validation import BYTE_ORDER_MARK, MAX_TABLE_DEPTH, is_within, not_json, parse_json
-from appliance.errors import Invalid, NotFound
+from appliance.api.validation import BYTE_ORDER_MARK, MAX_TABLE_DEPTH, is_within, parse_json
+from appliance.errors import Invalid, MalformedRequest, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import HookCalled
 from appliance.home.registry import Registry
@@ -52,10 +51,7 @@ class Hooks:
         """
         is_unread = request.data is None and request.body.strip() not in (b"", b"null")
         if is_unread and (request.hook.startswith(DEVICE_HOOK_PREFIX) or self._has_automation(request.hook)):
-            try:
-                parse_json(request.body)  # It raises, because this is not a form either.
-            except orjson.JSONDecodeError as error:
-                raise not_json(request.body, error) from None
+            parse_json(request.body)  # It raises, because this is not a form either.
         is_taken = await self._dispatcher.hook(replace(request, hook=self._with_id(request.hook)))
         if not is_taken and not self._has_automation(request.hook):
             raise NotFound("hook", request.hook)
@@ -81,7 +77,7 @@ def read_data(body: bytes, content_type: str) -> Value:
     """
     try:
         data: Any = parse_json(body)
-    except orjson.JSONDecodeError:
+    except MalformedRequest:
         return _read_form(body, content_type)
     if not is_within(data, MAX_TABLE_DEPTH - 1):
         raise Invalid(f"the body must not be nested more than {MAX_TABLE_DEPTH} deep")

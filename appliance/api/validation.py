@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
 import orjson
 
 from appliance.errors import Invalid, MalformedRequest
-from appliance.history.period import DEFAULT_LIMIT
 from appliance.tables import checks
 from appliance.tables.checks import Mismatch, format_value
 from appliance.tables.fields import Field, Findings, Table
 from appliance.tables.json_schema import (
-    ANY,
     BOOLEAN,
-    INSTANT,
     INTEGER,
     OBJECT,
     TEXT,
     Check,
-    Schema,
     array_of,
     maybe,
     one_of,
@@ -64,18 +59,19 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def parse_json(body: bytes) -> Any:
-    """Return the JSON value of a body; ignore the byte order mark that some programs send (RFC 8259, section 8.1)."""
-    return orjson.loads(body.removeprefix(BYTE_ORDER_MARK))
+    """Return the JSON value of a body; ignore the byte order mark that some programs send (RFC 8259, section 8.1).
 
-
-def not_json(body: bytes, error: orjson.JSONDecodeError) -> MalformedRequest:
-    """Return the error for a body that is not JSON; its sentence names the line and column."""
-    where = f"{error.msg}, line {error.lineno} column {error.colno}" if body else "it is empty"
+    Raises `MalformedRequest` with the line and column of the fault.
+    """
+    try:
+        return orjson.loads(body.removeprefix(BYTE_ORDER_MARK))
+    except orjson.JSONDecodeError as error:
+        where = f"{error.msg}, line {error.lineno} column {error.colno}" if body else "it is empty"
     try:
         body.decode()
     except UnicodeDecodeError as fault:
         where = f"byte {fault.start + 1} is not UTF-8"
-    return MalformedRequest(f"the body is not JSON: {where}")
+    raise MalformedRequest(f"the body is not JSON: {where}")
 
 
 def choice(*words: str, default: str | None = None, description: str | None = None) -> Check:
@@ -134,12 +130,6 @@ def _table(value: Any) -> dict[str, Any]:
     return value
 
 
-def _json_value(value: Any) -> Any:
-    if value is None:
-        raise Invalid("must not be null: DELETE removes a variable")
-    return value
-
-
 def is_within(value: Any, levels: int) -> bool:
     """Return whether objects and arrays in the value are nested at most this deep."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -149,30 +139,5 @@ def is_within(value: Any, levels: int) -> bool:
 boolean = Check(schema=BOOLEAN, run=checks.boolean)
 text = Check(schema=TEXT, run=checks.string)
 table = Check(schema=OBJECT, run=_table)
-json_value = Check(schema=ANY, run=_json_value)
 anything = Check(schema=TEXT, run=lambda value: value)
 """The value of a query parameter, which is always a string."""
-
-MAX_LIMIT = 1000
-"""Maximum number of entries in one response."""
-
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+ -]\d\d:\d\d)", re.ASCII)
-
-
-def _instant(value: Any) -> datetime:
-    """Return the instant. A space is read as `+`, because a `+` that is not percent-encoded arrives as a space."""
-    try:
-        if _INSTANT.fullmatch(value) is None:
-            raise ValueError
-        return datetime.fromisoformat(f"{value[:10]}T{value[11:].replace(' ', '+')}".upper()).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise Invalid(f"must be a time like 2026-11-20T08:00:00Z, not {format_value(value)}") from None
-
-
-_MOMENT: Schema = {**INSTANT, "description": "RFC 3339, inclusive."}
-_WHEN = Field(Check(schema=_MOMENT, run=_instant), required=False)
-
-_LIMIT = Field(whole_number(1, MAX_LIMIT, default=DEFAULT_LIMIT), required=False)
-
-PERIOD: RequestFields = {"start": _WHEN, "end": _WHEN, "limit": _LIMIT}
-"""The query of every history: the fields of `history.period.Period`."""

@@ -7,7 +7,8 @@ from appliance.api.auth import Role
 from appliance.api.error_responses import failed_execution_body, refusal_body
 from appliance.api.responses import json_response
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.validation import PERIOD, body, boolean, choice, nullable, table
+from appliance.api.routes.history import PERIOD
+from appliance.api.validation import body, boolean, choice, nullable, table
 from appliance.errors import ConfigFailed
 from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period

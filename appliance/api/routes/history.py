@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
 from typing import Any
 
 from appliance.api import schemas
@@ -9,24 +11,52 @@ from appliance.api.auth import Role
 from appliance.api.responses import json_response
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.devices import INCLUDE
-from appliance.api.validation import PERIOD, choice
+from appliance.api.validation import RequestFields, choice, whole_number
+from appliance.errors import Invalid
 from appliance.history.device_history import AttributeEntry, Resolution
-from appliance.history.period import Period
+from appliance.history.period import DEFAULT_LIMIT, Period
 from appliance.home.json_shapes import DEVICE
 from appliance.home.texts import identifier
+from appliance.tables.checks import format_value
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import (
     ANY,
     INSTANT,
     OBJECT,
     TEXT,
+    Check,
     Record,
+    Schema,
     array_of,
     described,
     maybe,
     one_of,
     record,
 )
+
+MAX_LIMIT = 1000
+"""Maximum number of entries in one response."""
+
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+ -]\d\d:\d\d)", re.ASCII)
+
+
+def _instant(value: Any) -> datetime:
+    """Return the instant. A space is read as `+`, because a `+` that is not percent-encoded arrives as a space."""
+    try:
+        if _INSTANT.fullmatch(value) is None:
+            raise ValueError
+        return datetime.fromisoformat(f"{value[:10]}T{value[11:].replace(' ', '+')}".upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise Invalid(f"must be a time like 2026-11-20T08:00:00Z, not {format_value(value)}") from None
+
+
+_MOMENT: Schema = {**INSTANT, "description": "RFC 3339, inclusive."}
+_WHEN = Field(Check(schema=_MOMENT, run=_instant), required=False)
+
+_LIMIT = Field(whole_number(1, MAX_LIMIT, default=DEFAULT_LIMIT), required=False)
+
+PERIOD: RequestFields = {"start": _WHEN, "end": _WHEN, "limit": _LIMIT}
+"""The query of every history: the fields of `Period`."""
 
 _RESOLUTION = choice(
     *(each.name.lower() for each in Resolution),

@@ -9,7 +9,7 @@ from appliance.api.auth import Role
 from appliance.api.error_responses import failed_execution_body
 from appliance.api.responses import json_response
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.validation import PERIOD
+from appliance.api.routes.history import PERIOD
 from appliance.errors import DroppedByMode
 from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period

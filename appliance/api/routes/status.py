@@ -103,7 +103,7 @@ class StatusApi(ApiResource):
         """Return the state of the hub: adapters, devices offline, automations, card, Lua, and newest faults."""
         hub, figures = self.hub, self.parts.figures.tree()
         return {
-            **figures["hub"],
+            **{name: figures["hub"][name] for name in ("version", "started_at", "uptime_secs", "safe")},
             "timezone": hub.timezone.key,
             "waiting_for": hub.health.list_missing(),
             "config": (await hub.adapter_sections.find_config_changes()).sentences(),

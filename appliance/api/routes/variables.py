@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.validation import body, json_value
+from appliance.api.validation import body
+from appliance.errors import Invalid
 from appliance.tables.fields import Field
-from appliance.tables.json_schema import array_of
+from appliance.tables.json_schema import ANY, Check, array_of
 
 SOURCE = "variables"
 """The source of variables that are set over HTTP."""
 
 
-VARIABLE_BODY = body("VariableRequest", {"value": Field(json_value)})
+def _value(value: Any) -> Any:
+    if value is None:
+        raise Invalid("must not be null: DELETE removes a variable")
+    return value
+
+
+VARIABLE_BODY = body("VariableRequest", {"value": Field(Check(schema=ANY, run=_value))})
 
 
 class VariablesApi(ApiResource):

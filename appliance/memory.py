@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import marshal
+import os
+import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Iterator
@@ -66,8 +68,11 @@ def _allocate_by_malloc() -> None:
     """Let Python allocate new objects by `malloc`.
 
     Python's functions that free or enlarge a block remain. They pass blocks that are not in their own memory on to
-    `free` and `realloc`.
+    `free` and `realloc`. Other allocators (`PYTHONMALLOC`, Python without the GIL) do not, so they stay as they are.
     """
+    has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
+    if "PYTHONMALLOC" in os.environ or not has_gil:
+        return
     import ctypes
 
     class Allocator(ctypes.Structure):

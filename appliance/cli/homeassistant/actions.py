@@ -14,11 +14,12 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from appliance.cli.homeassistant import conditions, named, templates, triggers
-from appliance.cli.homeassistant.conditions import SECONDS, check_part, seconds, whole
+from appliance.cli.homeassistant.conditions import check_part
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import Lines, Raw, literal, name, negated, quote
 from appliance.cli.homeassistant.source import Tagged, as_list, helper_value, is_template, number, words
 from appliance.cli.homeassistant.templates import Scope
+from appliance.cli.homeassistant.times import SECONDS, duration, seconds, whole
 from appliance.lua.execution import MAX_WAIT_SECS
 
 MAX_UNROLLED = 20
@@ -402,9 +403,7 @@ class Actions:
     def _wait_for_trigger(self, action: Mapping[str, Any]) -> None:
         """Wait for the first of several triggers. A state that is already true ends the wait."""
         found = [
-            (test, seconds(each["for"]) if each.get("for") is not None else 0.0)
-            for each in as_list(action["wait_for_trigger"])
-            for test in self._awaited(each)
+            (test, duration(each)) for each in as_list(action["wait_for_trigger"]) for test in self._awaited(each)
         ]
         if len(found) == 1 and not found[0][1]:
             self._wait(found[0][0], action)

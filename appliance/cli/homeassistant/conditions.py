@@ -4,37 +4,19 @@ types and fields follow Home Assistant's documentation of conditions.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
 from msgspec import Struct, structs
 
 from appliance.cli.homeassistant import named, templates
-from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
+from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target
 from appliance.cli.homeassistant.lua import literal, negated
 from appliance.cli.homeassistant.source import Tagged, as_list, is_template, words
+from appliance.cli.homeassistant.states import CONDITION, limit_of, numeric_tests, state_of, table_of, zone_test
 from appliance.cli.homeassistant.templates import Scope
-
-WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-
-SECONDS: Mapping[str, float] = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1, "milliseconds": 0.001}
-
-DEVICE_STATES: Mapping[str, str] = {
-    **dict.fromkeys(
-        ["is_on", "is_open", "is_motion", "is_occupied", "is_moist", "is_smoke", "is_problem", "is_present"], "on"
-    ),
-    **dict.fromkeys(
-        ["is_off", "is_closed", "is_not_open", "is_not_occupied", "is_not_moist", "is_not_present"], "off"
-    ),
-    **dict.fromkeys(["is_no_motion", "is_no_smoke", "is_no_problem"], "off"),
-    "is_locked": "locked",
-    "is_unlocked": "unlocked",
-    "is_home": "home",
-    "is_not_home": "not_home",
-}
-"""States by type of a device condition. Covers use the words open and closed."""
+from appliance.cli.homeassistant.times import duration, seconds, time_of_day, weekdays
 
 
 class Declared(Struct, frozen=True):
@@ -106,62 +88,6 @@ def in_lua(value: Any, scope: Scope) -> str:
     return made[0] if len(made) == 1 else " and ".join(f"({each})" for each in made) or "true"
 
 
-def seconds(value: Any) -> float:
-    """Return a duration: Return the seconds of a duration: HH:MM:SS, a number, or a mapping. Raise `NotTranslated`
-    for a template."""
-    if isinstance(value, Mapping):
-        try:
-            return sum(float(each) * SECONDS[str(unit)] for unit, each in value.items())
-        except (KeyError, TypeError, ValueError):
-            raise NotTranslated("a duration that is computed is not translated") from None
-    if isinstance(value, bool) or value is None:
-        raise NotTranslated("the duration is missing")
-    if isinstance(value, int | float):
-        return float(value)
-    if found := re.fullmatch(r"\s*([+-]?)(\d+):(\d{1,2})(?::(\d{1,2}(?:\.\d+)?))?\s*", str(value)):
-        sign = -1 if found[1] == "-" else 1
-        return sign * (int(found[2]) * 3600 + int(found[3]) * 60 + float(found[4] or 0))
-    try:
-        return float(value)
-    except ValueError:
-        raise NotTranslated("a duration that is computed is not translated") from None
-
-
-def whole(secs: float) -> int | float:
-    return int(secs) if float(secs).is_integer() else secs
-
-
-def time_of_day(value: Any) -> str:
-    """Return a time of day as HH:MM:SS. Raise `NotTranslated` for a helper or sensor."""
-    if isinstance(value, int):
-        value = f"{value // 3600:02}:{value // 60 % 60:02}:{value % 60:02}"
-    if not re.fullmatch(r"\d{1,2}:\d{2}(:\d{2})?", str(value)):
-        raise NotTranslated(f"the time of {value} is not translated; write a time of day")
-    return templates.full_time(value)
-
-
-def weekdays(value: Any) -> list[str]:
-    found = [each.lower()[:3] for each in words(value)]
-    if not set(found) <= set(WEEKDAYS):
-        raise NotTranslated(f"unknown weekdays: {', '.join(found)}")
-    return found
-
-
-def table_of(test: Comparison, for_secs: float = 0) -> dict[str, Any]:
-    target = test.target
-    if isinstance(target, Variable):
-        if for_secs:
-            raise NotTranslated("a condition on a variable cannot have a duration")
-        return {"type": "variable", "name": target.name, test.test: test.value}
-    row = {
-        "type": "device_state",
-        "device_id": target.device_id,
-        "attribute": target.attribute,
-        test.test: test.value,
-    }
-    return {**row, "for_secs": whole(for_secs)} if for_secs else row
-
-
 def _unknown(value: Any) -> NoReturn:
     name = str(value.get("condition") or "without a type") if isinstance(value, Mapping) else str(value)
     reason = f"the condition {name} is not translated: compare an attribute of the device"
@@ -200,13 +126,13 @@ def _none(part: Declared) -> Declared:
 
 
 def _test(test: Comparison, for_secs: float = 0) -> Declared:
-    return Declared(table_of(test, for_secs), None if for_secs else templates.comparison_in_lua(test))
+    return Declared(table_of(CONDITION, test, for_secs), None if for_secs else templates.comparison_in_lua(test))
 
 
 def _state(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
     if "sun.sun" in words(value.get("entity_id")):
         return _of_sun(value, scope)
-    for_secs = seconds(value["for"]) if value.get("for") is not None else 0.0
+    for_secs = duration(value)
     entities = []
     if value.get("attribute") is None and any(str(each).startswith("input_") for each in as_list(value.get("state"))):
         return _same_as_helper(value, scope)
@@ -285,43 +211,16 @@ def _state_test(entities: Entities, entity_id: str, attribute: str | None, state
     return Comparison(target, "equals", state)
 
 
-def numeric_tests(entities: Entities, value: Mapping[str, Any]) -> Iterable[list[Comparison]]:
-    """Yield the comparisons of a numeric state for each entity."""
-    if value.get("value_template") is not None:
-        raise NotTranslated("a value_template is possible only in a condition")
-    for entity_id in entities.members(words(value.get("entity_id"))):
-        if entity_id == "sun.sun":
-            raise NotTranslated("a height of the sun is possible only in a condition: use sunset with an offset")
-        attribute = value.get("attribute")
-        target = entities.attribute(entity_id, attribute) if attribute else entities.target(entity_id)
-        factor = target.factor if isinstance(target, Target) else 1
-        limits = []
-        for word in ("above", "below"):
-            if (limit := value.get(word)) is None:
-                continue
-            if (number := _number(limit)) is None:
-                raise NotTranslated(f"the limit {limit} is another entity's state")
-            limits.append(Comparison(target, word, whole(round(number * factor, 3))))
-        yield limits
-
-
-def _number(limit: Any) -> float | None:
-    try:
-        return None if isinstance(limit, bool) else float(limit)
-    except (TypeError, ValueError):
-        return None
-
-
 def _numeric_state(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
     limits = [value[word] for word in ("above", "below") if value.get(word) is not None]
     ids = list(scope.entities.members(words(value.get("entity_id"))))
-    if value.get("value_template") is not None or "sun.sun" in ids or any(_number(each) is None for each in limits):
+    if value.get("value_template") is not None or "sun.sun" in ids or any(limit_of(each) is None for each in limits):
         return _computed_number(value, ids, scope)
     found = []
     for limits in numeric_tests(scope.entities, value):
         table: dict[str, Any] = {}
         for each in limits:
-            table |= table_of(each)
+            table |= table_of(CONDITION, each)
         found.append(Declared(table, " and ".join(map(templates.comparison_in_lua, limits)) or None))
     if not found or not all(each.table for each in found):
         raise NotTranslated("the condition has no limit or names no entity")
@@ -338,7 +237,7 @@ def _computed_number(value: Mapping[str, Any], ids: Sequence[str], scope: Scope)
             shown = templates.expression(text, structs.replace(scope, state_entity=entity_id))
         for word in ("above", "below"):
             if (limit := value.get(word)) is not None:
-                number = _number(limit)
+                number = limit_of(limit)
                 other = templates.number_of(scope, str(limit), None) if number is None else literal(number)
                 tests.append(f"ha.is_{word}({shown}, {other})")
     if not tests:
@@ -448,12 +347,6 @@ def _zone(value: Mapping[str, Any], scope: Scope) -> Declared:
     return _all(found)
 
 
-def zone_test(entities: Entities, entity_id: str, zone: str) -> Comparison:
-    """Return the test whether a person is in a zone."""
-    name = zone.removeprefix("zone.")
-    return entities.compare(entity_id, "home" if name == "home" else entities.installation.zones.get(name, name))
-
-
 def _trigger(value: Mapping[str, Any], scope: Scope) -> Computed:
     ids = [str(each) for each in as_list(value.get("id"))]
     tests = [f"event.trigger_id == {literal(each)}" for each in ids]
@@ -463,7 +356,7 @@ def _trigger(value: Mapping[str, Any], scope: Scope) -> Computed:
 def _by_name(meaning: named.Named, value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
     """Translate a condition that names a state of its target, such as `light.is_on`."""
     options, entities = named.options_of(value), scope.entities
-    for_secs = seconds(options["for"]) if options.get("for") is not None else 0.0
+    for_secs = duration(options)
     made: list[Declared | Computed] = []
     for entity_id in named.entities_of(meaning, value, entities):
         if not meaning.is_measured:
@@ -488,12 +381,10 @@ def _by_name(meaning: named.Named, value: Mapping[str, Any], scope: Scope) -> De
 def _device(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
     entity = scope.entities.entity(str(value.get("entity_id", "")))
     kind = str(value.get("type", ""))
-    for_secs = seconds(value["for"]) if value.get("for") is not None else 0.0
+    for_secs = duration(value)
     if "above" in value or "below" in value:
         return _numeric_state({**value, "entity_id": entity.entity_id}, scope)
-    if kind not in DEVICE_STATES:
+    state = state_of(kind, entity.domain)
+    if state is None:
         raise NotTranslated(f"the device condition {kind or value.get('domain')} is not translated")
-    state = DEVICE_STATES[kind]
-    if entity.domain == "cover":
-        state = {"on": "open", "off": "closed"}[state]
     return _test(scope.entities.compare(entity.entity_id, state), for_secs)

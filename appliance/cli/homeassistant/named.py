@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.cli.homeassistant.entities import NAMED_CLASSES, Comparison, Entities, NotTranslated, Target
+from appliance.cli.homeassistant.states import STATES, word_for
 
 WITHOUT_COUNTERPART: Mapping[str, str] = {
     **dict.fromkeys(["assist_satellite", "conversation", "tts"], "Lares has no voice assistant"),
@@ -31,29 +32,6 @@ WITHOUT_COUNTERPART: Mapping[str, str] = {
     "weather": "Lares has no forecasts",
 }
 """Reasons for untranslated triggers, conditions, and actions, by the first part of the name."""
-
-ON = ("turned_on", "opened", "detected", "smoke_detected", "became_low", "is_on", "is_open", "is_detected", "is_low")
-OFF = ("turned_off", "closed", "cleared", "smoke_cleared", "no_longer_low")
-NOT = ("is_off", "is_closed", "is_not_detected", "is_cleared", "is_smoke_cleared", "is_not_low")
-
-STATES: Mapping[str, str] = {
-    **dict.fromkeys((*ON, "is_smoke_detected", "low", "is_occupied", "is_moist"), "on"),
-    **dict.fromkeys((*OFF, *NOT, "not_low", "is_not_occupied", "is_not_moist"), "off"),
-    **{word: word for word in ("locked", "unlocked", "jammed", "disarmed", "triggered")},
-    **{f"is_{word}": word for word in ("locked", "unlocked", "jammed", "disarmed", "triggered")},
-    **{f"armed_{mode}": f"armed_{mode}" for mode in ("home", "away", "night", "vacation")},
-    **{f"is_armed_{mode}": f"armed_{mode}" for mode in ("home", "away", "night", "vacation")},
-    "started_playing": "playing",
-    "paused_playing": "paused",
-    "stopped_playing": "idle",
-    "is_playing": "playing",
-    "is_paused": "paused",
-    "entered_home": "home",
-    "left_home": "not_home",
-    "is_home": "home",
-    "is_not_home": "not_home",
-}
-"""States by the second part of the name."""
 
 ACTIONS: Mapping[str, str] = {
     f"{start}_{verb}": verb for verb in ("heating", "cooling", "drying") for start in ("started", "is")
@@ -120,12 +98,9 @@ def entities_of(named: Named, value: Mapping[str, Any], entities: Entities) -> l
 
 
 def state_test(named: Named, entity_id: str, entities: Entities) -> Comparison:
-    state = named.state or ""
     if named.attribute:
-        return Comparison(entities.attribute(entity_id, named.attribute), "equals", state)
-    if entity_id.startswith("cover."):
-        state = {"on": "open", "off": "closed"}.get(state, state)
-    return entities.compare(entity_id, state)
+        return Comparison(entities.attribute(entity_id, named.attribute), "equals", named.state)
+    return entities.compare(entity_id, word_for(named.state or "", entity_id.partition(".")[0]))
 
 
 def measured(named: Named, entity_id: str, entities: Entities) -> tuple[str, str | None]:

@@ -17,6 +17,7 @@ from msgspec import Struct
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import is_one_call, literal, negated, quote
 from appliance.cli.homeassistant.source import is_template, number
+from appliance.cli.homeassistant.times import full_time
 
 MAX_TEMPLATE_CHARS = 8192
 
@@ -556,12 +557,6 @@ class _Translator:
 
 
 _BOOLEANS = frozenset({"is_state", "is_state_attr", "has_value"})
-
-
-def full_time(time: Any) -> str:
-    """Return a time of day as HH:MM:SS."""
-    parts = [each.zfill(2) for each in str(time).split(":")]
-    return ":".join([*parts, "00", "00"][:3])
 
 
 def _owner(target: Target | Variable) -> str:

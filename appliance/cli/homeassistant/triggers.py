@@ -12,46 +12,18 @@ from msgspec import Struct, structs
 
 from appliance.adapters.mqtt.presses import press_name
 from appliance.cli.homeassistant import named, templates
-from appliance.cli.homeassistant.conditions import (
-    WEEKDAYS,
-    check_part,
-    numeric_tests,
-    seconds,
-    time_of_day,
-    weekdays,
-    whole,
-    zone_test,
-)
+from appliance.cli.homeassistant.conditions import check_part
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import literal
 from appliance.cli.homeassistant.source import as_list, words
+from appliance.cli.homeassistant.states import TRIGGER, change_of, numeric_tests, state_of, table_of, zone_test
+from appliance.cli.homeassistant.times import WEEKDAYS, duration, seconds, time_of_day, weekdays, whole
 
 TWO_STATES = frozenset({"binary_sensor", "input_boolean", "light", "switch"})
 """Domains of entities with the states on and off."""
 
 GONE = frozenset({"unavailable", "unknown"})
 """States of entities without a value. In Lares, the attribute keeps its last value, and `state` changes."""
-
-TRIGGER_STATES: Mapping[str, str] = {
-    **dict.fromkeys(["turned_on", "opened", "motion", "occupied", "moist", "smoke", "problem", "present"], "on"),
-    **dict.fromkeys(
-        [
-            "turned_off",
-            "closed",
-            "not_opened",
-            "no_motion",
-            "not_occupied",
-            "not_moist",
-            "no_smoke",
-            "no_problem",
-            "not_present",
-        ],
-        "off",
-    ),
-    "locked": "locked",
-    "unlocked": "unlocked",
-}
-"""States by type of a device trigger."""
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
@@ -107,20 +79,6 @@ def translate(value: Any, entities: Entities) -> list[Trigger]:
     return found
 
 
-def _test_table(test: Comparison, for_secs: float) -> dict[str, Any]:
-    target = test.target
-    if isinstance(target, Variable):
-        if for_secs:
-            raise NotTranslated("a trigger of a variable cannot have a duration: use a timer")
-        return {"type": "variable_change", "name": target.name, test.test: test.value}
-    row = {"type": "device_state_change", "device_id": target.device_id, "attribute": target.attribute}
-    return {**row, test.test: test.value, **({"duration_secs": whole(for_secs)} if for_secs else {})}
-
-
-def _for(value: Mapping[str, Any]) -> float:
-    return seconds(value["for"]) if value.get("for") is not None else 0.0
-
-
 def _state(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     for entity_id in words(value.get("entity_id")):
         if entity_id == "sun.sun" or entity_id.split(".")[0] in ("timer", "schedule"):
@@ -134,7 +92,7 @@ def _state(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
 
 
 def _state_of(value: Mapping[str, Any], entities: Entities, entity_id: str) -> Iterator[Trigger]:
-    for_secs, attribute = _for(value), value.get("attribute")
+    for_secs, attribute = duration(value), value.get("attribute")
     target = entities.attribute(entity_id, attribute) if attribute else entities.target(entity_id)
     before = [_value(entities, entity_id, attribute, each) for each in as_list(value.get("from"))]
     guard = _guard("event.previous_value", before)
@@ -149,7 +107,7 @@ def _state_of(value: Mapping[str, Any], entities: Entities, entity_id: str) -> I
     if len(wanted) == len(before) == 1 and target.domain in TWO_STATES and not attribute:
         guard = ""  # the new state implies the old one
     if not wanted:
-        table = _change_of(target)
+        table = change_of(TRIGGER, target)
         if for_secs and isinstance(target, Target):
             table["debounce_secs"] = whole(for_secs)
         yield Trigger(table=table, guard=guard, entities=(entity_id,))
@@ -158,7 +116,7 @@ def _state_of(value: Mapping[str, Any], entities: Entities, entity_id: str) -> I
             test = Comparison(target, "equals", _value(entities, entity_id, attribute, state))
         else:
             test = entities.compare(entity_id, state)
-        yield Trigger(table=_test_table(test, for_secs), guard=guard, entities=(entity_id,))
+        yield Trigger(table=table_of(TRIGGER, test, for_secs), guard=guard, entities=(entity_id,))
 
 
 def _returned(value: Mapping[str, Any], entities: Entities, entity_id: str) -> Trigger:
@@ -167,7 +125,7 @@ def _returned(value: Mapping[str, Any], entities: Entities, entity_id: str) -> T
     if value.get("to") is not None or value.get("attribute") is not None or isinstance(target, Variable):
         raise NotTranslated("attributes keep their values while the device is unavailable: use its attribute state")
     online = Comparison(Target(target.device_id, "state", target.domain), "equals", "online")
-    return Trigger(table=_test_table(online, _for(value)), entities=(entity_id,))
+    return Trigger(table=table_of(TRIGGER, online, duration(value)), entities=(entity_id,))
 
 
 def _value(entities: Entities, entity_id: str, attribute: str | None, state: Any) -> Any:
@@ -183,21 +141,15 @@ def _guard(field: str, values: list[Any]) -> str:
     return tests[0] if len(tests) == 1 else f"({' or '.join(tests)})" if tests else ""
 
 
-def _change_of(target: Target | Variable) -> dict[str, Any]:
-    if isinstance(target, Variable):
-        return {"type": "variable_change", "name": target.name}
-    return {"type": "device_state_change", "device_id": target.device_id, "attribute": target.attribute}
-
-
 def _numeric_state(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
-    for_secs = _for(value)
+    for_secs = duration(value)
     ids = list(entities.members(words(value.get("entity_id"))))
     for entity_id, limits in zip(ids, numeric_tests(entities, value), strict=True):
         if not limits:
             raise NotTranslated("it has neither above nor below")
         table: dict[str, Any] = {}
         for each in limits:
-            table |= _test_table(each, for_secs)
+            table |= table_of(TRIGGER, each, for_secs)
         yield Trigger(table=table, entities=(entity_id,))
 
 
@@ -259,12 +211,12 @@ def _zone(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     for entity_id in words(value.get("entity_id")):
         test = zone_test(entities, entity_id, zone)
         if is_entry:
-            yield Trigger(table=_test_table(test, 0), entities=(entity_id,))
+            yield Trigger(table=table_of(TRIGGER, test, 0), entities=(entity_id,))
         elif isinstance(test.value, bool):
-            yield Trigger(table=_test_table(Comparison(test.target, "equals", False), 0), entities=(entity_id,))
+            yield Trigger(table=table_of(TRIGGER, Comparison(test.target, "equals", False), 0), entities=(entity_id,))
         else:
             guard = f"event.previous_value == {literal(test.value)}"
-            yield Trigger(table=_change_of(test.target), guard=guard, entities=(entity_id,))
+            yield Trigger(table=change_of(TRIGGER, test.target), guard=guard, entities=(entity_id,))
 
 
 def _homeassistant(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
@@ -278,7 +230,7 @@ def _by_name(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     meaning = named.parse(str(value["trigger"]))
     assert meaning is not None
     options = named.options_of(value)
-    ids, for_secs = named.entities_of(meaning, value, entities), _for(options)
+    ids, for_secs = named.entities_of(meaning, value, entities), duration(options)
     if meaning.is_measured:
         for each in ids:
             yield from _measured(meaning, each, options, for_secs, entities)
@@ -289,7 +241,7 @@ def _by_name(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
         behavior = {"last": "all", "any": "each"}.get(str(options.get("behavior")), options.get("behavior"))
         guard = " and ".join(others) if behavior == "all" else ""
         guard = f"not ({' or '.join(others)})" if behavior == "first" and others else guard
-        yield Trigger(table=_test_table(test, for_secs), guard=guard, entities=(entity_id,))
+        yield Trigger(table=table_of(TRIGGER, test, for_secs), guard=guard, entities=(entity_id,))
 
 
 def _measured(
@@ -300,7 +252,7 @@ def _measured(
     if isinstance(target, Variable):
         raise NotTranslated("a helper measures nothing")
     if str(options.get("trigger")).endswith("changed"):
-        yield Trigger(table=_change_of(target), entities=(entity_id,))
+        yield Trigger(table=change_of(TRIGGER, target), entities=(entity_id,))
         return
     for limits in named.ranges(options, target, entities):
         yield from _numeric_state({"entity_id": id_, "attribute": attribute, "for": for_secs, **limits}, entities)
@@ -363,7 +315,7 @@ def _event(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
 
 def _template(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     test = templates.comparison(str(value.get("value_template", "")), entities)
-    yield Trigger(table=_test_table(test, _for(value)))
+    yield Trigger(table=table_of(TRIGGER, test, duration(value)))
 
 
 def _device(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
@@ -374,15 +326,13 @@ def _device(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
             yield from _numeric_state({**value, "entity_id": entity.entity_id}, entities)
             return
         if kind == "changed_states":
-            yield Trigger(table=_change_of(entities.target(entity.entity_id)), entities=(entity.entity_id,))
+            yield Trigger(table=change_of(TRIGGER, entities.target(entity.entity_id)), entities=(entity.entity_id,))
             return
-        state = TRIGGER_STATES.get(kind)
+        state = state_of(kind, entity.domain)
         if state is None:
             raise NotTranslated(f"the device trigger {kind} of {domain} is not translated")
-        if entity.domain == "cover":
-            state = {"on": "open", "off": "closed"}.get(state, state)
         test = entities.compare(entity.entity_id, state)
-        yield Trigger(table=_test_table(test, _for(value)), entities=(entity.entity_id,))
+        yield Trigger(table=table_of(TRIGGER, test, duration(value)), entities=(entity.entity_id,))
         return
     ha_device = entities.installation.devices.get(str(value.get("device_id", "")))
     device_id = entities.device_id(ha_device) if ha_device is not None else None

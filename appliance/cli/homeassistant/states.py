@@ -1,0 +1,107 @@
+"""States and comparisons of entities, which triggers and conditions share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
+from appliance.cli.homeassistant.source import words
+from appliance.cli.homeassistant.times import whole
+
+_EVENTS: Mapping[str, str] = {
+    **dict.fromkeys(("turned_on", "opened", "became_low"), "on"),
+    **dict.fromkeys(("turned_off", "not_opened", "no_longer_low"), "off"),
+    "started_playing": "playing",
+    "paused_playing": "paused",
+    "stopped_playing": "idle",
+    "entered_home": "home",
+    "left_home": "not_home",
+}
+"""New states by name of a trigger, such as `light.turned_on`, or by type of a device trigger."""
+
+_STATES: Mapping[str, str] = {
+    **dict.fromkeys(("on", "open", "detected", "smoke_detected", "low"), "on"),
+    **dict.fromkeys(("motion", "occupied", "moist", "smoke", "problem", "present"), "on"),
+    **dict.fromkeys(("off", "closed", "not_open", "not_detected", "cleared", "smoke_cleared", "not_low"), "off"),
+    **dict.fromkeys(("no_motion", "not_occupied", "not_moist", "no_smoke", "no_problem", "not_present"), "off"),
+    **{word: word for word in ("locked", "unlocked", "jammed", "disarmed", "triggered")},
+    **{word: word for word in ("armed_home", "armed_away", "armed_night", "armed_vacation")},
+    **{word: word for word in ("playing", "paused", "home", "not_home")},
+}
+"""States by name of a condition without `is_`, or by type of a device trigger or condition."""
+
+STATES: Mapping[str, str] = {**_EVENTS, **_STATES, **{f"is_{word}": state for word, state in _STATES.items()}}
+
+
+class Form(Struct, frozen=True):
+    """The types of a trigger or condition for a device and a variable, and the field with the duration."""
+
+    of_device: str
+    of_variable: str
+    duration: str
+
+
+CONDITION = Form("device_state", "variable", "for_secs")
+TRIGGER = Form("device_state_change", "variable_change", "duration_secs")
+
+
+def state_of(word: str, domain: str) -> str | None:
+    """Return the state that a word means for an entity of this domain. Return None for an unknown word."""
+    state = STATES.get(word)
+    return None if state is None else word_for(state, domain)
+
+
+def word_for(state: str, domain: str) -> str:
+    """Return the domain's word for a state. Covers use the words open and closed."""
+    return {"on": "open", "off": "closed"}.get(state, state) if domain == "cover" else state
+
+
+def table_of(form: Form, test: Comparison, for_secs: float = 0) -> dict[str, Any]:
+    """Return the trigger or condition of Lares. Raise `NotTranslated` for a variable with a duration."""
+    if for_secs and isinstance(test.target, Variable):
+        raise NotTranslated("the state of a variable cannot have a duration: use a timer")
+    more = {form.duration: whole(for_secs)} if for_secs else {}
+    return {**change_of(form, test.target), test.test: test.value, **more}
+
+
+def change_of(form: Form, target: Target | Variable) -> dict[str, Any]:
+    """Return the trigger or condition without a comparison."""
+    if isinstance(target, Variable):
+        return {"type": form.of_variable, "name": target.name}
+    return {"type": form.of_device, "device_id": target.device_id, "attribute": target.attribute}
+
+
+def numeric_tests(entities: Entities, value: Mapping[str, Any]) -> Iterable[list[Comparison]]:
+    """Yield the comparisons of a numeric state for each entity."""
+    if value.get("value_template") is not None:
+        raise NotTranslated("a value_template is possible only in a condition")
+    for entity_id in entities.members(words(value.get("entity_id"))):
+        if entity_id == "sun.sun":
+            raise NotTranslated("a height of the sun is possible only in a condition: use sunset with an offset")
+        attribute = value.get("attribute")
+        target = entities.attribute(entity_id, attribute) if attribute else entities.target(entity_id)
+        factor = target.factor if isinstance(target, Target) else 1
+        limits = []
+        for word in ("above", "below"):
+            if (limit := value.get(word)) is None:
+                continue
+            if (number := limit_of(limit)) is None:
+                raise NotTranslated(f"the limit {limit} is another entity's state")
+            limits.append(Comparison(target, word, whole(round(number * factor, 3))))
+        yield limits
+
+
+def limit_of(limit: Any) -> float | None:
+    try:
+        return None if isinstance(limit, bool) else float(limit)
+    except (TypeError, ValueError):
+        return None
+
+
+def zone_test(entities: Entities, entity_id: str, zone: str) -> Comparison:
+    """Return the test whether a person is in a zone."""
+    name = zone.removeprefix("zone.")
+    return entities.compare(entity_id, "home" if name == "home" else entities.installation.zones.get(name, name))

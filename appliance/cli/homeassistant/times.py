@@ -1,0 +1,65 @@
+"""Times and durations in automations of Home Assistant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from appliance.cli.homeassistant.entities import NotTranslated
+from appliance.cli.homeassistant.source import words
+
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+SECONDS: Mapping[str, float] = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1, "milliseconds": 0.001}
+
+
+def seconds(value: Any) -> float:
+    """Return the seconds of a duration: HH:MM:SS, a number, or a mapping. Raise `NotTranslated` for a template."""
+    if isinstance(value, Mapping):
+        try:
+            return sum(float(each) * SECONDS[str(unit)] for unit, each in value.items())
+        except (KeyError, TypeError, ValueError):
+            raise NotTranslated("the duration is a template") from None
+    if isinstance(value, bool) or value is None:
+        raise NotTranslated("the duration is missing")
+    if isinstance(value, int | float):
+        return float(value)
+    if found := re.fullmatch(r"\s*([+-]?)(\d+):(\d{1,2})(?::(\d{1,2}(?:\.\d+)?))?\s*", str(value)):
+        sign = -1 if found[1] == "-" else 1
+        return sign * (int(found[2]) * 3600 + int(found[3]) * 60 + float(found[4] or 0))
+    try:
+        return float(value)
+    except ValueError:
+        raise NotTranslated("the duration is a template") from None
+
+
+def duration(value: Mapping[str, Any]) -> float:
+    """Return the seconds of `for`, or 0 without it. Raise `NotTranslated` for a template."""
+    return seconds(value["for"]) if value.get("for") is not None else 0.0
+
+
+def whole(secs: float) -> int | float:
+    return int(secs) if float(secs).is_integer() else secs
+
+
+def time_of_day(value: Any) -> str:
+    """Return a time of day as HH:MM:SS. Raise `NotTranslated` for a helper or sensor."""
+    if isinstance(value, int):
+        value = f"{value // 3600:02}:{value // 60 % 60:02}:{value % 60:02}"
+    if not re.fullmatch(r"\d{1,2}:\d{2}(:\d{2})?", str(value)):
+        raise NotTranslated(f"the time of {value} is not translated; write a time of day")
+    return full_time(value)
+
+
+def full_time(time: Any) -> str:
+    """Return a time of day as HH:MM:SS."""
+    parts = [each.zfill(2) for each in str(time).split(":")]
+    return ":".join([*parts, "00", "00"][:3])
+
+
+def weekdays(value: Any) -> list[str]:
+    found = [each.lower()[:3] for each in words(value)]
+    if not set(found) <= set(WEEKDAYS):
+        raise NotTranslated(f"unknown weekdays: {', '.join(found)}")
+    return found

@@ -10,18 +10,16 @@ from typing import Any
 from msgspec import Struct, structs
 
 from appliance.cli.homeassistant import conditions, templates, triggers
-from appliance.cli.homeassistant.actions import Actions, as_yaml
+from appliance.cli.homeassistant.actions import Actions
 from appliance.cli.homeassistant.conditions import Declared
 from appliance.cli.homeassistant.entities import Entities, NotTranslated
 from appliance.cli.homeassistant.lua import comment, literal, negated, quote, rows
 from appliance.cli.homeassistant.source import as_list, object_id
+from appliance.cli.homeassistant.statements import ODD_FORMS, as_yaml, words_of
 from appliance.cli.homeassistant.triggers import Trigger
 
 MODES = ("single", "restart", "queued", "parallel")
 MAX_ID_CHARS = 60
-
-ODD_FORMS = (NotTranslated, AttributeError, KeyError, TypeError, ValueError)
-"""Errors for an unexpected part, which becomes a comment."""
 
 TIMES = "Times of helpers"
 MARK = "-- Imported from Home Assistant: "
@@ -124,7 +122,7 @@ def _triggers(definition: Mapping[str, Any], entities: Entities, notes: list[str
                 structs.replace(row, id=str(number - 1)) if is_asked and row.id is None else row for row in made
             ]
         except ODD_FORMS as reason:
-            notes.append(_note(f"trigger {number}", _words(reason), each))
+            notes.append(_note(f"trigger {number}", words_of(reason), each))
     return found
 
 
@@ -175,9 +173,9 @@ def _conditions(definition: Mapping[str, Any], actions: Actions, notes: list[str
     declared: list[Mapping[str, Any]] = []
     for number, each in enumerate(as_list(definition.get("conditions", definition.get("condition"))), 1):
         try:
-            made = conditions.translate(each, actions.scope)
+            made = conditions.translate(each, actions.statements.scope)
         except ODD_FORMS as reason:
-            notes.append(_note(f"condition {number}", _words(reason), each))
+            notes.append(_note(f"condition {number}", words_of(reason), each))
             actions.stop(f"condition {number}")
             continue
         if isinstance(made, Declared):
@@ -187,10 +185,6 @@ def _conditions(definition: Mapping[str, Any], actions: Actions, notes: list[str
             actions.lines.add("return")
             actions.lines.close()
     return declared
-
-
-def _words(reason: Exception) -> str:
-    return str(reason) if isinstance(reason, NotTranslated) else "it has an unknown format"
 
 
 def _note(what: str, reason: str, part: Any) -> str:

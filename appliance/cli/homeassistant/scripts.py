@@ -10,11 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from appliance.cli.homeassistant.actions import Actions, as_yaml
+from appliance.cli.homeassistant.actions import Actions
 from appliance.cli.homeassistant.automation import LuaFile, description, free_id, head, mode_of
 from appliance.cli.homeassistant.entities import Entities, NotTranslated, Script
 from appliance.cli.homeassistant.lua import KEYWORDS, literal, quote
 from appliance.cli.homeassistant.source import Installation, as_list, object_id
+from appliance.cli.homeassistant.statements import as_yaml
 
 NO_FIELDS = frozenset({"entity_id", "variables"})
 
@@ -88,7 +89,7 @@ def translate_scene(place: str, definition: Any, entities: Entities, ids: Iterat
     if not isinstance(states, Mapping):
         raise NotTranslated("it has no entities")
     actions = Actions(entities, fields={})
-    actions.apply(states)
+    actions.services.apply(states)
     actions.lines.add(*([] if actions.lines.lines else ['ctx:log("info", "nothing was translated")']))
     lines = _scene_lines(id_, title, place, {"mode": "restart"}, actions)
     return _file("scenes", id_, title, lines, tuple(actions.problems))

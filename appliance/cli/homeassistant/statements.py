@@ -1,0 +1,105 @@
+"""The Lua statements of one automation, scene, or function, and the reasons for untranslated parts."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from appliance.cli.homeassistant import templates
+from appliance.cli.homeassistant.entities import Entities, NotTranslated
+from appliance.cli.homeassistant.lua import Lines, Raw, literal
+from appliance.cli.homeassistant.source import Tagged, is_template, number
+from appliance.cli.homeassistant.templates import Scope
+
+ODD_FORMS = (NotTranslated, AttributeError, KeyError, TypeError, ValueError)
+"""Errors for an unexpected part, which becomes a comment."""
+
+
+class Statements:
+    """Writes Lua statements. `names` are the variables of Home Assistant with their Lua; without `has_event`, no
+    trigger started the code."""
+
+    def __init__(
+        self,
+        entities: Entities,
+        trigger_entities: tuple[str, ...],
+        names: Mapping[str, str],
+        *,
+        has_event: bool,
+        depth: int,
+    ) -> None:
+        self.lines = Lines(depth)
+        self.problems: list[str] = []
+        self.entities = entities
+        self.trigger_entities = trigger_entities
+        self.names = dict(names)
+        self.has_event = has_event
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(
+            entities=self.entities,
+            names=dict(self.names),
+            trigger_entities=self.trigger_entities,
+            has_event=self.has_event,
+        )
+
+    def skip(self, part: Any, reason: str) -> None:
+        """Write an untranslated part as a comment."""
+        self.problems.append(reason)
+        self.lines.note(f"not translated: {reason}")
+        for line in as_yaml(part).splitlines():
+            self.lines.note(f"  {line}")
+
+    def omit(self, service: str, data: Mapping[str, Any], known: Collection[str]) -> None:
+        """Write a comment about untranslated fields."""
+        if others := [str(each) for each in data if each not in known]:
+            reason = f"{service} without {', '.join(others)}, which Lares does not have"
+            self.problems.append(reason)
+            self.lines.note(reason)
+
+    def value(self, value: Any) -> str:
+        """Return a value, which may contain templates, as Lua."""
+        return lua_value(value, self.scope)
+
+    def message(self, value: Any) -> str:
+        if isinstance(value, Tagged):
+            raise NotTranslated(f"the YAML tag {value.tag} is not supported")
+        return templates.message(value, self.scope)
+
+
+def lua_value(value: Any, scope: Scope) -> str:
+    """Return a value, which may contain templates, as Lua."""
+    if isinstance(value, Tagged):
+        raise NotTranslated(f"the YAML tag {value.tag} is not supported")
+    if isinstance(value, list):
+        return f"{{ {', '.join(lua_value(each, scope) for each in value)} }}"
+    if isinstance(value, Mapping):
+        return literal({key: Raw(lua_value(each, scope)) for key, each in value.items()})
+    if is_template(value):
+        return templates.expression(value, scope)
+    return literal(number(value))
+
+
+def words_of(reason: Exception) -> str:
+    return str(reason) if isinstance(reason, NotTranslated) else "it has an unknown format"
+
+
+def as_yaml(part: Any) -> str:
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = False
+    yaml.width = 100
+    stream = io.StringIO()
+    yaml.dump(_plain(part), stream)
+    return stream.getvalue().replace("\n...", "").strip()
+
+
+def _plain(part: Any) -> Any:
+    if isinstance(part, Tagged):
+        return str(part)
+    if isinstance(part, Mapping):
+        return {str(key): _plain(each) for key, each in part.items()}
+    return [_plain(each) for each in part] if isinstance(part, list) else part

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from sanic import Request
 
-from appliance.adapters.discovery.discovery import Found
+from appliance.adapters.discovery.network_search import Found
 from appliance.api.auth import Principal, Role
 from appliance.api.body import Bodies
 from appliance.api.device_encoder import DeviceEncoder

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from appliance.adapters.discovery.discovery import Discovery
+from appliance.adapters.discovery.network_search import Discovery
 from appliance.api.app import build_app
 from appliance.api.keyring import Keyring
 from appliance.api.limits import ApiLimits

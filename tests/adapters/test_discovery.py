@@ -14,8 +14,8 @@ import pytest
 
 from appliance import config
 from appliance.adapters.discovery import dns_messages as dns
-from appliance.adapters.discovery.discovery import DISCOVERY_METHODS, Discovery, list_found
 from appliance.adapters.discovery.mdns import Instance, MdnsAnswers, choose_address
+from appliance.adapters.discovery.network_search import DISCOVERY_METHODS, Discovery, list_found
 from appliance.adapters.discovery.scan import (
     MAX_PACKETS_PER_SENDER,
     Scan,
@@ -318,7 +318,7 @@ async def test_a_request_during_a_search_gets_its_result() -> None:
 
 DRIVER = """
 import asyncio, fcntl, socket, struct, sys
-from appliance.adapters.discovery.discovery import Discovery
+from appliance.adapters.discovery.network_search import Discovery
 from appliance.adapters.discovery.scan import SearchNetwork
 from appliance.clock import Clock
 from tests.fakes.announcing import announced, found_by_ssdp, message, responding

@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from appliance import config
-from appliance.adapters.discovery.discovery import Found
+from appliance.adapters.discovery.network_search import Found
 from appliance.home.events import DeviceEvent
 from tests.dashboard.conftest import Visit, visiting
 from tests.dashboard.homes import announced_home, large

@@ -13,7 +13,7 @@ import pytest
 from playwright.async_api import Browser, Page, Route, WebSocketRoute, expect
 
 from appliance import config
-from appliance.adapters.discovery.discovery import Found
+from appliance.adapters.discovery.network_search import Found
 from appliance.adapters.elgato_lights.simulator import SimulatedLight
 from appliance.home.events import DeviceEvent, SystemErrorReported
 from appliance.home.model import DeviceKind

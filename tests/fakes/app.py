@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from yarl import URL
 
 from appliance import config
-from appliance.adapters.discovery.discovery import Found
+from appliance.adapters.discovery.network_search import Found
 from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.kind import RokuTv

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import asdict
 
 from appliance import config
-from appliance.adapters.discovery.discovery import Found
+from appliance.adapters.discovery.network_search import Found
 from appliance.api.limits import ApiLimits
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP, UNITS
 from tests.api.caller import call, request

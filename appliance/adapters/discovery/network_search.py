@@ -1,4 +1,4 @@
-"""Finds devices of known kinds in the local network, and writes a section for each device."""
+"""Finds devices of known kinds in the local network, and returns the TOML section of each device."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ MOVING: Mapping[str, tuple[str, ...]] = {"open": ("open", "opening"), "close": (
 _TOLERANCES = {"r": 8, "g": 8, "b": 8, "hue": 4, "saturation": 4, "x": 0.03, "y": 0.03}
 """Largest accepted difference, by part of a colour."""
 
-COVERS = ("cover_position", "cover_tilt")
+COVER_CAPABILITIES = ("cover_position", "cover_tilt")
 DOORS = ("door", "garage_door")
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class ExpectedState:
         seen = attributes.get(capability)
         if attributes.get("state") in AWAY:
             return False
-        if capability in (*COVERS, *DOORS):
+        if capability in (*COVER_CAPABILITIES, *DOORS):
             return self._moves(seen)
         match action:
             case "set":

@@ -141,7 +141,7 @@ class ElgatoAdapter(PollingAdapter):
         changes."""
         began = self.clock.monotonic()
         for device_id in device_ids:
-            check_offered(device_id, LIGHT_COMMANDS, command)
+            command = check_offered(device_id, LIGHT_COMMANDS, command)
         lights = await self._fetch_lights()
         states, before = [_parse(raw) for raw in lights], self._report(lights)
         changes: dict[int, dict[str, int]] = {}

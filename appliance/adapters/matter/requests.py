@@ -46,6 +46,9 @@ _EVEN_IF_OFF = {"optionsMask": 1, "optionsOverride": 1}
 """ExecuteIfOff. Without it, a light that is off ignores these commands but answers with success."""
 
 _OPEN, _CLOSED = 0, 10_000
+_ENDS = {"open": 100, "close": 0}
+_LIFT, _TILT = 2, 4
+"""Bit offsets of lift and tilt in OperationalStatus."""
 _OFF, _ON, _TOGGLE = 0, 1, 2
 
 _MODE_NUMBERS = {"off": 0, "heat_cool": 1, "cool": 3, "heat": 4}
@@ -202,11 +205,6 @@ def _cover(name: str, attribute: int, field: str, shift: int) -> Callable[[Endpo
         return _invoke(endpoint, COVER, by_name or name, payload, begins)
 
     return request
-
-
-_ENDS = {"open": 100, "close": 0}
-_LIFT, _TILT = 2, 4
-"""Bit offsets of lift and tilt in OperationalStatus."""
 
 
 def _is_still(endpoint: Endpoint) -> bool:

@@ -15,7 +15,7 @@ from msgspec.structs import asdict, replace
 import appliance
 from appliance.adapters.address_keys import hint_of_addresses
 from appliance.adapters.kinds import KINDS, kind_of
-from appliance.adapters.lua_kinds.kind import KIND_NAME, list_bundled_kinds
+from appliance.adapters.lua_kinds.definition import KIND_NAME, list_bundled_kinds
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.errors import ConfigFailed, Fault, Invalid
 from appliance.settings import SECTIONS, Auth, Sections, check_master_key

@@ -204,7 +204,7 @@ class Hub:
             record=self.recorder.record,
             root=self._config.root,
             timezone=self.timezone,
-            kinds=self.kinds,
+            lua_host=self.kinds,
         )
 
     def _build_history(self, session: LateSession) -> HomeHistory:

@@ -11,7 +11,6 @@ from typing import Any, Protocol, Self, TypeVar
 from msgspec import Struct
 
 from appliance.adapters.address_gates import AddressGate, AddressGates
-from appliance.adapters.lua_kinds.host import KindHost
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, LaresError, NotFound, Unanswered, Unreachable, Unsupported
@@ -58,8 +57,8 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
     """The parts of the hub that an adapter uses. `name` is the section's name, and the prefix of its devices' ids.
 
     `open_session` returns the `DeviceSession` that all adapters share; the first call opens it. Relative paths in the
-    section start at `root`. `timezone` is the time zone of the home. `kinds` runs kinds in Lua. `record` stores
-    devices, and returns once they are durable; it publishes nothing and raises `StoreFailed`.
+    section start at `root`. `timezone` is the time zone of the home. `record` stores devices, and returns once they
+    are durable; it publishes nothing and raises `StoreFailed`. `lua_host` is the `KindHost` of kinds in Lua.
     """
 
     name: str
@@ -71,7 +70,7 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
     record: Callable[[Iterable[Device]], Awaitable[None]]
     root: Path = Path()
     timezone: tzinfo = UTC
-    kinds: KindHost | None = None
+    lua_host: Any = None
 
 
 class AdapterReplaced(Exception):
@@ -132,6 +131,9 @@ class Adapter(ABC):
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Send a command that the device offers, within `command_secs`. At most `concurrency` calls run at a time.
+
+        The dispatcher has checked the command against the stored device. `command = check_offered(…)` checks it once
+        more, because the device's offer can have changed while the command waited.
 
         Raises `AdapterFailed`, `Unsupported` for a command that the device does not offer, and `Invalid` for a value.
         Adapters for read-only devices need not implement this method.

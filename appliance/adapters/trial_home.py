@@ -40,7 +40,7 @@ class TrialHome:
         root: Path,
         *,
         timezone: tzinfo = UTC,
-        kinds: KindHost | None = None,
+        lua_host: KindHost | None = None,
     ) -> AdapterContext:
         return AdapterContext(
             name=self.name,
@@ -52,7 +52,7 @@ class TrialHome:
             record=_record_nothing,
             root=root,
             timezone=timezone,
-            kinds=kinds,
+            lua_host=lua_host,
         )
 
     def _note(self, event: events.Event) -> None:

@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from appliance.adapters.lua_kinds.kind import BUNDLED_KINDS, list_bundled_kinds
+from appliance.adapters.lua_kinds.definition import BUNDLED_KINDS, list_bundled_kinds
 from appliance.cli.initial_config import find_template, read_template, write_config
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import CONFIG_FILE, HubPaths

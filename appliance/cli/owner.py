@@ -234,7 +234,7 @@ def _read_ahead() -> None:
     for name in _IMPORTED_LATE:
         with suppress(ImportError):
             importlib.import_module(name)
-    importlib.import_module("appliance.adapters.lua_kinds.kind").list_bundled_kinds()
+    importlib.import_module("appliance.adapters.lua_kinds.definition").list_bundled_kinds()
     importlib.import_module("appliance.lua.kind_catalog").read_bundled_kinds()
 
 

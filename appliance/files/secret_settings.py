@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from appliance.adapters.kinds import KINDS
-from appliance.adapters.lua_kinds.kind import KNOWN_SETTINGS
+from appliance.adapters.lua_kinds.definition import KNOWN_SETTINGS
 from appliance.files.toml_scan import KeyPath
 from appliance.files.toml_secrets import ANY_SECTION, IsSecret
 from appliance.settings import SECTIONS

@@ -140,7 +140,7 @@ class SectionTrials:
             yield catalog
 
     def _context(self, home: TrialHome, kinds: KindCatalog | None) -> AdapterContext:
-        return home.context(self._open_session, self._root, timezone=self._timezone, kinds=kinds)
+        return home.context(self._open_session, self._root, timezone=self._timezone, lua_host=kinds)
 
 
 def _result(

@@ -16,8 +16,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance.adapters.kinds import KINDS
+from appliance.adapters.lua_kinds.definition import (
+    BUNDLED_KINDS,
+    KIND_NAME,
+    KindDefinition,
+    list_bundled_kinds,
+    parse_kind,
+)
 from appliance.adapters.lua_kinds.host import LoadedSection, LuaCalls, SectionFault
-from appliance.adapters.lua_kinds.kind import BUNDLED_KINDS, KIND_NAME, KindDefinition, list_bundled_kinds, parse_kind
 from appliance.adapters.lua_kinds.section import LuaSection, SectionFaults, SectionSettings, read_section
 from appliance.errors import ConfigFailed, Fault
 from appliance.home import events

@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.kinds import KINDS
-from appliance.adapters.lua_kinds.kind import list_bundled_kinds
+from appliance.adapters.lua_kinds.definition import list_bundled_kinds
 from tests.adapters.lua_kinds.simulators import Tasmota
 from tests.fakes.app import App, open_app
 from tests.fakes.patience import until

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance import config
-from appliance.adapters.lua_kinds.kind import _SETTING, _TOP, BUNDLED_KINDS, KNOWN_SETTINGS
+from appliance.adapters.lua_kinds.definition import _SETTING, _TOP, BUNDLED_KINDS, KNOWN_SETTINGS
 from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import KIND_METHODS
 from tests.adapters.lua_kinds.bench import Vendor, start

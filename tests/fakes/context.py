@@ -47,7 +47,7 @@ def context_of(
         open_session=lambda: session,
         gates=gates or AddressGates(),
         record=_record_nothing,
-        kinds=kinds,
+        lua_host=kinds,
     )
 
 

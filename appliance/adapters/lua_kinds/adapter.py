@@ -377,8 +377,7 @@ def _place_in(error: AdapterFailed) -> str:
 
 
 def build(section: LuaSection, context: AdapterContext) -> Adapter:
-    assert context.kinds is not None
-    found = context.kinds.find(section)
+    found = context.lua_host.find(section)
     if isinstance(found, SectionFault):
         return WaitingAdapter(context, found)
-    return LuaAdapter(context, context.kinds, found)
+    return LuaAdapter(context, context.lua_host, found)

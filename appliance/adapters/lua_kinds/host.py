@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from appliance.adapters.lua_kinds.kind import KindDefinition
+from appliance.adapters.lua_kinds.definition import KindDefinition
 from appliance.adapters.lua_kinds.section import LuaSection, SectionSettings
 from appliance.errors import Fault
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from appliance.adapters.access_settings import EXCLUSIVE
 from appliance.adapters.address_keys import hint_of_addresses
-from appliance.adapters.lua_kinds.kind import KindDefinition
+from appliance.adapters.lua_kinds.definition import KindDefinition
 from appliance.errors import Fault, Invalid
 from appliance.tables import addresses
 from appliance.tables.checks import TOML, is_number

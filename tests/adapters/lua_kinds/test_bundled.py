@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.lua_kinds.kind import BUNDLED_KINDS
+from appliance.adapters.lua_kinds.definition import BUNDLED_KINDS
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.errors import AdapterFailed
 from appliance.lua.worker_pool import WorkerPool

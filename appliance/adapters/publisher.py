@@ -1,5 +1,4 @@
-"""Publishes the data of one adapter: observations to the registry, health to the bus, and each outage once to the
-log."""
+"""Publishes the devices and the health of one adapter."""
 
 from __future__ import annotations
 
@@ -10,60 +9,14 @@ from contextlib import contextmanager
 
 from msgspec.structs import replace
 
+from appliance.adapters.poll_reading import PollReading
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, LaresError
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device, Observation, Report
-from appliance.home.registry import OFFLINE, ONLINE, UNAVAILABLE, Registry
+from appliance.home.registry import OFFLINE, ONLINE, Registry
 from appliance.home.values import Value
-
-
-class Reading:
-    """One poll from request to answer, and the data that its adapter published meanwhile."""
-
-    def __init__(self) -> None:
-        self._devices: set[str] = set()
-        self._attributes: dict[str, set[str]] = {}
-
-    def note(self, device_id: str, attributes: Iterable[str]) -> None:
-        """Record that these attributes of the device were published during the poll."""
-        self._attributes.setdefault(device_id, set()).update(attributes)
-
-    def note_device(self, device_id: str) -> None:
-        """Note that the device was published in full, or removed, during the poll."""
-        self._devices.add(device_id)
-
-    def note_report(self, report: Report, registry: Registry) -> None:
-        """Record devices that were published in full, or removed, during the poll. Call this before the report is
-        applied."""
-        self._devices |= {each.device_id for each in report.observations}
-        if report.present is not None:
-            self._devices |= {each for each in registry.ids_of(report.adapter) if each not in report.present}
-
-    def without_older(self, report: Report, registry: Registry) -> Report:
-        """Return the poll's report. Data that was published during the poll replaces the poll's readings."""
-        if not self._devices and not self._attributes:
-            return report
-        known = registry.ids_of(report.adapter)
-        kept = tuple(
-            self._merged(each, registry) for each in report.observations if each.device_id not in self._devices
-        )
-        if report.present is None:
-            return replace(report, observations=kept)
-        present = (report.present - self._devices) | (self._devices & known.keys())
-        return replace(report, observations=kept, present=frozenset(present))
-
-    def _merged(self, seen: Observation, registry: Registry) -> Observation:
-        devices = registry.find_devices([seen.device_id])
-        if not devices or seen.device_id not in self._attributes:
-            return seen
-        newer = self._attributes[seen.device_id]
-        shown = {key: value for key, value in devices[0].attributes.items() if key in newer}
-        read = {key: value for key, value in seen.attributes.items() if key not in newer}
-        is_available = seen.is_available if (state := shown.pop("state", None)) is None else state != UNAVAILABLE
-        return replace(seen, attributes={**read, **shown}, is_available=is_available)
-
 
 MAX_FAULTS = 100
 """Limit of different command faults that are logged for an adapter."""
@@ -75,6 +28,17 @@ log = logging.getLogger("adapters")
 
 class Publisher:
     """Publishes the data of one adapter. No call blocks. Invalid values are dropped and logged once.
+
+    Calls for the adapter's health, from good to bad:
+
+    - `answered`: the answer is good. This ends an outage and a failure.
+    - `ready`: no answer is needed. This ends a failure.
+    - `reached`: there is an answer, good or bad. This ends an outage.
+    - `started`: the first attempt has ended, with any result. `progressed`: it continues.
+    - `record_error`: one request failed. The health shows the error; nothing is logged.
+    - `failed`: the answer is wrong. This begins a failure, which is logged once.
+    - `lost`: there is no answer. This begins an outage, which sets the devices offline and is logged once.
+    - `crashed`, `faulted`: `run`, or a command, raised an unexpected exception. Only the runner calls them.
 
     `on_recovered` is called when an outage ends. `has_started` is set after the adapter's first attempt. `progress`
     counts progress reports during a start.
@@ -91,16 +55,16 @@ class Publisher:
         self._is_lost = False
         self._is_faulty = False
         self._faults: set[str] = set()
-        self._readings: list[Reading] = []
+        self._readings: list[PollReading] = []
 
     @contextmanager
-    def reading(self) -> Iterator[Reading]:
-        """Yield a `Reading` for the time from the poll's request to its answer. Pass it to `report` together with the
-        poll's report.
+    def reading(self) -> Iterator[PollReading]:
+        """Yield a `PollReading` for the time from the poll's request to its answer. Pass the `PollReading` to
+        `report`, together with the poll's report.
 
         Data that is published meanwhile is newer than the poll, so the poll does not undo it.
         """
-        reading = Reading()
+        reading = PollReading()
         self._readings.append(reading)
         try:
             yield reading
@@ -121,18 +85,18 @@ class Publisher:
     def removed(self, device_id: str) -> None:
         """Publish that this device no longer exists; an unknown one is ignored."""
         for each in self._readings:
-            each.note_device(device_id)
+            each.record_device(device_id)
         self._registry.remove(self.name, device_id)
 
-    def report(self, report: Report, reading: Reading | None = None) -> None:
+    def report(self, report: Report, reading: PollReading | None = None) -> None:
         """Publish observations of some or all devices. After a poll, pass its `reading`."""
         if reading is not None:
             report = reading.without_older(report, self._registry)
         for each in self._readings:
-            each.note_report(report, self._registry)
+            each.record_report(report, self._registry)
         self._registry.apply(report)
 
-    def report_parts(self, report: Report, reading: Reading | None = None) -> Iterator[None]:
+    def report_parts(self, report: Report, reading: PollReading | None = None) -> Iterator[None]:
         """Publish like `report`, in parts of `MAX_OBSERVATIONS_AT_ONCE`. Other tasks can run between two parts."""
         seen, size = report.observations, MAX_OBSERVATIONS_AT_ONCE
         last = max(len(seen) - 1, 0) // size * size
@@ -144,13 +108,13 @@ class Publisher:
     def attributes(self, device_id: str, attributes: Mapping[str, Value]) -> None:
         """Publish some attributes of a known device. All other attributes keep their values."""
         for each in self._readings:
-            each.note(device_id, [*attributes, "state"])
+            each.record_attributes(device_id, [*attributes, "state"])
         self._registry.update_attributes(self.name, device_id, attributes)
 
     def availability(self, device_id: str, *, is_available: bool) -> None:
         """Publish whether the bridge or broker reaches this device. If not, the state becomes `unavailable`."""
         for each in self._readings:
-            each.note(device_id, ["state"])
+            each.record_attributes(device_id, ["state"])
         self._registry.set_availability(self.name, device_id, is_available=is_available)
 
     def devices(self) -> dict[str, Device]:
@@ -177,7 +141,7 @@ class Publisher:
         self._bus.publish(events.DropEnded(adapter=self.name, device_id=device_id, attribute=attribute))
 
     def started(self) -> None:
-        """Report the end of the first attempt, successful or not. Further calls have no effect."""
+        """Report the end of the first attempt. Further calls have no effect."""
         if not self.has_started.is_set():
             self.has_started.set()
             self._bus.publish(events.AdapterStarted(adapter=self.name))
@@ -189,12 +153,11 @@ class Publisher:
         self._bus.publish(events.AdapterProgressed(adapter=self.name, message=message))
 
     def ready(self) -> None:
-        """End a start without requests to the vendor. The section is healthy until something fails."""
         self._is_faulty = False
         self._bus.publish(events.AdapterReady(adapter=self.name))
 
     def answered(self, secs: float | None = None) -> None:
-        """Report a good answer of the device or service, after `secs`. This ends an outage or a failure."""
+        """Report a good answer of the device or service. `secs` is the duration of the request."""
         self.reached()
         self._is_faulty = False
         self._bus.publish(events.AdapterAnswered(adapter=self.name, at=self._clock.now(), secs=secs))
@@ -205,7 +168,6 @@ class Publisher:
         return self._is_lost
 
     def reached(self) -> None:
-        """Report an answer, good or bad. This ends an outage."""
         if self._is_lost:
             self._is_lost = False
             log.info("%s: answers again", self.name)
@@ -213,8 +175,7 @@ class Publisher:
             self.on_recovered()
 
     def lost(self, error: LaresError) -> None:
-        """Publish an outage: set the devices offline (one event each), write one log line, and publish one
-        `system.error`."""
+        """Publish an outage: one event per device, one log line, and one `system.error`."""
         self.record_error(error)
         if not self._is_lost:
             self._is_lost = True
@@ -222,7 +183,6 @@ class Publisher:
             self._report(error, log.warning)
 
     def failed(self, error: LaresError) -> None:
-        """Publish a wrong answer, which is not an outage. Log it once until the next good answer."""
         self.record_error(error)
         if not self._is_faulty:
             self._is_faulty = True
@@ -252,7 +212,6 @@ class Publisher:
         return AdapterFailed(f"the adapter failed {reason}")
 
     def record_error(self, error: LaresError) -> None:
-        """Show the error as the latest error in the adapter's health. The error is not logged."""
         self._bus.publish(events.AdapterErrored(adapter=self.name, message=str(error), at=self._clock.now()))
 
     def _report(self, error: LaresError, write: Callable[[str, str], None]) -> None:

@@ -7,7 +7,7 @@ import { tags, use, useEffect, useRef, useState } from "./dom.js";
 import { icon } from "./icons.js";
 import { act, confirm, mayAdmin, state } from "./store.js";
 import { TrialResult } from "./trial.js";
-import { actions, Button, card, empty, errorLine, HUB, iconButton, row, titled, useLoaded } from "./ui.js";
+import { actions, Button, card, empty, errorLine, HUB_LANGUAGE, iconButton, row, titled, useLoaded } from "./ui.js";
 import { word } from "./values.js";
 import { plain, t } from "./words.js";
 
@@ -160,7 +160,7 @@ function SettingField({ setting, text, isKept, onType }) {
 	const { name, type, is_required: isRequired, is_secret: isSecret, default: preset, example, values, min, max, description } = setting;
 	const known = t(`add.${name}`, {}, "");
 	const title = span(known || plain(name));
-	const hint = description && !known && small({ class: "hint", lang: HUB }, description);
+	const hint = description && !known && small({ class: "hint", lang: HUB_LANGUAGE }, description);
 	const typed = ({ target: { value } }) => onType(value);
 	if (type === "table") return p({ class: "hint" }, strong(plain(name)), ` ${t("add.in_file")}`);
 	const words = type === "boolean" ? ["true", "false"] : type === "list" ? null : values;

@@ -3,8 +3,6 @@
 import { stored } from "./kept.js";
 import { t } from "./words.js";
 
-export { stored };
-
 const TOKEN = "lares_token";
 const TIMEOUT_MS = 15_000;
 const RUN_TIMEOUT_MS = 3_600_000;

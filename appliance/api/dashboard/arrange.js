@@ -2,7 +2,8 @@
 
 import { erase, post, segment } from "./api.js";
 import { tags, use, useState } from "./dom.js";
-import { act, confirm, drop, mayWrite, orderedRooms, put, state } from "./store.js";
+import { orderedRooms } from "./preferences.js";
+import { act, confirm, drop, mayWrite, put, state } from "./store.js";
 import { busy, card, Editable, errorLine, Field, iconButton, row, titled } from "./ui.js";
 import { nameOf } from "./values.js";
 import { t } from "./words.js";

@@ -3,14 +3,14 @@
 
 import { erase, get, post, put as replace, segment, sentenceOf } from "./api.js";
 import { tags, use, useState } from "./dom.js";
-import { icon } from "./icons.js";
-import { FileList, fileAddress } from "./editor.js";
+import { fileAddress, FileList } from "./editor.js";
 import { Running } from "./home.js";
-import { conditionAt, foundBy, inWords, inWordsNow, valueOf } from "./reasons.js";
+import { icon } from "./icons.js";
+import { inWordsNow, valueOf } from "./reasons.js";
+import { holding, inSeconds, runItem } from "./runs.js";
 import { act, confirm, mayAdmin, mayWrite, note, put, state } from "./store.js";
-import { actions, Button, called, card, empty, errorLine, facts, Field, HUB, iconButton, inTurn, outcomes, row, titled, toggle, unsafe, useLoaded, useRefreshed } from "./ui.js";
-import { commandOf, labelOf, nameOf, show, word } from "./values.js";
-import { dayTime, duration, moment, number, plain, t, time, withUnit } from "./words.js";
+import { actions, Button, called, card, empty, errorLine, facts, Field, HUB_LANGUAGE, iconButton, inTurn, outcomes, row, safeModeReason, titled, toggle, useLoaded, useRefreshed } from "./ui.js";
+import { dayTime, t, time } from "./words.js";
 
 const { a, code, div, h1, li, ol, p, small, span, strong, ul } = tags;
 
@@ -33,7 +33,7 @@ export function Automations({ id }) {
 	const automations = [...state.automations.values()].sort(byUrgency);
 	return [
 		div({ class: "heading" }, h1({ tabindex: "-1", class: "title" }, t("nav.automations")), mayAdmin() && a({ class: "button main", href: "#/new" }, icon("add"), t("new.title"))),
-		unsafe(),
+		safeModeReason(),
 		state.faults.length > 0 && card(p({ class: "problem" }, t("files.wrong", { count: state.faults.length })), faultList(state.faults)),
 		use(Running),
 		automations.length ? card(automations.map((automation) => use(AutomationRow, { key: automation.id, automation }))) : empty(t("nothing")),
@@ -53,12 +53,11 @@ function AutomationRow({ automation }) {
 	const idle = [status === "disabled" && t("automation.off"), status === "enabled" && next && t("automation.due", { time: dayTime(next) }), ran || (next ? null : t("never")), warned && t("automation.warned")].filter(Boolean).join(" · ");
 	return div({ class: "item" }, div({ class: lastError || warned ? "row failed" : "row" },
 		a({ class: "title", href: `#/automations/${segment(id)}` }, called(name),
-			lastError && !running ? small({ dir: "auto", lang: HUB }, lastError) : small({ dir: "auto" }, running ? t("running") : idle)),
+			lastError && !running ? small({ dir: "auto", lang: HUB_LANGUAGE }, lastError) : small({ dir: "auto" }, running ? t("running") : idle)),
 		switchOf(automation)), errorLine(targetOf(automation)));
 }
 
 const took = (entry) => (entry?.duration_ms === undefined ? "" : `, ${inSeconds(entry.duration_ms)}`);
-const inSeconds = (ms) => (ms < 1000 ? `${number(ms)} ms` : withUnit(ms / 1000, "s"));
 
 const switchOf = (automation) => toggle({
 	label: automation.name,
@@ -119,7 +118,7 @@ function nextOf({ status }, answer) {
 	return answer?.next.length ? dayTime(answer.next[0]) : t("automation.waits");
 }
 
-const sentences = (texts) => ul({ class: "runs", dir: "auto", lang: HUB }, texts?.map((sentence, at) =>
+const sentences = (texts) => ul({ class: "runs", dir: "auto", lang: HUB_LANGUAGE }, texts?.map((sentence, at) =>
 	li({ key: at }, sentence.replace(INSTANT, time))));
 
 // Triggers and conditions in words, followed by the notes of the hub.
@@ -130,69 +129,11 @@ const statedAs = ({ triggers, conditions, notes }) => [
 	notes.length > 0 && sentences(notes),
 ];
 
-/** @type {(condition: any) => string} */
-const holding = ({ holds }) => t(`condition.${holds ? "yes" : "no"}`);
-
 const conditionList = (conditions, prefix = "") => ol({ class: "runs", dir: "auto" }, conditions.map((each, at) => li({ key: at },
 	`${prefix}${at + 1}: ${inWordsNow(each)} – `, strong({ class: each.holds ? "" : "problem" }, holding(each)),
 	each.conditions && conditionList(each.conditions, `${prefix}${at + 1}.`))));
 
 const INSTANT = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
-const NUMBERED = /^([\d.]+): (.*)$/s;
-const REASON = /^(condition|cooldown|duplicate|mode|disabled|brake)\b[\s:]*(.*)$/s;
-
-// The reason why a trigger led to no successful run, in the page's words, followed by the hub's sentence.
-function reasonOf({ status, error, trace = [] }, conditions) {
-	if (!error) return word(status);
-	const [, kind, detail] = REASON.exec(error) ?? [null, status === "error" ? "failed" : status, error];
-	const [, number, compared] = NUMBERED.exec(kind === "condition" ? detail : "") ?? [];
-	const condition = conditionAt(conditions, number ?? 0);
-	const isSame = condition && trace.some(({ step, holds, type }) => step === "condition" && !holds && conditionAt(conditions, number.split(".")[0]).type === type);
-	const found = isSame ? foundBy(condition, compared) : null;
-	const [own, said] = isSame ? [`${number}: ${inWords(condition)}`, `(${found ?? compared})`] : ["", kind === "disabled" ? "" : detail];
-	return [`${t(`reason.${kind}`, { detail: own }, "")} `, span({ lang: found === null && HUB }, said.replace(/ s more$/, " s"))];
-}
-
-// The outcome of a run. A run with warnings is not "done".
-const outcomeOf = ({ status, warnings = [] }) => (status === "ok" && warnings.length ? t("automation.warned") : word(status));
-
-// The cause of a run: a device and its value, a time, or a person.
-function causeOf({ type, device_id: id, attribute, value, event, name, hook }) {
-	if (!type || type === "manual") return t("source.device");
-	const device = id && (state.devices.get(id) ?? { id });
-	if (device && attribute) return `${nameOf(device)}: ${labelOf(attribute, device)} = ${show(attribute, value, device)}`;
-	if (device) return event ? t("trigger.event", { who: nameOf(device), event: word(event) }) : nameOf(device);
-	if (type === "timer") return t("trigger.timer", { name });
-	if (type === "webhook") return t("trigger.webhook", { hook });
-	if (type === "variable_change") return t("trigger.variable", { name });
-	return t(`cause.${type}`, {}, plain(type));
-}
-
-export const runItem = (conditions) => (entry, at) => {
-	const { status, executed_at: when, duration_ms: duration = 0, trace = [], warnings = [], trigger_payload: payload } = entry;
-	const isBad = status === "error" || warnings.length > 0;
-	const addsTo = (reason) => !reason || trace.length > 1 || trace.some(({ step }) => step !== "condition");
-	return li({ key: at, class: status },
-		p(`${moment(when)} · `, strong({ class: isBad ? "problem" : "" }, outcomeOf(entry)), ` · ${inSeconds(duration)}`),
-		p({ class: "hint", dir: "auto" }, causeOf(payload ?? {})),
-		status !== "ok" && p({ dir: "auto" }, reasonOf(entry, conditions)),
-		warnings.filter((each) => !(entry.error ?? "").includes(each)).map((each, key) => p({ key, class: "problem", lang: HUB, dir: "auto" }, each)),
-		trace.length > 0 && addsTo(entry.error) && ol({ class: "trace" }, trace.map((step) => li(`${inSeconds(step.at_ms ?? 0)} · ${STEPS[step.step](step, conditions)}`))));
-};
-
-// The words for the steps of a run, by kind.
-const STEPS = {
-	condition: (step, conditions) => {
-		const known = conditionAt(conditions, step.number);
-		return `${step.number}: ${known?.type === step.type ? inWords(known) : step.type} – ${holding(step)}`;
-	},
-	command: (step) => `${commandOf(step)} – ${step.message ?? word(step.status)}`,
-	invoke: ({ target, status }) => `${target} – ${word(status)}`,
-	sleep: ({ secs }) => t("step.sleep", { duration: duration(secs) }),
-	wait: ({ result, ...what }) => `${t("step.wait", { what: inWords({ type: "device_state", ...what }) })} – ${holding({ holds: result })}`,
-	scene: ({ scene_id: id, status }) => `${t("source.scene")} ${state.scenes.get(id)?.name ?? id} – ${word(status)}`,
-	log: ({ level, message }) => `${t("box.log")} · ${level} · ${message}`,
-};
 
 function Timers() {
 	const { data, reload } = useRefreshed(() => inTurn(() => get("timers")));
@@ -243,4 +184,4 @@ function Variables() {
 		mayWrite() && use(Field, { label: t("variable.new"), action: t("create"), maxlength: "256", onSend: (name) => setFresh(name) ?? true })));
 }
 
-const faultList = (faults) => ul({ class: "faults", lang: HUB }, faults.map(({ file, line, message }, key) => li({ key }, code(line ? `${file}:${line}` : file), ` ${message}`)));
+const faultList = (faults) => ul({ class: "faults", lang: HUB_LANGUAGE }, faults.map(({ file, line, message }, key) => li({ key }, code(line ? `${file}:${line}` : file), ` ${message}`)));

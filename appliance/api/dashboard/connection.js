@@ -1,7 +1,9 @@
 // The connection: an overview first, then every frame. It reconnects after an outage and after a sleep. It starts with
 // this script, so that the home loads while the other scripts do.
 
-import { get, openEvents, readAddress, stored, token, whenUnauthorized } from "./api.js";
+import { get, openEvents, readAddress, token, whenUnauthorized } from "./api.js";
+import { stored } from "./kept.js";
+import { takePreferences } from "./preferences.js";
 import { changed, state, takeFrame, takeOverview } from "./store.js";
 
 const MIN_RETRY_MS = 500;
@@ -64,7 +66,9 @@ export function load() {
 
 async function fetchOverview() {
 	try {
-		takeOverview(await get("overview"));
+		const overview = await get("overview");
+		takePreferences(overview);
+		takeOverview(overview);
 	} catch (error) {
 		if (error.status !== 401) onLost();
 		return;

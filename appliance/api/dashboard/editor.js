@@ -2,12 +2,12 @@
 // earlier versions. The browser never runs the file.
 
 import { erase, get, post, put as replace, saveFile, segment } from "./api.js";
-import { runItem } from "./automations.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
 import { icon } from "./icons.js";
+import { runItem } from "./runs.js";
 import { act, confirm, mayAdmin, state } from "./store.js";
 import { TrialResult } from "./trial.js";
-import { actions, Button, card, empty, errorLine, HUB, titled, useLoaded, useRefreshed } from "./ui.js";
+import { actions, Button, card, empty, errorLine, HUB_LANGUAGE, titled, useLoaded, useRefreshed } from "./ui.js";
 import { commandOf } from "./values.js";
 import { dayTime, number, t } from "./words.js";
 
@@ -144,7 +144,7 @@ function Field({ path, text, onType, onSave }) {
 		if (view && view.state.doc.toString() !== text) view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } });
 	}, [text]);
 	return [div({ class: "editor", ref: place }), problem && p({ class: "error" }, problem),
-		faults.map(({ line, message, severity }, key) => p({ key, class: severity === "error" ? "problem" : "warning", lang: HUB }, strong(t("editor.line", { line })), ` ${message}`)),
+		faults.map(({ line, message, severity }, key) => p({ key, class: severity === "error" ? "problem" : "warning", lang: HUB_LANGUAGE }, strong(t("editor.line", { line })), ` ${message}`)),
 		p({ class: "hint" }, t("editor.keys"))];
 }
 
@@ -194,8 +194,8 @@ function Simulation({ path, text }) {
 // A line of a simulation: a run, the reason why none begins, or a step of it.
 const simulated = ({ at, fired, error, command, ...more }, key) => {
 	if (command) return li({ key, class: "trace" }, commandOf(command));
-	if (fired === undefined) return li({ key, class: "trace", lang: HUB }, JSON.stringify({ ...more, automation: undefined }));
-	return li({ key }, strong(dayTime(at)), ` ${fired ? t("editor.runs") : ""}`, !fired && span({ lang: HUB }, error));
+	if (fired === undefined) return li({ key, class: "trace", lang: HUB_LANGUAGE }, JSON.stringify({ ...more, automation: undefined }));
+	return li({ key }, strong(dayTime(at)), ` ${fired ? t("editor.runs") : ""}`, !fired && span({ lang: HUB_LANGUAGE }, error));
 };
 
 // --- a kind of adapter ----------------------------------------------------------------------------------------

@@ -5,10 +5,11 @@ import { commandsOf, control, send, toMany } from "./controls.js";
 import { tags, use, useEffect, useRef } from "./dom.js";
 import { icon } from "./icons.js";
 import { obviousOf } from "./look.js";
-import { act, changed, favourites, flip, inOrder, isIn, mayAdmin, mayWrite, note, orderedRooms, reorder, state } from "./store.js";
+import { favourites, flip, inOrder, isIn, orderedRooms, reorder } from "./preferences.js";
+import { act, changed, mayAdmin, mayWrite, note, state } from "./store.js";
 import { Devices, hasTile, inUse, Summary } from "./summary.js";
 import { tile, tiles } from "./tiles.js";
-import { Button, called, card, empty, errorLine, HUB, iconButton, inTurn, outcomes, row, titled, unsafe, useRefreshed } from "./ui.js";
+import { Button, called, card, empty, errorLine, HUB_LANGUAGE, iconButton, inTurn, outcomes, row, titled, safeModeReason, useRefreshed } from "./ui.js";
 import { doing, labelOf, nameOf, word } from "./values.js";
 import { t } from "./words.js";
 
@@ -29,7 +30,7 @@ export function Home() {
 			iconButton("search", t("search"), () => search("")),
 			iconButton("edit", t("edit"), edit, false, { "aria-pressed": String(state.isEditing) }),
 			a({ class: "plain", href: "#/wall", "aria-label": t("wall"), title: t("wall") }, icon("wall")))),
-		unsafe(),
+		safeModeReason(),
 		state.devices.size ? whole(state.isEditing ? [] : hidden) : use(First),
 		errorLine("preferences"),
 		!state.isEditing && hidden.length > 0 && p({ class: "empty" }, t("hidden.count", { count: hidden.length })),
@@ -168,7 +169,7 @@ export function Running({ of }) {
 	const { data, reload } = useRefreshed(() => inTurn(() => get("executions")), `${state.eventCount} ${state.pending.size}`);
 	const found = data?.executions.filter((each) => !of || (each.kind === "automation" && each.of === of)) ?? [];
 	return found.length > 0 && titled(t("running"), card(found.map(({ id, name, doing: sentence }) => div({ key: id },
-		row(span({ class: "title" }, called(name), small(doing(sentence) ?? span({ lang: HUB }, sentence))), mayWrite() && use(Button, {
+		row(span({ class: "title" }, called(name), small(doing(sentence) ?? span({ lang: HUB_LANGUAGE }, sentence))), mayWrite() && use(Button, {
 			label: t("cancel"),
 			onClick: () => act(id, "cancel", () => post(`executions/${segment(id)}/cancel`)).then(reload),
 		})),

@@ -1,14 +1,15 @@
 // Settings: devices and adapters, rooms, keys, hooks, backup, appearance, the hub itself, and diagnostics.
 
 import { AdapterTools, AddFound, AddPage, EditSection } from "./adding.js";
-import { addressOf, download, erase, get, keepToken, post, saveFile, segment, stored } from "./api.js";
+import { addressOf, download, erase, get, keepToken, post, saveFile, segment } from "./api.js";
 import { Arrange } from "./arrange.js";
 import { connect } from "./connection.js";
 import { tags, use, useRef, useState } from "./dom.js";
 import { icon } from "./icons.js";
+import { stored } from "./kept.js";
 import { CodePairing, KeyPairing, qrCode } from "./pairing.js";
 import { act, changed, confirm, mayAdmin, state } from "./store.js";
-import { actions, Button, called, card, Dialog, empty, errorLine, facts, Field, HUB, iconButton, line, row, scroll, titled, toCopy, useLoaded } from "./ui.js";
+import { actions, Button, called, card, Dialog, empty, errorLine, facts, Field, HUB_LANGUAGE, iconButton, line, row, scroll, titled, toCopy, useLoaded } from "./ui.js";
 import { word } from "./values.js";
 import { keepScheme, LANGUAGE, LANGUAGES, number, SCHEME, seconds, t, time } from "./words.js";
 
@@ -45,7 +46,7 @@ export function Settings({ id }) {
 // Changes of the configuration that are not yet active, and the next step.
 function Changes() {
 	const { data } = useLoaded(() => get(mayAdmin() ? "diagnostics/status" : "overview"), [state.faults]);
-	return data?.config.map((sentence) => p({ key: sentence, class: "error", lang: HUB }, sentence)) ?? null;
+	return data?.config.map((sentence) => p({ key: sentence, class: "error", lang: HUB_LANGUAGE }, sentence)) ?? null;
 }
 
 const textOf = (fields) => Object.values(fields).map((each) => (typeof each === "string" ? each : JSON.stringify(each))).join(" ");
@@ -87,7 +88,7 @@ function Adapter({ name, status }) {
 	const problems = [told, data?.file_fault !== told && data?.file_fault, ...(data?.dropped ?? []).map(textOf)];
 	return div(row(strong(name), span({ class: `badge ${status}` }, word(status)), use(AdapterTools, { name })),
 		data?.last_success && small(t("box.last_success", { time: time(data.last_success) })),
-		problems.map((each) => each && p({ class: "problem", lang: HUB }, each)),
+		problems.map((each) => each && p({ class: "problem", lang: HUB_LANGUAGE }, each)),
 		mayAdmin() && data?.operations.includes("pair") && use(data.operations.includes("unpair") ? CodePairing : KeyPairing, { adapter: name }));
 }
 

@@ -11,7 +11,7 @@ import { Today } from "./past.js";
 import { isPicture, stills } from "./pictures.js";
 import { mayWrite, state } from "./store.js";
 import { marks, tiles } from "./tiles.js";
-import { Dialog, empty, errorLine, HUB, iconButton, outcomes, useLoaded } from "./ui.js";
+import { Dialog, empty, errorLine, HUB_LANGUAGE, iconButton, outcomes, useLoaded } from "./ui.js";
 import { attributesOf, isAway, labelOf, nameOf, show } from "./values.js";
 import { t, time } from "./words.js";
 
@@ -84,5 +84,5 @@ function Reasons({ id }) {
 	const { data, error } = useLoaded(() => get(`why?id=${segment(id)}`), [state.devices.get(id)?.updated_at]);
 	if (!data) return empty(error ?? "…");
 	const told = [...data.summary, ...data.decisions.map(({ at, sentence }) => `${time(at)}: ${sentence}`)];
-	return ul({ class: "runs", lang: HUB, dir: "auto" }, told.map((sentence, at) => li({ key: at }, sentence.replace(INSTANT, time))));
+	return ul({ class: "runs", lang: HUB_LANGUAGE, dir: "auto" }, told.map((sentence, at) => li({ key: at }, sentence.replace(INSTANT, time))));
 }

@@ -1,7 +1,7 @@
 // The result of a trial of an adapter: its devices or its error, and the requests and answers of a kind in Lua.
 
 import { tags } from "./dom.js";
-import { HUB } from "./ui.js";
+import { HUB_LANGUAGE } from "./ui.js";
 import { nameOf } from "./values.js";
 import { listOfAll, t } from "./words.js";
 
@@ -10,8 +10,8 @@ const { code, details, div, p, pre, summary } = tags;
 export function TrialResult({ trial }) {
 	const { error, devices, dropped, lines } = trial;
 	return div({ role: "status" },
-		error ? p({ class: "problem", lang: HUB, dir: "auto" }, error)
+		error ? p({ class: "problem", lang: HUB_LANGUAGE, dir: "auto" }, error)
 			: p(devices.length ? t("add.found", { names: listOfAll(devices.map(nameOf)) }) : t("add.found_none")),
-		dropped.map((each, key) => p({ key, class: "problem", lang: HUB }, each)),
-		lines.length > 0 && details(summary(t("add.trace")), pre({ class: "difference", tabindex: "0", "aria-label": t("add.trace"), lang: HUB }, code(lines.join("\n")))));
+		dropped.map((each, key) => p({ key, class: "problem", lang: HUB_LANGUAGE }, each)),
+		lines.length > 0 && details(summary(t("add.trace")), pre({ class: "difference", tabindex: "0", "aria-label": t("add.trace"), lang: HUB_LANGUAGE }, code(lines.join("\n")))));
 }

@@ -82,10 +82,10 @@ function copyBySelection(text) {
 	field.remove();
 }
 
-export const HUB = "en"; // the language of the hub's own sentences, for those who hear them
+export const HUB_LANGUAGE = "en"; // of the hub's own sentences, for screen readers
 
 // The reason why the hub runs no automation, and the remedy.
-export const unsafe = () => state.safe && p({ class: "error", lang: HUB }, state.safe);
+export const safeModeReason = () => state.safe && p({ class: "error", lang: HUB_LANGUAGE }, state.safe);
 
 export function outcomes(target, results = state.outcomes.get(target)) {
 	if (!results) return null;

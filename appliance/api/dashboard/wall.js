@@ -3,7 +3,8 @@
 import { tags, use, useEffect, useState } from "./dom.js";
 import { icon } from "./icons.js";
 import { columnsOf, Scenes } from "./home.js";
-import { favourites, inOrder, isIn, orderedRooms, state } from "./store.js";
+import { favourites, inOrder, isIn, orderedRooms } from "./preferences.js";
+import { state } from "./store.js";
 import { hasTile, Summary } from "./summary.js";
 import { tiles } from "./tiles.js";
 import { empty, iconButton } from "./ui.js";

@@ -1,0 +1,85 @@
+// Favourites, order, and hidden devices: stored on the hub under the key of this page, or in the browser if the key is
+// read-only.
+
+import { get, put as replace } from "./api.js";
+import { stored } from "./kept.js";
+import { act, changed, mayWrite, state } from "./store.js";
+
+const KEPT = "lares_preferences";
+const SAVE_DELAY_MS = 500;
+
+let saveTimer = null;
+let saving = Promise.resolve();
+let unsaved = []; // what was changed here: a list's name, and what makes the new list of any old one
+
+const listIn = (preferences, name) => (Array.isArray(preferences[name]) ? preferences[name] : []);
+const listOf = (name) => listIn(state.preferences, name);
+const edited = (preferences, [name, edit]) => ({ ...preferences, [name]: edit(listIn(preferences, name)) });
+export const isIn = (name, id) => listOf(name).includes(id);
+export const favourites = () => listOf("favourites").map((id) => state.devices.get(id)).filter(Boolean);
+
+// Take the preferences of a new overview; a change that is not yet saved takes precedence.
+export function takePreferences({ caller, preferences }) {
+	if (saveTimer !== null || state.pending.has("preferences")) return;
+	state.preferences = caller.role === "read" ? readStored() : preferences;
+}
+
+function readStored() {
+	try {
+		const found = JSON.parse(stored(KEPT) ?? "{}");
+		return found?.constructor === Object ? found : {};
+	} catch {
+		return {};
+	}
+}
+
+function change(name, edit) {
+	state.preferences = edited(state.preferences, [name, edit]);
+	unsaved.push([name, edit]);
+	changed();
+	clearTimeout(saveTimer);
+	saveTimer = setTimeout(save, SAVE_DELAY_MS);
+}
+
+export function flip(name, id) {
+	const added = isIn(name, id) ? [] : [id];
+	change(name, (ids) => [...ids.filter((each) => each !== id), ...added]);
+}
+
+function save() {
+	clearTimeout(saveTimer);
+	saveTimer = null;
+	if (mayWrite()) {
+		saving = saving.then(() => act("preferences", "save", replaceChanged));
+		return;
+	}
+	stored(KEPT, JSON.stringify(state.preferences));
+	unsaved = [];
+}
+
+// Another page with the same key may have changed the preferences meanwhile; a closing page has no time to fetch them.
+async function replaceChanged() {
+	const kept = document.hidden ? state.preferences : await get("preferences");
+	const edits = unsaved;
+	unsaved = [];
+	state.preferences = edits.reduce(edited, kept);
+	await replace("preferences", state.preferences).catch((error) => {
+		unsaved = [...edits, ...unsaved]; // to go with the next change
+		throw error;
+	});
+}
+
+// Save changes before the page closes.
+document.addEventListener("visibilitychange", () => document.hidden && saveTimer !== null && save());
+
+// Sort devices by the chosen order; all others follow in their own order. Rooms have the order `rooms`.
+export function inOrder(things, list = "order") {
+	const rank = new Map(listOf(list).map((id, at) => [id, at]));
+	const place = ({ id }) => rank.get(id) ?? rank.size;
+	return [...things].sort((one, other) => place(one) - place(other));
+}
+
+export const orderedRooms = () => inOrder([...state.rooms.values()], "rooms");
+
+// Put the ids of one section into this order; `list` is "favourites", "order", or "rooms". Other sections keep their places.
+export const reorder = (list, ids) => change(list, (old) => [...old.filter((id) => !ids.includes(id)), ...ids]);

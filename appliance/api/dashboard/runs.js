@@ -1,0 +1,71 @@
+// A run of an automation or a scene: its outcome, cause, and steps in words.
+
+import { tags } from "./dom.js";
+import { conditionAt, foundBy, inWords } from "./reasons.js";
+import { state } from "./store.js";
+import { HUB_LANGUAGE } from "./ui.js";
+import { commandOf, labelOf, nameOf, show, word } from "./values.js";
+import { duration, moment, number, plain, t, withUnit } from "./words.js";
+
+const { li, ol, p, span, strong } = tags;
+
+export const inSeconds = (ms) => (ms < 1000 ? `${number(ms)} ms` : withUnit(ms / 1000, "s"));
+
+/** @type {(condition: any) => string} */
+export const holding = ({ holds }) => t(`condition.${holds ? "yes" : "no"}`);
+
+const NUMBERED = /^([\d.]+): (.*)$/s;
+const REASON = /^(condition|cooldown|duplicate|mode|disabled|brake)\b[\s:]*(.*)$/s;
+
+// The reason why a trigger led to no successful run, in the page's words, followed by the hub's sentence.
+function reasonOf({ status, error, trace = [] }, conditions) {
+	if (!error) return word(status);
+	const [, kind, detail] = REASON.exec(error) ?? [null, status === "error" ? "failed" : status, error];
+	const [, number, compared] = NUMBERED.exec(kind === "condition" ? detail : "") ?? [];
+	const condition = conditionAt(conditions, number ?? 0);
+	const isSame = condition && trace.some(({ step, holds, type }) => step === "condition" && !holds && conditionAt(conditions, number.split(".")[0]).type === type);
+	const found = isSame ? foundBy(condition, compared) : null;
+	const [own, said] = isSame ? [`${number}: ${inWords(condition)}`, `(${found ?? compared})`] : ["", kind === "disabled" ? "" : detail];
+	return [`${t(`reason.${kind}`, { detail: own }, "")} `, span({ lang: found === null && HUB_LANGUAGE }, said.replace(/ s more$/, " s"))];
+}
+
+// The outcome of a run. A run with warnings is not "done".
+const outcomeOf = ({ status, warnings = [] }) => (status === "ok" && warnings.length ? t("automation.warned") : word(status));
+
+// The cause of a run: a device and its value, a time, or a person.
+function causeOf({ type, device_id: id, attribute, value, event, name, hook }) {
+	if (!type || type === "manual") return t("source.device");
+	const device = id && (state.devices.get(id) ?? { id });
+	if (device && attribute) return `${nameOf(device)}: ${labelOf(attribute, device)} = ${show(attribute, value, device)}`;
+	if (device) return event ? t("trigger.event", { who: nameOf(device), event: word(event) }) : nameOf(device);
+	if (type === "timer") return t("trigger.timer", { name });
+	if (type === "webhook") return t("trigger.webhook", { hook });
+	if (type === "variable_change") return t("trigger.variable", { name });
+	return t(`cause.${type}`, {}, plain(type));
+}
+
+export const runItem = (conditions) => (entry, at) => {
+	const { status, executed_at: when, duration_ms: duration = 0, trace = [], warnings = [], trigger_payload: payload } = entry;
+	const isBad = status === "error" || warnings.length > 0;
+	const addsTo = (reason) => !reason || trace.length > 1 || trace.some(({ step }) => step !== "condition");
+	return li({ key: at, class: status },
+		p(`${moment(when)} · `, strong({ class: isBad ? "problem" : "" }, outcomeOf(entry)), ` · ${inSeconds(duration)}`),
+		p({ class: "hint", dir: "auto" }, causeOf(payload ?? {})),
+		status !== "ok" && p({ dir: "auto" }, reasonOf(entry, conditions)),
+		warnings.filter((each) => !(entry.error ?? "").includes(each)).map((each, key) => p({ key, class: "problem", lang: HUB_LANGUAGE, dir: "auto" }, each)),
+		trace.length > 0 && addsTo(entry.error) && ol({ class: "trace" }, trace.map((step) => li(`${inSeconds(step.at_ms ?? 0)} · ${STEPS[step.step](step, conditions)}`))));
+};
+
+// The words for the steps of a run, by kind.
+const STEPS = {
+	condition: (step, conditions) => {
+		const known = conditionAt(conditions, step.number);
+		return `${step.number}: ${known?.type === step.type ? inWords(known) : step.type} – ${holding(step)}`;
+	},
+	command: (step) => `${commandOf(step)} – ${step.message ?? word(step.status)}`,
+	invoke: ({ target, status }) => `${target} – ${word(status)}`,
+	sleep: ({ secs }) => t("step.sleep", { duration: duration(secs) }),
+	wait: ({ result, ...what }) => `${t("step.wait", { what: inWords({ type: "device_state", ...what }) })} – ${holding({ holds: result })}`,
+	scene: ({ scene_id: id, status }) => `${t("source.scene")} ${state.scenes.get(id)?.name ?? id} – ${word(status)}`,
+	log: ({ level, message }) => `${t("box.log")} · ${level} · ${message}`,
+};

@@ -202,7 +202,9 @@ def test_the_first_view_is_small_and_requested_at_once() -> None:
     found, unread = set[str](), {"app.js", "connection.js"}
     while unread:
         found |= unread
-        imports = [re.findall(r"^import .*\"\./(.+)\";$", files[each].body.decode(), re.MULTILINE) for each in unread]
+        imports = [
+            re.findall(r"^(?:import|\}) .*\"\./(.+)\";$", files[each].body.decode(), re.MULTILINE) for each in unread
+        ]
         unread = {name for names in imports for name in names} - found
     page = files[""].body.decode()
     assert set(re.findall(r"modulepreload\" href=\"\w+/(.+?)\"", page)) == found

@@ -28,7 +28,8 @@ export function AddFound({ section }) {
 	const [isDone, setDone] = useState(false);
 	const [header, ...lines] = section.trim().split("\n");
 	const name = /^\[adapters\.(.+)\]$/.exec(header)[1];
-	const { type: kind = name, ...values } = Object.fromEntries(lines.map((line) => /^(\w+) = (.*)$/.exec(line)).filter(Boolean).map(([, key, value]) => [key, JSON.parse(value)]));
+	const { type: kind = name, ...values } = Object.fromEntries(
+		lines.map((line) => /^(\w+) = (.*)$/.exec(line)).filter(Boolean).map(([, key, value]) => [key, JSON.parse(value)]));
 	const target = `add ${name}`;
 	if (isDone) return p({ role: "status" }, t("add.done"));
 	const add = () => save(target, name, { kind, values, is_new: true }).then((done) => done && setDone(true));
@@ -76,7 +77,8 @@ export function AddPage() {
 function Added({ adapter: { name, status }, next }) {
 	const place = useRef();
 	useEffect(() => void place.current?.scrollIntoView({ block: "center" }), [next]);
-	return p({ role: "status", class: status === "degraded" ? "problem" : "", ref: place }, strong(name), `: ${word(status)} `, a({ href: "#/settings/devices" }, t("settings.devices")));
+	return p({ role: "status", class: status === "degraded" ? "problem" : "", ref: place }, strong(name), `: ${word(status)} `,
+		a({ href: "#/settings/devices" }, t("settings.devices")));
 }
 
 // Return a name that no enabled section has; a disabled section with the name of the kind is reused.
@@ -131,7 +133,9 @@ function SectionForm({ kind, name: preset, section, version, known = [], onDone 
 	const target = `section ${section?.name ?? "new"}`;
 	const pending = state.pending.get(target) ?? {};
 	const textOf = (setting) => texts[setting.name] ?? shownAs(setting, stored[setting.name]);
-	const values = () => Object.fromEntries(kind.settings.map((setting) => [setting.name, valueOf(setting, textOf(setting), stored[setting.name])]).filter(([, value]) => value !== undefined));
+	const values = () => Object.fromEntries(kind.settings
+		.map((setting) => [setting.name, valueOf(setting, textOf(setting), stored[setting.name])])
+		.filter(([, value]) => value !== undefined));
 	const send = async (event) => {
 		event.preventDefault();
 		const old = section ?? known.find((each) => each.name === name && !each.is_enabled);
@@ -148,7 +152,8 @@ function SectionForm({ kind, name: preset, section, version, known = [], onDone 
 	const [usual, rare] = [false, true].map((isRare) => kind.settings.filter((each) => each.is_rare === isRare));
 	return form({ class: "form", onsubmit: send },
 		usual.map(field),
-		!section && label(span(t("add.section")), input({ type: "text", value: name, pattern: "[a-z0-9_]+", required: true, oninput: ({ target: { value } }) => setName(value) })),
+		!section && label(span(t("add.section")), input({ type: "text", value: name, pattern: "[a-z0-9_]+", required: true,
+			oninput: ({ target: { value } }) => setName(value) })),
 		rare.length > 0 && details(summary(t("add.more")), div({ class: "form" }, rare.map(field))),
 		errorLine(target),
 		trial && use(TrialResult, { trial }),
@@ -172,5 +177,6 @@ function SettingField({ setting, text, isKept, onType }) {
 	const isNumber = type === "integer" || type === "number";
 	const sample = isKept ? t("add.kept") : String(preset ?? example ?? /"(\w+:\/\/[^"]+)"/.exec(description)?.[1] ?? "");
 	return label(title, input({ type: isSecret ? "password" : isNumber ? "number" : "text", value: text, placeholder: sample, required: isRequired && !isKept,
-		min: isNumber && min, max: isNumber && max, step: isNumber && (type === "integer" ? "1" : "any"), autocomplete: isSecret ? "new-password" : "off", spellcheck: "false", oninput: typed }), hint);
+		min: isNumber && min, max: isNumber && max, step: isNumber && (type === "integer" ? "1" : "any"),
+		autocomplete: isSecret ? "new-password" : "off", spellcheck: "false", oninput: typed }), hint);
 }

@@ -115,7 +115,8 @@ function View({ view, id }) {
 }
 
 const navigation = (shown) => nav({ "aria-label": t("nav") }, NAVIGATION.map((each) =>
-	a({ key: each, href: `#/${each === "home" ? "" : each}`, "aria-current": each === shown && "page", onclick: () => search(null) }, icon(each), span(t(`nav.${each}`)))));
+	a({ key: each, href: `#/${each === "home" ? "" : each}`, "aria-current": each === shown && "page", onclick: () => search(null) },
+		icon(each), span(t(`nav.${each}`)))));
 
 function banner() {
 	const isLost = !state.isOnline && !state.keyRequest && state.offlineSince !== null;
@@ -181,7 +182,8 @@ addEventListener("hashchange", () => {
 });
 addEventListener("keydown", (event) => {
 	const { key, target, ctrlKey, metaKey, altKey } = event;
-	if (key !== "/" || ctrlKey || metaKey || altKey || document.querySelector("dialog[open]") || /** @type {Element} */ (target).closest("input, textarea, select, [contenteditable]")) return;
+	if (key !== "/" || ctrlKey || metaKey || altKey || document.querySelector("dialog[open]")
+		|| /** @type {Element} */ (target).closest("input, textarea, select, [contenteditable]")) return;
 	event.preventDefault();
 	search("");
 	if (shown.view !== "home") location.hash = "#/";

@@ -70,7 +70,8 @@ export function Alias({ device, isOffered, onDone }) {
 		onDone();
 	});
 	return card(isOffered && p(t("alias.offer")),
-		use(Field, { key: String(isOffered), label: t("alias.label"), action: t("save"), initial: alias ?? (isOffered ? idFor(nameOf(device), taken) : ""), canBeEmpty: true, maxlength: "64", pattern: "[a-z][a-z0-9_]*", onSend: save }),
+		use(Field, { key: String(isOffered), label: t("alias.label"), action: t("save"),
+			initial: alias ?? (isOffered ? idFor(nameOf(device), taken) : ""), canBeEmpty: true, maxlength: "64", pattern: "[a-z][a-z0-9_]*", onSend: save }),
 		errorLine(target));
 }
 
@@ -94,7 +95,9 @@ function Places({ devices }) {
 	return card(
 		mayWrite() && count > 0 && [forChosen(t("arrange.move", { count }), move, listRooms()),
 			state.groups.size > 0 && forChosen(t("arrange.join", { count }), join, [...state.groups.values()])],
-		devices.map((device) => use(Place, { key: device.id, device, box: mayWrite() && input({ type: "checkbox", "aria-label": t("arrange.choose", { name: nameOf(device) }), checked: chosen.includes(device.id), onchange: () => flip(device.id) }) })));
+		devices.map((device) => use(Place, { key: device.id, device,
+			box: mayWrite() && input({ type: "checkbox", "aria-label": t("arrange.choose", { name: nameOf(device) }),
+			checked: chosen.includes(device.id), onchange: () => flip(device.id) }) })));
 }
 
 function Place({ device, box }) {
@@ -112,7 +115,8 @@ function Place({ device, box }) {
 			onchange: ({ target: chosen }) => assign(device.id, chosen.value),
 		}, rooms.map(({ id, name }) => option({ key: id, value: id }, name)))),
 		errorLine(target),
-		isOpen && [use(Field, { label: t("rename", { name }), action: t("save"), initial: name, canBeEmpty: true, isFocused: true, onSend: async (text) => void (await renameDevice(device.id, text)) }),
+		isOpen && [use(Field, { label: t("rename", { name }), action: t("save"), initial: name, canBeEmpty: true, isFocused: true,
+			onSend: async (text) => void (await renameDevice(device.id, text)) }),
 			errorLine(device.id), use(Alias, { device, isOffered: !device.alias, onDone: () => setOpen(false) })]);
 }
 

@@ -9,7 +9,10 @@ import { icon } from "./icons.js";
 import { inWordsNow, valueOf } from "./reasons.js";
 import { holding, inSeconds, runItem } from "./runs.js";
 import { act, confirm, mayAdmin, mayWrite, note, put, state } from "./store.js";
-import { actions, Button, called, card, empty, errorLine, facts, Field, HUB_LANGUAGE, iconButton, inTurn, outcomes, row, safeModeReason, titled, toggle, useLoaded, useRefreshed } from "./ui.js";
+import {
+	actions, Button, called, card, empty, errorLine, facts, Field, HUB_LANGUAGE, iconButton, inTurn, outcomes, row,
+	safeModeReason, titled, toggle, useLoaded, useRefreshed,
+} from "./ui.js";
 import { dayTime, t, time } from "./words.js";
 
 const { a, code, div, h1, li, ol, p, small, span, strong, ul } = tags;
@@ -32,7 +35,8 @@ export function Automations({ id }) {
 	if (id) return use(AutomationPage, { key: id, id, onRun: reload });
 	const automations = [...state.automations.values()].sort(byUrgency);
 	return [
-		div({ class: "heading" }, h1({ tabindex: "-1", class: "title" }, t("nav.automations")), mayAdmin() && a({ class: "button main", href: "#/new" }, icon("add"), t("new.title"))),
+		div({ class: "heading" }, h1({ tabindex: "-1", class: "title" }, t("nav.automations")),
+			mayAdmin() && a({ class: "button main", href: "#/new" }, icon("add"), t("new.title"))),
 		safeModeReason(),
 		state.faults.length > 0 && card(p({ class: "problem" }, t("files.wrong", { count: state.faults.length })), faultList(state.faults)),
 		use(Running),
@@ -50,7 +54,9 @@ function AutomationRow({ automation }) {
 	const { id, name, last, last_run: lastRun, last_error: lastError, next_run: next, running, status } = automation;
 	const ran = lastRun && t("automation.ran", { time: dayTime(lastRun), took: took(last) });
 	const warned = last?.status === "ok" && last.warnings > 0;
-	const idle = [status === "disabled" && t("automation.off"), status === "enabled" && next && t("automation.due", { time: dayTime(next) }), ran || (next ? null : t("never")), warned && t("automation.warned")].filter(Boolean).join(" · ");
+	const idle = [status === "disabled" && t("automation.off"),
+		status === "enabled" && next && t("automation.due", { time: dayTime(next) }), ran || (next ? null : t("never")),
+		warned && t("automation.warned")].filter(Boolean).join(" · ");
 	return div({ class: "item" }, div({ class: lastError || warned ? "row failed" : "row" },
 		a({ class: "title", href: `#/automations/${segment(id)}` }, called(name),
 			lastError && !running ? small({ dir: "auto", lang: HUB_LANGUAGE }, lastError) : small({ dir: "auto" }, running ? t("running") : idle)),
@@ -102,7 +108,8 @@ function AutomationPage({ id, onRun }) {
 			[t("automation.last"), lastRun ? `${dayTime(lastRun)}${took(entries[0])}` : t("never")],
 		]), mayWrite() && actions(use(Button, { label: t("automation.run"), isBusy: Boolean(state.pending.get(target)?.run), onClick: run }))),
 		titled(t("automation.why"), reasons),
-		titled(t("automation.history"), card(entries.length ? ol({ class: "runs" }, entries.map(runItem(stated?.conditions ?? []))) : empty(history.error ?? t("nothing")))),
+		titled(t("automation.history"), card(entries.length ? ol({ class: "runs" }, entries.map(runItem(stated?.conditions ?? [])))
+			: empty(history.error ?? t("nothing")))),
 	];
 }
 
@@ -184,4 +191,5 @@ function Variables() {
 		mayWrite() && use(Field, { label: t("variable.new"), action: t("create"), maxlength: "256", onSend: (name) => setFresh(name) ?? true })));
 }
 
-const faultList = (faults) => ul({ class: "faults", lang: HUB_LANGUAGE }, faults.map(({ file, line, message }, key) => li({ key }, code(line ? `${file}:${line}` : file), ` ${message}`)));
+const faultList = (faults) => ul({ class: "faults", lang: HUB_LANGUAGE },
+	faults.map(({ file, line, message }, key) => li({ key }, code(line ? `${file}:${line}` : file), ` ${message}`)));

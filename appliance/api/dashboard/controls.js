@@ -102,10 +102,12 @@ const pairOf = ({ actions }) => PAIRS.find((pair) => pair.every((action) => acti
 const actionsOf = ({ actions }) => actions.filter((action) => !["get", "set", "increase", "decrease"].includes(action))
 	.sort((one, other) => IN_ORDER.indexOf(one) - IN_ORDER.indexOf(other));
 
-const SYMBOLS = { open: "open", close: "shut", stop: "stop", play: "play", pause: "pause", next: "next", previous: "previous", start: "play", start_mowing: "play", dock: "home", return_to_base: "home" };
+const SYMBOLS = { open: "open", close: "shut", stop: "stop", play: "play", pause: "pause", next: "next", previous: "previous",
+	start: "play", start_mowing: "play", dock: "home", return_to_base: "home" };
 const DONE = { open: ["open", 100], close: ["closed", 0] }; // to stop has an effect as long as nobody knows whether it moves
 const IN_ORDER = ["previous", "open", "start", "start_mowing", "play", "pause", "stop", "close", "next"];
-const BY_TYPE = { percentage: range, number: range, integer: range, measurement: stepper, boolean: booleanSwitch, quantity: quantityField, string: textField, integer_or_string: textField, color_temperature: warmth };
+const BY_TYPE = { percentage: range, number: range, integer: range, measurement: stepper, boolean: booleanSwitch,
+	quantity: quantityField, string: textField, integer_or_string: textField, color_temperature: warmth };
 
 // Return the function that draws a command for this class of device, or undefined.
 function kindOf(command, look) {
@@ -317,5 +319,6 @@ function textField({ schema, value, isDisabled, label, device, send }) {
 	const { min, max, unit } = schema;
 	const called = unit ? `${label} (${unitOf(unit)})` : label;
 	const isMessage = device && classOf(device) === "notify";
-	return use(Field, { label: called, action: t(isMessage ? "simulate.send" : "set"), initial: value, type: isNumber ? "number" : "text", step, min, max, disabled: isDisabled, onSend });
+	return use(Field, { label: called, action: t(isMessage ? "simulate.send" : "set"), initial: value,
+		type: isNumber ? "number" : "text", step, min, max, disabled: isDisabled, onSend });
 }

@@ -43,7 +43,8 @@ export function Device({ id }) {
 		use(History, { key: id, device }),
 		use(Happened, { key: `events ${id}`, device }),
 		use(Uses, { key: `uses ${id}`, device }),
-		titled(t("device.facts"), [factsOf(device), !isOffered && mayWrite() && use(Alias, { key: `alias ${id}`, device, isOffered: false, onDone: () => setOffered(false) }), use(LuaCommands, { device })]),
+		titled(t("device.facts"), [factsOf(device), !isOffered && mayWrite()
+			&& use(Alias, { key: `alias ${id}`, device, isOffered: false, onDone: () => setOffered(false) }), use(LuaCommands, { device })]),
 		mayAdmin() && device.metadata?.vendor_specific.node_id && use(Paired, { key: `paired ${id}`, device }),
 	];
 }
@@ -85,7 +86,10 @@ function factsOf(device) {
 	return facts(Object.entries(known).map(([name, value]) => [t(`fact.${name}`), value]), "card");
 }
 
-const asLua = (value) => (value?.constructor === Object ? `{ ${Object.entries(value).map(([name, each]) => `${name} = ${asLua(each)}`).join(", ")} }` : JSON.stringify(value));
+function asLua(value) {
+	if (value?.constructor !== Object) return JSON.stringify(value);
+	return `{ ${Object.entries(value).map(([name, each]) => `${name} = ${asLua(each)}`).join(", ")} }`;
+}
 
 // The commands of the device as a Lua file writes them, with a value that it accepts.
 function LuaCommands({ device }) {
@@ -125,18 +129,21 @@ function Happened({ device }) {
 	const entries = data?.entries ?? [];
 	const changes = entries.slice(0, -1).flatMap(({ observed_at: when, device: { attributes } }, index) => {
 		const before = entries[index + 1].device.attributes;
-		return Object.entries(attributes).filter(([name, value]) => (typeof value === "boolean" || numberOf(value) === null) && JSON.stringify(value) !== JSON.stringify(before[name]))
+		return Object.entries(attributes).filter(([name, value]) => (typeof value === "boolean" || numberOf(value) === null)
+			&& JSON.stringify(value) !== JSON.stringify(before[name]))
 			.map(([name, value]) => ({ when: Date.parse(when), text: name === "state" ? word(value) : `${labelOf(name, device)}: ${show(name, value, device)}` }));
 	});
 	const events = state.events.filter((each) => each.type === "device.event" && each.id === id).map(({ at: when, event }) => ({ when, text: word(event) }));
 	const found = [...events, ...changes].sort((one, other) => other.when - one.when).slice(0, MAX_HAPPENED);
-	return found.length > 0 && titled(t("device.events"), card(found.map(({ when, text }, key) => p({ key }, `${moment(new Date(when))} · `, strong({ dir: "auto" }, text)))));
+	return found.length > 0 && titled(t("device.events"), card(found.map(({ when, text }, key) => p({ key },
+		`${moment(new Date(when))} · `, strong({ dir: "auto" }, text)))));
 }
 
 // The automations and scenes whose files name the device, and the last commands to the device.
 function Uses({ device }) {
 	const uses = useLoaded(() => get(`devices/${segment(device.id)}/uses`), []).data;
-	const audit = useLoaded(() => get(`audit/commands?device_id=${segment(device.id)}&limit=${MAX_COMMANDS}`), [...useChanges(device), state.pending.has(device.id)]).data;
+	const audit = useLoaded(() => get(`audit/commands?device_id=${segment(device.id)}&limit=${MAX_COMMANDS}`),
+		[...useChanges(device), state.pending.has(device.id)]).data;
 	const commands = audit?.entries ?? [];
 	const users = (kind) => (uses?.[kind] ?? []).map((id) =>
 		p({ key: `${kind} ${id}` }, a({ href: kind === "automations" ? `#/automations/${segment(id)}` : "#/" },

@@ -30,7 +30,8 @@ export function begin(path, text) {
 
 export function FilePage({ id: path }) {
 	if (mayAdmin()) return use(File, { key: path, path });
-	return [a({ class: "back", href: "#/automations" }, icon("back"), t("nav.automations")), h1({ tabindex: "-1" }, path), empty(t("error.insufficient_permissions"))];
+	return [a({ class: "back", href: "#/automations" }, icon("back"), t("nav.automations")), h1({ tabindex: "-1" }, path),
+		empty(t("error.insufficient_permissions"))];
 }
 
 function File({ path }) {
@@ -144,7 +145,8 @@ function Field({ path, text, onType, onSave }) {
 		if (view && view.state.doc.toString() !== text) view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } });
 	}, [text]);
 	return [div({ class: "editor", ref: place }), problem && p({ class: "error" }, problem),
-		faults.map(({ line, message, severity }, key) => p({ key, class: severity === "error" ? "problem" : "warning", lang: HUB_LANGUAGE }, strong(t("editor.line", { line })), ` ${message}`)),
+		faults.map(({ line, message, severity }, key) => p({ key, class: severity === "error" ? "problem" : "warning",
+			lang: HUB_LANGUAGE }, strong(t("editor.line", { line })), ` ${message}`)),
 		p({ class: "hint" }, t("editor.keys"))];
 }
 
@@ -164,7 +166,8 @@ function Try({ path, text, isChanged, kind, onSave }) {
 		});
 	};
 	return titled(t("editor.try"), card(
-		id ? actions(use(Button, { label: t(isChanged ? "editor.save_and_run" : "automation.run"), isMain: true, isBusy: state.pending.has(target), onClick: run })) : p(t("editor.no_id")),
+		id ? actions(use(Button, { label: t(isChanged ? "editor.save_and_run" : "automation.run"), isMain: true,
+			isBusy: state.pending.has(target), onClick: run })) : p(t("editor.no_id")),
 		errorLine(target),
 		entry && ol({ class: "runs" }, runItem([])(entry, 0))));
 }
@@ -183,7 +186,8 @@ function Simulation({ path, text }) {
 	const lines = found?.lines.filter(({ automation }) => !id || automation === id) ?? [];
 	const flip = () => setRuns(!runs);
 	return titled(t("editor.simulate"), card(
-		label(span({ class: "hint" }, t("editor.events")), textarea({ rows: "3", spellcheck: "false", value: events, oninput: ({ target: { value } }) => setEvents(value) })),
+		label(span({ class: "hint" }, t("editor.events")), textarea({ rows: "3", spellcheck: "false", value: events,
+			oninput: ({ target: { value } }) => setEvents(value) })),
 		actions(button({ type: "button", "aria-pressed": String(runs), onclick: flip }, t("editor.with_commands")),
 			use(Button, { label: t("editor.look"), isMain: true, isBusy: state.pending.has(target), onClick: look })),
 		errorLine(target),
@@ -228,7 +232,8 @@ function Test({ path, text }) {
 	const load = ({ target: { files } }) => act(target, "load", async () => files[0] && setRecording(JSON.parse(await files[0].text())));
 	const keep = () => saveFile(`${kind}.json`, new Blob([JSON.stringify(recording, null, 2)]));
 	return titled(t("editor.test"), card(
-		label(span({ class: "hint" }, t("editor.settings")), textarea({ rows: "3", spellcheck: "false", value: settings, placeholder: "base_url = …", oninput: ({ target: { value } }) => setSettings(value) })),
+		label(span({ class: "hint" }, t("editor.settings")), textarea({ rows: "3", spellcheck: "false", value: settings,
+			placeholder: "base_url = …", oninput: ({ target: { value } }) => setSettings(value) })),
 		label(span({ class: "hint" }, t("editor.recording")), input({ type: "file", accept: ".json", onchange: load })),
 		actions(recording && use(Button, { label: t("editor.record"), onClick: keep }),
 			recording && use(Button, { label: t("editor.replay"), isBusy: "replay" in pending, onClick: () => run("replay", recording) }),
@@ -303,6 +308,7 @@ function Difference({ old, fresh }) {
 export function FileList() {
 	const { data, error } = useLoaded(() => get("files"), [state.automations.size, state.scenes.size]);
 	const files = data?.files ?? [];
-	return details({ class: "card" }, summary(`${t("files")} (${files.length})`), error && empty(error), files.map(({ path, modified_at: at }) => div({ key: path, class: "row" },
+	return details({ class: "card" }, summary(`${t("files")} (${files.length})`), error && empty(error),
+		files.map(({ path, modified_at: at }) => div({ key: path, class: "row" },
 		a({ class: "title", href: fileAddress(path) }, code(path.replace(/^config\//, ""))), span({ class: "hint" }, dayTime(at)))));
 }

@@ -45,10 +45,14 @@ function whole(hidden) {
 	const others = devices.filter((device) => !state.rooms.has(device.room_id));
 	const first = favourites();
 	const groups = [...state.groups.values()];
-	const sections = rooms.map(({ room, inside }) => ({ drawn: use(Room, { key: `room ${room.id}`, room, devices: inside, order: rooms.map((each) => each.room.id) }), height: heightOf(room.id, inside) }));
+	const sections = rooms.map(({ room, inside }) => ({
+		drawn: use(Room, { key: `room ${room.id}`, room, devices: inside, order: rooms.map((each) => each.room.id) }),
+		height: heightOf(room.id, inside),
+	}));
 	if (others.length) {
 		const name = t(rooms.length ? "home.unassigned" : "home.devices");
-		sections.push({ drawn: section({ key: "others", "aria-label": name }, header({ class: "room" }, h2(name)), use(Devices, { devices: others })), height: heightOf(null, others) });
+		sections.push({ drawn: section({ key: "others", "aria-label": name }, header({ class: "room" }, h2(name)),
+			use(Devices, { devices: others })), height: heightOf(null, others) });
 	}
 	if (groups.length) sections.push({ drawn: section({ key: "groups", "aria-label": t("groups") }, header({ class: "room" }, h2(t("groups"))),
 		div({ class: "tiles" }, groups.map((group) => use(Group, { key: group.id, group })))), height: heightOf(null, groups) });
@@ -125,7 +129,8 @@ function Search() {
 		h1({ tabindex: "-1", class: "hidden" }, t("nav.home")),
 		div({ class: "tools", role: "search" },
 			icon("search"),
-			input({ ref, type: "search", "aria-label": t("search"), placeholder: t("search"), autocomplete: "off", value: state.search, onkeydown, oninput: ({ target }) => search(target.value) }),
+			input({ ref, type: "search", "aria-label": t("search"), placeholder: t("search"), autocomplete: "off", value: state.search,
+				onkeydown, oninput: ({ target }) => search(target.value) }),
 			iconButton("close", t("search.close"), () => search(null))),
 		wanted ? found(wanted) : rooms.length > 0 && titled(t("rooms"), div({ class: "strip wrap" },
 			rooms.map(({ id, name }) => a({ key: id, class: "button", dir: "auto", href: `#/room/${segment(id)}` }, name)))),
@@ -182,7 +187,8 @@ function Room({ room: { id, name }, devices, order }) {
 	const at = order.indexOf(id);
 	const move = (by) => () => reorder("rooms", order.with(at, order[at + by]).with(at + by, id));
 	const isFolded = isIn("folded", id) && !state.isEditing;
-	const fold = button({ type: "button", class: "plain fold", "aria-expanded": String(!isFolded), "aria-label": t("fold", { name }), onclick: () => flip("folded", id) },
+	const fold = button({ type: "button", class: "plain fold", "aria-expanded": String(!isFolded), "aria-label": t("fold", { name }),
+		onclick: () => flip("folded", id) },
 		icon(isFolded ? "shut" : "open"));
 	return section({ "aria-label": name },
 		header({ class: "room" }, h2({ tabindex: "-1", dir: "auto" }, a({ href: `#/room/${segment(id)}` }, name)),

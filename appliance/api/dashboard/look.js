@@ -69,7 +69,8 @@ function contactSymbol(device) {
 }
 
 const isOpen = (value) => OPEN.includes(value) || (numberOf(value) ?? 0) > 0;
-const openable = ({ attributes, commands = [] }) => attributes[commands.find(({ actions }) => actions.includes("open") && actions.includes("close"))?.capability];
+const openable = ({ attributes, commands = [] }) => attributes[commands.find(({ actions }) => actions.includes("open")
+	&& actions.includes("close"))?.capability];
 
 // --- what needs attention --------------------------------------------------------------------------
 
@@ -96,7 +97,8 @@ export function stateOf(device) {
 	if (isAway(device)) return t("away", { state: word(presence), time: time(device.last_seen) });
 	if (lock) return word(lock);
 	if (target !== undefined) return heatState(device);
-	if (typeof position === "number") return position > 0 && position < 100 ? t("state.open", { share: show("cover_position", position) }) : word(position ? "open" : "closed");
+	if (typeof position === "number") return position > 0 && position < 100
+		? t("state.open", { share: show("cover_position", position) }) : word(position ? "open" : "closed");
 	if (power === "off") return word("off");
 	const parts = [];
 	if (power === "on") parts.push(...onState(attributes));
@@ -109,7 +111,8 @@ export function stateOf(device) {
 function onState({ brightness, percentage, media_title: title, media_app: app, media_source: source, power_consumption: watts, color_temperature: warmth }) {
 	if (brightness !== undefined) return [show("brightness", brightness), warmth && show("color_temperature", warmth)].filter(Boolean);
 	if (title || app) return [title || app];
-	return [word("on"), watts !== undefined && show("power_consumption", watts), percentage !== undefined && show("percentage", percentage), source].filter(Boolean);
+	return [word("on"), watts !== undefined && show("power_consumption", watts),
+		percentage !== undefined && show("percentage", percentage), source].filter(Boolean);
 }
 
 function heatState({ attributes: { temperature, target_temperature: target, hvac_mode: mode, power } }) {
@@ -119,7 +122,8 @@ function heatState({ attributes: { temperature, target_temperature: target, hvac
 
 // --- readings of sensors ---------------------------------------------------------------------------
 
-const PLAIN = ["temperature", "temperature_outdoor", "humidity", "illuminance", "co2", "pressure", "power_consumption", "weather_condition"]; // clear by their unit
+const PLAIN = ["temperature", "temperature_outdoor", "humidity", "illuminance", "co2", "pressure", "power_consumption",
+	"weather_condition"]; // clear by their unit
 const QUIET = ["battery", "color_mode", "power", "state", "voltage", "current"];
 const STATES = ["contact", "motion", "occupancy", "presence", "smoke", "water_leak"];
 

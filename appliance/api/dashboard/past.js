@@ -99,17 +99,21 @@ function Picture({ device, attribute, period, isBare = false }) {
 	const withLive = useLive();
 	const counts = length > DAY_MS && isMeter(device.attributes[attribute]);
 	const { data, error } = useLoaded(() => loadPast(device, attribute, from, counts ? "day" : fine), [state.isOnline]);
-	const away = useLoaded(() => (fine === "raw" ? loadPast(device, "state", from, "raw") : Promise.resolve({ entries: [] })), [state.isOnline, device.attributes.state]);
+	const away = useLoaded(() => (fine === "raw" ? loadPast(device, "state", from, "raw") : Promise.resolve({ entries: [] })),
+		[state.isOnline, device.attributes.state]);
 	const entries = data && (fine === "raw" ? withLive(device, attribute, data.entries, from) : data.entries);
 	if (!entries?.length) return p({ class: "empty picture" }, error ?? (entries && t("device.no_history")));
 	const name = labelOf(attribute, device);
 	const told = (value) => show(attribute, value, device);
 	const bars = counts && entries.some(({ increase }) => increase !== undefined) && barsOf(entries, period === "year");
-	const label = bars ? t(`device.by_${period === "year" ? "month" : "day"}`, { attribute: name }) : t("device.picture", { attribute: name, count: entries.length });
+	const label = bars ? t(`device.by_${period === "year" ? "month" : "day"}`, { attribute: name })
+		: t("device.picture", { attribute: name, count: entries.length });
 	const rows = bars ? bars.map((bar, at) => line(at, "", bar.name, told(bar.value))).reverse()
 		: entries.slice(0, MAX_ROWS).map((entry, at) => line(at, "", time(entry.observed_at), ofTime(entry, told)));
 	return [
-		bars ? use(Bars, { bars, from, until, label, told }) : use(Chart, { entries, from, until, label, told, step: LONGEST_MS[data.resolution], gaps: fine === "raw" ? awayOf(away.data?.entries ?? []) : [] }),
+		bars ? use(Bars, { bars, from, until, label, told })
+			: use(Chart, { entries, from, until, label, told, step: LONGEST_MS[data.resolution],
+				gaps: fine === "raw" ? awayOf(away.data?.entries ?? []) : [] }),
 		fine === "raw" && data.resolution === "hour" && p({ class: "hint" }, t("device.hours")),
 		!isBare && details(summary(t("device.table")), scroll(label, rows)),
 	];
@@ -120,7 +124,8 @@ const LONGEST_MS = { hour: 2.5 * DAY_MS / 24, day: 2.5 * DAY_MS }; // after that
 // Return the spans of unreachability from the entries of the state, newest first.
 function awayOf(entries) {
 	const all = [...entries].reverse();
-	return all.map(({ observed_at: at, value }, index) => ["offline", "unavailable"].includes(value) && [Date.parse(at), Date.parse(all[index + 1]?.observed_at ?? new Date())]).filter(Boolean);
+	return all.map(({ observed_at: at, value }, index) => ["offline", "unavailable"].includes(value)
+		&& [Date.parse(at), Date.parse(all[index + 1]?.observed_at ?? new Date())]).filter(Boolean);
 }
 
 // Format a value, with its lowest and highest in a period.
@@ -195,7 +200,10 @@ const canvas = (label, choose, leave, ticks, ...drawn) => svg({
 	onpointerleave: leave,
 }, gridOf(HEIGHT, ticks), ...drawn);
 
-const gridOf = (height, ticks) => path({ class: "grid", d: `M0 0H${WIDTH}M0 ${height / 2}H${WIDTH}M0 ${height}H${WIDTH}${ticks.map(({ share }) => `M${(share * WIDTH) / 100} 0V${height}`).join("")}` });
+const gridOf = (height, ticks) => {
+	const lines = [0, height / 2, height].map((y) => `M0 ${y}H${WIDTH}`);
+	return path({ class: "grid", d: [...lines, ...ticks.map(({ share }) => `M${(share * WIDTH) / 100} 0V${height}`)].join("") });
+};
 
 // A line that keeps each value until the next, with a band from lowest to highest around means.
 function Chart({ entries, from, until, label, told, step, gaps }) {
@@ -266,11 +274,13 @@ function Together({ device, attributes, period }) {
 
 // The last day of the main attribute of a device: its level, its first number, or its power.
 export function Today({ device }) {
-	const [name] = attributesOf(device).filter(([each]) => !["battery", "color_mode"].includes(each)).sort(([one], [other]) => rankOf(one) - rankOf(other))[0] ?? [];
+	const [name] = attributesOf(device).filter(([each]) => !["battery", "color_mode"].includes(each))
+		.sort(([one], [other]) => rankOf(one) - rankOf(other))[0] ?? [];
 	return name ? titled(t("sheet.today"), use(Picture, { key: name, device, attribute: name, period: "day", isBare: true })) : null;
 }
 
-const rankOf = (name) => ["brightness", "temperature", "power_consumption", "power", "lock", "cover_position", "contact", "motion", "occupancy"].indexOf(name) >>> 0;
+const rankOf = (name) => ["brightness", "temperature", "power_consumption", "power", "lock", "cover_position", "contact", "motion",
+	"occupancy"].indexOf(name) >>> 0;
 
 // A room's readings over a day: one picture per attribute, with one line per device.
 export function Day({ measured }) {

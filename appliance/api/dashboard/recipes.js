@@ -66,11 +66,13 @@ function Recipes({ id }) {
 		back,
 		h1({ tabindex: "-1" }, t("new.title")),
 		titled(t("new.empty"), div({ class: "card form" }, p({ class: "hint" }, t("new.empty_what")),
-			label(span(t("new.name")), input({ type: "text", value: typed, maxlength: "200", placeholder: t("new.automation_name"), oninput: ({ target: { value } }) => setTyped(value) })),
+			label(span(t("new.name")), input({ type: "text", value: typed, maxlength: "200", placeholder: t("new.automation_name"),
+				oninput: ({ target: { value } }) => setTyped(value) })),
 			errorLine("new"), actions(
 			use(Button, { label: t("new.automation"), onClick: start("automation") }), use(Button, { label: t("new.scene"), onClick: start("scene") }),
 			use(Button, { label: t("new.adapter"), onClick: start("adapter") })))),
-		titled(t("new.recipes"), card(byName(data?.recipes ?? []).map(({ id: each, name, description, kind }) => a({ key: each, class: "entry", href: `#/new/${segment(each)}` },
+		titled(t("new.recipes"), card(byName(data?.recipes ?? []).map(({ id: each, name, description, kind }) =>
+			a({ key: each, class: "entry", href: `#/new/${segment(each)}` },
 			icon(kind === "scene" ? "scene" : "recipe"), span({ class: "title" }, strong(name), small(description)), icon("forth"))),
 		error && empty(error), data?.recipes.length === 0 && empty(t("nothing")))),
 	];
@@ -79,7 +81,8 @@ function Recipes({ id }) {
 // Return an unused name for a new file.
 async function freeFile(kind, name) {
 	const { files } = await get("files");
-	const stems = [...files.filter((each) => each.kind === kind).map(({ path }) => path), ...listDrafts()].map((path) => path.split("/").pop().replace(/\.lua$/, ""));
+	const stems = [...files.filter((each) => each.kind === kind).map(({ path }) => path), ...listDrafts()]
+		.map((path) => path.split("/").pop().replace(/\.lua$/, ""));
 	return idFor(name, new Set([...state.automations.keys(), ...state.scenes.keys(), ...stems]));
 }
 
@@ -143,15 +146,19 @@ function RecipeField({ field, value, onSet }) {
 	const typed = ({ target }) => onSet(target.value);
 	if (["device", "room", "group"].includes(type)) {
 		const things = type === "device" ? devicesWith(of) : [...state[`${type}s`].values()];
-		if (!things.length) return p({ class: "problem" }, a({ href: type === "device" ? "#/settings/add" : "#/settings/rooms" }, t(`new.no_${type}`, { label: text })));
-		return Array.isArray(preset) ? several(text, field, things, value, onSet) : label(span(text), select({ value, required: true, onchange: typed }, option({ value: "" }, "–"), grouped(type, things)));
+		if (!things.length) return p({ class: "problem" }, a({ href: type === "device" ? "#/settings/add" : "#/settings/rooms" },
+			t(`new.no_${type}`, { label: text })));
+		return Array.isArray(preset) ? several(text, field, things, value, onSet)
+			: label(span(text), select({ value, required: true, onchange: typed }, option({ value: "" }, "–"), grouped(type, things)));
 	}
-	if (type === "choice") return label(span(text), select({ value, onchange: typed }, of.split("|").map((each) => each.trim()).map((each) => option({ key: each, value: each }, each))));
+	if (type === "choice") return label(span(text), select({ value, onchange: typed },
+		of.split("|").map((each) => each.trim()).map((each) => option({ key: each, value: each }, each))));
 	if (type === "duration") return use(Lasting, { text, secs: Number(value), onSet });
 	if (type === "time") return label(span(text), input({ type: "time", value, required: true, oninput: typed }));
 	if (type === "number") {
 		const [, min, max] = boundsIn(of);
-		return label(span(`${text}${unitIn(of)}`), input({ type: "number", value, min, max, step: "any", required: true, oninput: ({ target }) => onSet(target.value === "" ? "" : Number(target.value)) }));
+		return label(span(`${text}${unitIn(of)}`), input({ type: "number", value, min, max, step: "any", required: true,
+			oninput: ({ target }) => onSet(target.value === "" ? "" : Number(target.value)) }));
 	}
 	return label(span(text), input({ type: "text", value, maxlength: "1000", oninput: typed }));
 }

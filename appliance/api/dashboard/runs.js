@@ -23,7 +23,8 @@ function reasonOf({ status, error, trace = [] }, conditions) {
 	const [, kind, detail] = REASON.exec(error) ?? [null, status === "error" ? "failed" : status, error];
 	const [, number, compared] = NUMBERED.exec(kind === "condition" ? detail : "") ?? [];
 	const condition = conditionAt(conditions, number ?? 0);
-	const isSame = condition && trace.some(({ step, holds, type }) => step === "condition" && !holds && conditionAt(conditions, number.split(".")[0]).type === type);
+	const isSame = condition && trace.some(({ step, holds, type }) => step === "condition" && !holds
+		&& conditionAt(conditions, number.split(".")[0]).type === type);
 	const found = isSame ? foundBy(condition, compared) : null;
 	const [own, said] = isSame ? [`${number}: ${inWords(condition)}`, `(${found ?? compared})`] : ["", kind === "disabled" ? "" : detail];
 	return [`${t(`reason.${kind}`, { detail: own }, "")} `, span({ lang: found === null && HUB_LANGUAGE }, said.replace(/ s more$/, " s"))];
@@ -53,7 +54,8 @@ export const runItem = (conditions) => (entry, at) => {
 		p({ class: "hint", dir: "auto" }, causeOf(payload ?? {})),
 		status !== "ok" && p({ dir: "auto" }, reasonOf(entry, conditions)),
 		warnings.filter((each) => !(entry.error ?? "").includes(each)).map((each, key) => p({ key, class: "problem", lang: HUB_LANGUAGE, dir: "auto" }, each)),
-		trace.length > 0 && addsTo(entry.error) && ol({ class: "trace" }, trace.map((step) => li(`${inSeconds(step.at_ms ?? 0)} · ${STEPS[step.step](step, conditions)}`))));
+		trace.length > 0 && addsTo(entry.error) && ol({ class: "trace" },
+			trace.map((step) => li(`${inSeconds(step.at_ms ?? 0)} · ${STEPS[step.step](step, conditions)}`))));
 };
 
 // The words for the steps of a run, by kind.

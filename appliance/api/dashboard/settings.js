@@ -9,7 +9,10 @@ import { icon } from "./icons.js";
 import { stored } from "./kept.js";
 import { CodePairing, KeyPairing, qrCode } from "./pairing.js";
 import { act, changed, confirm, mayAdmin, state } from "./store.js";
-import { actions, Button, called, card, Dialog, empty, errorLine, facts, Field, HUB_LANGUAGE, iconButton, line, row, scroll, titled, toCopy, useLoaded } from "./ui.js";
+import {
+	actions, Button, called, card, Dialog, empty, errorLine, facts, Field, HUB_LANGUAGE, iconButton, line, row,
+	scroll, titled, toCopy, useLoaded,
+} from "./ui.js";
 import { word } from "./values.js";
 import { keepScheme, LANGUAGE, LANGUAGES, number, SCHEME, seconds, t, time } from "./words.js";
 
@@ -39,8 +42,10 @@ export function Settings({ id }) {
 	if (section && mayAdmin()) return use(EditSection, { key: section, name: section });
 	const page = found.find(([name]) => name === id)?.[1];
 	if (page) return [a({ class: "back", href: "#/settings" }, icon("back"), t("nav.settings")), h1({ tabindex: "-1" }, t(`settings.${id}`)), page.draw()];
-	return [div({ class: "heading" }, h1({ tabindex: "-1" }, t("nav.settings"))), use(Changes), card(found.filter(([, { isHidden }]) => !isHidden).map(([name, { symbol }]) =>
-		a({ key: name, class: "entry", href: `#/settings/${name}` }, icon(symbol), span({ class: "title" }, strong(t(`settings.${name}`)), small(t(`settings.${name}.what`))), icon("forth"))))];
+	return [div({ class: "heading" }, h1({ tabindex: "-1" }, t("nav.settings"))), use(Changes),
+		card(found.filter(([, { isHidden }]) => !isHidden).map(([name, { symbol }]) =>
+			a({ key: name, class: "entry", href: `#/settings/${name}` }, icon(symbol),
+				span({ class: "title" }, strong(t(`settings.${name}`)), small(t(`settings.${name}.what`))), icon("forth"))))];
 }
 
 // Changes of the configuration that are not yet active, and the next step.
@@ -51,9 +56,11 @@ function Changes() {
 
 const textOf = (fields) => Object.values(fields).map((each) => (typeof each === "string" ? each : JSON.stringify(each))).join(" ");
 
-const Adapters = () => titled(t("box.adapters"), card(state.adapters.length ? state.adapters.map((each) => use(Adapter, { key: each.name, ...each })) : empty(t("nothing"))));
+const Adapters = () => titled(t("box.adapters"), card(state.adapters.length
+	? state.adapters.map((each) => use(Adapter, { key: each.name, ...each })) : empty(t("nothing"))));
 
-const Events = () => titled(t("box.events"), scroll(t("box.events"), state.events.map(({ at, number: key, type, ...more }) => line(key, "", seconds(at), type, textOf(more)))));
+const Events = () => titled(t("box.events"), scroll(t("box.events"),
+	state.events.map(({ at, number: key, type, ...more }) => line(key, "", seconds(at), type, textOf(more)))));
 
 function ThisPage() {
 	const forget = () => {
@@ -66,7 +73,8 @@ function ThisPage() {
 
 // Colours and language of this browser.
 function Look() {
-	const choose = (label, now, options, onChoose) => div({ class: "row" }, span(label), select({ "aria-label": label, value: now, onchange: ({ target }) => onChoose(target.value) },
+	const choose = (label, now, options, onChoose) => div({ class: "row" }, span(label),
+		select({ "aria-label": label, value: now, onchange: ({ target }) => onChoose(target.value) },
 		options.map(([value, name]) => option({ key: value, value }, name))));
 	const setScheme = (scheme) => {
 		keepScheme(scheme);
@@ -142,7 +150,8 @@ function Keys() {
 	const roles = select({ ref: role, "aria-label": t("key.role") }, ROLES.map((each) => option({ value: each }, t(`role.${each}`))));
 	return [
 		titled(t("box.keys"), card(error, rows,
-			use(Field, { label: t("key.label"), action: t("create"), maxlength: "100", children: roles, onSend: (label) => make({ label, role: role.current.value }) }), errorLine("keys"))),
+			use(Field, { label: t("key.label"), action: t("create"), maxlength: "100", children: roles,
+				onSend: (label) => make({ label, role: role.current.value }) }), errorLine("keys"))),
 		use(ThisPage),
 		secret,
 	];
@@ -151,7 +160,8 @@ function Keys() {
 function Hooks() {
 	const { make, rows, error, secret } = useKeys("hooks", true);
 	return [titled(t("box.hooks"), card(error, rows.length ? rows : p(t("hook.what")),
-		use(Field, { label: t("hook.label"), action: t("create"), maxlength: "263", onSend: (hook) => make({ label: hook.slice(0, 100), role: "hook", hook }) }), errorLine("hooks"))), secret];
+		use(Field, { label: t("hook.label"), action: t("create"), maxlength: "263",
+			onSend: (hook) => make({ label: hook.slice(0, 100), role: "hook", hook }) }), errorLine("hooks"))), secret];
 }
 
 const hookAddress = ({ hook }) => addressOf(`hooks/${segment(hook)}`);
@@ -191,7 +201,8 @@ const foundDevice = ({ kind, name, address, serial, section }) => div({ key: `${
 	use(AddFound, { section }));
 
 function Backup() {
-	const save = () => act("backup", "download", async () => saveFile(`lares-backup-${new Date().toISOString().slice(0, 10)}.tar`, await download("diagnostics/backup")));
+	const save = () => act("backup", "download", async () => saveFile(`lares-backup-${new Date().toISOString().slice(0, 10)}.tar`,
+		await download("diagnostics/backup")));
 	return titled(t("box.backup"), card(
 		row(span(t("backup.what")), use(Button, { label: t("backup.download"), isBusy: state.pending.has("backup"), onClick: save })),
 		errorLine("backup")));

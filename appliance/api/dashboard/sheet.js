@@ -26,7 +26,8 @@ const sheet = (label, onClose, ...content) => use(Dialog, { label, onClose, look
 
 /** @type {(look: any, ...all: any[]) => any} */
 const top = ({ symbol, tone }, name, text, more, onClose) => header({ class: tone || "off" }, span({ class: "symbol" }, icon(symbol)),
-	div({ class: "title" }, h2({ dir: "auto", tabindex: "-1", autofocus: true }, name), text && small({ dir: "auto" }, text)), more, iconButton("close", t("sheet.close"), onClose));
+	div({ class: "title" }, h2({ dir: "auto", tabindex: "-1", autofocus: true }, name), text && small({ dir: "auto" }, text)), more,
+		iconButton("close", t("sheet.close"), onClose));
 
 export function Sheet({ id, onClose }) {
 	const device = state.devices.get(id);

@@ -29,27 +29,32 @@ function isIndoors(device) {
 }
 
 const mean = (devices) => ({ value: devices.reduce((sum, { attributes }) => sum + attributes.temperature.value, 0) / devices.length, unit: "°C" });
-const named = (part) => (devices) => (devices.length === 1 ? t(`summary.${part}_one`, { name: nameOf(devices[0]) }) : t(`summary.${part}_many`, { count: devices.length }));
+const named = (part) => (devices) => (devices.length === 1 ? t(`summary.${part}_one`, { name: nameOf(devices[0]) })
+	: t(`summary.${part}_many`, { count: devices.length }));
 
 // The parts: the devices that each counts, its appearance, and its words. A part without devices is hidden.
 /** @type {Record<string, any>} */
 const PARTS = {
-	alarm: { counts: isAlarm, tone: "bad", symbol: "siren", text: (devices) => (devices.length === 1 ? readingOf(devices[0]).text : t("summary.alarm_many", { count: devices.length })) },
+	alarm: { counts: isAlarm, tone: "bad", symbol: "siren", text: (devices) =>
+		(devices.length === 1 ? readingOf(devices[0]).text : t("summary.alarm_many", { count: devices.length })) },
 	unlocked: { counts: isUnlocked, tone: "bad", symbol: "unlocked", text: named("unlocked") },
 	open: { counts: isLeftOpen, tone: "warn", symbol: "ajar", text: named("open") },
 	lights: { counts: isLit, tone: "light", symbol: "light", text: named("lit") },
 	indoors: { counts: isIndoors, symbol: "sensor", text: (devices) => t("summary.indoors", { value: show("temperature", mean(devices)) }) },
-	locked: { counts: isLocked, tone: "good", symbol: "lock", text: (devices) => (devices.length === 1 ? t("summary.locked_one", { name: nameOf(devices[0]) }) : t("summary.locked_many")) },
+	locked: { counts: isLocked, tone: "good", symbol: "lock", text: (devices) =>
+		(devices.length === 1 ? t("summary.locked_one", { name: nameOf(devices[0]) }) : t("summary.locked_many")) },
 	away: { counts: isAway, tone: "away", symbol: "away", text: named("away") },
 	low: { counts: isLow, tone: "warn", symbol: "battery", text: (devices) => (devices.length === 1
-		? t("summary.low_one", { name: nameOf(devices[0]), share: show("battery", devices[0].attributes.battery, devices[0]) }) : t("summary.low_many", { count: devices.length })) },
+		? t("summary.low_one", { name: nameOf(devices[0]), share: show("battery", devices[0].attributes.battery, devices[0]) })
+		: t("summary.low_many", { count: devices.length })) },
 };
 
 const EVERYWHERE = ["alarm", "away", "low", "open", "unlocked"]; // also of devices that are hidden from the home
 
 function counted(part) {
 	const { counts } = PARTS[part];
-	return [...state.devices.values()].filter((each) => each.attributes && counts(each) && (part === "away" || !isAway(each)) && (EVERYWHERE.includes(part) || !isIn("hidden", each.id)));
+	return [...state.devices.values()].filter((each) => each.attributes && counts(each) && (part === "away" || !isAway(each))
+		&& (EVERYWHERE.includes(part) || !isIn("hidden", each.id)));
 }
 
 export function Summary() {

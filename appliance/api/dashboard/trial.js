@@ -13,5 +13,6 @@ export function TrialResult({ trial }) {
 		error ? p({ class: "problem", lang: HUB_LANGUAGE, dir: "auto" }, error)
 			: p(devices.length ? t("add.found", { names: listOfAll(devices.map(nameOf)) }) : t("add.found_none")),
 		dropped.map((each, key) => p({ key, class: "problem", lang: HUB_LANGUAGE }, each)),
-		lines.length > 0 && details(summary(t("add.trace")), pre({ class: "difference", tabindex: "0", "aria-label": t("add.trace"), lang: HUB_LANGUAGE }, code(lines.join("\n")))));
+		lines.length > 0 && details(summary(t("add.trace")), pre({ class: "difference", tabindex: "0", "aria-label": t("add.trace"),
+			lang: HUB_LANGUAGE }, code(lines.join("\n")))));
 }

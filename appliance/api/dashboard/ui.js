@@ -71,7 +71,8 @@ export function Copy({ text, name }) {
 		setDone(true);
 		setTimeout(() => setDone(false), 1500);
 	};
-	return button({ type: "button", class: "plain", title: t("copy.what", { name }), "aria-label": t(isDone ? "copy.done" : "copy.what", { name }), onclick: copy }, icon(isDone ? "check" : "copy"));
+	return button({ type: "button", class: "plain", title: t("copy.what", { name }),
+		"aria-label": t(isDone ? "copy.done" : "copy.what", { name }), onclick: copy }, icon(isDone ? "check" : "copy"));
 }
 
 function copyBySelection(text) {

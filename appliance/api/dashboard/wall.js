@@ -79,6 +79,7 @@ function inRooms(devices) {
 	const parts = rooms.map(({ id, name }) => ({ id, name, inside: devices.filter((device) => roomOf(device) === id) })).filter(({ inside }) => inside.length > 0);
 	return parts.map(({ id, name, inside }) => ({
 		height: 1 + Math.ceil(inside.length / 2),
-		drawn: section({ key: `room ${id}`, "aria-label": name }, parts.length > 1 && header(h2({ dir: "auto" }, name)), tiles(inside, { list: "favourites", isGuarded: true })),
+		drawn: section({ key: `room ${id}`, "aria-label": name }, parts.length > 1 && header(h2({ dir: "auto" }, name)),
+			tiles(inside, { list: "favourites", isGuarded: true })),
 	}));
 }

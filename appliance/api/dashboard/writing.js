@@ -39,7 +39,8 @@ const THEME = EditorView.theme({
 	".cm-lint-marker-warning": { content: "normal", backgroundColor: "var(--warn)", clipPath: "polygon(50% 0, 100% 100%, 0 100%)" },
 	".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad)" },
 	".cm-lintRange-warning": { backgroundImage: "none", textDecoration: "underline wavy var(--warn)" },
-	".cm-button, .cm-textfield": { font: "inherit", color: "inherit", backgroundImage: "none", backgroundColor: "var(--card)", border: "1px solid var(--edge)", borderRadius: "8px" },
+	".cm-button, .cm-textfield": { font: "inherit", color: "inherit", backgroundImage: "none", backgroundColor: "var(--card)",
+		border: "1px solid var(--edge)", borderRadius: "8px" },
 });
 
 // Fill this place with a field for the text of a file; `onType` gets each new text, `onFaults` what the margin marks.
@@ -58,7 +59,8 @@ export async function write(place, path, text, { onType, onSave, onFaults }) {
 		state: EditorState.create({
 			doc: text,
 			extensions: [
-				lineNumbers(), lintGutter(), history(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(), highlightActiveLine(), highlightSelectionMatches(),
+				lineNumbers(), lintGutter(), history(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(),
+				highlightActiveLine(), highlightSelectionMatches(),
 				indentUnit.of(isLua ? "  " : ""), EditorView.lineWrapping, THEME, syntaxHighlighting(COLORS), tooltips({ parent: root }), search({ top: true }),
 				StreamLanguage.define(isLua ? lua : toml),
 				autocompletion({ override: [isLua ? async (context) => complete(context, await names) : () => null] }),
@@ -110,7 +112,8 @@ function describe(device, place) {
 	const dom = place.ownerDocument.createElement("div");
 	dom.className = "cm-state";
 	const room = state.rooms.get(device.room_id)?.name;
-	const lines = [[nameOf(device), room].filter(Boolean).join(" · "), ...attributesOf(device).map(([name, value]) => `${labelOf(name, device)}: ${show(name, value, device)}  (${name})`)];
+	const lines = [[nameOf(device), room].filter(Boolean).join(" · "),
+		...attributesOf(device).map(([name, value]) => `${labelOf(name, device)}: ${show(name, value, device)}  (${name})`)];
 	for (const line of lines) dom.appendChild(place.ownerDocument.createElement("div")).textContent = line;
 	return dom;
 }
@@ -171,13 +174,15 @@ function complete(context, names) {
 	if (!word && !context.explicit) return null;
 	const kind = /type\s*=\s*["'](\w+)["'][^{}]*$/.exec(around)?.[1];
 	const fields = kind ? FIELDS[kind] ?? [] : /^\s*\w*$/.test(before) ? TOP : [];
-	return fields.length ? { from: context.pos - word.length, options: fields.map((field) => option(field, "", { type: "property", apply: `${field} = ` })), validFor: /^\w*$/ } : null;
+	return fields.length ? { from: context.pos - word.length, options: fields.map((field) => option(field, "",
+		{ type: "property", apply: `${field} = ` })), validFor: /^\w*$/ } : null;
 }
 
 const methodOf = ({ name, arguments: args, description }) => option(name, `(${args.join(", ")})`, { type: "method", info: description, apply: `${name}(` });
 
 function optionsIn(lead, around, names) {
-	const devices = names.devices.map(({ id, alias, name, room }) => option(alias ?? id, [name, room].filter(Boolean).join(" · "), { type: "variable", info: alias ? id : undefined }));
+	const devices = names.devices.map(({ id, alias, name, room }) => option(alias ?? id, [name, room].filter(Boolean).join(" · "),
+		{ type: "variable", info: alias ? id : undefined }));
 	const mentioned = deviceIn(around, names.devices);
 	const able = mentioned ? [mentioned] : names.devices;
 	const capability = /capability\s*=\s*["']([\w.]+)["'][^}]*$/.exec(around)?.[1];

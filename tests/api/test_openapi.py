@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from appliance.api import routes
 from appliance.api.app import ROUTES
 from appliance.api.auth import REACH, Role
 from appliance.api.codes import CODES
@@ -237,3 +238,15 @@ def test_an_answer_that_the_document_does_not_describe_fails_the_test_that_recei
             contract_recorder.judge(*answer)
     for answer in RIGHT:
         contract_recorder.judge(*answer)
+
+
+def test_the_package_lists_every_path_in_a_file_with_another_name() -> None:
+    lines = re.findall(r"^- `(\w+)`: (.*)$", routes.__doc__ or "", re.MULTILINE)
+    listed = {(file, path) for file, paths in lines for path in re.findall(r"`(.+?)`", paths)}
+    found = set()
+    for row in ROUTES:
+        file = row.handler.__module__.rpartition(".")[2]
+        prefixes = {(name, path) for name, path in listed if name == file and f"{row.path}/".startswith(f"{path}/")}
+        assert prefixes or row.path.split("/")[1] == file, f"{row.path} is in {file}.py"
+        found |= prefixes
+    assert found == listed

@@ -20,7 +20,7 @@ from appliance.lua.failures import failure_of
 from appliance.lua.folder import answer_require
 from appliance.lua.process import ExecutionSettings
 from appliance.lua.source import Source
-from appliance.lua_worker.ctx_methods import CTX_METHODS
+from appliance.lua_worker.ctx_methods import CTX_METHODS, KIND_READING
 from appliance.lua_worker.protocol import CPU, LAST, TIMING, FrameKind, Reason, WorkerFrame, encode
 from appliance.tables.checks import nearest
 
@@ -34,11 +34,8 @@ UNCOUNTED = frozenset(name for name, method in CTX_METHODS.items() if method.wai
 """Methods of `ctx` whose duration the backstop ignores. For `run_scene`, the backstop includes the counted time of
 the scene."""
 
-READING = frozenset(
-    {name for name, method in CTX_METHODS.items() if method.reads} | {"json", "xml", "crypto", "kept"}
-)
-"""Methods that answer from memory, so Lua's running time continues during these calls. The list includes methods of
-kinds in Lua."""
+READING = KIND_READING.union(name for name, method in CTX_METHODS.items() if method.reads)
+"""Requests that the hub answers from memory, so Lua's running time continues during these calls."""
 
 MAX_ANSWER_BYTES = 4 << 20
 """Maximum size of the JSON that one call returns to Lua."""
@@ -99,7 +96,7 @@ class LuaExecution:
     _is_stopping = _is_over = _is_remarked = False
     _cancel_timer: asyncio.TimerHandle | None = None
     _final_frame: WorkerFrame | None = None
-    _backstop, _limit = inf, Reason.CPU
+    _backstop, _limit = inf, Reason.RUNNING_TIME
     _resumed_at: float | None = None
     _computes_since: float | None = None
     _waits_for: tuple[str, bytes, datetime] | None = None
@@ -121,7 +118,7 @@ class LuaExecution:
         self._settings = settings
         self._files = [source]
         self._event = event
-        self._cpu_left = settings.limits.max_cpu_secs
+        self._run_secs_left = settings.limits.max_cpu_secs
 
     def begin(self, find_worker: FindWorker, lost_because: str = "") -> None:
         """Send the file to a worker. `lost_because` is the reason why the last worker ended before it received the
@@ -131,7 +128,7 @@ class LuaExecution:
             self._final_frame = _lost(worker)
             return
         self._worker, self._is_over = worker, False
-        self._computes_since, self._cpu_left = None, self._settings.limits.max_cpu_secs
+        self._computes_since, self._run_secs_left = None, self._settings.limits.max_cpu_secs
         worker.send(self, self.kind, (self.source.chunk, self.source.name.encode(), self._event))
 
     async def run(self, find_worker: FindWorker) -> Failure:
@@ -229,7 +226,7 @@ class LuaExecution:
         counted = self._calls.counted_secs
         self.deadline = self._backstop if counts else inf
         if operation not in READING:
-            self._cpu_left, self._computes_since = self._settings.limits.max_cpu_secs, None
+            self._run_secs_left, self._computes_since = self._settings.limits.max_cpu_secs, None
             self._waits_for = (operation, arguments, self._settings.clock.now())
         if not counts:
             self._waits_until = began + _seconds_of_sleep(operation, arguments)
@@ -269,7 +266,8 @@ class LuaExecution:
             self._computes_since = now
         if not self.is_begun:
             self._backstop = now + self._settings.limits.backstop_secs
-        secs, self._limit = min((self._cpu_left, Reason.CPU), (max(0.0, self._backstop - now), Reason.BACKSTOP))
+        left = max(0.0, self._backstop - now)
+        secs, self._limit = min((self._run_secs_left, Reason.RUNNING_TIME), (left, Reason.BACKSTOP))
         self.deadline = now + secs
         timing = TIMING.pack(secs, self._limit, self._settings.clock.now().timestamp())
         return encode(kind, self.number, timing, *parts)
@@ -286,7 +284,8 @@ class LuaExecution:
         self._is_over = frame.kind in LAST
         self.deadline = inf
         if self._resumed_at is not None:
-            self._cpu_left = max(0.0, self._cpu_left - self._settings.machine.monotonic() + self._resumed_at)
+            ran = self._settings.machine.monotonic() - self._resumed_at
+            self._run_secs_left = max(0.0, self._run_secs_left - ran)
             self._resumed_at = None
         if not self.reply.done():
             self.reply.set_result(frame)

@@ -16,7 +16,7 @@ from appliance.home.capabilities import CAPABILITIES
 from appliance.home.values import KELVIN_RANGE, MIRED_RANGE
 from appliance.lua.process import ExecutionLimits
 from appliance.lua.source import KEYWORDS, Source, tokens_of, windows_of
-from appliance.lua_worker.ctx_methods import CTX_METHODS, KIND_METHODS
+from appliance.lua_worker.ctx_methods import CTX_METHODS, KIND_METHODS, SCRIPT_METHODS
 from appliance.lua_worker.protocol import FrameKind, Reason, WorkerFrame
 from appliance.tables.checks import nearest
 
@@ -38,7 +38,7 @@ _LIMITS = {
         "took more than {0.backstop_secs:g} s in all, sleep not counted,",
         "automations.runner.backstop_timeout_secs",
     ),
-    Reason.CPU: ("ran for {0.max_cpu_secs:g} s without waiting", "scripts.max_cpu_secs"),
+    Reason.RUNNING_TIME: ("ran for {0.max_cpu_secs:g} s without waiting", "scripts.max_cpu_secs"),
     Reason.CPU_TOTAL: ("computed for {0.max_cpu_total_secs:g} s in all", "scripts.max_cpu_total_secs"),
     Reason.MEMORY: ("needed more than {0.max_memory_mb:g} MB of memory", "scripts.max_memory_mb"),
 }
@@ -167,7 +167,7 @@ def _keyword(found: re.Match[str], _: ErrorContext) -> str | None:
 
 
 def _global(found: re.Match[str], context: ErrorContext) -> str | None:
-    own = KIND_METHODS if context.is_kind else frozenset({*CTX_METHODS, "log"})
+    own = KIND_METHODS if context.is_kind else SCRIPT_METHODS
     return f"is it ctx:{found[1]}(…)?" if found[1] in own else None
 
 
@@ -182,7 +182,7 @@ def _unset(_: re.Match[str], context: ErrorContext) -> str | None:
 
 
 def _method(found: re.Match[str], context: ErrorContext) -> str | None:
-    name, own, others = found[1], frozenset({*CTX_METHODS, "log"}), KIND_METHODS
+    name, own, others = found[1], SCRIPT_METHODS, KIND_METHODS
     owners = "a kind of adapter, not in scenes and automations"
     if context.is_kind:
         own, others, owners = others, own, "scenes and automations, not in a kind of adapter"

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from appliance.errors import Fault
 from appliance.lua.source import KEYWORDS, NO_TOKEN, LuaToken, Source, by_text, tokens_of
-from appliance.lua_worker.ctx_methods import CTX_METHODS, KIND_METHODS
+from appliance.lua_worker.ctx_methods import KIND_METHODS, SCRIPT_METHODS
 from appliance.tables.checks import nearest
 
 _MAKERS = frozenset({"_G", "_ENV", "load", "rawset"})
@@ -49,7 +49,7 @@ async def find_undefined(
     """Return a fault for each undefined name and each unknown `ctx` method in `sources`. `is_kind` selects the
     methods of kinds of adapter. Names that `others` define are known, but `others` are not checked. Return no faults
     if any file may assign globals dynamically."""
-    methods = KIND_METHODS if is_kind else frozenset({*CTX_METHODS, "log"})
+    methods = KIND_METHODS if is_kind else SCRIPT_METHODS
     if (known := _KNOWN.get(is_kind)) is None:
         known = _KNOWN[is_kind] = await describe(Source(name="names", text=_NAMES))
     return await asyncio.to_thread(_find, sources, others, known, methods)

@@ -49,8 +49,14 @@ editors. The list does not contain `ctx:log`, because `ctx:log` sends no request
 LOG_ARGUMENTS = ("string", "any", "table?")
 """The types of the arguments of `ctx:log`, which `prelude/ctx.lua` checks."""
 
+SCRIPT_METHODS = frozenset({*CTX_METHODS, "log"})
+"""The methods of `ctx` in scenes, automations, and scripts."""
+
 KIND_METHODS = frozenset({"http", "fetch", "send", "ask", "keep", "kept", "log", "now"})
 """The methods of `ctx` in kinds of adapter. `prelude/kind.lua` defines these methods."""
+
+KIND_READING = frozenset({"json", "xml", "crypto", "kept"})
+"""The requests of kinds of adapter that the hub answers from memory. Libraries such as `json` also send requests."""
 
 
 def methods_in_lua() -> str:

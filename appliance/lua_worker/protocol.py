@@ -60,7 +60,7 @@ class Reason(IntEnum):
     """The reason for stopping an execution. The values are small integers, because they are passed to Lua."""
 
     BACKSTOP = 1
-    CPU = 2
+    RUNNING_TIME = 2
     CANCELLED = 3
     MEMORY = 4
     STUCK = 5

@@ -58,7 +58,7 @@ class WorkerExecution:
         max_memory: int,
         send: Callable[[bytes], None],
         forget: Callable[[int], object],
-        max_cpu_secs: float = inf,
+        max_cpu_total_secs: float = inf,
     ) -> None:
         self.number = 0
         self.place = b""
@@ -66,7 +66,7 @@ class WorkerExecution:
         self.cpu_secs = 0.0
         """The processor time of Lua at its last poll."""
         self._cpu_before, self._cpu_from = 0.0, 0.0
-        self._max_cpu_secs = max_cpu_secs
+        self._max_cpu_total_secs = max_cpu_total_secs
         self._send = send
         self._forget = forget
         self._lock = threading.Lock()
@@ -153,7 +153,7 @@ class WorkerExecution:
         self.cpu_secs = self._cpu_before + thread_time() - self._cpu_from
         if self._reason is not None:
             return int(self._reason)
-        if self.cpu_secs > self._max_cpu_secs:
+        if self.cpu_secs > self._max_cpu_total_secs:
             return int(Reason.CPU_TOTAL)
         return self._reason_then if monotonic() > self._until else None
 

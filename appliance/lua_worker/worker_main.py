@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> None:
     hub's process id. The time zone follows: a file, and the zone's offset and size in the file. The limits follow: an
     execution's memory in bytes and processor time in seconds, and the worker's address space in bytes. The last
     arguments are the user and groups of the process."""
-    parent, zone, max_memory, max_cpu_secs, max_address_space, ids = arguments
+    parent, zone, max_memory, max_cpu_total_secs, max_address_space, ids = arguments
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICE)
     with contextlib.suppress(OSError):
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> None:
     connection = socket.socket(fileno=0)
     missing = confine(int(parent), int(max_address_space))
     try:
-        WorkerLoop(connection, int(max_memory), float(max_cpu_secs)).serve("; ".join(missing))
+        WorkerLoop(connection, int(max_memory), float(max_cpu_total_secs)).serve("; ".join(missing))
     finally:  # glibc needs a descriptor to end the other threads cleanly, but no descriptor is left
         os._exit(os.EX_SOFTWARE)
 
@@ -73,10 +73,10 @@ class WorkerLoop:
     """Reads frames and processes them. The thread that has read a frame also processes the frame, while another
     thread reads the next frame. A frame therefore never waits for a switch of threads."""
 
-    def __init__(self, connection: socket.socket, max_memory: int, max_cpu_secs: float) -> None:
+    def __init__(self, connection: socket.socket, max_memory: int, max_cpu_total_secs: float) -> None:
         self._connection = connection
         self._max_memory = max_memory
-        self._max_cpu_secs = max_cpu_secs
+        self._max_cpu_total_secs = max_cpu_total_secs
         self._sending = threading.Lock()
         self._executions: dict[int, WorkerExecution] = {}
         self._spares: list[WorkerExecution] = []
@@ -181,7 +181,7 @@ class WorkerLoop:
         self._send(encode(FrameKind.PONG, number, MEMORY_USE.pack(largest, memory), place, cpu))
 
     def _new_execution(self) -> WorkerExecution:
-        return WorkerExecution(self._max_memory, self._send, self._forget, self._max_cpu_secs)
+        return WorkerExecution(self._max_memory, self._send, self._forget, self._max_cpu_total_secs)
 
     def _forget(self, number: int) -> None:
         self._executions.pop(number, None)

@@ -26,7 +26,7 @@ from appliance.adapters.mqtt.out.home_publishers import open_publishers
 from appliance.adapters.mqtt.out.publishing import FrameOf, HomeAccess, no_frame
 from appliance.adapters.publisher import Publisher
 from appliance.automations.automations import Automations, catalog_of
-from appliance.automations.ctx import CtxCalls
+from appliance.automations.ctx import CtxWork
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.name_watcher import NameWatcher
@@ -51,8 +51,9 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.log_buffer import LogBuffer
 from appliance.lua.catalog import Asset
-from appliance.lua.context import Context, CtxCall, FailedCalls
+from appliance.lua.context import Context, CtxFunction
 from appliance.lua.executor import Executor
+from appliance.lua.failed_calls import FailedCalls
 from appliance.lua.folder import find_stray, folder_of, modules_of, read_folder
 from appliance.lua.kind_catalog import KindCatalog, enter_kinds, folder_of_kinds
 from appliance.lua.reload import LoadWork, Reloaded, Reloader, refusing, targets_of
@@ -121,7 +122,7 @@ class Hub:
         self._frame_of = frame_of
         self._stack = AsyncExitStack()
         self.start_errors: list[events.SystemErrorReported] = []
-        self._calls: Mapping[str, CtxCall] = {}
+        self._ctx_work: Mapping[str, CtxFunction] = {}
         self.has_files = config.files.enabled
         """Whether clients can read and save the files of the home over HTTP."""
         self.worker_starts = asyncio.Event()
@@ -319,7 +320,7 @@ class Hub:
         self.names = NameWatcher(self.bus, self.clock, self.document, self._view_names, self.health.have_all_started)
         await stack.enter_async_context(self.names)
         automations.hold_until(self.health.have_all_started, self.bus)
-        self._calls = CtxCalls(environment, self.timers, self.scenes.run, config.notify.targets).table()
+        self._ctx_work = CtxWork(environment, self.timers, self.scenes.run, config.notify.targets).table()
 
     async def _reload_automations(self, *, only_valid: bool = False) -> tuple[int, list[Fault]]:
         """Reload the automations. A successful reload ends the safe mode that follows crashes."""
@@ -474,8 +475,8 @@ class Hub:
     def _report_worker_kill(self, reason: str) -> None:
         self.bus.publish(events.SystemErrorReported(message=f"lua: {reason}"))
 
-    def _new_context(self, label: str) -> Context:
-        return Context(self.registry, self.dispatcher, self.clock, label, self._calls, self.failed_calls)
+    def _new_context(self, label: str, chain: tuple[str, ...]) -> Context:
+        return Context(self.registry, self.dispatcher, self.clock, label, self._ctx_work, self.failed_calls, chain)
 
     def _has_adapter(self, device: Device) -> bool:
         """Return whether an enabled adapter can have created the stored device."""

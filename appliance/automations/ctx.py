@@ -1,11 +1,11 @@
-"""The work of each method of `ctx` in the home. `lua_worker/ctx_methods.py` lists the methods."""
+"""The work of `ctx` in the home. `lua_worker/ctx_methods.py` lists the methods."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import Any
 
@@ -33,7 +33,7 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.texts import MAX_ID_CHARS
 from appliance.home.values import Value
-from appliance.lua.context import Context, CtxCall
+from appliance.lua.context import Context, CtxFunction
 from appliance.tables.json_schema import Shape
 
 log = logging.getLogger("notify")
@@ -47,8 +47,8 @@ _Find = Callable[[str], Any]
 RunScene = Callable[[str, tuple[str, ...]], Awaitable[ExecutionEntry]]
 
 
-class CtxCalls:
-    """The work of `ctx` for scenes and automations.
+class CtxWork:
+    """The functions that do the work of `ctx` for scenes and automations.
 
     `run_scene` runs a scene until it ends; its second argument is the chain of executions that led to the scene.
     `targets` of `ctx:notify` are `<section>:<operation>`; without targets, a message becomes a log line.
@@ -64,12 +64,12 @@ class CtxCalls:
         self._bus: Bus = environment.bus
         self._clock: Clock = environment.clock
 
-    def table(self) -> Mapping[str, CtxCall]:
+    def table(self) -> Mapping[str, CtxFunction]:
         registry = self._registry
         return {
-            "command": _commanding(self._command),
-            "command_room": _commanding(partial(_command_all, registry.list_room_devices)),
-            "command_group": _commanding(partial(_command_all, registry.list_group_devices)),
+            "command": self._command,
+            "command_room": partial(_command_all, registry.list_room_devices),
+            "command_group": partial(_command_all, registry.list_group_devices),
             "invoke": self._invoke,
             "notify": self._notify,
             "run_scene": self._run_scene,
@@ -91,10 +91,11 @@ class CtxCalls:
             "restore": self._restore,
         }
 
-    async def _command(self, context: Context, device_id: str, raw: Any) -> dict[str, Any]:
-        with checking_ranges(lambda: self._list_specs(device_id)):
-            command = Command.parse(raw)
-        result = await context.send_to(device_id, command)
+    async def _command(self, context: Context, device_id: str, raw: Any, *_: None) -> dict[str, Any]:
+        with _noting_failure(context, device_id):
+            with checking_ranges(lambda: self._list_specs(device_id)):
+                command = Command.parse(raw)
+            result = await context.send_to(device_id, command)
         return {"status": result["status"], "message": result["message"]}
 
     def _list_specs(self, device_id: str) -> Iterable[CommandSpec]:
@@ -128,7 +129,7 @@ class CtxCalls:
         try:
             ending = await self._run_scene_of(id_, context.chain)
             status = ending.status
-            context.counted_secs += ending.counted_secs
+            context.add_counted(ending.counted_secs)
         except LaresError:
             status = ExecutionStatus.ERROR
             raise
@@ -216,19 +217,13 @@ class CtxCalls:
         return _result(target, Status.OK, None)
 
 
-async def _command_all(find: _Find, context: Context, name: str, raw: Any) -> list[dict[str, Any]]:
-    return await context.send(find(name), Command.parse(raw))
+async def _command_all(find: _Find, context: Context, name: str, raw: Any, *_: None) -> list[dict[str, Any]]:
+    with _noting_failure(context, name):
+        return await context.send(find(name), Command.parse(raw))
 
 
-def _commanding(send: Callable[[Context, str, Any], Awaitable[Any]]) -> CtxCall:
-    async def command(context: Context, name: str, raw: Any, *_: None) -> Any:
-        try:
-            return await send(context, name, raw)
-        except LaresError as error:  # a script with `pcall` would hide this failure
-            context.note_failure(f"command to {name[:MAX_ID_CHARS]}", str(error))
-            raise
-
-    return command
+def _noting_failure(context: Context, name: str) -> AbstractContextManager[None]:
+    return context.noting_failure(f"command to {name[:MAX_ID_CHARS]}")
 
 
 async def _get_one(shape: Shape, find: _Find, _: Context, name: str, *__: None) -> Any:

@@ -20,7 +20,7 @@ from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.active import ActiveTrigger
 from appliance.automations.automations import Automations, catalog_of
-from appliance.automations.ctx import CtxCalls
+from appliance.automations.ctx import CtxWork
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.schedule import MICROSECOND, TimerHandle
@@ -45,7 +45,7 @@ from appliance.home.events import CommandEnded, Event, HookCalled
 from appliance.home.registry import Registry
 from appliance.home_locale import Locale
 from appliance.lua.catalog import Asset
-from appliance.lua.context import Context, CtxCall
+from appliance.lua.context import Context, CtxFunction
 from appliance.lua.executor import Execution, Executor
 from appliance.lua.kind_catalog import DescribeKind, catalog_of_kinds
 from appliance.scenes import Scene, Scenes, build_catalog
@@ -292,12 +292,12 @@ async def open_simulation(
     """Open the automations with the stored state, as the user of `home`. Store nothing."""
     bus, limits = Bus(), settings.automations.runner
     registry = (environment := _environment(settings, stored, bus, clock)).registry
-    calls: dict[str, CtxCall] = {}
+    work: dict[str, CtxFunction] = {}
     async with open_pool(settings, clock, *home) as pool:
         operations = await _list_operations(settings, home[0], pool.describe)
         dispatcher, turn = SimulatedDispatcher(registry, bus, clock, operations), Turn()
         context = partial(SimulatedContext, registry, dispatcher, clock)
-        new_context = partial(_new_context, context, calls, printer, turn)
+        new_context = partial(_new_context, context, work, printer, turn)
         executor = partial(SimulatedExecutor, turn) if runs_lua else DryExecutor
         new_executor = partial(executor, pool, new_context, clock)
         catalog = catalog_of(settings.automations, settings.root, pool.describe, settings.locale, clock)
@@ -306,7 +306,7 @@ async def open_simulation(
             Scenes(in_scenes, new_executor(ExecutionHistory())) as scenes,
             Automations(catalog, environment, new_executor(printer)) as automations,
         ):
-            calls.update(CtxCalls(environment, automations.timers, scenes.run, settings.notify.targets).table())
+            work.update(CtxWork(environment, automations.timers, scenes.run, settings.notify.targets).table())
             bus.listen(printer.on_event)
             yield Simulation(
                 definitions=catalog.list_definitions(),
@@ -336,14 +336,15 @@ async def _list_operations(
 
 
 def _new_context(
-    context: Callable[[str, dict[str, CtxCall]], SimulatedContext],
-    calls: dict[str, CtxCall],
+    context: Callable[..., SimulatedContext],
+    work: dict[str, CtxFunction],
     printer: SimulationPrinter,
     turn: Turn,
     label: str,
+    chain: tuple[str, ...],
 ) -> Context:
     printer.on_start(label)
-    made = context(label, calls)
+    made = context(label, work, chain=chain)
     made.on_action, made.turn = printer.print_action, turn
     return made
 

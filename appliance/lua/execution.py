@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from appliance.adapters.lua_kinds.host import LuaCalls
+from appliance.adapters.lua_kinds.lua_calls import LuaCalls
 from appliance.errors import ExecutionCancelled, Fault, Invalid, LaresError, NotFound, ScriptFailed
 from appliance.lua.failures import failure_of
 from appliance.lua.folder import answer_require
@@ -213,15 +213,13 @@ class LuaExecution:
 
     async def _answer(self, request: WorkerFrame) -> tuple[bytes, ...]:
         """Return the parts of the ANSWER frame: a module, or the result of a `ctx` method. After `stop_after_call`,
-        do nothing."""
+        do nothing. Restart the running time, unless the method only reads. Extend the backstop by the time of
+        `UNCOUNTED` methods."""
         operation, arguments = request.parts[0].decode(), request.parts[1]
         if operation == "require":
             return await asyncio.to_thread(answer_require, self._settings.scripts, arguments, self._files)
-        return () if self.stops_after_call else await self._call(operation, arguments)
-
-    async def _call(self, operation: str, arguments: bytes) -> tuple[bytes, ...]:
-        """Return the parts of the ANSWER frame for a call of a `ctx` method. Restart the running time, unless the
-        method only reads. Extend the backstop by the time of `UNCOUNTED` methods."""
+        if self.stops_after_call:
+            return ()
         counts, began = operation not in UNCOUNTED, self._settings.machine.monotonic()
         counted = self._calls.counted_secs
         self.deadline = self._backstop if counts else inf

@@ -14,10 +14,11 @@ from msgspec import Struct
 from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
-from appliance.lua.context import MAX_TRACE_STEPS, Context
+from appliance.lua.context import Context
 from appliance.lua.execution import LuaExecution
 from appliance.lua.modes import Decision, Mode, ModeType, apply_mode, refusal
 from appliance.lua.source import Source
+from appliance.lua.trace import MAX_TRACE_STEPS
 from appliance.lua.unfinished import UnfinishedExecutions
 from appliance.lua.worker_pool import WorkerPool
 from appliance.tasks import Tasks
@@ -52,6 +53,10 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
 
 Note = Callable[[ExecutionRequest, ExecutionEntry], None]
 """Receives the request and the history entry of an ended execution."""
+
+
+NewContext = Callable[[str, tuple[str, ...]], Context]
+"""Returns the context of an execution with this label and chain."""
 
 
 class ExecutionView(Struct, frozen=True, kw_only=True):
@@ -109,7 +114,7 @@ class Executor:
     def __init__(
         self,
         pool: WorkerPool,
-        new_context: Callable[[str], Context],
+        new_context: NewContext,
         clock: Clock,
         history: ExecutionHistory,
         unfinished: UnfinishedExecutions | None = None,
@@ -228,8 +233,7 @@ class Executor:
         request = execution.request
         execution.at, execution.began = self._clock.now(), self._clock.monotonic()
         try:
-            execution.context = context = self._new_context(request.label)
-            context.chain = (*request.chain, request.label)
+            execution.context = context = self._new_context(request.label, request.chain)
             if self._unfinished is not None:
                 self._unfinished.begin(execution.id, request.kind, request.id, execution.at)
             execution.lua = self._pool.begin(request.source, context, request.event, name=request.label)

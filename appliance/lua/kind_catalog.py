@@ -23,7 +23,8 @@ from appliance.adapters.lua_kinds.definition import (
     list_bundled_kinds,
     parse_kind,
 )
-from appliance.adapters.lua_kinds.host import LoadedSection, LuaCalls, SectionFault
+from appliance.adapters.lua_kinds.host import LoadedSection, SectionFault
+from appliance.adapters.lua_kinds.lua_calls import LuaCalls
 from appliance.adapters.lua_kinds.section import LuaSection, SectionFaults, SectionSettings, read_section
 from appliance.errors import ConfigFailed, Fault
 from appliance.home import events

@@ -97,12 +97,12 @@ class Acting(Stage):
     def begin(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
         play = super().begin(source, context, event, name=name)
         unused = cast("Any", None)
-        calls = Context(unused, unused, Clock(), name, {"act": self._act})
-        self._acts.add(asyncio.get_running_loop().create_task(self._play(play, calls)))
+        context = Context(unused, unused, Clock(), name, {"act": self._act})
+        self._acts.add(asyncio.get_running_loop().create_task(self._play(play, context)))
         return play
 
-    async def _play(self, play: Play, calls: Context) -> None:
-        await calls.call("act", (play.name,))
+    async def _play(self, play: Play, context: Context) -> None:
+        await context.call("act", (play.name,))
         play.end()
 
     async def _act(self, context: Context, name: str) -> None:

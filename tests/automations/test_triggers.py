@@ -11,12 +11,7 @@ from msgspec.structs import replace
 from appliance.automations.matcher import Matcher
 from appliance.automations.triggers.base import Match
 from appliance.automations.triggers.device import Devices, DeviceTrigger
-from appliance.home.events import (
-    AdapterStarted,
-    DeviceRemoved,
-    DeviceStateChanged,
-    Event,
-)
+from appliance.home.events import AdapterStarted, DeviceRemoved, DeviceStateChanged, Event
 from appliance.home.model import LastValues, last_values
 from tests.automations.homes import LAMP, change
 from tests.fakes.rows import each_row

@@ -24,11 +24,11 @@ from appliance.home.bus import Bus
 from appliance.home.events import AdapterAnswered
 from appliance.home.model import Device, DeviceKind, Observation, Report
 from appliance.lua.catalog import Catalog
-from appliance.lua.context import Trace
 from appliance.lua.execution import Failure
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
 from appliance.lua.source import Source
+from appliance.lua.trace import Trace
 from appliance.store.clock_trust import ClockTrust
 from appliance.tables.checks import Function
 from tests.automations.homes import BERLIN, NOW
@@ -102,7 +102,6 @@ class FailingHistory(ExecutionHistory):
 class _Context:
     results: tuple[Any, ...] = ()
     warnings: tuple[str, ...] = ()
-    chain: tuple[str, ...] = ()
 
     def __init__(self, clock: VirtualClock) -> None:
         self.trace = Trace(clock)
@@ -256,7 +255,7 @@ async def bench(
     catalog: Catalog[AutomationDefinition] = Catalog(
         "automation", Folder(path=folder, name="config/automations"), _describe, automation_parser(locale, clock, 3)
     )
-    executor = Executor(cast("Any", stage), cast("Any", lambda label: _Context(clock)), clock, history)
+    executor = Executor(cast("Any", stage), cast("Any", lambda *_: _Context(clock)), clock, history)
     async with Automations(catalog, environment, executor) as parts:
         if not is_idle:
             parts.scheduler.after("the end of time", FOREVER, lambda late: None)

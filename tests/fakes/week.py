@@ -16,7 +16,7 @@ from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Oper
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Dispatcher
 from appliance.automations.automations import Automations
-from appliance.automations.ctx import CtxCalls
+from appliance.automations.ctx import CtxWork
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.environment import Environment
 from appliance.automations.variables import Variables
@@ -27,7 +27,7 @@ from appliance.home.events import AdapterAnswered, DeviceEvent
 from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.values import Value
 from appliance.lua.catalog import Catalog
-from appliance.lua.context import Context, CtxCall
+from appliance.lua.context import Context, CtxFunction
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
 from appliance.store.clock_trust import ClockTrust
@@ -170,21 +170,21 @@ async def open_week(
     clock, bus = vendor.clock, Bus()
     registry = PromptRegistry(bus, clock)
     registry.restore(registry.layout, card.devices)
-    calls: dict[str, CtxCall] = {}
+    work: dict[str, CtxFunction] = {}
     async with DeviceSession() as session, open_pool(scripts=config / "scripts", clock=clock) as lua:
         context = context_of("x", session, clock, registry=registry, bus=bus)
         runner = AdapterRunner(lambda _: runner_adapter, context)
         runner_adapter = runner.adapter = VendorAdapter(context, vendor)
         async with Dispatcher([runner], bus, clock) as dispatcher:
             new_context = partial(_SleepNoting, registry, dispatcher, clock)
-            made = Executor(lua, lambda label: new_context(label, calls), clock, ExecutionHistory())
+            made = Executor(lua, lambda label, _: new_context(label, work), clock, ExecutionHistory())
             trust = ClockTrust(clock, LONG_AGO)
             environment = Environment(registry, bus, clock, trust, card, stopped_at=stopped_at)
             folder = Folder(path=config / "automations", name="config/automations")
             parser = automation_parser(BERLIN, clock, 8)
             catalog: Catalog[AutomationDefinition] = Catalog("automation", folder, lua.describe, parser)
             async with Automations(catalog, environment, made) as automations:
-                calls.update(CtxCalls(environment, automations.timers, _no_scene, ("x:tell",)).table())
+                work.update(CtxWork(environment, automations.timers, _no_scene, ("x:tell",)).table())
                 week = Week(vendor=vendor, registry=registry, bus=bus, variables=environment.variables, made=made)
                 week.look()
                 for id_, members in groups.items():

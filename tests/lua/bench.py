@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from appliance.adapters.lua_kinds.host import LuaCalls
-from appliance.automations.ctx import CtxCalls
+from appliance.adapters.lua_kinds.lua_calls import LuaCalls
+from appliance.automations.ctx import CtxWork
 from appliance.automations.timers import Timers
 from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound, ScriptFailed
-from appliance.lua.context import CtxCall
+from appliance.lua.context import CtxFunction
 from appliance.lua.execution import Failure, LuaExecution
 from appliance.lua.folder import Folder
 from appliance.lua.process import ExecutionLimits
@@ -53,10 +53,10 @@ class Notes:
         self.lines.append((level, message, fields))
 
 
-def calls_of(home: InstantHome, clock: Clock) -> Mapping[str, CtxCall]:
+def calls_of(home: InstantHome, clock: Clock) -> Mapping[str, CtxFunction]:
     """Return the operations of `ctx` in the home; no scene can run."""
     environment = environment_of(home.registry, home.bus, clock)
-    return CtxCalls(environment, Timers(environment), _no_scene, ()).table()
+    return CtxWork(environment, Timers(environment), _no_scene, ()).table()
 
 
 async def _no_scene(id_: str, chain: tuple[str, ...]) -> Any:

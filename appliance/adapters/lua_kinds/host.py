@@ -10,21 +10,9 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from appliance.adapters.lua_kinds.definition import KindDefinition
+from appliance.adapters.lua_kinds.lua_calls import LuaCalls
 from appliance.adapters.lua_kinds.section import LuaSection, SectionSettings
 from appliance.errors import Fault
-
-
-class LuaCalls(Protocol):
-    """Answers the calls of a Lua function. `counted_secs` is the time of nested executions that is added to the
-    function's time limit."""
-
-    counted_secs: float
-
-    async def call(self, operation: str, arguments: Any) -> Any:
-        """Run `ctx:<operation>` and return JSON data. A `LaresError` is raised at the user's line."""
-
-    def log(self, level: str, message: str, fields: Any) -> None:
-        """Write a log line of Lua."""
 
 
 class LoadedSection(Struct, frozen=True, kw_only=True):

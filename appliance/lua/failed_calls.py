@@ -1,0 +1,44 @@
+"""Failed calls: the failed commands and calls of executions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from appliance.clock import Clock
+from appliance.lua.trace import shorten
+
+MAX_FAILED_CALLS = 100
+"""Maximum number of rows in `FailedCalls`."""
+
+
+class FailedCall(Struct, frozen=True, kw_only=True):
+    """The newest failure of a request to a target, and the number of failures since the start."""
+
+    source: str
+    target: str
+    reason: str
+    at: datetime
+    count: int
+
+
+class FailedCalls:
+    """One row for each source and target."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._rows: dict[tuple[str, str], FailedCall] = {}
+
+    def add(self, source: str, target: str, reason: str) -> None:
+        """Count a failure. Beyond `MAX_FAILED_CALLS` rows, drop the oldest."""
+        before = self._rows.pop((source, target), None)
+        count = 1 if before is None else before.count + 1
+        self._rows[source, target] = FailedCall(
+            source=source, target=target, reason=shorten(reason), at=self._clock.now(), count=count
+        )
+        if len(self._rows) > MAX_FAILED_CALLS:
+            del self._rows[next(iter(self._rows))]
+
+    def list_newest(self) -> list[FailedCall]:
+        return [*reversed(self._rows.values())]

@@ -3,6 +3,6 @@
 Read in this order: `client` (the connection), `adapter` (the work of one connection), `lifecycle` (when devices are
 built and forgotten), `announcements` and `tasmota/discovery` (configurations become announcements), `router` (maps
 topics to entities), `device` and `live_devices` (an announced device and its changes), `commands` (commands and their
-results), `platforms/` (one file per component: its keys, state, commands, and announcement by this hub). `templates/`
-renders announced templates within limits. `out/` publishes this hub.
+results), `platforms/` (components: keys, state, commands, and announcements by this hub). `templates/` renders
+announced templates within limits. `out/` publishes this hub.
 """

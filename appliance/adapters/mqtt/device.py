@@ -8,11 +8,9 @@ from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
 from appliance.adapters.mqtt.grouping import digits_of, identifier_of, slug
-from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
-from appliance.adapters.mqtt.platforms.device_automation import TriggerEntity
 from appliance.adapters.mqtt.platforms.entity import Entity, Offer
-from appliance.adapters.mqtt.platforms.event import ActionSensor, EventEntity
-from appliance.adapters.mqtt.platforms.sensor import Sensor
+from appliance.adapters.mqtt.platforms.event import ActionSensor, EventEntity, TriggerEntity
+from appliance.adapters.mqtt.platforms.sensor import BinarySensor, Sensor
 from appliance.adapters.mqtt.platforms.table import build_entity
 from appliance.adapters.mqtt.refusals import Refusal, reason_of
 from appliance.errors import Invalid

@@ -9,7 +9,6 @@ from typing import Any
 
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
-from appliance.adapters.mqtt.topics import is_filter, is_topic
 
 _YES = ("true", "yes", "on", "1")
 
@@ -18,6 +17,26 @@ MAX_QUICK_CHARS = 500
 
 LOOK_CHARS = 1
 """Cost of reading one part of a configuration, in characters of `MAX_QUICK_CHARS`."""
+
+
+MAX_TOPIC_BYTES = 1_024
+"""Maximum bytes of a topic in a configuration; the protocol allows 65,535."""
+
+
+def is_topic(text: str) -> bool:
+    """Return whether messages can be published to this topic: it has no wildcard, and does not begin with `$`."""
+    return is_filter(text) and "+" not in text and "#" not in text
+
+
+def is_filter(text: str) -> bool:
+    """Return whether a configuration may use this filter: wildcards only in positions that MQTT allows, and not all
+    topics."""
+    if not text or text.startswith("$") or "\0" in text or not text.isprintable():
+        return False
+    if len(text.encode(errors="replace")) > MAX_TOPIC_BYTES or text == "#":
+        return False
+    levels = text.split("/")
+    return all(each in ("+", "#") or not {"+", "#"} & set(each) for each in levels) and "#" not in levels[:-1]
 
 
 def parse_templates(config: Any) -> Iterator[None]:

@@ -24,7 +24,6 @@ from appliance.adapters.mqtt.duplicates import Duplicates
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.messages import Message
 from appliance.adapters.mqtt.picture_store import PictureStore
-from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
 from appliance.adapters.mqtt.platforms.entity import (
     Entity,
     EntityEvent,
@@ -34,6 +33,7 @@ from appliance.adapters.mqtt.platforms.entity import (
     set_values,
 )
 from appliance.adapters.mqtt.platforms.picture import StillPicture
+from appliance.adapters.mqtt.platforms.sensor import BinarySensor
 from appliance.adapters.mqtt.refusals import Refusal
 from appliance.adapters.mqtt.router import Router
 from appliance.adapters.publisher import Publisher

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -18,7 +18,6 @@ from appliance.adapters.mqtt.platforms.table import build_entity, is_excluded
 from appliance.adapters.mqtt.refusals import MAX_REPORTED_WORDS, Refusal, reason_of
 from appliance.adapters.mqtt.tasmota import discovery as tasmota
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
-from appliance.adapters.mqtt.topics import Filters, is_wild
 from appliance.errors import Invalid
 
 MAX_BROKER_DEVICES = 2_000
@@ -42,6 +41,38 @@ ORIGIN = "Lares"
 """The origin in the announcements of Lares hubs."""
 
 T = TypeVar("T")
+
+
+def is_wild(text: str) -> bool:
+    return "+" in text or "#" in text
+
+
+def _matches(levels: Sequence[str], given: Sequence[str]) -> bool:
+    """Return whether a filter matches a topic by the rules of MQTT. Both are lists of levels."""
+    for at, level in enumerate(levels):
+        if level == "#":
+            return True
+        if at >= len(given) or level not in ("+", given[at]):
+            return False
+    return len(levels) == len(given)
+
+
+class Filters:
+    """A set of filters, with a fast look-up of those without wildcards."""
+
+    def __init__(self, filters: Iterable[str] = ()) -> None:
+        self._exact: set[str] = set()
+        self._wild: list[tuple[str, list[str]]] = []
+        for each in filters:
+            if is_wild(each):
+                self._wild.append((each, each.split("/")))
+            else:
+                self._exact.add(each)
+
+    def matching(self, topic: str) -> list[str]:
+        found = [topic] if topic in self._exact else []
+        given = topic.split("/") if self._wild else []
+        return found + [each for each, levels in self._wild if _matches(levels, given)]
 
 
 class Router:

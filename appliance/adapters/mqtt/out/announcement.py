@@ -7,19 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 import orjson
 
 from appliance.adapters.mqtt.out.publishing import HubTopics, discovery_id
-from appliance.adapters.mqtt.platforms import (
-    binary_sensor,
-    button,
-    climate,
-    cover,
-    light,
-    lock,
-    number,
-    select,
-    sensor,
-    switch,
-    text,
-)
+from appliance.adapters.mqtt.platforms import climate, cover, inputs, light, lock, on_off, sensor
 from appliance.adapters.mqtt.platforms.event import announce_events
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice
 from appliance.home.model import Device
@@ -34,13 +22,13 @@ _JOINED = {
 
 _SINGLE: Mapping[str, Callable[[PublishedDevice, str], Fields | None]] = {
     "lock": lock.announce,
-    "button": button.announce,
-    "switch": switch.announce,
-    "select": select.announce,
-    "number": number.announce,
-    "text": text.announce,
-    "binary_sensor": binary_sensor.announce,
-    "sensor": sensor.announce,
+    "button": inputs.announce_button,
+    "switch": on_off.announce,
+    "select": inputs.announce_select,
+    "number": inputs.announce_number,
+    "text": inputs.announce_text,
+    "binary_sensor": sensor.announce_binary_sensor,
+    "sensor": sensor.announce_sensor,
 }
 """Components of one attribute. The first component that accepts an attribute gets it."""
 

@@ -1,14 +1,85 @@
-"""Thermostats and air conditioners."""
+"""Components with a measurement, a target, and modes: climate, humidifiers, and water heaters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from appliance.adapters.mqtt.platforms.entity import Update, number_parser, plain_number
+from appliance.adapters.mqtt.platforms.entity import (
+    SWITCHED,
+    Entity,
+    Intent,
+    Update,
+    is_unknown,
+    number_parser,
+    plain_number,
+)
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, expression, shown_text
-from appliance.adapters.mqtt.platforms.regulated import Regulated, text_parser
 from appliance.home.capabilities import CAPABILITIES
+from appliance.home.commands import Command
 from appliance.home.values import Value
+
+
+class Regulated(Entity):
+    """An entity with a measurement, a target, and modes, each with its own topics."""
+
+    def setup(self) -> None:
+        self.unit = "°F" if self.config.text("temperature_unit", "C").upper().startswith("F") else "°C"
+
+    def add_power(self) -> None:
+        """Offer to switch it on and off. Its power is not shown."""
+        if self.can("power_command"):
+            self.offer("power", ("on", "off"), lambda each: self.intent("power_command", self.payload(each.action)))
+
+    def add_temperature(self, schema: Mapping[str, Value]) -> None:
+        """Read the target temperature, and offer to set it in its unit."""
+        key, measure = "target_temperature", measured_in(self.unit)
+        self.add(key, "temperature", number_parser(key, measure), {"unit": self.unit, **schema},
+                 to_shown=measure,
+                 to_payload=lambda value: plain_number(value["value"]))  # fmt: skip
+
+    def range_of(self, name: str, low: float, high: float) -> dict[str, Value]:
+        """Return the range of a target, `min_<name>` to `max_<name>`, as announced or by default."""
+        low, high = self.config.bounds(f"min_{name}", f"max_{name}", low, high)
+        return {"min": plain_number(low), "max": plain_number(high)}
+
+    def add_modes(self, modes: tuple[str, ...]) -> None:
+        """Read the mode and the current action. Offer to set the mode if any mode is known."""
+        key, action = "custom.mqtt.mode", "custom.mqtt.action"
+        parse = self.or_reset("mode", text_parser(key, self.config.texts("modes")))
+        self.add(key, "mode", parse, {"type": "enum", "values": list(modes)} if modes else None)
+        parse = self.or_reset("action", text_parser(action, ()))
+        self.read("action_topic", parse, "action_template", "value_template", shows=(action,))
+
+    def add_current(self, name: str, unit: str) -> None:
+        parse = self.or_reset(name, number_parser(name, measured_in(unit)))
+        self.read(f"current_{name}_topic", parse, f"current_{name}_template", "value_template", shows=(name,))
+
+    def or_reset(self, name: str, parse: Callable[[str], Update]) -> Callable[[str], Update]:
+        """Return the parser with `payload_reset_<name>` as a word for unknown."""
+        reset = self.config.text(f"payload_reset_{name}", "None")
+        return lambda text: parse("None" if text == reset else text)
+
+    def claim_shown(self, topics: Mapping[str, str]) -> None:
+        """Claim the attributes that have commands or an announced topic."""
+        shown = (attribute for attribute, topic in topics.items() if topic in self.config)
+        self.claims = tuple(dict.fromkeys((*self.offers, *shown)))
+
+
+def text_parser(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
+    """Return a parser of texts. One of `UNKNOWN` makes the attribute unknown, unless it is an option."""
+
+    def parse(text: str) -> Update:
+        if is_unknown(text) and text not in options:
+            return {attribute: None}
+        return {attribute: text[:200]} if text else {}
+
+    return parse
+
+
+def measured_in(unit: str) -> Callable[[float], Value]:
+    """Return a function that adds the unit to a number."""
+    return lambda value: {"value": value, "unit": unit}
+
 
 _MODES = CAPABILITIES["hvac_mode"].values
 
@@ -96,3 +167,42 @@ def announce(device: PublishedDevice) -> Fields | None:
         template = f"{{% set words = {words} %}}{{{{ words.get({shown}, {shown}) }}}}"
         fields |= {"action_topic": device.state_topic, "action_template": template}
     return fields
+
+
+class Humidifier(Regulated):
+    """A humidifier: power, a mode, a target, and its measurements."""
+
+    def setup(self) -> None:
+        words = {self.payload(power): power for power in ("on", "off")}
+        self.read("state_topic", self.words(words, "power"), "state_value_template", shows=("power",))
+        key, schema = "custom.mqtt.target_humidity", self.range_of("humidity", 0, 100)
+        parse = self.or_reset("humidity", number_parser(key, plain_number))
+        self.add(key, "target_humidity", parse, {"type": "number", "unit": "%", **schema})
+        self.add_current("humidity", "%")
+        self.add_modes(self.config.texts("modes"))
+        if self.can("command"):  # after target and mode, because the first offer represents the entity
+            self.offer("power", SWITCHED, self._switch)
+        self.claim_shown({"humidity": "current_humidity_topic", "power": "state_topic"})
+
+    def _switch(self, command: Command) -> Intent:
+        power = self.switched(command)
+        return self.intent("command", self.payload(power), {"power": power})
+
+
+_HEATER_RANGE = {"°C": (43.3, 60.0), "°F": (110.0, 140.0)}
+"""Default range of temperatures."""
+
+_HEATER_MODES = ("off", "eco", "electric", "gas", "heat_pump", "high_demand", "performance")
+
+
+class WaterHeater(Regulated):
+    """A water heater: on and off (not shown), a mode, a target, and its temperature."""
+
+    def setup(self) -> None:
+        super().setup()
+        self.add_temperature(self.range_of("temp", *_HEATER_RANGE[self.unit]))
+        self.add_current("temperature", self.unit)
+        self.add_modes(self.config.texts("modes", _HEATER_MODES))
+        self.add_power()
+        self.claim_shown({"temperature": "current_temperature_topic",
+                          "target_temperature": "temperature_state_topic"})  # fmt: skip

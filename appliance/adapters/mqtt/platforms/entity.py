@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announcements import Announcement
-from appliance.adapters.mqtt.availability import Availability
-from appliance.adapters.mqtt.fields import AnnouncedFields, is_unreadable
-from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.mqtt.fields import AnnouncedFields, is_filter, is_unreadable
+from appliance.adapters.mqtt.messages import Message, Outgoing
 from appliance.adapters.mqtt.templates.template import Template
-from appliance.adapters.mqtt.topics import is_filter
 from appliance.errors import Invalid, Unsupported
 from appliance.home.commands import Command, without_toggle
 from appliance.home.values import Value
@@ -84,6 +82,50 @@ class Offer(Struct, frozen=True, kw_only=True):
     actions: tuple[str, ...]
     write: Callable[[Command], Intent]
     schema: Mapping[str, Value] = field(default_factory=dict)
+
+
+class Availability:
+    """The availability of one entity. Without availability topics, the entity is always available. With them, it is
+    available only after a message."""
+
+    def __init__(self, config: AnnouncedFields) -> None:
+        self._entries = list(_entries(config))
+        self.topics = frozenset(topic for topic, _, _ in self._entries)
+        self._mode = config.text("availability_mode", "latest")
+        self._reported: dict[int, bool] = {}
+        self._latest = False
+
+    @property
+    def is_available(self) -> bool:
+        """Whether the entity is available in the announced mode."""
+        if not self._entries:
+            return True
+        if self._mode == "all":
+            return len(self._reported) == len(self._entries) and all(self._reported.values())
+        return any(self._reported.values()) if self._mode == "any" else self._latest
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether a message reported the entity unavailable. False if no message has arrived."""
+        return not self.is_available and not all(self._reported.values())
+
+    def take(self, filter_: str, message: Message) -> None:
+        """Process a message that matches a filter. Raise `TemplateFailed`."""
+        for number, (topic, given, words) in enumerate(self._entries):
+            if topic == filter_ and (is_available := words.get(message.rendered(given))) is not None:
+                self._reported[number] = self._latest = is_available
+
+
+def _entries(config: AnnouncedFields) -> Iterator[tuple[str, Template | None, Mapping[str, bool]]]:
+    """Yield each topic, the template of its messages, and a table from words to availability."""
+    announced = config.raw.get("availability")
+    listed = [AnnouncedFields(each, config.problems) for each in announced] if isinstance(announced, list) else []
+    ways = [(each, "topic", "value_template") for each in listed]
+    for fields, key, template_key in (*ways, (config, "availability_topic", "availability_template")):
+        if topic := fields.topic(key):
+            not_available = fields.text("payload_not_available", "offline")
+            words = {not_available: False, fields.text("payload_available", "online"): True}
+            yield topic, fields.template(template_key), words
 
 
 SWITCHED = ("on", "off", "toggle")
@@ -290,12 +332,6 @@ class Entity:
         """Return the announced payload for a word, by default the word in capitals."""
         return self.config.text(f"payload_{word}", word.upper())
 
-    def code_of(self, command: Command) -> str:
-        """Return the code of the command. Raise `Invalid` if it has none."""
-        if command.code is None:
-            raise Invalid(f"{command.capability} requires a code: add the field code to the command")
-        return command.code
-
     def switched(self, command: Command) -> str:
         """Return the power after the command. Raise `BadAnswer` for `toggle` if a message shows the power, but has
         not arrived."""
@@ -393,6 +429,10 @@ def scaled(value: float, low: float, high: float, *, to: tuple[float, float]) ->
 def clamped(value: float, low: int = 0, high: int = 100) -> int:
     """Return the value as an integer within low and high."""
     return round(min(max(value, low), high))
+
+
+def shows_one_of(attribute: str, states: tuple[str, ...]) -> Callable[[Entity], bool]:
+    return lambda entity: entity.attributes.get(attribute) in states
 
 
 def changed_keys(entity: Entity, update: Update) -> list[str]:

@@ -1,22 +1,25 @@
-"""Events, and sensors whose texts are presses."""
+"""Components that report presses and other events."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
 
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent, is_unknown
 from appliance.adapters.mqtt.platforms.published import Fields
 from appliance.adapters.mqtt.presses import press_name
+from appliance.errors import Invalid
 from appliance.home.values import Value
+
+MAX_EVENT_CHARS = 100
 
 
 def event_of(raw: str, data: Mapping[str, Value] | None = None) -> EntityEvent:
     """Return the event of an announced word. Its data contain the original word as `raw`."""
     return EntityEvent(press_name(raw)[:MAX_EVENT_CHARS], {"raw": raw[:MAX_EVENT_CHARS], **(data or {})})
-
-
-MAX_EVENT_CHARS = 100
 
 
 class EventEntity(Entity):
@@ -54,3 +57,51 @@ class ActionSensor(EventEntity):
 
 def announce_events(topic: str, names: Sequence[str]) -> Fields:
     return {"state_topic": topic, "event_types": list(names), "value_template": "{{ value_json | to_json }}"}
+
+
+class TriggerEntity(Entity):
+    """A trigger of a device automation: a payload at a topic. The event's name consists of type and subtype."""
+
+    device_class = "button"
+    reports_events = True
+
+    def setup(self) -> None:
+        words = [self.config.text(key) for key in ("type", "subtype")]
+        name = "_".join(dict.fromkeys(each for each in words if each))
+        if not name:
+            raise Invalid("the entity has no type")
+        event = event_of(name)
+        self.event_names = (event.name,)
+        self.expected = self.config.text("payload") if "payload" in self.config else None
+
+        def parse(text: str) -> EntityEvent | None:
+            is_pressed = bool(text) if self.expected is None else text == self.expected
+            return event if is_pressed else None
+
+        self.read("topic", parse, "value_template")
+
+
+class Tag(Entity):
+    """A tag reader. Each scan is an event `tag` with the tag's text in `tag`."""
+
+    reports_events = True
+    event_names = ("tag",)
+
+    def setup(self) -> None:
+        self.read("topic", self._parse, "value_template")
+
+    def _parse(self, text: str) -> EntityEvent | None:
+        return EntityEvent("tag", {"tag": text[:1000]}) if text and not is_unknown(text) else None
+
+
+class TasmotaPress(EventEntity):
+    """A button or a switch whose words are presses."""
+
+    def setup(self) -> None:
+        self._events: Mapping[str, str] = self.config.raw["events"]
+        super().setup()
+        self.event_names = tuple(dict.fromkeys(self._events.values()))
+
+    def _parse(self, text: str) -> Any:
+        name = self._events.get(text)
+        return None if name is None else replace(event_of(text.lower(), self.config.raw["data"]), name=name)

@@ -1,8 +1,14 @@
-"""Base of switch, fan, and siren."""
+"""Switches, fans, and sirens."""
 
 from __future__ import annotations
 
-from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, Intent
+import math
+
+import orjson
+
+from appliance.adapters.mqtt.messages import parse_object
+from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, Intent, Update, number_parser
+from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text
 from appliance.errors import Invalid
 from appliance.home.values import Value
 
@@ -27,3 +33,109 @@ class OnOff(Entity):
     def switch(self, action: str) -> Intent:
         """Return the payload for `on` or `off`, rendered by the template if there is one."""
         return self.intent("command", self.payload(action), {"power": action})
+
+
+class Switch(OnOff):
+    """A switch, or an outlet, which has the class `plug`."""
+
+    def setup(self) -> None:
+        super().setup()
+        self.device_class = "plug" if self.config.text("device_class") == "outlet" else "switch"
+        self.add_power("value_template")
+
+
+def announce(device: PublishedDevice, key: str) -> Fields | None:
+    if key == "power":
+        return device.power()
+    if device.settable(key).get("type") != "boolean":
+        return None
+    return device.switched(key, {value: command_text(key, "set", value) for value in ("true", "false")})
+
+
+class Fan(OnOff):
+    """A fan. Its speed is `custom.mqtt.percentage`, and its preset is `preset_mode`. A speed of 0 switches it off."""
+
+    def setup(self) -> None:
+        super().setup()
+        self._low, high = self.config.bounds("speed_range_min", "speed_range_max", 1, 100)
+        self._speeds = high - self._low + 1
+        self.add_power("state_value_template")
+        self._add_speed()
+        presets = self.config.texts("preset_modes")
+        words = {self.config.text("payload_reset_preset_mode", "None"): None, **{each: each for each in presets}}
+        schema: dict[str, Value] | None = {"values": list(presets)} if presets else None
+        self.add("preset_mode", "preset_mode", self.words(words, "preset_mode"), schema)
+        swings = {
+            self.config.text(f"payload_oscillation_{word}", f"oscillate_{word}"): is_on
+            for word, is_on in (("off", False), ("on", True))
+        }
+        payloads = {is_on: payload for payload, is_on in swings.items()}
+        key = "custom.mqtt.oscillation"
+        self.add(key, "oscillation", self.words(swings, key), {"type": "boolean"},
+                  to_payload=payloads.__getitem__, to_shown=swings.__getitem__)  # fmt: skip
+        key, ways = "custom.mqtt.direction", ["forward", "reverse"]
+        parse = self.words({way: way for way in ways}, key)
+        self.add(key, "direction", parse, {"type": "enum", "values": ways})
+        self.claims = ("power", "preset_mode") if "preset_mode" in self.offers else ("power",)
+
+    def _add_speed(self) -> None:
+        key, percent = "custom.mqtt.percentage", {"type": "percentage", "min": 0, "max": 100}
+        reset = self.config.text("payload_reset_percentage", "None")
+        parse = number_parser(key, self._percent, ignores_unknown=True)
+        self.add(key, "percentage", lambda text: {key: None} if text == reset else parse(text), percent,
+                  to_payload=self._raw, to_shown=self._percent)  # fmt: skip
+        if (offer := self.offers.get(key)) is not None:
+            write = offer.write
+            self.offer(
+                key, ("set",), lambda command: write(command) if command.value else self.switch("off"), **percent
+            )
+
+    def _percent(self, raw: float) -> int:
+        return min(max(int((raw - self._low + 1) * 100 // self._speeds), 0), 100)
+
+    def _raw(self, percent: int) -> int:
+        return math.ceil(percent * self._speeds / 100 + self._low - 1)
+
+
+class Siren(OnOff):
+    """A siren: a boolean custom attribute. Setting tone, volume, or duration also switches it on."""
+
+    def setup(self) -> None:
+        super().setup()
+        self.read("state_topic", self._parse, "state_value_template", "value_template")
+        self.offer(self.custom, ("set",), lambda command: self._write("on" if command.value else "off"),
+                   type="boolean")  # fmt: skip
+        if tones := self.config.texts("available_tones"):
+            self._offer_extra("tone", type="enum", values=list(tones))
+        if self._can_vary("support_duration", "duration"):
+            self._offer_extra("duration", type="integer", min=0)
+        if self._can_vary("support_volume_set", "volume_level"):
+            self._offer_extra("volume_level", type="number", min=0, max=1)
+
+    def _can_vary(self, key: str, variable: str) -> bool:
+        """Return the flag `key`. If it is missing, return whether the command template mentions the variable."""
+        return self.config.flag(key, variable in self.config.text("command_template"))
+
+    def _offer_extra(self, name: str, **schema: Value) -> None:
+        key = f"custom.mqtt.{name}"
+        self.more_keys += (key,)
+        self.offer(key, ("set",), lambda command: self._write("on", **{name: command.value}), **schema)
+
+    def _parse(self, text: str) -> Update:
+        """Parse a word, or `{"state": …, "tone": …}`."""
+        more: dict[str, Value] = {}
+        if text.startswith("{"):
+            state = parse_object(text, "the state")
+            more = {f"custom.mqtt.{key}": state[key] for key in ("tone", "duration", "volume_level") if key in state}
+            text = str(state.get("state", ""))
+        return {**more, **self.words({state: action == "on" for state, action in self.states.items()})(text)}
+
+    def _write(self, action: str, **extra: Value) -> Intent:
+        """Return the payload for on or off: rendered by its template, or as JSON with the additional values."""
+        keys = ("command_template",) if action == "on" else ("command_off_template", "command_template")
+        payload, template = self.payload(action), self.config.template(*keys)
+        if template is None:
+            payload = orjson.dumps({"state": payload, **extra}).decode()
+        message = self.publish_with(template, "command_topic", payload, state=payload, **extra)
+        shows = {self.custom: action == "on"} if "state_topic" in self.config else {}
+        return Intent(messages=(message,), shows=shows)

@@ -5,38 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from appliance.adapters.mqtt.announcements import Announcement
-from appliance.adapters.mqtt.platforms.alarm_control_panel import AlarmPanel
-from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
-from appliance.adapters.mqtt.platforms.button import Button
-from appliance.adapters.mqtt.platforms.climate import Climate
-from appliance.adapters.mqtt.platforms.cover import Cover
-from appliance.adapters.mqtt.platforms.date_time import Moment
-from appliance.adapters.mqtt.platforms.device_automation import TriggerEntity
-from appliance.adapters.mqtt.platforms.device_tracker import DeviceTracker
+from appliance.adapters.mqtt.platforms.climate import Climate, Humidifier, WaterHeater
+from appliance.adapters.mqtt.platforms.cover import Cover, Valve
 from appliance.adapters.mqtt.platforms.entity import Entity
-from appliance.adapters.mqtt.platforms.event import ActionSensor, EventEntity
-from appliance.adapters.mqtt.platforms.fan import Fan
-from appliance.adapters.mqtt.platforms.humidifier import Humidifier
-from appliance.adapters.mqtt.platforms.json_light import JsonLight
-from appliance.adapters.mqtt.platforms.lawn_mower import LawnMower
-from appliance.adapters.mqtt.platforms.lock import LockEntity
-from appliance.adapters.mqtt.platforms.number import Number
+from appliance.adapters.mqtt.platforms.event import ActionSensor, EventEntity, Tag, TasmotaPress, TriggerEntity
+from appliance.adapters.mqtt.platforms.inputs import Button, Moment, Number, Select, SentText, Text
+from appliance.adapters.mqtt.platforms.light_schemas import JsonLight, TemplateLight, TopicLight
+from appliance.adapters.mqtt.platforms.lock import AlarmPanel, LockEntity
+from appliance.adapters.mqtt.platforms.on_off import Fan, Siren, Switch
 from appliance.adapters.mqtt.platforms.picture import StillPicture
-from appliance.adapters.mqtt.platforms.select import Select
-from appliance.adapters.mqtt.platforms.sensor import Sensor
-from appliance.adapters.mqtt.platforms.sent_text import SentText
-from appliance.adapters.mqtt.platforms.siren import Siren
-from appliance.adapters.mqtt.platforms.switch import Switch
-from appliance.adapters.mqtt.platforms.tag import Tag
-from appliance.adapters.mqtt.platforms.template_light import TemplateLight
-from appliance.adapters.mqtt.platforms.text import Text
-from appliance.adapters.mqtt.platforms.topic_light import TopicLight
+from appliance.adapters.mqtt.platforms.robots import LawnMower, Vacuum
+from appliance.adapters.mqtt.platforms.sensor import BinarySensor, DeviceTracker, Sensor
 from appliance.adapters.mqtt.platforms.update import UpdateEntity
-from appliance.adapters.mqtt.platforms.vacuum import Vacuum
-from appliance.adapters.mqtt.platforms.valve import Valve
-from appliance.adapters.mqtt.platforms.water_heater import WaterHeater
 from appliance.adapters.mqtt.tasmota.light import TasmotaLight
-from appliance.adapters.mqtt.tasmota.press import TasmotaPress
 from appliance.errors import Invalid
 
 COMPONENTS: Mapping[str, type[Entity]] = {

@@ -8,16 +8,17 @@ from itertools import islice
 from typing import Any
 
 from appliance.adapters.mqtt.announcements import MAX_COMPONENTS, Announcement, DeviceFacts
+from appliance.adapters.mqtt.fields import is_topic
 from appliance.adapters.mqtt.tasmota.sensors import (
     CARD_READERS,
+    JsonPath,
+    JsonPaths,
     object_id,
     sensor_fields,
     sensor_name,
     sensor_values,
     units_of,
 )
-from appliance.adapters.mqtt.templates.json_paths import JsonPath, JsonPaths
-from appliance.adapters.mqtt.topics import is_topic
 from appliance.errors import Invalid
 
 DISCOVERY_PREFIX = "tasmota/discovery"

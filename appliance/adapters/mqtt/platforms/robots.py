@@ -1,13 +1,37 @@
-"""Vacuum cleaners."""
+"""Vacuum cleaners and lawn mowers, which have different words for commands and states."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from appliance.adapters.mqtt.messages import parse_object
-from appliance.adapters.mqtt.platforms.entity import Update, clamped, stated_number
-from appliance.adapters.mqtt.platforms.ordered import Ordered
+from appliance.adapters.mqtt.messages import Outgoing, parse_object
+from appliance.adapters.mqtt.platforms.entity import Entity, Intent, Update, clamped, shows_one_of, stated_number
+from appliance.home.commands import Command
 from appliance.home.values import Value
+
+
+class Ordered(Entity):
+    """An entity with different words for states and commands. Commands set its custom attribute."""
+
+    def offer_orders(
+        self, orders: Mapping[str, tuple[str, ...]], taken: list[Value], message: Callable[[str], Outgoing]
+    ) -> None:
+        """Offer the supported commands.
+
+        A command is complete when one of its states is shown. Without states, it is complete when it is sent.
+        """
+
+        def write(command: Command) -> Intent:
+            order = str(command.value)
+            sent, states = (message(order),), orders[order]
+            if not states or not self.readers:
+                return Intent(messages=sent)
+            begins = shows_one_of(self.custom, states)
+            return Intent(messages=sent, shows={self.custom: states[0]}, begins=begins, fails=("error",))
+
+        if taken:
+            self.offer(self.custom, ("set",), write, type="enum", values=taken)
+
 
 _VACUUM: Mapping[str, tuple[str, ...]] = {
     "start": ("cleaning",),
@@ -52,3 +76,25 @@ class Vacuum(Ordered):
         if (level := stated_number(state.get("battery_level"))) is not None:
             update["battery"] = clamped(level)
         return update
+
+
+_MOWER: Mapping[str, tuple[str, ...]] = {
+    "start_mowing": ("mowing",),
+    "pause": ("paused",),
+    "dock": ("returning", "docked"),
+}
+"""Commands of a lawn mower, and the states that confirm each command."""
+
+
+class LawnMower(Ordered):
+    """A lawn mower: its activity, and one topic per command."""
+
+    def setup(self) -> None:
+        states = ("mowing", "paused", "docked", "returning", "error")
+        self.read(
+            "activity_state_topic",
+            self.words({each: each for each in states}, is_kept=False),
+            "activity_value_template",
+        )
+        self.offer_orders(_MOWER, [each for each in _MOWER if self.can(f"{each}_command")],
+                          lambda order: self.publish(f"{order}_command", order))  # fmt: skip

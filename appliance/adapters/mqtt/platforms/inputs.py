@@ -1,0 +1,178 @@
+"""Buttons, and components with one value that can be set."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, tzinfo
+from zoneinfo import ZoneInfo
+
+from appliance.adapters.mqtt.platforms.entity import Entity, Intent, Update, is_unknown, parse_number, plain_number
+from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, shown_text
+from appliance.errors import Invalid
+from appliance.home.commands import Command
+from appliance.home.values import Value
+
+
+class Input(Entity):
+    """A text under the object id. It can be set if there is a command topic."""
+
+    device_class: str | None = ""
+
+    def setup(self) -> None:
+        self.read("state_topic", self.parse, "value_template")
+        if self.can("command"):
+            self.offer(self.custom, ("set",), self.set_value, **self.schema())
+
+    def schema(self) -> dict[str, Value]:
+        """Return the type and range of the accepted values."""
+        return {"type": "string"}
+
+    def parse(self, text: str) -> Update:
+        """Return the value of a message. A text is cut after 1,000 characters."""
+        is_null = text == "None" and "value_template" in self.config and text not in self.config.texts("options")
+        return {self.custom: None if is_null else text[:1000]}
+
+    def set_value(self, command: Command) -> Intent:
+        """Return the value's payload, rendered by the template if there is one. Raise `Invalid`."""
+        return self.intent("command", command.value, {self.custom: command.value})
+
+
+class Text(Input):
+    """A text with the announced length, by default 0 to 255 characters."""
+
+    def schema(self) -> dict[str, Value]:
+        low, high = self.config.bounds("min", "max", 0, 255)
+        return {"type": "string", "min_length": int(low), "max_length": int(high)}
+
+    def set_value(self, command: Command) -> Intent:
+        schema, length = self.schema(), len(command.value)
+        if not schema["min_length"] <= length <= schema["max_length"]:
+            expected = f"{schema['min_length']} to {schema['max_length']}"
+            raise Invalid(f"value of {self.custom}: must have {expected} characters, not {length}")
+        return super().set_value(command)
+
+
+def announce_text(device: PublishedDevice, key: str) -> Fields | None:
+    if device.settable(key).get("type") != "string":
+        return None
+    return {"value_template": shown_text(key), **device.sends("command", key, "{{ value | to_json }}")}
+
+
+class Number(Input):
+    """A number within the announced range, by default 1 to 100 in steps of 1.
+
+    If a bound is a fraction, there is no default step. `payload_reset` makes the value unknown.
+    """
+
+    def schema(self) -> dict[str, Value]:
+        low, high = self.config.bounds("min", "max", 1, 100)
+        step = self.config.number("step", 0)
+        bounds = {"min": plain_number(low), "max": plain_number(high), "step": plain_number(step if step > 0 else 1)}
+        if step <= 0 and any(isinstance(each, float) for each in bounds.values()):
+            del bounds["step"]
+        unit = self.config.text("unit_of_measurement")
+        return {"type": "number", **bounds, **({"unit": unit} if unit else {})}
+
+    def parse(self, text: str) -> Update:
+        if text == self.config.text("payload_reset", "None") or is_unknown(text):
+            return {self.custom: None}
+        return {self.custom: plain_number(parse_number(text, self.custom))} if text else {}
+
+    def set_value(self, command: Command) -> Intent:
+        value = plain_number(command.value)
+        return self.intent("command", value, {self.custom: value}, value=value)
+
+
+def announce_number(device: PublishedDevice, key: str) -> Fields | None:
+    schema = device.settable(key)
+    if schema.get("type") not in ("number", "integer", "percentage"):
+        return None
+    bounds = {"min": 0, "max": 100} | {each: schema[each] for each in ("min", "max", "step") if each in schema}
+    return {**bounds, "value_template": shown_text(key), **device.sends("command", key, "{{ value }}")}
+
+
+class Select(Input):
+    """One of the announced options."""
+
+    def setup(self) -> None:
+        if not self.config.texts("options"):
+            raise Invalid("the entity has no options")
+        super().setup()
+
+    def schema(self) -> dict[str, Value]:
+        return {"type": "enum", "values": list(self.config.texts("options"))}
+
+    def parse(self, text: str) -> Update:
+        if text in self.config.texts("options"):
+            return {self.custom: text[:1000]}
+        if text == "" or is_unknown(text):
+            return {self.custom: None} if text == "None" else {}
+        raise Invalid(f"{text[:40]!r} is not one of the announced options")
+
+
+def announce_select(device: PublishedDevice, key: str) -> Fields | None:
+    if not (options := device.settable(key).get("values")):
+        return None
+    sends = device.sends("command", key, '"{{ value }}"')
+    return {"options": list(options), "value_template": shown_text(key), **sends}
+
+
+_EXAMPLES = {"date": "2026-11-23", "time": "07:30:00", "datetime": "2026-11-23T07:30:00+01:00"}
+
+
+class Moment(Input):
+    """A date, a time of day, or both. A point in time with an offset, or in a known `timezone`, is shown in UTC."""
+
+    def setup(self) -> None:
+        self._component, name = self.announcement.component, self.config.text("timezone")
+        self._zone: tzinfo | None = None
+        if self._component == "datetime" and name:
+            try:
+                self._zone = ZoneInfo(name)
+            except (OSError, ValueError, LookupError):
+                raise Invalid(f"the timezone {name[:60]!r} is unknown") from None
+        super().setup()
+
+    def parse(self, text: str) -> Update:
+        return {self.custom: None if text == "None" else self._canonical(text)} if text else {}
+
+    def set_value(self, command: Command) -> Intent:
+        return self.intent("command", command.value, {self.custom: self._canonical(command.value)})
+
+    def _canonical(self, text: str) -> str:
+        try:
+            if self._component == "date":
+                return date.fromisoformat(text).isoformat()
+            if self._component == "time":
+                return time.fromisoformat(text).isoformat()
+            found = datetime.fromisoformat(text)
+        except ValueError:
+            raise Invalid(f"{text[:40]!r} is not a {self._component} like {_EXAMPLES[self._component]}") from None
+        found = found.replace(tzinfo=self._zone) if found.tzinfo is None else found
+        return (found if found.tzinfo is None else found.astimezone(UTC)).isoformat()
+
+
+class SentText(Input):
+    """An entity that accepts texts: messages to display, or infrared codes to send. A receiver of codes shows the
+    last code."""
+
+    device_class = None
+
+    def set_value(self, command: Command) -> Intent:
+        """Return the message. The command is complete when it is sent."""
+        return self.intent("command", command.value)
+
+
+class Button(Entity):
+    """A button or a scene. It shows no state. Its only command is complete when it is sent."""
+
+    def setup(self) -> None:
+        is_button = self.announcement.component == "button"
+        payload = self.config.text("payload_press", "PRESS") if is_button else self.payload("on")
+        if self.can("command"):
+            self.offer(self.custom, ("press",), lambda _: self.intent("command", payload))
+
+
+def announce_button(device: PublishedDevice, key: str) -> Fields | None:
+    if key not in device.specs or "press" not in device.specs[key].actions:
+        return None
+    return {"command_topic": device.set_topic, "payload_press": command_text(key, "press")}

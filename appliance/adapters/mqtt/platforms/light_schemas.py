@@ -1,0 +1,290 @@
+"""The three schemas of lights: one topic per value, JSON, and templates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+from msgspec.structs import replace
+
+from appliance.adapters.mqtt.fields import is_unreadable
+from appliance.adapters.mqtt.messages import Outgoing, parse_object
+from appliance.adapters.mqtt.platforms.entity import (
+    Intent,
+    Update,
+    is_unknown,
+    number_parser,
+    parse_number,
+    plain_number,
+    stated_number,
+)
+from appliance.adapters.mqtt.platforms.light import (
+    COLOR_OF_MODE,
+    NOTATIONS,
+    RGB_MODES,
+    WHITES,
+    LightChange,
+    LightEntity,
+    color_of,
+)
+from appliance.errors import Invalid
+from appliance.home.commands import Command
+from appliance.home.values import Value
+
+
+class TopicLight(LightEntity):
+    """A light with one topic per property."""
+
+    def setup(self) -> None:
+        self._has_brightness = self.can("brightness_command")
+        modes = ("rgb", "rgbw", "rgbww", "hs", "xy", "color_temp", "white")
+        self._modes = frozenset(name for name in modes if self.can(f"{name}_command"))
+        states = {self.payload(power): power for power in ("off", "on")}
+        parse_brightness = number_parser("brightness", self.brightness_of, ignores_unknown=True)
+        self._by_notation: dict[str, Update] = {}
+        self._named_mode = ""
+        self._has_mode_topic = self.config.topic("color_mode_state_topic") is not None
+        self.read("state_topic", self.words(states, "power"), "state_value_template", "value_template",
+                  shows=("power",))  # fmt: skip
+        # first, because one message may contain the mode and colours
+        self._read("color_mode", "color_mode", self._parse_mode)
+        self._read("brightness", "brightness", parse_brightness)
+        self._read("color_temp", "color_temperature", self._parse_temperature)
+        for name in (*RGB_MODES, "hs", "xy"):
+            whites = {"rgbw": WHITES[:1], "rgbww": WHITES[1:]}.get(name, ())
+            self._read(
+                name, COLOR_OF_MODE[name], self._color_parser(COLOR_OF_MODE[name].removeprefix("color_")), *whites
+            )
+        self._read("effect", "effect", self.effect_update)
+        self.offer_all(can_switch=self.has_target("command_topic"))
+        if not self.has_target("effect_command_topic"):
+            self.offers.pop("effect", None)
+            self.offers.pop("custom.mqtt.effect", None)
+
+    def _read(self, name: str, attribute: str, parse: Callable[[str], Update], *more: str) -> None:
+        self.read(f"{name}_state_topic", parse, f"{name}_value_template", shows=(attribute, *more))
+
+    def _parse_mode(self, text: str) -> Update:
+        if update := self.mode_update(text):
+            self._named_mode = text
+        return {**update, **self._by_notation.get(COLOR_OF_MODE.get(text, ""), {})} if update else update
+
+    def _of_notation(self, mode: str, update: Update) -> Update:
+        """Return a colour with the mode that it sets.
+
+        If a topic reports the mode, a colour sets no mode. It is shown only while that topic reports the colour's
+        mode.
+        """
+        if not self._has_mode_topic:
+            return {**self.mode_update(mode), **update}
+        self._by_notation[COLOR_OF_MODE[mode]] = update
+        named = self._named_mode or str(self.attributes.get("color_mode"))
+        return update if COLOR_OF_MODE.get(named) == COLOR_OF_MODE[mode] else {}
+
+    def _parse_temperature(self, text: str) -> Update:
+        update = self.parse_temperature(text)
+        return self._of_notation("color_temp", update) if update else {}
+
+    def _color_parser(self, notation: str) -> Callable[[str], Update]:
+        """Return a parser of lists such as `255,0,64`. One or two white values may follow the three colours."""
+
+        def parse(text: str) -> Update:
+            if text == "" or is_unknown(text):
+                return {}
+            parts = [parse_number(part) for part in text.split(",")[:5]]
+            count = len(NOTATIONS[notation])
+            if len(parts) < count or (len(parts) > count and notation != "rgb"):
+                return {}
+            whites = self.whites_update(parts[count:]) if notation == "rgb" else {}
+            return self._of_notation(notation, {**color_of(notation, parts[:count]), **whites})
+
+        return parse
+
+    def _write(self, command: Command) -> Intent:
+        intent, change = super()._write(command), self.change(command)
+        return replace(intent, shows=change.shows) if change.name and not self._switches_on(change) else intent
+
+    def _switches_on(self, change: LightChange) -> bool:
+        """Return whether a property needs a switch-on message before or after its own message."""
+        is_brightness = change.name == "brightness" and self.config.text("on_command_type") == "brightness"
+        return "power" in self.offers and not is_brightness
+
+    def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
+        """Return the property's message, with the switch-on message before or after it."""
+        if not change.name:
+            return (self._switch(change.power),)
+        message, order = self._property(change), self.config.text("on_command_type", "last")
+        if order == "brightness" or not self._switches_on(change):
+            return (message,)
+        return (self._switch("on"), message) if order == "first" else (message, self._switch("on"))
+
+    def _switch(self, power: str) -> Outgoing:
+        if power == "on" and self.config.text("on_command_type") == "brightness" and self._has_brightness:
+            percent = int(self.attributes.get("brightness") or 100)
+            return self.publish("brightness_command", self.raw_brightness(percent))
+        return self.publish_with(None, "command_topic", self.payload(power))
+
+    def _property(self, change: LightChange) -> Outgoing:
+        """Return the message of one property. A colour is the list of its parts, with 0 for white."""
+        if change.name == "whites":
+            return self._with_whites(self.color_with(change.value))
+        if change.name not in ("rgb", "hs", "xy"):
+            return self.publish(f"{change.name}_command", change.value)
+        names: dict[str, Any] = {name: change.value[key] for name, key, _ in NOTATIONS[change.name]}
+        if change.name == "rgb" and not self.has_target("rgb_command_topic"):
+            is_single = self.has_target("rgbw_command_topic")
+            return self._with_whites([*names.values(), 0] if is_single else [*names.values(), 0, 0])
+        return self.publish(f"{change.name}_command", ",".join(map(str, names.values())), **names)
+
+    def _with_whites(self, parts: list[Any]) -> Outgoing:
+        """Return the message of a colour followed by the white channels."""
+        whites = ("white",) if len(parts) == 4 else ("cold_white", "warm_white")
+        names: dict[str, Any] = dict(zip(("red", "green", "blue", *whites), parts, strict=True))
+        return self.publish(f"rgb{'w' * len(whites)}_command", ",".join(map(str, parts)), **names)
+
+
+_FLASH_SECS: Mapping[str, float] = {"short": 2, "long": 10}
+
+
+class JsonLight(LightEntity):
+    """A light with one JSON object for all properties."""
+
+    def setup(self) -> None:
+        modes = frozenset(self.config.texts("supported_color_modes"))
+        if not modes:  # announcers older than Home Assistant 2021.5
+            modes = frozenset(mode for mode in ("color_temp", "xy", "hs", "rgb") if self.config.flag(mode))
+        self._modes = modes
+        self._has_brightness = self.config.flag("brightness") or bool(modes - {"onoff"})
+        has_times = any(f"flash_time_{each}" in self.config for each in _FLASH_SECS)
+        self._can_flash = self.config.flag("flash", has_times)
+        self.read("state_topic", self._parse)
+        if self.has_target("command_topic"):
+            self.offer_all()
+        self.claims = self.claims or ("power",)
+
+    def _parse(self, text: str) -> Update:
+        if not text:
+            return {}
+        state = parse_object(text, "the state")
+        word = str(state.get("state", ""))
+        update = self.power_update(word)
+        if self._has_brightness and (level := stated_number(state.get("brightness"))) is not None:
+            update["brightness"] = self.brightness_of(level)
+        update.update(self._colors(state))
+        if "effect" in state and self.config.flag("effect", True) and self.config.texts("effect_list"):
+            update.update(self.effect_update(state["effect"]))
+        return self.check_power(word, update)
+
+    def _colors(self, state: Mapping[str, Any]) -> Update:
+        mode = state.get("color_mode")
+        if not isinstance(mode, str):
+            mode = self._likely_mode(state)
+        update = self.mode_update(mode)
+        color, temperature = state.get("color"), stated_number(state.get("color_temp"))
+        if mode == "color_temp" and temperature is not None and temperature > 0:
+            update["color_temperature"] = self.kelvin_of(temperature)
+        elif isinstance(color, dict):
+            update.update(_color(mode, color))
+        if isinstance(color, dict):
+            whites = ("c", "w") if "rgbww" in self._modes else ("w",)
+            update.update(self.whites_update([stated_number(color.get(each)) for each in whites]))
+        return update
+
+    def _likely_mode(self, state: Mapping[str, Any]) -> str:
+        """Return the mode of a message that does not name its mode, if only one mode is possible."""
+        color = state.get("color")
+        if isinstance(color, dict):
+            for mode, key in (("xy", "x"), ("hs", "h"), ("rgb", "r")):
+                if key in color and self._modes & ({mode} if mode != "rgb" else set(RGB_MODES)):
+                    return mode
+        has_temperature = stated_number(state.get("color_temp")) is not None
+        return "color_temp" if has_temperature and "color_temp" in self._modes else ""
+
+    def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
+        """Return one object, including the fade."""
+        body: dict[str, Value] = {"state": change.power.upper()}
+        if change.name == "hs":
+            body["color"] = {"h": change.value["hue"], "s": change.value["saturation"]}
+        elif change.name == "whites":
+            names = "rgbw" if len(change.value) == 1 else "rgbcw"
+            body["color"] = dict(zip(names, self.color_with(change.value), strict=True))
+        elif change.name == "flash":
+            body["flash"] = plain_number(self.config.number(f"flash_time_{change.value}", _FLASH_SECS[change.value]))
+        elif change.name:
+            body["color" if change.name in ("rgb", "xy") else change.name] = change.value
+        can_fade = self.config.flag("transition", True) and command.action != "toggle"
+        if command.transition_secs is not None and can_fade:
+            body["transition"] = command.transition_secs
+        return (self.publish_with(None, "command_topic", orjson.dumps(body).decode()),)
+
+
+def _color(mode: str, color: Mapping[str, Any]) -> dict[str, Value]:
+    for notation, keys in (("rgb", "rgb"), ("xy", "xy"), ("hs", "hs"), ("hs", ("hue", "saturation"))):
+        parts = [each for key in keys if (each := stated_number(color.get(key))) is not None]
+        if COLOR_OF_MODE.get(mode) == f"color_{notation}" and len(parts) == len(keys):
+            return color_of(notation, parts)
+    return {}
+
+
+class TemplateLight(LightEntity):
+    """A light with one command, which is rendered by templates."""
+
+    def setup(self) -> None:
+        self._has_brightness = "brightness_template" in self.config
+        modes = {"color_temp"} if "color_temp_template" in self.config else set()
+        if all(f"{color}_template" in self.config for color in ("red", "green", "blue")):
+            modes.add("rgb")
+        self._modes = frozenset(modes)
+        for key, attribute, parse in (
+            ("state", "power", lambda word: self.check_power(word, self.power_update(word))),
+            ("brightness", "brightness", number_parser("brightness", self.brightness_of, ignores_unknown=True)),
+            ("color_temp", "color_temperature", self.parse_temperature),
+            ("effect", "effect", self.effect_update),
+        ):
+            if f"{key}_template" in self.config:
+                self.read("state_topic", parse, f"{key}_template", shows=(attribute,))
+        on = self.config.text("command_on_template")
+        self._can_flash = re.search(r"\bflash\b", on) is not None
+        self._parts: dict[str, float | None] = {}
+        for color in ("red", "green", "blue") if "rgb" in modes else ():
+            self.read("state_topic", self._part(color), f"{color}_template", shows=("color_rgb",))
+        if not self._can_send("on"):
+            raise Invalid("the entity has no command topic, or an unreadable template")
+        self.offer_all(can_switch=self._can_send("off"))
+
+    def _can_send(self, power: str) -> bool:
+        template = self.config.template(f"command_{power}_template")
+        return self.has_target("command_topic") and not is_unreadable(template)
+
+    def _part(self, part: str) -> Callable[[str], Update]:
+        """Return a parser for one of three colours; the last one completes the update.
+
+        An unknown colour clears the colour attribute, because lamps with white channels report white this way.
+        """
+
+        def parse(text: str) -> Update:
+            if text:
+                self._parts[part] = None if is_unknown(text) else parse_number(text)
+            parts = [self._parts.get(color) for color in ("red", "green", "blue")]
+            if part != "blue" or not text:
+                return {}
+            if None in parts:
+                is_white = "color_temperature" in self.attributes or "color_temp" in self._modes
+                return {"color_rgb": None, "color_mode": "color_temp" if is_white else None}
+            return {**self.mode_update("rgb"), **color_of("rgb", [each for each in parts if each is not None])}
+
+        return parse
+
+    def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
+        """Return one message. Its template has access only to the values of the command."""
+        names: dict[str, Value] = {}
+        if change.name == "rgb":
+            names = {name: change.value[key] for name, key, _ in NOTATIONS["rgb"]}
+        elif change.name:
+            names = {change.name: change.value}
+        if command.transition_secs is not None:
+            names["transition"] = command.transition_secs
+        template = self.config.template(f"command_{change.power}_template")
+        return (self.publish_with(template, "command_topic", "", state=change.power, **names),)

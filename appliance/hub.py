@@ -66,7 +66,7 @@ from appliance.settings import LuaFolder
 from appliance.store.crashes import CRASHED_OFTEN, SAFE_SECS, STARTED_SAFE, CrashCounter
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.layout_changes import Changes
+from appliance.store.layout_changes import LayoutChanges
 from appliance.store.recorder import Recorder
 from appliance.store.store import Store
 from appliance.store.stored_keys import Keys
@@ -84,7 +84,7 @@ class Hub:
     """
 
     automations: Automations
-    changes: Changes
+    changes: LayoutChanges
     crashes: CrashCounter
     document: Document
     dispatcher: Dispatcher
@@ -158,7 +158,7 @@ class Hub:
             self.health = Health(config.adapters, self.bus)
             session = await enter(LateSession())
             self.history = await enter(self._build_history(session))
-            self.recorder.on_beat = self.history.beat
+            self.recorder.after_flush(self.history.beat)
             stack.push_async_callback(self.recorder.flush)  # the history may take too long to stop
             self.pool = await enter(self._build_pool())
             self._unfinished = await enter(UnfinishedExecutions(self.document, self.clock))
@@ -484,8 +484,8 @@ class Hub:
         return settings is not None and device.kind in kind_of(settings).device_kinds
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        has_failed = kind is not None and issubclass(kind, Exception) and not issubclass(kind, LaresError)
-        self._store.has_failed = has_failed
-        if not has_failed:
+        if kind is not None and issubclass(kind, Exception) and not issubclass(kind, LaresError):
+            self._store.record_fault()
+        else:
             self.crashes.end_series()
         await self._stack.aclose()

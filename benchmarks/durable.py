@@ -18,7 +18,7 @@ from appliance.home.model import Room
 from appliance.home.registry import Registry
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.layout_changes import Changes
+from appliance.store.layout_changes import LayoutChanges
 from benchmarks._client import ask
 from benchmarks._frame import Row, Sample
 from benchmarks._processes import hub
@@ -51,7 +51,7 @@ async def _changes() -> Sequence[float]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
         (folder / "data").mkdir()
         document = await stack.enter_async_context(Document(Disk(folder / "data"), Clock()))
-        changes = Changes(Registry(Bus(), Clock()), document)
+        changes = LayoutChanges(Registry(Bus(), Clock()), document)
         await changes.make(_renamed(0))
         before = document.figures()["journal_bytes"]
         await changes.make(_renamed(TIMES))

@@ -68,6 +68,10 @@ class Registry:
         self._dropped: set[tuple[str, str, str]] = set()
         self.layout = Layout()
 
+    def ids_of(self, adapter: str) -> Mapping[str, None]:
+        """Return the ids of the adapter's devices. Use the result only until the next change."""
+        return self._by_adapter[adapter]
+
     def list_devices(self) -> tuple[Device, ...]:
         """Return all devices, sorted by id. The tuple stays the same object until a device changes."""
         if self._listed is None:
@@ -372,10 +376,6 @@ class Registry:
                 self._bus.publish(events.GroupUpdated(group=group))
             if group.members != previous.members:
                 self._bus.publish(events.GroupMembersChanged(group_id=group_id, members=group.members))
-
-    def ids_of(self, adapter: str) -> Mapping[str, None]:
-        """Return the ids of the adapter's devices. Use the result only until the next change."""
-        return self._by_adapter[adapter]
 
 
 def _take(waiting: dict[str, frozenset[str]], device_id: str, names: frozenset[str]) -> frozenset[str]:

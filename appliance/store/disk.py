@@ -30,11 +30,18 @@ class Disk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.check_place: Callable[[], None] = lambda: None
-        """Raises `OSError` if the path now belongs to another folder. The store calls this method before it changes
-        names in the folder."""
+        self._check_place: Callable[[], None] = lambda: None
         self.bytes_written = 0
         self.syncs = 0
+
+    def guard(self, check_place: Callable[[], None]) -> None:
+        """Call the function before each change of names in the folder. It raises `OSError` if the path now belongs to
+        another folder."""
+        self._check_place = check_place
+
+    def check_place(self) -> None:
+        """Raise `OSError` if the path now belongs to another folder."""
+        self._check_place()
 
     def list_names(self, below: str = "") -> list[str]:
         """Return the sorted names of the files in the folder, or in its subfolder `below`."""
@@ -103,6 +110,18 @@ class Disk:
             self.bytes_written += count
             view, offset = view[count:], offset + count
 
+    def write_synced(self, name: str, data: bytes, like: str | None = None) -> None:
+        """Create or replace a file, with the mode and owner of `like`. On return, the content is on the device, but
+        not the name."""
+        descriptor = self.create(name)
+        try:
+            if like is not None:
+                self.copy_access(descriptor, like)
+            self.write(descriptor, data, 0)
+            self.sync(descriptor)
+        finally:
+            self.close(descriptor)
+
     def allocate(self, descriptor: int, length: int) -> None:
         """Extend the file to this length with zeros, and reserve the space."""
         os.posix_fallocate(descriptor, 0, length)
@@ -150,12 +169,7 @@ class Disk:
 
     def _copy(self, old: str, new: str) -> None:
         """Copy a file. A power cut never leaves an incomplete file under the new name."""
-        descriptor = self.create(new + PART)
-        try:
-            self.write(descriptor, self.read(old), 0)
-            self.sync(descriptor)
-        finally:
-            self.close(descriptor)
+        self.write_synced(new + PART, self.read(old))
         self.rename(new + PART, new)
 
 

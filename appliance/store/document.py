@@ -32,8 +32,8 @@ from appliance.store.storage import items_of
 T = TypeVar("T")
 
 Prepare = Callable[[EncodedChanges], EncodedChanges]
-"""Returns the changes to store. The argument contains earlier changes in the same batch. An exception rejects the
-changes."""
+"""Returns the changes to store. The argument contains earlier changes in the same batch. All changes of a batch get
+the same object, and each retry gets a new one. An exception rejects the changes."""
 
 OnDone = Callable[[Any, BaseException | None], None]
 """Receives the result or the exception of the work."""
@@ -235,6 +235,22 @@ class Document:
             "last_recovery": recovery,
         }
 
+    async def run(self, work: Callable[[], T]) -> T:
+        """Return the result of the work, or raise its exception.
+
+        The work runs on the store's thread, after earlier work.
+        """
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        def settle(result: T, error: BaseException | None) -> None:
+            if error is not None and not done.done():
+                done.set_exception(error)
+            elif not done.done():
+                done.set_result(result)
+
+        self._thread.do(work, settle)
+        return await done
+
     def _write(self) -> None:
         """Pass all waiting changes to the thread as one record."""
         batch, self._waiting = self._waiting, []
@@ -284,22 +300,6 @@ class Document:
             log.info("changes can be stored again")
         self._failure = None
         self._last_write = self._clock.now()
-
-    async def run(self, work: Callable[[], T]) -> T:
-        """Return the result of the work, or raise its exception.
-
-        The work runs on the store's thread, after earlier work.
-        """
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-
-        def settle(result: T, error: BaseException | None) -> None:
-            if error is not None and not done.done():
-                done.set_exception(error)
-            elif not done.done():
-                done.set_result(result)
-
-        self._thread.do(work, settle)
-        return await done
 
 
 def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:

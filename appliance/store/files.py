@@ -291,7 +291,7 @@ class Files:
         data = encode_snapshot(generation, self._journal.sequence, self.values)
         journal = Journal(self._disk, generation, self._journal.sequence)
         try:
-            self._write_snapshot(names[1] + PART, data)
+            self._disk.write_synced(names[1] + PART, data)
             journal.create()
         except BaseException:
             for name in names:
@@ -311,14 +311,6 @@ class Files:
         self._base = self._generation = generation
         self._journal, self._snapshot_size = journal, len(data)
         self._compact_at = max(len(data), self._min_compact_bytes)
-
-    def _write_snapshot(self, name: str, data: bytes) -> None:
-        descriptor = self._disk.create(name)
-        try:
-            self._disk.write(descriptor, data, 0)
-            self._disk.sync(descriptor)
-        finally:
-            self._disk.close(descriptor)
 
     def _keep_aside(self) -> None:
         """Link damaged and outdated files to names that are never removed."""

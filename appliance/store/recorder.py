@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
-from msgspec import to_builtins
+from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from appliance.clock import Clock, timestamp
@@ -21,12 +21,12 @@ from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import ONLINE, Registry
 from appliance.home.values import number_in
-from appliance.store.card_counts import CardCounts, CardDay, read_card_counts
 from appliance.store.clock_trust import ClockTrust, forgetting, newest_time
 from appliance.store.document import Document, encode_values
 from appliance.store.file_format import EncodedChanges
 from appliance.store.record_keys import CARD, DEVICE_PREFIX, STATE_PREFIX
 from appliance.store.records import encode_device
+from appliance.store.storage import DocumentReader
 from appliance.tasks import Tasks
 
 FEW_DEVICES = 10
@@ -37,10 +37,27 @@ MEASURED_FLUSHES = 12
 log = logging.getLogger("store")
 
 
+class CardDay(Struct, frozen=True):
+    """A date in UTC, and the number of bytes written before that day."""
+
+    date: str = ""
+    began_at_bytes: int = 0
+
+
+class CardCounts(Struct, frozen=True, kw_only=True):
+    """The number of writes to the card in all runs, and the newest trusted time."""
+
+    bytes_written: int
+    syncs: int
+    since: str
+    day: CardDay = CardDay()
+    at: str | None = None
+
+
 class Recorder:
     """Writes changes of devices and the waiting values of the document every `flush_secs`, and when its context is
     left. If only numbers of many devices have changed, it writes them at every `MEASURED_FLUSHES`th flush. `trust`
-    decides whether the clock is trusted. `on_beat` is awaited after each flush, and must not raise.
+    decides whether the clock is trusted.
 
     The offline state of a device is written only with the last flush, because an outage does not justify a write. The
     state shows the next run when the outage began.
@@ -59,7 +76,7 @@ class Recorder:
         self._is_flush_free = asyncio.Lock()
         self._unencodable: set[str] = set()
         self._tasks = Tasks()
-        self.on_beat: Callable[[], Awaitable[None]] | None = None
+        self._after_flush: list[Callable[[], Awaitable[None]]] = []
 
     async def __aenter__(self) -> Recorder:
         self._unlisten = self._bus.listen(
@@ -80,6 +97,10 @@ class Recorder:
         self._is_last = True
         self._dirty |= self._offline
         await self.flush()
+
+    def after_flush(self, do: Callable[[], Awaitable[None]]) -> None:
+        """Await the function after each regular flush. The function must not raise."""
+        self._after_flush.append(do)
 
     async def flush(self) -> None:
         """Write the changes since the last flush. The next flush retries changes that cannot be stored."""
@@ -182,8 +203,8 @@ class Recorder:
                 await self.flush()
             else:
                 await self._flush_dirty()
-            if self.on_beat is not None:
-                await self.on_beat()
+            for do in self._after_flush:
+                await do()
 
     def _mark(self, event: events.Event) -> None:
         match event:
@@ -238,6 +259,15 @@ class Recorder:
         if stored is None or value is None:
             return stored is not None or value is not None
         return bool(_without_time(orjson.loads(stored)) != _without_time(orjson.loads(orjson.dumps(value))))
+
+
+def read_card_counts(document: DocumentReader) -> CardCounts | None:
+    """Return the stored counts, or None if they are missing or malformed."""
+    stored = next((value for key, value in document.items(CARD) if key == ""), None)
+    try:
+        return convert(stored, CardCounts)
+    except ValidationError:
+        return None
 
 
 def _without_time(value: Any) -> Any:

@@ -56,10 +56,10 @@ class SavedFiles:
 
     def save(self, path: str, text: bytes, at: datetime, *, previous: bytes | None, is_new: bool) -> None:
         """Save the text; return when it is on the device. Store `previous`, if any, as a version."""
-        self._check_room(self._home, len(text))
+        _check_room(self._home, len(text))
         if previous is not None:
             self._keep(path, previous, at)
-        self._replace(self._home, path, text, like=_folder_of(path) if is_new else path)
+        _replace(self._home, path, text, like=_folder_of(path) if is_new else path)
 
     def make_folders(self, path: str) -> None:
         """Create the folders of the file."""
@@ -89,12 +89,12 @@ class SavedFiles:
         versions = self.list_versions(path)
         if versions and self.read_version(versions[0]) == text:
             return
-        self._check_room(self._data, len(text))
+        _check_room(self._data, len(text))
         n = versions[0].n + 1 if versions else 1
         self._data.make_folder(VERSIONS_FOLDER)
         self._data.sync_folder()
         name = f"{_slug_of(path)}.{n}.{to_millis(at)}"
-        self._replace(self._data, f"{VERSIONS_FOLDER}/{name}", text)
+        _replace(self._data, f"{VERSIONS_FOLDER}/{name}", text)
         with suppress(OSError):  # the next save removes these versions
             self._remove_surplus(path)
 
@@ -128,28 +128,23 @@ class SavedFiles:
                 found.append((slug, version))
         return sorted(found, key=lambda each: (each[0], each[1].n))
 
-    def _replace(self, disk: Disk, name: str, text: bytes, like: str | None = None) -> None:
-        """Write or replace the file, with the mode and owner of `like`."""
-        part = _hidden(name, PART)
-        try:
-            descriptor = disk.create(part)
-            try:
-                if like is not None:
-                    disk.copy_access(descriptor, like)
-                disk.write(descriptor, text, 0)
-                disk.sync(descriptor)
-            finally:
-                disk.close(descriptor)
-            with _put_back_on_failure(disk, name):
-                disk.rename(part, name)
-        except OSError:
-            with suppress(OSError):
-                disk.remove(part)
-            raise
 
-    def _check_room(self, disk: Disk, count: int) -> None:
-        if disk.free_bytes() - count < MIN_FREE_AFTER_SAVE_BYTES:
-            raise OSError(ENOSPC, os.strerror(ENOSPC))
+def _replace(disk: Disk, name: str, text: bytes, like: str | None = None) -> None:
+    """Write or replace the file, with the mode and owner of `like`."""
+    part = _hidden(name, PART)
+    try:
+        disk.write_synced(part, text, like)
+        with _put_back_on_failure(disk, name):
+            disk.rename(part, name)
+    except OSError:
+        with suppress(OSError):
+            disk.remove(part)
+        raise
+
+
+def _check_room(disk: Disk, count: int) -> None:
+    if disk.free_bytes() - count < MIN_FREE_AFTER_SAVE_BYTES:
+        raise OSError(ENOSPC, os.strerror(ENOSPC))
 
 
 @contextmanager
@@ -195,10 +190,9 @@ def merge_versions(data: Disk, versions: Mapping[str, bytes]) -> None:
     data.make_folder(VERSIONS_FOLDER)
     data.sync_folder()
     present = {*data.list_names(VERSIONS_FOLDER)}
-    saved = SavedFiles(data, data)
     for name, text in versions.items():
         if name not in present:
-            saved._replace(data, f"{VERSIONS_FOLDER}/{name}", text)
+            _replace(data, f"{VERSIONS_FOLDER}/{name}", text)
 
 
 def _folder_of(path: str) -> str:

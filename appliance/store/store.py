@@ -15,7 +15,7 @@ from appliance.store.adapter_secrets import AdapterSecrets
 from appliance.store.crashes import CrashCounter
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.layout_changes import Changes
+from appliance.store.layout_changes import LayoutChanges
 from appliance.store.lock import DirectoryLock, read_boot_id
 from appliance.store.month_files import MonthFiles
 from appliance.store.recorder import Recorder
@@ -37,14 +37,13 @@ class Store:
     restores the registry.
 
     Only devices for which `has_adapter` returns true are restored. `unreadable` contains sentences about unreadable
-    values. `stopped_at` and `has_crashed` describe the previous hub. `months` contains the files of history. If
-    `has_failed` is true, leaving the context records a crash.
+    values. `stopped_at` and `has_crashed` describe the previous hub. `months` contains the files of history.
     """
 
     document: Document
     recorder: Recorder
     crashes: CrashCounter
-    changes: Changes
+    changes: LayoutChanges
     keys: Keys
     stopped_at: datetime | None
     has_crashed: bool
@@ -60,7 +59,7 @@ class Store:
         has_adapter: Callable[[Device], bool],
     ) -> None:
         self.unreadable: list[str] = []
-        self.has_failed = False
+        self._has_failed = False
         self._is_entered = False
         self.months = MonthFiles(disk)
         self._disk = disk
@@ -74,7 +73,7 @@ class Store:
     async def __aenter__(self) -> Store:
         async with AsyncExitStack() as stack:
             lock = self._lock = DirectoryLock(self._disk.folder)
-            self._disk.check_place = lock.check_place
+            self._disk.guard(lock.check_place)
             stack.callback(self._release, lock)  # called last, because other processes must wait until then
             self.stopped_at, self.has_crashed = lock.stopped_at, lock.is_crash
             if lock.was_cut_off:
@@ -87,7 +86,7 @@ class Store:
             recorder = Recorder(self._registry, self._bus, self.document, self._clock, flush_secs=self._flush_secs)
             self.recorder = await stack.enter_async_context(recorder)
             self.crashes = CrashCounter(self.document, self._clock, read_boot_id())
-            self.changes = Changes(self._registry, self.document)
+            self.changes = LayoutChanges(self._registry, self.document)
             self.keys = Keys(self.document, self._bus, self._ignore_malformed)
             self._stack = stack.pop_all()
             self._is_entered = True
@@ -105,11 +104,15 @@ class Store:
         if self._lock is not None:
             self._lock.record_stop()
 
+    def record_fault(self) -> None:
+        """Record that the hub failed. The next hub treats the end as a crash."""
+        self._has_failed = True
+
     def _release(self, lock: DirectoryLock) -> None:
         """Release the lock, and record how the hub ended. If the clock is trusted, record the time as well."""
         if not self._is_entered:
             lock.release()
-        elif self.has_failed:
+        elif self._has_failed:
             lock.release_after_fault()
         else:
             lock.release_after_stop(self._clock.now() if self.recorder.trust.is_trusted() else None)

@@ -18,7 +18,7 @@ from appliance.home.registry import Registry
 from appliance.store.adapter_secrets import AdapterSecrets
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.layout_changes import Changes
+from appliance.store.layout_changes import LayoutChanges
 from tests.fakes.disk import Image, RecordingDisk, Refusal
 from tests.store.cuts import durable
 
@@ -289,7 +289,7 @@ async def test_each_change_in_a_sync_includes_the_earlier_ones() -> None:
     registry = Registry(Bus(), Clock())
     seen = Observation(device_id="lamp", kind=DeviceKind.LIGHT, attributes={}, vendor_specific={})
     async with Document(RecordingDisk(), Clock()) as document:
-        changes = Changes(registry, document)
+        changes = LayoutChanges(registry, document)
         registry.apply(Report(adapter="x", present=frozenset({"lamp"}), observations=(seen,)))
         await changes.make(lambda layout, _: layout.put_room(Room(id="attic", name="Attic")))
         layouts = await asyncio.gather(

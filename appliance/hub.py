@@ -98,7 +98,7 @@ class Hub:
     pool: WorkerPool
     scenes: Scenes
     sections: Sections
-    schedule: Scheduler
+    scheduler: Scheduler
     timers: Timers
     variables: Variables
     began: float
@@ -255,7 +255,7 @@ class Hub:
         """Trust the clock from now on, including after restarts. Return when the decision is stored, or raise
         `StoreFailed`."""
         await self.recorder.trust_clock()
-        self.schedule.recheck()
+        self.scheduler.recheck()
 
     def record_stop(self) -> None:
         """Record that the process was asked to stop, so that a later kill is not treated as a crash."""
@@ -314,9 +314,9 @@ class Hub:
         executor, is_armed = self._build_executor("automation"), self.safe_because is None
         automations = Automations(catalog, environment, executor, is_armed=is_armed)
         self.automations = await stack.enter_async_context(automations)
-        self.schedule, self.timers = automations.scheduler, automations.timers
+        self.scheduler, self.timers = automations.scheduler, automations.timers
         if self.safe_because == CRASHED_OFTEN:
-            self.schedule.after("safe mode", SAFE_SECS, self._try_again)
+            self.scheduler.after("safe mode", SAFE_SECS, self._try_again)
         self.names = NameWatcher(self.bus, self.clock, self.document, self._view_names, self.health.have_all_started)
         await stack.enter_async_context(self.names)
         automations.hold_until(self.health.have_all_started, self.bus)

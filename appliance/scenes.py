@@ -1,4 +1,4 @@
-"""Scenes: Scenes: Lua files that people or automations start. This module parses, lists, and executes them."""
+"""Scenes: Lua files that people or automations start. This module parses, lists, and executes them."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Scenes(ExecutableFiles[Scene]):
             self._waits.remove(wait)
 
     def _find_circle(self, chain: tuple[str, ...], label: str) -> tuple[str, ...]:
-        """Return the circle of waits from the chain through this scene, or an empty list."""
+        """Return the circle of waits from the chain through this scene, or an empty tuple."""
         paths: list[tuple[str, ...]] = [(label,)]
         for path in paths:
             if path[-1] in chain:

@@ -102,7 +102,7 @@ class Collector:
 
     `grid_ms` is the offset of full hours in the home's time zone; in some zones it is 30 minutes. `lost` is the
     number of hours, changes, and entries that were dropped because of the limits. `untracked` contains up to
-    `MAX_UNTRACKED` of the attributes     beyond `MAX_ATTRIBUTES`.
+    `MAX_UNTRACKED` of the attributes beyond `MAX_ATTRIBUTES`.
     """
 
     def __init__(self, bus: Bus, grid_ms: int) -> None:

@@ -12,9 +12,10 @@ from appliance.clock import Clock
 from appliance.event_loop import in_steps
 from appliance.history.attribute_reader import AttributeReader
 from appliance.history.card_history import CardHistory
+from appliance.history.command_audit import CommandAudit
 from appliance.history.day_budget import Written
 from appliance.history.device_history import DeviceHistory
-from appliance.history.execution_history import CommandAudit, ExecutionEntry, ExecutionHistory
+from appliance.history.execution_history import ExecutionEntry, ExecutionHistory
 from appliance.history.line_writer import LineWriter, PostLines
 from appliance.history.period import Period
 from appliance.history.series import HOUR_MS

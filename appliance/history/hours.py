@@ -52,7 +52,7 @@ def gain_of(before: float, now: float) -> float:
 
 
 def merge(hours: Iterable[Hour]) -> list[Hour]:
-    """Yield one `Hour` per start, in order of time. The parts of an hour must be in order of time."""
+    """Return one `Hour` per start, in order of time. The parts of an hour must be in order of time."""
     merged: dict[int, Hour] = {}
     for each in hours:
         before = merged.get(each.start)

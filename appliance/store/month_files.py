@@ -104,8 +104,7 @@ class MonthFiles:
             self._disk.sync_folder(HISTORY_FOLDER)
 
     def find(self, month: str, beginning: bytes, start: int = 0) -> FoundLines:
-        """Return the lines from `start` on that begin with these bytes, `{"d":"lamp","a":`. Return None for a missing
-        month.
+        """Return the lines from `start` on that begin with these bytes, such as `{"d":"lamp","a":`.
 
         `start` must be the offset of a line.
         """

@@ -43,7 +43,7 @@ class Mismatch(Invalid):
         super().__init__(self.in_words(JSON))
 
     def in_words(self, words: Words) -> str:
-        """Return the sentence: Return the message in the words of a language, such as `must be a string, not a
+        """Return the message in the words of a language, such as `must be a string, not a
         table`."""
         return f"must be {self._expected}, not {format_value(self._value, words)}{self._hint}"
 
@@ -201,7 +201,7 @@ class Function(Struct, frozen=True):
 
 
 def function(value: Any) -> Function:
-    """Return a check for a Lua function."""
+    """Check that the value is a Lua function."""
     if not isinstance(value, Function):
         raise Mismatch("a function", value)
     return value

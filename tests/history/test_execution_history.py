@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from appliance.history.execution_history import CommandAudit, ExecutionEntry, ExecutionHistory, ExecutionStatus
+from appliance.history.command_audit import CommandAudit
+from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.commands import Command

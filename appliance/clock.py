@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,7 @@ from functools import partial
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+log = logging.getLogger("hub")
 _REAL_TIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -70,7 +72,8 @@ def _adjtimex() -> int:
 class ClockSteps:
     """Compares the clock with monotonic time to detect that the clock was set, and corrects earlier times.
 
-    `began` is the creation time of this object, corrected by each `poll`.
+    `began` is the creation time of this object, corrected by each `poll`. All parts that store times share one
+    object; the first of them that calls `poll` after a step notifies all listeners.
     """
 
     TOLERANCE = timedelta(seconds=1)
@@ -79,16 +82,24 @@ class ClockSteps:
         self._clock = clock
         self._offset = self._measure()
         self.began = clock.now()
+        self._listeners: list[Callable[[timedelta], None]] = []
 
-    def poll(self) -> timedelta:
-        """Return the step of the clock since the last call: negative if it was set back, 0 if the step is below
-        `TOLERANCE`."""
+    def listen(self, on_step: Callable[[timedelta], None]) -> None:
+        """Call the function with each step of the clock from now on: negative if the clock was set back."""
+        self._listeners.append(on_step)
+
+    def poll(self) -> None:
+        """If the clock was set by at least `TOLERANCE` since the last call, notify the listeners."""
         offset = self._measure()
         step, self._offset = offset - self._offset, offset
         if abs(step) < self.TOLERANCE:
-            return timedelta()
+            return
         self.began += step
-        return step
+        for on_step in self._listeners:
+            try:
+                on_step(step)
+            except Exception as error:  # one failure must not stop the others
+                log.error("a changed clock was not followed: %s: %s", type(error).__name__, error, exc_info=error)
 
     def redate(self, at: datetime, step: timedelta) -> datetime:
         """Return a past time, corrected for a clock that has just been set by `step`.

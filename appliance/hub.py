@@ -305,6 +305,7 @@ class Hub:
             self.document,
             limits=config.automations.runner,
             began=self.began,
+            steps=self.steps,
             stopped_at=self._store.stopped_at,
         )
         self.environment, self.variables = environment, environment.variables

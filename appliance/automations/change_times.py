@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from msgspec import convert
@@ -45,14 +45,15 @@ class ChangeTimes:
     the hub are corrected.
     """
 
-    def __init__(self, storage: Storage, registry: Registry, bus: Bus, clock: Clock) -> None:
+    def __init__(self, storage: Storage, registry: Registry, bus: Bus, clock: Clock, steps: ClockSteps) -> None:
         self._registry = registry
         self._clock = clock
-        self._steps = ClockSteps(clock)
-        self._remember = storage.remember
+        self._steps = steps
+        self._storage = storage
         self._watched: Mapping[str, Collection[Comparison]] = {}
         self._times = read_all(storage, CHANGED_PREFIX, _decode_times, skip)
         self._seen: dict[str, set[str]] = {}
+        steps.listen(self._correct_times)
         bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
 
     def watch(self, comparisons: Mapping[str, Collection[Comparison]]) -> None:
@@ -65,7 +66,7 @@ class ChangeTimes:
     def get(self, device: Device, comparison: Comparison) -> datetime:
         """Return the time since which the comparison holds. If the hub did not observe it, return the time of the
         device's last change."""
-        self._follow_clock()
+        self._steps.poll()
         return self._times.get(device.id, {}).get(comparison.key, device.updated_at)
 
     def _on_event(self, event: Event) -> None:
@@ -80,26 +81,25 @@ class ChangeTimes:
             elif each.key not in self._times.get(device.id, {}):
                 self._note(device.id, each.key, event.previous.updated_at)
 
-    def _follow_clock(self) -> None:
-        step = self._steps.poll()
-        for device_id, names in self._seen.items() if step else ():
+    def _correct_times(self, step: timedelta) -> None:
+        for device_id, names in self._seen.items():
             for name in names:
                 self._keep(device_id, name, self._steps.redate(self._times[device_id][name], step))
 
     def _note(self, device_id: str, name: str, at: datetime | None = None) -> None:
-        self._follow_clock()
+        self._steps.poll()
         self._seen.setdefault(device_id, set()).add(name)
         self._keep(device_id, name, self._clock.now() if at is None else at)
 
     def _keep(self, device_id: str, name: str, at: datetime) -> None:
         times = self._times.setdefault(device_id, {})
         times[name] = at
-        self._remember(CHANGED_PREFIX + device_id, {each: to_millis(time) for each, time in times.items()})
+        self._storage.remember(CHANGED_PREFIX + device_id, {each: to_millis(time) for each, time in times.items()})
 
     def _forget(self, device_id: str) -> None:
         del self._times[device_id]
         self._seen.pop(device_id, None)
-        self._remember(CHANGED_PREFIX + device_id, None)
+        self._storage.remember(CHANGED_PREFIX + device_id, None)
 
 
 def _decode_times(_: str, raw: Any) -> dict[str, datetime]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from msgspec.structs import replace
@@ -16,7 +17,6 @@ from appliance.automations.environment import Environment
 from appliance.automations.policy import NEVER_BEGAN, after, apply_policy
 from appliance.automations.states import State, States
 from appliance.automations.triggers.base import Match
-from appliance.clock import ClockSteps
 from appliance.history.execution_history import ExecutionEntry
 from appliance.home.values import Value
 from appliance.lua.catalog import Asset
@@ -34,7 +34,8 @@ class Decider:
     def __init__(self, environment: Environment, states: States, executor: Executor) -> None:
         self._clock = environment.clock
         self._trust = environment.trust
-        self._steps = ClockSteps(environment.clock)
+        self._steps = environment.steps
+        self._steps.listen(self._correct_times)
         self._decided: dict[str, None] = {}
         self._states = states
         self._brake = environment.brake
@@ -74,16 +75,15 @@ class Decider:
         outcome = self._check_conditions(definition)
         if not outcome.holds:
             return outcome
-        self._follow_clock()
+        self._steps.poll()
         self._decided[definition.id] = None
         decision = apply_policy(definition.policy, state.memory, event, self._clock.now())
         self._states.remember(definition.id, decision.memory)
         return HOLDS if decision.refusal is None else refused(decision.refusal)
 
-    def _follow_clock(self) -> None:
-        """If the clock was set, correct the times of decisions and ends in this run."""
-        step = self._steps.poll()
-        for id_ in self._decided if step else ():
+    def _correct_times(self, step: timedelta) -> None:
+        """Correct the times of decisions and ends in this run."""
+        for id_ in self._decided:
             memory = self._states.of(id_).memory
             ended = None if memory.ended_at is None else self._steps.redate(memory.ended_at, step)
             decided = {key: self._steps.redate(at, step) for key, at in memory.decided.items()}
@@ -91,7 +91,7 @@ class Decider:
 
     def _note(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
         state = self._states.of(request.id)
-        self._follow_clock()
+        self._steps.poll()
         if not request.by_hand:
             memory = after(state.memory, result.status, request.event or {}, self._clock.now())
             self._states.remember(request.id, memory)

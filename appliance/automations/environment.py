@@ -8,7 +8,7 @@ from datetime import datetime
 from appliance.automations.brake import Brake
 from appliance.automations.change_times import ChangeTimes
 from appliance.automations.variables import Variables
-from appliance.clock import Clock
+from appliance.clock import Clock, ClockSteps
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.settings import AutomationRunner
@@ -27,7 +27,7 @@ class Environment:
 
     `limits` are the brake's limits. `began` is the start of the hub in monotonic seconds; None means now.
     `stopped_at` is the time of the last orderly stop, None if it is unknown. `left_at` is the newest known time of
-    the previous run.
+    the previous run. `steps` reports changes of the clock.
     """
 
     def __init__(
@@ -40,11 +40,13 @@ class Environment:
         *,
         limits: AutomationRunner = DEFAULT_LIMITS,
         began: float | None = None,
+        steps: ClockSteps | None = None,
         stopped_at: datetime | None = None,
     ) -> None:
         self.registry = registry
         self.bus = bus
         self.clock = clock
+        self.steps = steps or ClockSteps(clock)
         self.trust = trust
         self.storage = storage
         self.began = began
@@ -52,7 +54,7 @@ class Environment:
         newest = trust.newest if trust.newest > MADE_AT else None  # the build time is not a time of this home
         self.left_at = stopped_at or newest
         self.brake = Brake(bus, clock, max_runs=limits.brake_runs, secs=limits.brake_secs)
-        self.change_times = ChangeTimes(storage, registry, bus, clock)
+        self.change_times = ChangeTimes(storage, registry, bus, clock, self.steps)
         self.variables = Variables(storage, bus, self.brake)
         self.list_timers: Callable[[], Mapping[str, datetime]] = dict
         """Returns the due time of each running timer, by name."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from appliance.automations.environment import Environment
-from appliance.clock import ClockSteps, timestamp
+from appliance.clock import timestamp
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
@@ -127,7 +127,9 @@ class Scheduler:
         self._stopped_at = environment.stopped_at
         self._left_at = environment.left_at
         self._is_starting = True
-        self._steps = ClockSteps(clock)
+        self._steps = environment.steps
+        self._step = timedelta()
+        self._steps.listen(self._note_step)
         self._timers: list[tuple[float, int, TimerHandle]] = []
         self._stale = 0
         self._numbers = itertools.count()
@@ -135,7 +137,6 @@ class Scheduler:
         self._is_trusted = trust.is_trusted()
         self._on_trust: list[Callable[[], None]] = []
         self._awaits_trust = False
-        self._on_step: list[Callable[[], None]] = []
         self._changed = asyncio.Event()
         self._tasks = Tasks()
         self._stepped: list[dict[str, Any]] = []
@@ -202,10 +203,6 @@ class Scheduler:
         self._awaits_trust = True
         self._changed.set()
 
-    def on_step(self, do: Callable[[], None]) -> None:
-        """Call the function whenever the clock is set."""
-        self._on_step.append(do)
-
     def figures(self) -> dict[str, Any]:
         """Return the clock's state for diagnostics."""
         forgotten = self._trust.forgotten
@@ -261,16 +258,21 @@ class Scheduler:
                 await self._changed.wait()
                 self._checked_at = self._clock.monotonic()
 
+    def _note_step(self, step: timedelta) -> None:
+        self._step += step
+        log.warning("the clock was changed by %+.1f s", step.total_seconds())
+        changed = {"at": timestamp(self._clock.now()), "seconds": step.total_seconds()}
+        self._stepped = [*self._stepped[-9:], changed]
+
     def _check_clock(self) -> None:
         """Recompute every occurrence if the clock was set back, or becomes trusted for the first time. Begin at the
         earliest time that the clock can have shown since the last check."""
-        step, now, checked_at = self._steps.poll(), self._clock.now(), self._clock.monotonic()
+        self._steps.poll()
+        step, self._step = self._step, timedelta()
+        now, checked_at = self._clock.now(), self._clock.monotonic()
         earliest = now - timedelta(seconds=checked_at - self._checked_at)
         self._checked_at = checked_at
         becomes_trusted = self._trust.is_trusted() and not self._is_trusted
-        if step:
-            log.warning("the clock was changed by %+.1f s", step.total_seconds())
-            self._stepped = [*self._stepped[-9:], {"at": timestamp(now), "seconds": step.total_seconds()}]
         if becomes_trusted:
             log.info("the clock is trusted now: schedules begin")
             self._report_forgotten()
@@ -282,11 +284,10 @@ class Scheduler:
                     self._begin(alarm, earliest)
                 else:
                     alarm.arm(earliest, settles=step > -MAX_ADJUSTMENT)
-        waiting = self._on_step if step else []
         if becomes_trusted:
-            waiting, self._on_trust = [*waiting, *self._on_trust], []
-        for do in waiting:
-            _safely(do)
+            waiting, self._on_trust = self._on_trust, []
+            for do in waiting:
+                _safely(do)
 
     def _fire_timers(self) -> None:
         now = self._clock.monotonic()

@@ -111,10 +111,7 @@ class States:
     stored."""
 
     def __init__(self, storage: Storage) -> None:
-        self._stored = storage
-        self._remember = storage.remember
-        self._put = storage.put_many
-        self._is_being_flushed = storage.is_being_flushed
+        self._storage = storage
         self._removing: Counter[str] = Counter()
         self._tasks = Tasks()
         self._states = read_all(storage, AUTOMATION_PREFIX, lambda _, value: State.decode(value), skip)
@@ -183,8 +180,8 @@ class States:
         """Remove a wait that has ended. If the wait is stored, or is being written, return the work that removes it
         from storage."""
         stored_as = AUTOMATION_PREFIX + id_
-        on_card = read_all(self._stored, stored_as, lambda _, value: convert(value, StoredState), skip).get("")
-        is_on_its_way = self._is_being_flushed(stored_as) or self._removing[id_] > 0
+        on_card = read_all(self._storage, stored_as, lambda _, value: convert(value, StoredState), skip).get("")
+        is_on_its_way = self._storage.is_being_flushed(stored_as) or self._removing[id_] > 0
         self.note_wait(id_, key, None)
         if not is_on_its_way and (on_card is None or key not in on_card.waits):
             return None
@@ -194,7 +191,7 @@ class States:
     async def _remove_wait(self, id_: str) -> None:
         try:
             with contextlib.suppress(StoreFailed):  # the next flush removes it from storage
-                await self._put({AUTOMATION_PREFIX + id_: self.of(id_).encode() or None})
+                await self._storage.put_many({AUTOMATION_PREFIX + id_: self.of(id_).encode() or None})
         finally:
             self._removing[id_] -= 1
 
@@ -204,7 +201,7 @@ class States:
         switched = [TOGGLE_PREFIX + id_ for id_ in gone if self._switched.pop(id_, None) is not None]
         for id_ in gone:
             del self._states[id_]
-            self._remember(AUTOMATION_PREFIX + id_, None)
+            self._storage.remember(AUTOMATION_PREFIX + id_, None)
         if switched:
             self._tasks.start(self._remove(switched), "removal of deleted automations")
 
@@ -215,7 +212,7 @@ class States:
 
     async def _switch(self, id_: str, is_enabled: bool) -> None:
         is_as_the_file_says = is_enabled == self._at_first.get(id_, True)
-        await self._put({TOGGLE_PREFIX + id_: None if is_as_the_file_says else is_enabled})
+        await self._storage.put_many({TOGGLE_PREFIX + id_: None if is_as_the_file_says else is_enabled})
         self._switched.pop(id_, None)
         if not is_as_the_file_says:
             self._switched[id_] = is_enabled
@@ -223,7 +220,7 @@ class States:
 
     async def _remove(self, keys: list[str]) -> None:
         with contextlib.suppress(StoreFailed):  # the next start finds them again
-            await self._put(dict.fromkeys(keys))
+            await self._storage.put_many(dict.fromkeys(keys))
 
     def _store(self, id_: str, state: State) -> None:
-        self._remember(AUTOMATION_PREFIX + id_, state.encode() or None)
+        self._storage.remember(AUTOMATION_PREFIX + id_, state.encode() or None)

@@ -114,8 +114,8 @@ class Timers:
     day."""
 
     def __init__(self, environment: Environment) -> None:
-        self._remember = environment.storage.remember
-        self._put = environment.storage.put_many
+        self._storage = environment.storage
+        self._steps = environment.steps
         self._clock = environment.clock
         self._trust = environment.trust
         self._bus = environment.bus
@@ -140,7 +140,7 @@ class Timers:
         """Resume the timers of the last run, and adapt them to changes of the clock from now on. `has_listener`
         returns whether an enabled automation listens for a timer name."""
         self._scheduler, self._has_listener = scheduler, has_listener
-        scheduler.on_step(self._write_all)
+        self._steps.listen(lambda _: self._write_all())
         scheduler.when_trusted(self._on_trusted)
         # the hub started without a trusted clock, so the start is unknown
         for timer in self._list(TimerState.RUNNING):
@@ -205,7 +205,7 @@ class Timers:
     async def _start(self, timer: RunningTimer) -> None:
         name = timer.name
         async with self._changing(name):
-            await self._put({TIMER_PREFIX + name: self._encode(timer)})
+            await self._storage.put_many({TIMER_PREFIX + name: self._encode(timer)})
             self._drop(name)
             self._timers[name] = timer
             self._bytes += len(timer.payload)
@@ -215,7 +215,7 @@ class Timers:
         async with self._changing(name):
             if name not in self._timers:
                 return False
-            await self._put({TIMER_PREFIX + name: None})
+            await self._storage.put_many({TIMER_PREFIX + name: None})
             self._drop(name)
         return True
 
@@ -298,10 +298,10 @@ class Timers:
             for timer in ending:
                 await stack.enter_async_context(self._lock(timer.name))
             try:
-                await self._put({TIMER_PREFIX + timer.name: None for timer in ending})
+                await self._storage.put_many({TIMER_PREFIX + timer.name: None for timer in ending})
             except StoreFailed:  # the next flush removes it from storage
                 for timer in ending:
-                    self._remember(TIMER_PREFIX + timer.name, None)
+                    self._storage.remember(TIMER_PREFIX + timer.name, None)
             except asyncio.CancelledError:  # the hub is stopping; the timer fires after the next start
                 for timer in ending:
                     self._write(timer)
@@ -356,7 +356,7 @@ class Timers:
             return
         log.warning("timer '%s' is removed: no automation has listened for it for a day", timer.name)
         self._drop(timer.name)
-        self._remember(TIMER_PREFIX + timer.name, None)
+        self._storage.remember(TIMER_PREFIX + timer.name, None)
 
     def _write_all(self) -> None:
         """Write the times of all timers again, because the clock was set or became trusted. A timer with a change in
@@ -367,7 +367,7 @@ class Timers:
                 self._write(timer)
 
     def _write(self, timer: RunningTimer) -> None:
-        self._remember(TIMER_PREFIX + timer.name, self._encode(timer))
+        self._storage.remember(TIMER_PREFIX + timer.name, self._encode(timer))
 
     def _encode(self, timer: RunningTimer) -> dict[str, Any]:
         due_at = self._due_at(timer)

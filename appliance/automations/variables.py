@@ -63,8 +63,7 @@ class Variables:
     """The variables by name. The last change wins, in memory and in storage."""
 
     def __init__(self, storage: Storage, bus: Bus, brake: Brake) -> None:
-        self._remember = storage.remember
-        self._put = storage.put_many
+        self._storage = storage
         self._bus = bus
         self._brake = brake
         self._tasks = Tasks()
@@ -91,7 +90,7 @@ class Variables:
         self._watched = names
         for name in [each for each in self._last if each not in names]:
             del self._last[name]
-            self._remember(VARIABLE_PREFIX + name, _stored(self._values.get(name), ()))
+            self._storage.remember(VARIABLE_PREFIX + name, _stored(self._values.get(name), ()))
 
     def list_all(self) -> list[Variable]:
         """Return every variable, in the order of names."""
@@ -116,7 +115,7 @@ class Variables:
         size = self._check(name, value)
         for each in self._pending:
             each.is_outdated |= each.name == name
-        self._remember(VARIABLE_PREFIX + name, _stored(value, self._last_after(name, value)))
+        self._storage.remember(VARIABLE_PREFIX + name, _stored(value, self._last_after(name, value)))
         self._apply(name, value, size, source)
 
     async def set_durable(self, name: str, value: Value, source: str) -> None:
@@ -130,7 +129,7 @@ class Variables:
         try:
             if pending.is_outdated:  # outdated before it began: a later value is written with the next flush
                 return
-            await self._put({VARIABLE_PREFIX + name: _stored(value, self._last_after(name, value))})
+            await self._storage.put_many({VARIABLE_PREFIX + name: _stored(value, self._last_after(name, value))})
         finally:
             self._pending.remove(pending)
         if not pending.is_outdated:

@@ -33,7 +33,7 @@ class Waits:
         self._tasks = Tasks()
         self._is_disarmed = False
         self._by_device: defaultdict[str, dict[ActiveTrigger, None]] = defaultdict(dict)
-        scheduler.on_step(self._correct_times)
+        environment.steps.listen(self._correct_times)
 
     def of(self, device_id: str) -> list[ActiveTrigger]:
         """Return the triggers that wait for the device."""
@@ -104,7 +104,7 @@ class Waits:
         stored = StoredWait(began_at=to_millis(began_at), event=dict(match.event))
         self._states.note_wait(active.id, f"{active.key} {device_id}", stored)
 
-    def _correct_times(self) -> None:
+    def _correct_times(self, _: timedelta) -> None:
         """Correct the stored times of running waits after the clock was set."""
         for device_id, waiting in self._by_device.items():
             for active in waiting:

@@ -10,7 +10,7 @@ import pytest
 
 from appliance.automations.change_times import ChangeTimes, Comparison
 from appliance.automations.matcher import Matcher
-from appliance.clock import to_millis
+from appliance.clock import ClockSteps, to_millis
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report
 from appliance.store.record_keys import CHANGED_PREFIX
@@ -65,7 +65,7 @@ class Bench:
 
     def times(self) -> ChangeTimes:
         """Return the times of change as after a start."""
-        times = ChangeTimes(self.card, self.registry, self.bus, self.clock)
+        times = ChangeTimes(self.card, self.registry, self.bus, self.clock, ClockSteps(self.clock))
         times.watch(WATCHED)
         return times
 

@@ -182,6 +182,20 @@ async def test_clock_steps_cause_neither_a_burst_nor_missing_alarms(
             assert [occurrence - NOON for occurrence in it.fired] == fires
 
 
+async def test_alarms_follow_a_clock_step_that_another_part_notices_first() -> None:
+    clock = VirtualClock(NOON)
+    environment = environment_of(clock, LONG_AGO)
+    async with Scheduler(environment) as scheduler:
+        it = Bench(clock, scheduler)
+        scheduler.at("a", Each(HOUR), it.note)
+        await it.pass_by(timedelta())
+        clock.set(NOON - 2 * HOUR)
+        environment.steps.poll()
+        await it.pass_by(HOUR)
+        assert it.fired == [NOON - HOUR]
+        assert [each["seconds"] for each in scheduler.figures()["steps"]] == [-7200]
+
+
 async def until(happened: Callable[[], bool]) -> None:
     """Run the loop until this has happened."""
     async with asyncio.timeout(20):

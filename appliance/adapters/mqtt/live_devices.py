@@ -35,7 +35,7 @@ from appliance.adapters.mqtt.platforms.entity import (
 from appliance.adapters.mqtt.platforms.picture import StillPicture
 from appliance.adapters.mqtt.platforms.sensor import BinarySensor
 from appliance.adapters.mqtt.refusals import Refusal
-from appliance.adapters.mqtt.router import Router
+from appliance.adapters.mqtt.router import Reader, Router
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import Invalid
@@ -100,12 +100,14 @@ class LiveDevices:
 
     def process(self, received: Received) -> Iterator[None]:
         """Process a message other than a configuration, one reading entity per step. Never raises."""
-        readers = self.router.readers(received.topic)
-        texts = [each for each in readers if not _reads_picture(*each)]
-        for pattern, device, entity in readers if len(texts) < len(readers) else ():
+        readers, texts = self.router.readers(received.topic), list[Reader]()
+        for each in readers:
+            pattern, device, entity = each
             if isinstance(entity, StillPicture) and pattern == entity.picture_filter:
                 self._take_picture(received, device, entity)
                 yield
+            else:
+                texts.append(each)
         if texts or not readers:
             yield from self._process_text(received, texts)
 
@@ -117,7 +119,7 @@ class LiveDevices:
             return
         self._take_change(device, entity, {entity.custom: shown}, is_live=not received.is_retained)
 
-    def _process_text(self, received: Received, readers: list[tuple[str, MqttDevice, Entity]]) -> Iterator[None]:
+    def _process_text(self, received: Received, readers: Sequence[Reader]) -> Iterator[None]:
         try:
             message = self._message(received)
         except Invalid as fault:
@@ -321,8 +323,3 @@ class LiveDevices:
                 self._set_due(device, entity, age)
             if entity.attributes:
                 entity.refresh()
-
-
-def _reads_picture(pattern: str, _: MqttDevice, entity: Entity) -> bool:
-    """Return whether the entity receives its picture through this filter."""
-    return isinstance(entity, StillPicture) and pattern == entity.picture_filter

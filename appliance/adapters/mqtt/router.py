@@ -40,6 +40,9 @@ ENTITY_BYTES, AVAILABILITY_BYTES, JSON_PART_BYTES = 6 * 1024, 500, 100
 ORIGIN = "Lares"
 """The origin in the announcements of Lares hubs."""
 
+Reader = tuple[str, MqttDevice, Entity]
+"""A filter, and a device and its entity that read messages at this filter."""
+
 T = TypeVar("T")
 
 
@@ -55,24 +58,6 @@ def _matches(levels: Sequence[str], given: Sequence[str]) -> bool:
         if at >= len(given) or level not in ("+", given[at]):
             return False
     return len(levels) == len(given)
-
-
-class Filters:
-    """A set of filters, with a fast look-up of those without wildcards."""
-
-    def __init__(self, filters: Iterable[str] = ()) -> None:
-        self._exact: set[str] = set()
-        self._wild: list[tuple[str, list[str]]] = []
-        for each in filters:
-            if is_wild(each):
-                self._wild.append((each, each.split("/")))
-            else:
-                self._exact.add(each)
-
-    def matching(self, topic: str) -> list[str]:
-        found = [topic] if topic in self._exact else []
-        given = topic.split("/") if self._wild else []
-        return found + [each for each, levels in self._wild if _matches(levels, given)]
 
 
 class Router:
@@ -99,13 +84,13 @@ class Router:
         self._bytes = 0
         self._doubles: set[str] = set()
         self._device_ids: dict[str, str] = {}
-        self._listeners: dict[str, list[tuple[MqttDevice, Entity]]] = {}
-        self._filters = Filters()
+        self._readers: dict[str, list[Reader]] = {}  # by filter
+        self._wild: list[tuple[str, list[str]]] = []  # filters with wildcards, and their levels
 
     @property
     def filters(self) -> frozenset[str]:
         """The topics to subscribe to."""
-        return frozenset(self._listeners)
+        return frozenset(self._readers)
 
     def expect(self, known: Mapping[str, str]) -> None:
         """Expect known devices, given as identifiers by device id, to be announced again.
@@ -122,7 +107,7 @@ class Router:
 
     def is_config(self, topic: str) -> bool:
         """Return whether a topic contains a configuration."""
-        if topic in self._listeners:
+        if topic in self._readers:
             return False
         is_home_assistant = topic.startswith(f"{self._prefix}/") and topic.endswith("/config")
         return is_home_assistant or topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
@@ -241,13 +226,14 @@ class Router:
             rebuilt += [device] if has_changed and id(device) not in known else []
             yield
 
-    def readers(self, topic: str) -> list[tuple[str, MqttDevice, Entity]]:
+    def readers(self, topic: str) -> Sequence[Reader]:
         """Return the entities that read a topic, each with its filter and its device."""
-        return [
-            (pattern, device, entity)
-            for pattern in self._filters.matching(topic)
-            for device, entity in self._listeners.get(pattern, ())
-        ]
+        found = self._readers.get(topic, ())
+        if not self._wild:
+            return found
+        given = topic.split("/")
+        wild = (each for each, levels in self._wild if each != topic and _matches(levels, given))
+        return [*found, *(reader for each in wild for reader in self._readers[each])]
 
     def changes_of(
         self, pattern: str, message: Message, device: MqttDevice, entity: Entity
@@ -349,13 +335,13 @@ class Router:
 
     def _map_topics(self) -> Iterator[None]:
         """Map each topic to its readers. Beyond the limits, topics that already have a reader take precedence."""
-        readers: dict[str, list[tuple[MqttDevice, Entity]]] = {}
+        readers: dict[str, list[Reader]] = {}
         ids: dict[str, str] = {}
         for device in self.devices.values():
             for entity in device.entities:
                 ids[entity.announcement.key] = device.id
                 for topic in entity.topics:
-                    readers.setdefault(topic, []).append((device, entity))
+                    readers.setdefault(topic, []).append((topic, device, entity))
             yield
         self._device_ids = ids
         wild = [topic for topic in readers if is_wild(topic)]
@@ -363,10 +349,10 @@ class Router:
             self.limits.pop(kind, None)
             if (beyond := len(topics) - limit) > 0:
                 self.limits[kind] = f"more than {limit} are announced; {beyond} are ignored"
-                for topic in sorted(topics, key=lambda topic: topic not in self._listeners)[limit:]:
+                for topic in sorted(topics, key=lambda topic: topic not in self._readers)[limit:]:
                     del readers[topic]
-        self._listeners = readers
-        self._filters = Filters(readers)
+        self._readers = readers
+        self._wild = [(each, each.split("/")) for each in readers if is_wild(each)]
 
 
 def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:

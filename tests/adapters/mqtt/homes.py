@@ -85,8 +85,8 @@ class BrokerHome:
             take(expected, each.messages)
 
         def listening(catalog: Router) -> set[tuple[str, str]]:
-            readers = catalog._listeners.items()
-            return {(topic, entity.announcement.key) for topic, each in readers for _, entity in each}
+            readers = catalog._readers.items()
+            return {(topic, entity.announcement.key) for topic, each in readers for _, _, entity in each}
 
         def does() -> bool:
             if self.adapter.connection is None or not self.adapter._lifecycle.subscriptions.is_current:
